@@ -45,7 +45,7 @@ const disk = openItemFile(join(folder, 'items.db'), (error) => {
   throw error
 })
 // A gate that has been there for a while: it does not learn any more.
-for (let gate = 0; gate < 64; gate++) disk.saveStrays(`gate-${gate}`, [])
+for (let gate = 0; gate < 64; gate++) disk.saveStationaryTags(`gate-${gate}`, [])
 const replica = openReplica({ disk, platform, log })
 const alarms = new Map<string, bigint>()
 // Every item by itself: what is measured is one decision after the other.
@@ -62,7 +62,7 @@ const gates = openGates({
   nowMs: platform.clock.wall,
   policy: () => policy,
   isOnline: () => false,
-  ask: () => Promise.resolve(),
+  syncItems: () => Promise.resolve(),
   signal: () => undefined,
   sirenSecondsOf: () => 5,
   antennasOf: () => ({ inside: [1], outside: [2] }),

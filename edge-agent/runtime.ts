@@ -11,7 +11,7 @@ import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice 
 import { keepTidy } from './housekeeping.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
-import { alarmShown } from './lanes/gate/alarm-result.ts'
+import { alarmResult } from './lanes/gate/alarm-result.ts'
 import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { verifyRelease } from './lanes/gate/release-proof.ts'
 import { openLanes, type Lanes } from './lanes/lanes.ts'
@@ -245,9 +245,9 @@ export class Agent {
       signal,
       policy: () => this.trust.policy?.policy,
       isOnline: () => link.isOnline,
-      ask: link.look,
+      syncItems: link.look,
       claimExit: exitClaimer(authorizing),
-      onAlarm: (deviceId, tag, judgement) => this.#show(deviceId, alarmShown(tag, judgement, !link.isOnline)),
+      onAlarm: (deviceId, tag, assessment) => this.#show(deviceId, alarmResult(tag, assessment, !link.isOnline)),
     })
   }
 

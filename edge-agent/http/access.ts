@@ -73,7 +73,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
     return token === undefined ? browserOf(c) : programWith(token)
   }
 
-  function giveCookie(c: Context, secret: string): void {
+  function sendCookie(c: Context, secret: string): void {
     const maxAge = BROWSER_LIFE_MS / 1_000
     setCookie(c, cookieName, secret, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge })
   }
@@ -91,7 +91,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       const secret = newSecret('browser', agent.platform.random)
       const browser = await commits.durably(() => pairings.redeemLink(hashSecret(code), hashSecret(secret), nowMs()))
       if (!browser) return false
-      giveCookie(c, secret)
+      sendCookie(c, secret)
       log.info({ id: browser.id }, 'a browser was paired with a one-time link')
       return true
     },
@@ -99,7 +99,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       const secret = getCookie(c, cookieName)
       const browser = browserOf(c)
       if (!browser || secret === undefined || !pairings.isUseDue(browser, nowMs())) return
-      giveCookie(c, secret)
+      sendCookie(c, secret)
       commits
         .durably(() => pairings.noteUse(browser, nowMs()))
         .catch((error: unknown) => log.warn({ err: error }, 'the last use of a browser cannot be stored'))

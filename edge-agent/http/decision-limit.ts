@@ -5,7 +5,7 @@ import { fail } from './fail.ts'
 export const DECIDING_LIMIT = 200
 
 /** Lets few requests wait for decisions at once, all addresses it is used for together. The rest gets 503. */
-export function decideFew(): MiddlewareHandler {
+export function decisionLimit(): MiddlewareHandler {
   let deciding = 0
   return async (c, next) => {
     if (deciding >= DECIDING_LIMIT) {

@@ -21,7 +21,7 @@ export interface EventStream {
 }
 
 /** An event as it is sent: its type and its data. */
-interface Sent {
+interface SentEvent {
   type: string
 }
 
@@ -34,13 +34,13 @@ interface Listener {
 /** Sends what the feed publishes, as `describe` words it. `present` is what a new listener gets first. */
 export function eventStream(
   feed: Feed,
-  describe: (event: FeedEvent) => Sent,
-  present: () => Sent,
+  describe: (event: FeedEvent) => SentEvent,
+  present: () => SentEvent,
   log: Log,
 ): EventStream {
   const listeners = new Set<Listener>()
   const encoder = new TextEncoder()
-  const write = (event: Sent) => encoder.encode(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  const write = (event: SentEvent) => encoder.encode(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
 
   async function sendAll(): Promise<void> {
     for await (const event of feed.listen(new AbortController().signal)) {

@@ -7,6 +7,7 @@ import { pageRoutes } from '../pages/pages.tsx'
 import { errorPages } from '../pages/page-renderer.ts'
 import type { Agent } from '../runtime.ts'
 import { openAccess, type Access } from './access.ts'
+import { isLoopback } from './connection.ts'
 import { fail, failUnpaired, refuseAddress } from './fail.ts'
 import { readBody } from './read-request.ts'
 import { reply } from './reply.ts'
@@ -57,7 +58,12 @@ export function localApp(
   statusRoutes(app, agent, access, { log, lostLogLines })
   if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, refusals })
   setupRoutes(app, agent)
-  pageRoutes(app, agent, access, dataDir)
+  pageRoutes(
+    app,
+    agent,
+    { isPaired: (c) => access.callerOf(c) !== undefined, isLoopback, renewCookie: access.renewCookie },
+    dataDir,
+  )
   return app
 }
 

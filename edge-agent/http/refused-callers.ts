@@ -8,7 +8,7 @@ const REFUSED = { perSecond: 5, burst: 50 }
 /** Callers between agents whose requests were not genuine, by address. */
 export interface RefusedCallers {
   /** How long this address has to wait before its next request is looked at, s. */
-  wait(from: string): number
+  waitSeconds(from: string): number
   /** A request of this address was not genuine. */
   refuse(from: string, why: string): void
 }
@@ -18,7 +18,7 @@ export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<LimitedL
   const refused = askingLimit(clock, REFUSED)
   const note = (from: string, why: string) => log.write({ from, why }, 'a request between agents was refused')
   return {
-    wait(from) {
+    waitSeconds(from) {
       const seconds = refused.wait(from)
       if (seconds > 0) note(from, 'too many requests that are not genuine')
       return seconds

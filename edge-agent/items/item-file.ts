@@ -14,8 +14,8 @@ export interface ItemFile {
   /** Forgets every item. */
   clear(mark: ItemMark): void
   /** What lies around a gate; undefined: the gate is new. */
-  strays(gate: string): StoredStray[] | undefined
-  saveStrays(gate: string, strays: readonly StoredStray[]): void
+  stationaryTags(gate: string): StoredStray[] | undefined
+  saveStationaryTags(gate: string, strays: readonly StoredStray[]): void
   /** Released units that have not ended at this trusted time, ms, the oldest first (lanes/gate/released-units.ts). */
   releases(nowMs: number): StoredRelease[]
   /** Writes these units, and forgets those that have ended. */
@@ -161,7 +161,7 @@ function itemFile(db: Connection): ItemFile {
       clear.immediate(mark)
       ;[setItem, removeItem] = [set(), remove()]
     },
-    strays(gate) {
+    stationaryTags(gate) {
       const isKnown = db.prepare('SELECT gate FROM gate WHERE gate = ?').get(gate) !== undefined
       const rows = db
         .prepare<[string], { tag: string; gap: number | null; outside: number }>(
@@ -172,7 +172,7 @@ function itemFile(db: Connection): ItemFile {
         ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 }))
         : undefined
     },
-    saveStrays: db.transaction((gate: string, strays: readonly StoredStray[]) => {
+    saveStationaryTags: db.transaction((gate: string, strays: readonly StoredStray[]) => {
       db.prepare('INSERT INTO gate (gate) VALUES (?) ON CONFLICT DO NOTHING').run(gate)
       db.prepare('DELETE FROM stray WHERE gate = ?').run(gate)
       const insert = db.prepare('INSERT INTO stray (gate, tag, longest_gap_ms, was_outside) VALUES (?, ?, ?, ?)')

@@ -17,7 +17,7 @@ export interface LaneDecisionsParts extends ReceiptParts {
 }
 
 /** Why a tag is refused that is not the receipt's, or whose receipt counts for nothing. */
-const OF_A_RECEIPT: ReadonlySet<DenyReason> = new Set([
+const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'item_not_paid',
   'token_invalid',
   'token_expired',
@@ -43,7 +43,7 @@ export class LaneDecisions {
   async decideWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { receipt, ...alone } = request
     const first = await this.decide({ ...alone, ...(receipt !== undefined && { receipt }) })
-    const isOfReceipt = receipt !== undefined && first.reason !== undefined && OF_A_RECEIPT.has(first.reason)
+    const isOfReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
     const status = isOfReceipt && itemNamed(this.#parts.items, alone.identifiers)?.status
     return status === 'paid' || status === 'picked_up' ? this.decide(alone) : first
   }

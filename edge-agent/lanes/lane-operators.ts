@@ -1,5 +1,5 @@
 import type { LaneStates } from './lane-states.ts'
-import type { OpenedSession, Operators, Proof } from './operators.ts'
+import type { SignInResult, Operators, Proof } from './operators.ts'
 import type { ScanResult } from './scan-result.ts'
 
 export interface LaneOperatorsParts {
@@ -20,9 +20,9 @@ export class LaneOperators {
     this.#parts = parts
   }
 
-  signIn(deviceId: string, proof: Proof, callerId: string): OpenedSession {
+  signIn(deviceId: string, proof: Proof, callerId: string): SignInResult {
     const { operators, states, isKnown, onOperator, onSignIn } = this.#parts
-    const opened = operators.open(proof, callerId)
+    const opened = operators.signIn(proof, callerId)
     if (!opened.ok || !isKnown(deviceId)) return opened
     // The operator before is gone.
     const state = states.of(deviceId)
@@ -34,7 +34,7 @@ export class LaneOperators {
   }
 
   /** A badge or card was held to the device. */
-  takeProof(deviceId: string, proof: Proof, callerId = `device ${deviceId}`): ScanResult {
+  signInWithProof(deviceId: string, proof: Proof, callerId = `device ${deviceId}`): ScanResult {
     const opened = this.signIn(deviceId, proof, callerId)
     if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'wrong' ? 'wrong_badge' : opened.reason }
     return { kind: 'operator', name: opened.name }
@@ -42,10 +42,10 @@ export class LaneOperators {
 
   nameAt(deviceId: string): string | undefined {
     const { operators, states } = this.#parts
-    return operators.look(states.find(deviceId)?.operatorSession)?.name
+    return operators.peek(states.find(deviceId)?.operatorSession)?.name
   }
 
-  leave(deviceId: string): void {
+  signOut(deviceId: string): void {
     const { operators, states, onOperator } = this.#parts
     const state = states.find(deviceId)
     if (state?.operatorSession === undefined) return

@@ -17,14 +17,14 @@ import type { LaneOperators } from './lane-operators.ts'
 import { sessionFor, type LaneState } from './lane-state.ts'
 import type { LaneStates } from './lane-states.ts'
 import type { Operators } from './operators.ts'
-import type { ScannedBy, ScanResult } from './scan-result.ts'
+import type { ScanOrigin, ScanResult } from './scan-result.ts'
 import { unusedRights, type ReceiptParts } from './unused-rights.ts'
 
 export interface LaneReaderParts extends ReceiptParts {
   platform: Pick<Platform, 'clock'>
   states: LaneStates
   operators: Operators
-  laneOperators: Pick<LaneOperators, 'takeProof'>
+  laneOperators: Pick<LaneOperators, 'signInWithProof'>
   /** As the policy names the device. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
@@ -38,9 +38,9 @@ export type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
 type NotUnderstood = (ScanResult & { kind: 'not_understood' })['why']
 
 /** Where only staff hold something to the scanner. */
-const BY_STAFF: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
+const STAFF_WORKFLOWS: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
 /** Where the number that is printed on a tag may be scanned: staff stand there. */
-const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
+const TAG_NUMBER_DEVICES: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 /** A receipt shown at a device serves for the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
 
@@ -60,23 +60,23 @@ export class LaneReader {
     this.#parts = parts
   }
 
-  async readScan(deviceId: string, text: string, { operatorId, byHand, from }: ScannedBy): Promise<ReadScan> {
+  async readScan(deviceId: string, text: string, { operatorId, byHand, caller }: ScanOrigin): Promise<ReadScan> {
     const { states, operators, laneOperators, deviceOf } = this.#parts
     const scanned = classifyScan(text)
     const device = deviceOf(deviceId)
     const state = states.of(deviceId)
-    const session = sessionFor(state, from)
-    if (byHand || (device && BY_STAFF.has(device.workflowType))) operators.find(session)
+    const session = sessionFor(state, caller)
+    if (byHand || (device && STAFF_WORKFLOWS.has(device.workflowType))) operators.find(session)
     if (scanned.kind === 'badge') {
-      const callerId = typeof from === 'object' ? from.id : undefined
-      return { result: laneOperators.takeProof(deviceId, { badge: scanned.text }, callerId) }
+      const callerId = typeof caller === 'object' ? caller.id : undefined
+      return { result: laneOperators.signInWithProof(deviceId, { badge: scanned.text }, callerId) }
     }
     const order = await this.#readPickupCode(device, scanned, text)
     if (order) return order
     if (scanned.kind === 'ean') return notUnderstood('product_code')
     const tagId = scanned.kind === 'unknown' ? tagNumberIn(text, device) : undefined
     if (scanned.kind === 'unknown' && tagId === undefined) return notUnderstood('unknown_code')
-    const base = baseOf(deviceId, device, operatorId ?? operators.look(session)?.operatorId)
+    const base = baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId)
     if (scanned.kind === 'receipt') {
       const left = this.#rememberReceipt(deviceId, device, scanned.text)
       if (left !== undefined) return { result: { kind: 'receipt', left } }
@@ -89,7 +89,7 @@ export class LaneReader {
   readTag(deviceId: string, tag: TagName, tagTechnology: TagTechnology | undefined): AuthorizeRequest {
     const { states, operators, deviceOf } = this.#parts
     const state = states.of(deviceId)
-    const base = baseOf(deviceId, deviceOf(deviceId), operators.look(state.operatorSession)?.operatorId)
+    const base = baseOf(deviceId, deviceOf(deviceId), operators.peek(state.operatorSession)?.operatorId)
     return { ...base, identifiers: tag, tagTechnology, ...this.#receiptBefore(state, base.action) }
   }
 
@@ -137,7 +137,7 @@ export class LaneReader {
 
 /** What a bar code on a tag may say that is no EPC: the number under which the tag is registered. */
 function tagNumberIn(text: string, device: DeviceFacts | undefined): string | undefined {
-  if (!device || !TAKES_TAG_NUMBERS.has(device.deviceType)) return undefined
+  if (!device || !TAG_NUMBER_DEVICES.has(device.deviceType)) return undefined
   const normal = normaliseIdentifiers({ tagId: text.trim() })
   return normal.ok ? normal.identifiers.tagId : undefined
 }

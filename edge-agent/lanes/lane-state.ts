@@ -10,6 +10,6 @@ export interface LaneState {
 }
 
 /** The session at a device, for requests that count as the operator's: those of paired callers and of the device's own scanner. */
-export function sessionFor({ operatorSession }: LaneState, from: Caller | undefined): string | undefined {
-  return from === 'unpaired' ? undefined : operatorSession
+export function sessionFor({ operatorSession }: LaneState, caller: Caller | undefined): string | undefined {
+  return caller === 'unpaired' ? undefined : operatorSession
 }

@@ -11,9 +11,9 @@ import { LaneDecisions } from './lane-decisions.ts'
 import { LaneOperators } from './lane-operators.ts'
 import { LaneReader } from './lane-reader.ts'
 import { laneStates, type LaneStates } from './lane-states.ts'
-import type { OpenedSession, Operators, Proof } from './operators.ts'
+import type { SignInResult, Operators, Proof } from './operators.ts'
 import { openPresentations, type Presentations } from './presentations.ts'
-import { decisionOf, type ScannedBy, type ScanResult } from './scan-result.ts'
+import { decisionResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import { openStaffCards, type StaffCards } from './staff-cards.ts'
 
 export interface LaneParts extends GateRequestsParts {
@@ -55,7 +55,7 @@ export class Lanes {
     const { platform, items, wiring } = parts
     const deviceOf = (deviceId: string) => this.#deviceOf(deviceId)
     const isKnown = (deviceId: string) => deviceOf(deviceId) !== undefined
-    const again = (deviceId: string) => this.#presentations.again(deviceId)
+    const again = (deviceId: string) => this.#presentations.retryRefused(deviceId)
     const states = laneStates(isKnown)
     this.#parts = parts
     this.#states = states
@@ -64,7 +64,7 @@ export class Lanes {
     this.#presentations = openPresentations({
       platform,
       find: (tag) => itemNamed(items, tag),
-      ask: (deviceId, tag, tagTechnology) => this.#presented(deviceId, tag, tagTechnology),
+      request: (deviceId, tag, tagTechnology) => this.#presented(deviceId, tag, tagTechnology),
     })
     this.#operators = new LaneOperators({ ...parts, states, isKnown, onSignIn: again })
     this.#reader = new LaneReader({ ...parts, states, deviceOf, laneOperators: this.#operators, onReceipt: again })
@@ -72,7 +72,7 @@ export class Lanes {
       platform,
       wiring,
       onCard: (deviceId, readerId, card) =>
-        parts.onResult(deviceId, this.#operators.takeProof(deviceId, { card, readerId })),
+        parts.onResult(deviceId, this.#operators.signInWithProof(deviceId, { card, readerId })),
     })
     this.#stopListening = items.onChange(() => this.#presentations.itemsChanged())
   }
@@ -100,12 +100,12 @@ export class Lanes {
   }
 
   /** A text that was scanned or typed at a device. */
-  async scan(deviceId: string, text: string, by: ScannedBy = {}): Promise<ScanResult> {
+  async scan(deviceId: string, text: string, by: ScanOrigin = {}): Promise<ScanResult> {
     const read = await this.#reader.readScan(deviceId, text, by)
     const result =
       'result' in read
         ? read.result
-        : decisionOf(read.request, await this.#decisions.decideWithOrWithoutReceipt(read.request))
+        : decisionResult(read.request, await this.#decisions.decideWithOrWithoutReceipt(read.request))
     this.#parts.onResult(deviceId, result)
     return result
   }
@@ -113,7 +113,7 @@ export class Lanes {
   /** A request from the page or a program, with the gate's signals if it is one. */
   async request(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const answer = await this.#decisions.decide(request)
-    this.#parts.onResult(request.deviceId, decisionOf(request, answer))
+    this.#parts.onResult(request.deviceId, decisionResult(request, answer))
     return answer
   }
 
@@ -126,12 +126,12 @@ export class Lanes {
    * An operator signs in at a device: requests there count as the operator's until `leave` or 15 idle minutes.
    * `callerId`: the caller for which wrong PINs are counted.
    */
-  signIn(deviceId: string, proof: Proof, callerId: string): OpenedSession {
+  signIn(deviceId: string, proof: Proof, callerId: string): SignInResult {
     return this.#operators.signIn(deviceId, proof, callerId)
   }
 
-  leave(deviceId: string): void {
-    this.#operators.leave(deviceId)
+  signOut(deviceId: string): void {
+    this.#operators.signOut(deviceId)
   }
 
   stop(): void {
@@ -148,8 +148,8 @@ export class Lanes {
     const { gates, wiring } = this.#parts
     if (this.#isGate(deviceId)) return gates.onReads(deviceId, sourceId, reads)
     if (!this.#deviceOf(deviceId)) return
-    const awayMs = wiring.absentMsOf(sourceId)
-    this.#presentations.onReads(deviceId, reads, { awayMs, nearDbm: wiring.minimumRssiOf(sourceId) })
+    const absentMs = wiring.absentMsOf(sourceId)
+    this.#presentations.onReads(deviceId, reads, { absentMs, minimumRssi: wiring.minimumRssiOf(sourceId) })
   }
 
   /** A tag lies at a lane. Returns whether it was authorized. */
@@ -157,7 +157,7 @@ export class Lanes {
     try {
       const request = this.#reader.readTag(deviceId, tag, tagTechnology)
       const answer = await this.#decisions.decideWithOrWithoutReceipt(request)
-      this.#parts.onResult(deviceId, decisionOf(request, answer))
+      this.#parts.onResult(deviceId, decisionResult(request, answer))
       return answer.authorized
     } catch (error) {
       this.#onFailure(deviceId, error, 'a tag could not be decided about')

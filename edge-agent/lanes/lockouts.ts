@@ -32,7 +32,7 @@ export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
   /** Both by their last try, the oldest first. */
   const known = new Map<string, Tries>()
   const invented = new Map<string, Tries>()
-  let crowdedUntil = 0
+  let guessingUntil = 0
 
   function noteIn(table: Map<string, Tries>, name: string): void {
     const nowMs = clock.elapsed()
@@ -48,7 +48,7 @@ export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
     table.set(name, state)
   }
 
-  function forgetOld(table: Map<string, Tries>, limit: number): void {
+  function dropOld(table: Map<string, Tries>, limit: number): void {
     for (const [name, { lastMs }] of table) {
       if (table.size <= limit && clock.elapsed() - lastMs < REMEMBERED_MS) return
       table.delete(name)
@@ -58,14 +58,14 @@ export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
   return {
     waitMs(name, as) {
       const table = as === 'invented' ? invented : known
-      const until = Math.max(table.get(name)?.lockedUntil ?? 0, as === undefined ? 0 : crowdedUntil)
+      const until = Math.max(table.get(name)?.lockedUntil ?? 0, as === undefined ? 0 : guessingUntil)
       return Math.max(0, until - clock.elapsed())
     },
     failed(name, as) {
       noteIn(as === 'invented' ? invented : known, name)
-      forgetOld(known, KNOWN_LIMIT)
-      forgetOld(invented, INVENTED_LIMIT)
-      if (as !== undefined && invented.size >= INVENTED_LIMIT) crowdedUntil = clock.elapsed() + FIRST_LOCK_MS
+      dropOld(known, KNOWN_LIMIT)
+      dropOld(invented, INVENTED_LIMIT)
+      if (as !== undefined && invented.size >= INVENTED_LIMIT) guessingUntil = clock.elapsed() + FIRST_LOCK_MS
     },
     passed: (name) => void known.delete(name),
   }

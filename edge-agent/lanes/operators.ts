@@ -11,7 +11,7 @@ export type Proof =
   /** Upper-case hex, as `readCard` gives it; `readerId`: where it was held. */
   | { card: string; readerId: string }
 
-export type OpenedSession =
+export type SignInResult =
   | { ok: true; session: string; operatorId: string; name: string }
   | { ok: false; reason: 'wrong' }
   /** The agent does not hold the store key of the policy: it has to log in at the cloud first. No error is counted. */
@@ -33,9 +33,9 @@ interface Session {
   atMs: number
 }
 
-const WRONG: OpenedSession = { ok: false, reason: 'wrong' }
+const WRONG: SignInResult = { ok: false, reason: 'wrong' }
 
-function locked(waitMs: number): OpenedSession {
+function locked(waitMs: number): SignInResult {
   return { ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(waitMs / 1_000) }
 }
 
@@ -62,12 +62,12 @@ export class Operators {
   }
 
   /** Opens a session with a badge, with name and PIN, or with a card. `caller`: where the proof comes from; errors are counted for it. */
-  open(proof: Proof, caller: string): OpenedSession {
+  signIn(proof: Proof, caller: string): SignInResult {
     const { records: known, storeKey = '' } = this.#operators()
     if (known.length > 0 && storeKey === '') return { ok: false, reason: 'no_store_key' }
     if ('pin' in proof) return this.#tryPin(proof, caller, storeKey)
     if ('card' in proof) return this.#tryCard(proof.card, proof.readerId, storeKey)
-    let last: OpenedSession = WRONG
+    let last: SignInResult = WRONG
     for (const { operatorId, secret } of readBadge(proof.badge)) {
       // A scanner that swaps Y and Z makes a second candidate: only names that exist may lock.
       const record = this.#recordOf(operatorId)
@@ -80,14 +80,14 @@ export class Operators {
 
   /** The operator behind a session, who does something: it keeps the session awake. */
   find(session: string | undefined): { operatorId: string; name: string } | undefined {
-    const found = this.#living(session)
+    const found = this.#activeSession(session)
     if (found) found.atMs = this.#platform.clock.elapsed()
     return found && { operatorId: found.operatorId, name: found.name }
   }
 
   /** As `find`, for what shoppers scan and for callers that only look: it does not keep the session awake. */
-  look(session: string | undefined): { operatorId: string; name: string } | undefined {
-    const found = this.#living(session)
+  peek(session: string | undefined): { operatorId: string; name: string } | undefined {
+    const found = this.#activeSession(session)
     return found && { operatorId: found.operatorId, name: found.name }
   }
 
@@ -96,7 +96,7 @@ export class Operators {
   }
 
   /** Anybody may name anybody: nothing in the answer, nor when it comes, tells which names exist. */
-  #tryPin({ operatorId, pin }: { operatorId: string; pin: string }, caller: string, key: string): OpenedSession {
+  #tryPin({ operatorId, pin }: { operatorId: string; pin: string }, caller: string, key: string): SignInResult {
     const record = this.#recordOf(operatorId)
     const kind = record ? 'known' : 'invented'
     const waitMs = this.#tries.waitMs(operatorId, caller, kind)
@@ -110,7 +110,7 @@ export class Operators {
     return this.#begin(record)
   }
 
-  #tryBadge(record: OperatorRecord, secret: string, caller: string, key: string): OpenedSession {
+  #tryBadge(record: OperatorRecord, secret: string, caller: string, key: string): SignInResult {
     const { operatorId } = record
     const waitMs = this.#tries.waitMs(operatorId, caller)
     if (waitMs > 0) return locked(waitMs)
@@ -122,7 +122,7 @@ export class Operators {
     return this.#begin(record)
   }
 
-  #tryCard(card: string, readerId: string, key: string): OpenedSession {
+  #tryCard(card: string, readerId: string, key: string): SignInResult {
     const waitMs = this.#cardTries.waitMs(readerId)
     if (waitMs > 0) return locked(waitMs)
     const { records } = this.#operators()
@@ -136,7 +136,7 @@ export class Operators {
     return this.#begin(record)
   }
 
-  #begin({ operatorId, name }: OperatorRecord): OpenedSession {
+  #begin({ operatorId, name }: OperatorRecord): SignInResult {
     const { random, clock } = this.#platform
     const oldest = this.#sessions.keys().next().value
     if (this.#sessions.size >= SESSIONS_LIMIT && oldest !== undefined) this.#sessions.delete(oldest)
@@ -145,7 +145,7 @@ export class Operators {
     return { ok: true, session, operatorId, name }
   }
 
-  #living(session: string | undefined): Session | undefined {
+  #activeSession(session: string | undefined): Session | undefined {
     const found = session === undefined ? undefined : this.#sessions.get(session)
     if (!found || session === undefined) return undefined
     const isKnown = this.#recordOf(found.operatorId) !== undefined

@@ -5,26 +5,26 @@ import type { KnownItem } from '../items/item-table.ts'
 
 export interface PresentingReader {
   /** A tag that was not read for so long was taken away, ms; null: the reader says so itself. */
-  readonly awayMs: number | null
+  readonly absentMs: number | null
   /** What is heard more weakly is not meant, dBm. */
-  readonly nearDbm: number | undefined
+  readonly minimumRssi: number | undefined
 }
 
 export interface PresentationsParts {
   platform: Platform
   find(tag: TagName): KnownItem | undefined
   /** Asks for this tag; answers whether it was authorized. Must not throw. `technology` is absent if the reader cannot tell. */
-  ask(deviceId: string, tag: TagName, technology: TagTechnology | undefined): Promise<boolean>
+  request(deviceId: string, tag: TagName, technology: TagTechnology | undefined): Promise<boolean>
 }
 
 interface Presented {
   readonly tag: TagName
   readonly technology: TagTechnology | undefined
   seenMs: number
-  awayMs: number | null
+  absentMs: number | null
   state: 'waiting' | 'asking' | 'granted' | 'refused'
   /** What was known of the item when it was asked for. */
-  askedAs: string
+  itemAtRequest: string
   /** Something has changed while it was being asked for. */
   isChanged: boolean
 }
@@ -65,18 +65,18 @@ export class Presentations {
   }
 
   /** A reader of this lane sees tags. */
-  onReads(deviceId: string, reads: readonly TagRead[], { awayMs, nearDbm }: PresentingReader): void {
+  onReads(deviceId: string, reads: readonly TagRead[], { absentMs, minimumRssi }: PresentingReader): void {
     const lane = this.#laneOf(deviceId)
-    this.#forgetGone(lane)
+    this.#dropAbsent(lane)
     const nowMs = this.#parts.platform.clock.elapsed()
     for (const { tag, technology, rssiDbm, seenAtMs } of reads) {
-      const isMeant = nearDbm === undefined || rssiDbm === undefined || rssiDbm >= nearDbm
+      const isMeant = minimumRssi === undefined || rssiDbm === undefined || rssiDbm >= minimumRssi
       if (!isMeant || nowMs - seenAtMs > LATE_MS) continue
       const known = lane.tags.get(keyOf(tag))
-      if (known) Object.assign(known, { seenMs: nowMs, awayMs })
+      if (known) Object.assign(known, { seenMs: nowMs, absentMs })
       else if (lane.tags.size < TAGS_LIMIT) {
-        const presented = { tag, technology, seenMs: nowMs, awayMs }
-        lane.tags.set(keyOf(tag), { ...presented, state: 'waiting', askedAs: '', isChanged: false })
+        const presented = { tag, technology, seenMs: nowMs, absentMs }
+        lane.tags.set(keyOf(tag), { ...presented, state: 'waiting', itemAtRequest: '', isChanged: false })
       }
     }
     void this.#work(deviceId)
@@ -87,15 +87,15 @@ export class Presentations {
   }
 
   /** Something was shown at the lane that may change the answer: what was refused and lies there is asked for again. */
-  again(deviceId: string): void {
+  retryRefused(deviceId: string): void {
     const lane = this.#lanes.get(deviceId)
-    if (lane) this.#askAgain(deviceId, lane, () => true)
+    if (lane) this.#requeue(deviceId, lane, () => true)
   }
 
   /** Items have changed: what was refused and has changed since is asked for again. */
   itemsChanged(): void {
     for (const [deviceId, lane] of this.#lanes)
-      this.#askAgain(deviceId, lane, ({ tag, askedAs }) => this.#statusOf(tag) !== askedAs)
+      this.#requeue(deviceId, lane, ({ tag, itemAtRequest }) => this.#statusOf(tag) !== itemAtRequest)
   }
 
   stop(): void {
@@ -116,14 +116,14 @@ export class Presentations {
     return item ? `${item.status} ${item.paying}` : ''
   }
 
-  #forgetGone(lane: Lane): void {
+  #dropAbsent(lane: Lane): void {
     const nowMs = this.#parts.platform.clock.elapsed()
-    for (const [key, { seenMs, awayMs }] of lane.tags)
-      if (awayMs !== null && nowMs - seenMs > awayMs) lane.tags.delete(key)
+    for (const [key, { seenMs, absentMs }] of lane.tags)
+      if (absentMs !== null && nowMs - seenMs > absentMs) lane.tags.delete(key)
   }
 
-  #askAgain(deviceId: string, lane: Lane, isDue: (presented: Presented) => boolean): void {
-    this.#forgetGone(lane)
+  #requeue(deviceId: string, lane: Lane, isDue: (presented: Presented) => boolean): void {
+    this.#dropAbsent(lane)
     for (const presented of lane.tags.values()) {
       if (presented.state === 'asking') presented.isChanged ||= isDue(presented)
       if (presented.state === 'refused' && isDue(presented)) presented.state = 'waiting'
@@ -138,15 +138,15 @@ export class Presentations {
     lane.isBusy = true
     try {
       while (!this.#isStopped) {
-        this.#forgetGone(lane)
+        this.#dropAbsent(lane)
         const next = [...lane.tags.values()].find(({ state }) => state === 'waiting')
         if (!next) return
         next.state = 'asking'
         next.isChanged = false
-        next.askedAs = this.#statusOf(next.tag)
-        const isGranted = await this.#parts.ask(deviceId, next.tag, next.technology)
+        next.itemAtRequest = this.#statusOf(next.tag)
+        const isGranted = await this.#parts.request(deviceId, next.tag, next.technology)
         next.state = isGranted ? 'granted' : 'refused'
-        if (!isGranted && (next.isChanged || next.askedAs !== this.#statusOf(next.tag))) next.state = 'waiting'
+        if (!isGranted && (next.isChanged || next.itemAtRequest !== this.#statusOf(next.tag))) next.state = 'waiting'
       }
     } finally {
       lane.isBusy = false

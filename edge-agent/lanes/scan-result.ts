@@ -5,13 +5,13 @@ import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import type { Caller } from './lane-state.ts'
 
 /** Who is known to have had something scanned; without it anybody may have. */
-export interface ScannedBy {
+export interface ScanOrigin {
   /** Of a session of its own. */
   operatorId?: string | undefined
   /** Somebody typed or pressed a button: whoever has signed in at the device is still there. What is scanned, shoppers scan too. */
   byHand?: boolean | undefined
   /** Over HTTP; the device's own scanner needs to be nobody. */
-  from?: Caller | undefined
+  caller?: Caller | undefined
 }
 
 export type ScanResult =
@@ -37,7 +37,7 @@ export type ScanResult =
     }
 
 /** A decision as pages show it, with the tag or line that the request names. */
-export function decisionOf({ identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
+export function decisionResult({ identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
   const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
   const item = named && identifiers[named]
   return { kind: 'decision', answer, ...(item !== undefined && { item }) }

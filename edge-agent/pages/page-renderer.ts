@@ -6,28 +6,28 @@ import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../
 import type { Platform } from '../../policy/platform.ts'
 import type { AgentConfig } from '../config.ts'
 import { ProblemPage } from './components/problem-page.tsx'
-import type { Reader } from './components/frame.tsx'
+import type { Localization } from './components/frame.tsx'
 import { pageHeaders } from './headers.ts'
 import { textsOf } from './texts/catalogue.ts'
 import type { Problem } from './texts/texts.ts'
 
 /** What the language of the pages and their nonces come from. */
-export interface ReadersAgent {
+export interface PageRendererParts {
   config: Pick<AgentConfig, 'language'>
   platform: Pick<Platform, 'random'>
 }
 
 /** Answers browsers in the language of their reader (`policy/page-language.ts`). */
-export interface Readers {
+export interface PageRenderer {
   /** The language that a reader chose is remembered until the browser ends. */
-  readerOf(c: Context): Reader
+  localize(c: Context): Localization
   show(c: Context, page: (nonce: string) => JSX.Element, status?: 200 | 401 | 404): Response | Promise<Response>
 }
 
 /** Pages of this agent for their readers. */
-export function openReaders({ config, platform }: ReadersAgent): Readers {
+export function pageRenderer({ config, platform }: PageRendererParts): PageRenderer {
   return {
-    readerOf(c) {
+    localize(c) {
       const asked = c.req.query('lang')
       const remembered = getCookie(c, LANGUAGE_COOKIE)
       const accepted = c.req.header('accept-language')
@@ -46,15 +46,15 @@ export function openReaders({ config, platform }: ReadersAgent): Readers {
 }
 
 /** Gives a browser without a credential a page in place of each error in JSON. Programs name no `text/html`. */
-export function errorPages(agent: ReadersAgent): MiddlewareHandler {
-  const readers = openReaders(agent)
+export function errorPages(agent: PageRendererParts): MiddlewareHandler {
+  const renderer = pageRenderer(agent)
   return async (c, next) => {
     await next()
     const isJson = c.res.headers.get('content-type')?.startsWith('application/json') === true
     if (c.res.status < 400 || !isJson || c.req.header('authorization') !== undefined) return
     if (!prefersPage(c.req.header('accept'))) return
     const { status } = c.res
-    const page = String(ProblemPage({ reader: readers.readerOf(c), problem: problemOf(status) }))
+    const page = String(ProblemPage({ localization: renderer.localize(c), problem: problemOf(status) }))
     // The setter of `c.res` keeps the headers of the error, except its type.
     c.res = new Response(`<!doctype html>${page}`, {
       status,

@@ -4,12 +4,10 @@ import { capabilitiesOf } from '../../device-drivers/drivers/registry.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Lanes } from '../lanes/lanes.ts'
-import type { Access } from '../http/access.ts'
-import { isLoopback } from '../http/connection.ts'
 import type { Agent } from '../runtime.ts'
 import { readAssets } from './assets.ts'
 import { DeviceList, NotHere } from './components/device-list.tsx'
-import type { Reader } from './components/frame.tsx'
+import type { Localization } from './components/frame.tsx'
 import { GatePage } from './components/gate-page.tsx'
 import { PairPage } from './components/pair-page.tsx'
 import { SetupPage } from './components/setup-page.tsx'
@@ -18,7 +16,7 @@ import { clockTime } from './model/clock-time.ts'
 import { gateLine, gateReady } from './model/gate-view.ts'
 import { resultView } from './model/result-view.ts'
 import type { PageDevice, PageStatus } from './model/wire.ts'
-import { openReaders } from './page-renderer.ts'
+import { pageRenderer } from './page-renderer.ts'
 import { recentResults } from './recent-results.ts'
 
 /**
@@ -32,11 +30,19 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | '
   lanes: Pick<Lanes, 'operatorAt'>
 }
 
+/** What the pages need to know about a request. */
+export interface PageAccess {
+  isPaired(c: Context): boolean
+  /** True if the browser runs on the machine of the agent. */
+  isLoopback(c: Context): boolean
+  renewCookie(c: Context): void
+}
+
 /** What every page is made of. */
 interface PageAt {
   status: PageStatus
   device: PageDevice
-  reader: Reader
+  localization: Localization
   nowMs: number
   script: { src: string; nonce: string }
 }
@@ -47,16 +53,11 @@ const FOR_EVER = {
 }
 
 /** Adds the pages and their files to the local app. `dataDir` is shown to browsers on the agent's machine. */
-export function pageRoutes(
-  app: Hono,
-  agent: PagesAgent,
-  access: Pick<Access, 'callerOf' | 'renewCookie'>,
-  dataDir = 'DIR',
-): void {
+export function pageRoutes(app: Hono, agent: PagesAgent, access: PageAccess, dataDir = 'DIR'): void {
   const pages = new Pages(agent, access, dataDir)
   app.get('/', (c) => c.redirect('/station'))
   // The one-time link: its code is in the fragment, which only the page's program reads.
-  app.get('/pair', (c) => pages.showPairing(c, pages.readerOf(c), 200))
+  app.get('/pair', (c) => pages.showPairing(c, pages.localize(c), 200))
   app.get('/station', (c) => pages.showDevice(c, 'station', (at) => pages.station(at)))
   app.get('/gate', (c) => pages.showDevice(c, 'gate', (at) => pages.gate(at)))
   app.get('/setup', (c) => pages.showSetup(c))
@@ -68,15 +69,15 @@ export function pageRoutes(
 
 class Pages {
   readonly #agent: PagesAgent
-  readonly #access: Pick<Access, 'callerOf' | 'renewCookie'>
+  readonly #access: PageAccess
   readonly #dataDir: string
   readonly #assets = readAssets()
   readonly #recent: ReturnType<typeof recentResults>
-  readonly #readers: ReturnType<typeof openReaders>
+  readonly #renderer: ReturnType<typeof pageRenderer>
   /** Scanners and readers of other devices are no place to stand at. */
   readonly #feeding: ReadonlySet<string>
 
-  constructor(agent: PagesAgent, access: Pick<Access, 'callerOf' | 'renewCookie'>, dataDir: string) {
+  constructor(agent: PagesAgent, access: PageAccess, dataDir: string) {
     const { devices } = agent.config
     const ours = new Set(devices.map(({ deviceId }) => deviceId))
     this.#agent = agent
@@ -87,30 +88,34 @@ class Pages {
       isOurs: (id) => ours.has(id),
       policy: () => agent.trust.policy,
     })
-    this.#readers = openReaders(agent)
+    this.#renderer = pageRenderer(agent)
     this.#feeding = new Set(
       devices.filter((device) => capabilitiesOf(device).feeds !== undefined).map(({ deviceId }) => deviceId),
     )
   }
 
-  readerOf(c: Context): Reader {
-    return this.#readers.readerOf(c)
+  localize(c: Context): Localization {
+    return this.#renderer.localize(c)
   }
 
   /** Instead of a page, for a browser that is not paired: what to do. */
-  showPairing(c: Context, reader: Reader, status: 200 | 401 = 401): Response | Promise<Response> {
-    const { show } = this.#readers
-    const command = `untag edge link --data ${isLoopback(c) ? quoted(this.#dataDir) : 'DIR'}`
+  showPairing(c: Context, localization: Localization, status: 200 | 401 = 401): Response | Promise<Response> {
+    const { show } = this.#renderer
+    const command = `untag edge link --data ${this.#access.isLoopback(c) ? quoted(this.#dataDir) : 'DIR'}`
     if (status === 401) c.header('www-authenticate', 'Bearer')
     const src = this.#programOf('pair')
-    return show(c, (nonce) => <PairPage reader={reader} command={command} script={{ src, nonce }} />, status)
+    return show(
+      c,
+      (nonce) => <PairPage localization={localization} command={command} script={{ src, nonce }} />,
+      status,
+    )
   }
 
   /** The page of the device that the address names, or the list of devices. */
   showDevice(c: Context, name: string, render: (at: PageAt) => JSX.Element): Response | Promise<Response> {
-    const { readerOf, show } = this.#readers
-    const reader = readerOf(c)
-    if (!this.#access.callerOf(c)) return this.showPairing(c, reader)
+    const { localize, show } = this.#renderer
+    const localization = localize(c)
+    if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
     this.#access.renewCookie(c)
     const status: PageStatus = this.#agent.status()
     const asked = c.req.query('device')
@@ -119,42 +124,52 @@ class Pages {
     const device = devices.find(({ deviceId }) => deviceId === asked)
     const missing = asked !== undefined
     if (!device)
-      return show(c, () => <DeviceList reader={reader} devices={devices} missing={missing} />, missing ? 404 : 200)
+      return show(
+        c,
+        () => <DeviceList localization={localization} devices={devices} missing={missing} />,
+        missing ? 404 : 200,
+      )
     const src = this.#programOf(name)
-    return show(c, (nonce) => render({ status, device, reader, nowMs, script: { src, nonce } }))
+    return show(c, (nonce) => render({ status, device, localization, nowMs, script: { src, nonce } }))
   }
 
-  station({ device, reader, ...rest }: PageAt): JSX.Element {
-    const { texts } = reader
+  station({ device, localization, ...rest }: PageAt): JSX.Element {
+    const { texts } = localization
     const [last] = this.#recent.of(device.deviceId)
     const view = last && resultView(last.result, texts)
-    const told = last && view ? `${texts.last(clockTime(last.atMs, texts.language))}: ${view.headline}` : ''
+    const lastText = last && view ? `${texts.last(clockTime(last.atMs, texts.language))}: ${view.headline}` : ''
     const operator = this.#agent.lanes.operatorAt(device.deviceId) ?? null
     return (
-      <StationPage {...rest} device={device} reader={reader} operator={operator} view={{ kind: 'idle', last: told }} />
+      <StationPage
+        {...rest}
+        device={device}
+        localization={localization}
+        operator={operator}
+        view={{ kind: 'idle', last: lastText }}
+      />
     )
   }
 
-  gate({ device, reader, ...rest }: PageAt): JSX.Element {
-    const { texts } = reader
+  gate({ device, localization, ...rest }: PageAt): JSX.Element {
+    const { texts } = localization
     const lines = this.#recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
-    return <GatePage {...rest} device={device} reader={reader} view={gateReady(texts)} lines={lines} />
+    return <GatePage {...rest} device={device} localization={localization} view={gateReady(texts)} lines={lines} />
   }
 
   async showSetup(c: Context): Promise<Response> {
-    const { readerOf, show } = this.#readers
-    const reader = readerOf(c)
-    if (!this.#access.callerOf(c)) return this.showPairing(c, reader)
-    if (!isLoopback(c)) return show(c, () => <NotHere reader={reader} />, 401)
+    const { localize, show } = this.#renderer
+    const localization = localize(c)
+    if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
+    if (!this.#access.isLoopback(c)) return show(c, () => <NotHere localization={localization} />, 401)
     this.#access.renewCookie(c)
     const { deviceDiscovery, configFile } = this.#agent
     const { attached, notes } = (await deviceDiscovery?.findAttached()) ?? { attached: [], notes: [] }
     const src = this.#programOf('setup')
     const { devices, ledgerDoubt } = this.#agent.status()
-    const warning = ledgerDoubt === null ? undefined : reader.texts.ledgerDoubts[ledgerDoubt]
+    const warning = ledgerDoubt === null ? undefined : localization.texts.ledgerDoubts[ledgerDoubt]
     return show(c, (nonce) => (
       <SetupPage
-        reader={reader}
+        localization={localization}
         devices={devices}
         configFile={configFile?.name}
         attached={attached}

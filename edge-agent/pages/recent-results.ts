@@ -7,12 +7,12 @@ import type { LiveEvent } from './model/wire.ts'
 export type LiveResult = LiveEvent & { type: 'result' }
 
 /** The last results of each device, so that a page which is opened anew does not forget them. */
-export interface Recent {
+export interface RecentResults {
   /** Newest first. */
   of(deviceId: string): readonly LiveResult[]
 }
 
-export interface RecentParts {
+export interface RecentResultsParts {
   feed: Pick<Feed, 'listen'>
   /** Only devices that are driven here: programs may name anything. */
   isOurs(deviceId: string): boolean
@@ -20,7 +20,7 @@ export interface RecentParts {
 }
 
 /** Listens for as long as the agent lives. */
-export function recentResults({ feed, isOurs, policy }: RecentParts): Recent {
+export function recentResults({ feed, isOurs, policy }: RecentResultsParts): RecentResults {
   const results = new Map<string, LiveResult[]>()
   async function listen(): Promise<void> {
     for await (const event of feed.listen(new AbortController().signal)) {

@@ -176,7 +176,7 @@ export function checkEnd(parts: EndParts): void {
 /** Staff must be able to sign in at every agent: the first agent at which the operator of the shop cannot. */
 function unknownOperator({ agents, shop }: EndParts): string | undefined {
   for (const { name, agent } of agents) {
-    const opened = agent?.operators.open({ badge: shop.badge }, 'the end of the world')
+    const opened = agent?.operators.signIn({ badge: shop.badge }, 'the end of the world')
     if (!opened?.ok) return `the operator cannot sign in at ${name}: ${opened?.reason}`
     agent?.operators.close(opened.session)
   }

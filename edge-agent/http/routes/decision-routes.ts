@@ -4,7 +4,7 @@ import { classifyScan } from '../../decisions/classify-scan.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
 import { failField, failUnpaired } from '../fail.ts'
-import { decideFew } from '../decision-limit.ts'
+import { decisionLimit } from '../decision-limit.ts'
 import { readBody } from '../read-request.ts'
 import { reply } from '../reply.ts'
 import { AuthorizeRequest, ScanRequest } from '../request-schemas.ts'
@@ -12,8 +12,8 @@ import { sessionOf } from './operator-routes.ts'
 
 /** `authorize`: a program asks for an action. `scan`: a text that was typed or scanned into a page. Both wait for the outcome. */
 export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
-  const few = decideFew()
-  app.post('/v1/authorize', few, async (c) => {
+  const limit = decisionLimit()
+  app.post('/v1/authorize', limit, async (c) => {
     const body = await readBody(c, AuthorizeRequest)
     if (body instanceof Response) return body
     const operator = agent.operators.find(sessionOf(c))
@@ -39,15 +39,15 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
     })
     return reply(c, 'authorize', answer)
   })
-  app.post('/v1/scan', few, async (c) => {
+  app.post('/v1/scan', limit, async (c) => {
     const body = await readBody(c, ScanRequest)
     if (body instanceof Response) return body
     const { deviceId, text, byHand } = body
-    const from = access.callerOf(c) ?? 'unpaired'
+    const caller = access.callerOf(c) ?? 'unpaired'
     // A badge signs its operator in.
-    if (from === 'unpaired' && classifyScan(text).kind === 'badge') return failUnpaired(c)
+    if (caller === 'unpaired' && classifyScan(text).kind === 'badge') return failUnpaired(c)
     const operatorId = agent.operators.find(sessionOf(c))?.operatorId
-    return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, from }))
+    return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, caller }))
   })
 }
 

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import type { OpenedSession } from '../../lanes/operators.ts'
+import type { SignInResult } from '../../lanes/operators.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
 import { fail, failUnpaired } from '../fail.ts'
@@ -24,7 +24,7 @@ export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
     const caller = access.callerOf(c)
     if (!caller) return failUnpaired(c)
     const opened =
-      deviceId === undefined ? agent.operators.open(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
+      deviceId === undefined ? agent.operators.signIn(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
     return opened.ok ? reply(c, 'signIn', signedIn(opened)) : refuseSignIn(c, opened)
   })
   /** Who stands at a device: a page that lost the agent looks again. */
@@ -34,7 +34,7 @@ export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
     const { deviceId } = query
     return reply(c, 'signedIn', {
       name:
-        (deviceId === undefined ? agent.operators.look(sessionOf(c))?.name : agent.lanes.operatorAt(deviceId)) ?? null,
+        (deviceId === undefined ? agent.operators.peek(sessionOf(c))?.name : agent.lanes.operatorAt(deviceId)) ?? null,
     })
   })
   app.delete('/v1/operator', (c) => {
@@ -42,7 +42,7 @@ export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
     if (query instanceof Response) return query
     const session = sessionOf(c)
     if (session) agent.operators.close(session)
-    if (query.deviceId !== undefined) agent.lanes.leave(query.deviceId)
+    if (query.deviceId !== undefined) agent.lanes.signOut(query.deviceId)
     return reply(c, 'signOut', { success: true })
   })
   app.get('/v1/operators', (c) =>
@@ -56,11 +56,11 @@ export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
   )
 }
 
-function signedIn({ session, operatorId, name }: OpenedSession & { ok: true }) {
+function signedIn({ session, operatorId, name }: SignInResult & { ok: true }) {
   return { session, operatorId, name, idleSeconds: 900 }
 }
 
-function refuseSignIn(c: Context, refused: OpenedSession & { ok: false }): Response {
+function refuseSignIn(c: Context, refused: SignInResult & { ok: false }): Response {
   if (refused.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
   if (refused.reason === 'no_store_key') {
     c.header('retry-after', String(KEY_RETRY_SECONDS))

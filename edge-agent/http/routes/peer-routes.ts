@@ -16,7 +16,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<LimitedLog, '
   const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
     // Whoever sends what is not genuine is sent away before its signatures are looked at.
     const from = addressOf(c) ?? ''
-    const wait = strangers.wait(from)
+    const wait = strangers.waitSeconds(from)
     if (wait > 0) return tooMany(c, wait)
     const body = await readBody(c, HomeRequest)
     if (body instanceof Response) return body
@@ -43,7 +43,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<LimitedLog, '
   /** What another agent of the store has released. */
   app.post('/v1/releases', async (c) => {
     const from = addressOf(c) ?? ''
-    const wait = strangers.wait(from)
+    const wait = strangers.waitSeconds(from)
     if (wait > 0) return tooMany(c, wait)
     const body = await readBody(c, NoticeRequest)
     if (body instanceof Response) return body

@@ -1,9 +1,9 @@
 import type { ScanResult } from '../scan-result.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
-import type { Judgement } from './assess-tag.ts'
+import type { TagAssessment } from './assess-tag.ts'
 
 /** An alarm as the gate's display shows it: as a request that was refused. */
-export function alarmShown(tag: string, { severity, item }: Judgement, offline: boolean): ScanResult {
+export function alarmResult(tag: string, { severity, item }: TagAssessment, offline: boolean): ScanResult {
   const name = tagNameOf(tag)
   const isLoud = severity === 'siren'
   return {

@@ -27,7 +27,7 @@ export type GateReason =
   | 'bulk'
   | 'replenishment'
 
-export interface Judgement {
+export interface TagAssessment {
   readonly reason: GateReason
   /** `pass`: nothing is wrong. */
   readonly severity: Severity | 'pass'
@@ -43,15 +43,15 @@ export interface LeavingTag {
   /** Seconds since the items were last known to be complete. */
   readonly ageSeconds: number
   /** What covers it: a receipt that was shown, or a release. */
-  coveredBy(): 'receipt' | 'released' | undefined
+  coverage(): 'receipt' | 'released' | undefined
 }
 
 /** What is to be done about one leaving tag, looked at by itself. */
-export function judge(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): Judgement {
+export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): TagAssessment {
   const { item } = tag
-  if (!item) return judgeUnknown(tag, policy, gate)
+  if (!item) return assessUnknownTag(tag, policy, gate)
   if (GATE_BEHAVIOUR[item.status] === 'pass') return { reason: 'paid', severity: 'pass', item }
-  const covered = tag.coveredBy()
+  const covered = tag.coverage()
   if (covered) return { reason: covered, severity: 'pass', item }
   const { severity, rule } = severityOf(gate, item)
   // Whether it was paid since nobody here can know: that is a question for people, unless the policy says otherwise.
@@ -61,10 +61,10 @@ export function judge(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolic
   return { reason: 'not_paid', severity, item, rule }
 }
 
-function judgeUnknown(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): Judgement {
+function assessUnknownTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): TagAssessment {
   const owner = ownerOf(gate, 'epc' in tag.name ? tag.name.epc : undefined)
   if (owner === 'foreign') return { reason: 'foreign_tag', severity: 'pass' }
-  const covered = tag.coveredBy()
+  const covered = tag.coverage()
   if (covered) return { reason: covered, severity: 'pass' }
   if (owner === 'alarm') return { reason: 'alarm_mask', severity: 'siren' }
   if (policy.unknownTag === 'ignore') return { reason: 'unknown_tag', severity: 'pass' }
@@ -72,7 +72,7 @@ function judgeUnknown(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolic
 }
 
 /** The judgement for people, as it stands in `detail` of the event. */
-export function explain({ reason, severity, item, rule }: Judgement, ageSeconds: number): string {
+export function explain({ reason, severity, item, rule }: TagAssessment, ageSeconds: number): string {
   const parts = [
     `${severity}: ${reason}`,
     item && `the item is ${item.status}`,

@@ -26,9 +26,9 @@ export interface ExitClaimsParts {
   log: Log
 }
 
-const AGAIN_MS = 15_000
+const RETRY_MS = 15_000
 /** What is over 5 minutes old the cloud takes for a record of something past, and gives nothing for it (decisions §9). */
-const CLAIMED_WITHIN_MS = 270_000
+const CLAIM_TIMEOUT_MS = 270_000
 const WAITING_LIMIT = 2_000
 /** A tag that goes out, comes in again and goes out is one that has left: it is not asked for again for so long, ms. */
 const REMEMBERED_MS = 3_600_000
@@ -61,7 +61,7 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
   async function work(): Promise<void> {
     const later: Waiting[] = []
     for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
-      if (nowMs() - next.leftMs > CLAIMED_WITHIN_MS || isDone(gateTagOf(next.tag))) continue
+      if (nowMs() - next.leftMs > CLAIM_TIMEOUT_MS || isDone(gateTagOf(next.tag))) continue
       // A disk that is full just now: it is claimed when there is room.
       const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
         if (!(error instanceof LedgerFull))
@@ -80,7 +80,7 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
     timer = undefined
     underWay = work().finally(() => {
       underWay = undefined
-      if (waiting.length > 0 && !isStopped) timer ??= timers.after(AGAIN_MS, start)
+      if (waiting.length > 0 && !isStopped) timer ??= timers.after(RETRY_MS, start)
     })
   }
 

@@ -4,9 +4,9 @@ import type { Clock } from '../../../policy/platform.ts'
 import type { DeviceRecord } from '../../devices/device-journal.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
-import { crowd, type Crowd } from './bulk-detector.ts'
+import { bulkDetector, type BulkDetector } from './bulk-detector.ts'
 import { incidents, RESOLVABLE_MS, type Incidents } from './incident.ts'
-import { explain, type Judgement } from './assess-tag.ts'
+import { explain, type TagAssessment } from './assess-tag.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
 
 export interface GateAlarmsParts {
@@ -24,7 +24,7 @@ export interface GateAlarmsParts {
   signal(command: DeviceCommand): void
   record(event: DeviceRecord): void
   /** For the gate's display. */
-  onAlarm(tag: string, judgement: Judgement): void
+  onAlarm(tag: string, assessment: TagAssessment): void
 }
 
 /**
@@ -36,36 +36,36 @@ export interface GateAlarmsParts {
  */
 export class GateAlarms {
   readonly #parts: GateAlarmsParts
-  readonly #crowd: Crowd
+  readonly #bulk: BulkDetector
   readonly #incidents: Incidents = incidents()
   readonly #secondsOf: Readonly<Record<Signal, number>>
   readonly #litUntil: Record<Signal, number> = { siren: 0, amber: 0, green: 0 }
-  #mutedTold = 0
+  #mutedReportedUntilMs = 0
   #isWatching = false
 
   constructor(parts: GateAlarmsParts) {
     this.#parts = parts
-    this.#crowd = crowd(parts.gatePolicy)
+    this.#bulk = bulkDetector(parts.gatePolicy)
     this.#secondsOf = { siren: parts.sirenSeconds, amber: AMBER_SECONDS, green: GREEN_SECONDS }
   }
 
-  raise(tag: string, first: Judgement): void {
+  raise(tag: string, first: TagAssessment): void {
     const atMs = this.#parts.clock.elapsed()
     const isSure = first.reason === 'not_paid' || first.reason === 'alarm_mask'
-    const { isBulk, isReplenishment } = isSure ? this.#crowd.add(tag, atMs) : { isBulk: false, isReplenishment: false }
-    if (isReplenishment) return this.#tellReplenishment(atMs)
-    const judgement: Judgement = isBulk ? { ...first, reason: 'bulk', severity: 'siren' } : first
-    if (judgement.severity === 'siren') this.#light('siren', atMs)
-    if (judgement.severity === 'notify') this.#light('amber', atMs)
+    const { isBulk, isReplenishment } = isSure ? this.#bulk.add(tag, atMs) : { isBulk: false, isReplenishment: false }
+    if (isReplenishment) return this.#reportReplenishment(atMs)
+    const assessment: TagAssessment = isBulk ? { ...first, reason: 'bulk', severity: 'siren' } : first
+    if (assessment.severity === 'siren') this.#light('siren', atMs)
+    if (assessment.severity === 'notify') this.#light('amber', atMs)
     this.#incidents.raise(tag, isBulk, atMs)
     this.#watchIncident()
     this.record('gate_alarm', {
       ...tagNameOf(tag),
       protectionAction: 'authorize_exit',
-      detail: explain(judgement, this.#parts.ageSeconds()),
-      ...(judgement.item && { itemStatus: judgement.item.status }),
+      detail: explain(assessment, this.#parts.ageSeconds()),
+      ...(assessment.item && { itemStatus: assessment.item.status }),
     })
-    if (judgement.severity !== 'silent') this.#parts.onAlarm(tag, judgement)
+    if (assessment.severity !== 'silent') this.#parts.onAlarm(tag, assessment)
   }
 
   /** Ends the alarms of tags that are right now; when all are, the siren ends. */
@@ -101,9 +101,9 @@ export class GateAlarms {
   }
 
   /** Goods are being moved: one light and one event for all of them. */
-  #tellReplenishment(atMs: number): void {
-    if (atMs < this.#mutedTold) return
-    this.#mutedTold = this.#crowd.mutedUntilMs
+  #reportReplenishment(atMs: number): void {
+    if (atMs < this.#mutedReportedUntilMs) return
+    this.#mutedReportedUntilMs = this.#bulk.mutedUntilMs
     this.#parts.signal({ kind: 'signal', signal: 'siren', seconds: 0 })
     this.#litUntil.siren = 0
     this.#light('amber', atMs)
@@ -124,15 +124,15 @@ export class GateAlarms {
   #watchIncident(): void {
     if (this.#isWatching) return
     this.#isWatching = true
-    this.#parts.later(RESOLVABLE_MS, () => this.#lookAtIncident())
+    this.#parts.later(RESOLVABLE_MS, () => this.#checkIncident())
   }
 
   /** Waits for the end of the incident. */
-  #lookAtIncident(): void {
+  #checkIncident(): void {
     const { clock, later } = this.#parts
     const { endsMs } = this.#incidents
     const leftMs = endsMs === undefined ? 0 : endsMs - clock.elapsed()
-    if (leftMs > 0) return later(leftMs, () => this.#lookAtIncident())
+    if (leftMs > 0) return later(leftMs, () => this.#checkIncident())
     this.#isWatching = false
     const over = this.#incidents.tidy(clock.elapsed())
     if (over)

@@ -7,14 +7,14 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-pol
 import type { Replica } from '../../items/replica.ts'
 import type { DeviceRecord } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
-import { judge, type Judgement } from './assess-tag.ts'
+import { assessTag, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
 import { receiptPasses, tagsOfReceipt, type ReceiptPasses, type TagEntry } from './receipt-pass.ts'
 import { deduplicator, type Deduplicator, type Zone } from './tags/deduplicate.ts'
 import { departures, type Departures } from './tags/departures.ts'
 import { itemOf, tagNameOf } from './tags/gate-tag.ts'
 import { lateReads, type LateReads } from './tags/late-reads.ts'
-import { presence, type Presence, type Stray } from './tags/presence.ts'
+import { openPresence, type Presence, type StationaryTag } from './tags/presence.ts'
 
 /** Reads and tags since the start. */
 export interface GateCounts {
@@ -35,7 +35,7 @@ export interface GateParts {
   policy(): ProtectionPolicy | undefined
   isOnline(): boolean
   /** Fetches what is newer of the items. */
-  ask(): Promise<void>
+  syncItems(): Promise<void>
   signal(command: DeviceCommand): void
   /** How long an alarm sounds, s. */
   sirenSeconds: number
@@ -43,22 +43,22 @@ export interface GateParts {
   /** A paid tag has left and is gone; trusted ms. */
   onGone(tag: string, leftMs: number): void
   /** What lay there before the restart; undefined: this gate is new. */
-  strays: readonly Stray[] | undefined
+  stationaryTags: readonly StationaryTag[] | undefined
   /** For the gate's display. */
-  onAlarm(tag: string, judgement: Judgement): void
+  onAlarm(tag: string, assessment: TagAssessment): void
 }
 
 /** Reads that are older never alarm: a reader keeps what it saw while the network was away, ms. */
 const LATE_MS = 2_000
-const ASK_MS = 250
-const HELD_LIMIT = 200
+const SYNC_TIMEOUT_MS = 250
+const WAITING_LIMIT = 200
 /** A new gate learns what lies around it, ms. It alarms from its first second all the same. */
 const CALIBRATION_MS = 60_000
 /** A tag that was seen outside only has left when it was not seen inside so long after somebody went through, ms. */
 const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
 /** Tags that were seen so shortly before a receipt is shown are here with it, ms. */
-const HERE_MS = 5_000
+const NEARBY_MS = 5_000
 
 /** Starts a gate. */
 export function openGate(parts: GateParts): GateLane {
@@ -75,23 +75,23 @@ export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
   readonly #parts: GateParts
   readonly #recently: Deduplicator = deduplicator()
-  readonly #around: Presence
+  readonly #presence: Presence
   readonly #alarms: GateAlarms
   readonly #receipts: ReceiptPasses = receiptPasses()
-  readonly #departed: Departures = departures()
+  readonly #departures: Departures = departures()
   readonly #late: LateReads
-  readonly #held = new Set<string>()
+  readonly #waitingForItems = new Set<string>()
   readonly #cancels = new Set<Cancel>()
   #isStopped = false
 
   constructor(parts: GateParts) {
-    const { platform, strays } = parts
+    const { platform, stationaryTags } = parts
     const { clock, timers } = platform
     const nowMs = clock.elapsed()
     this.#parts = parts
-    this.#around = presence({
-      strays: strays ?? [],
-      calibratingUntilMs: strays ? nowMs : nowMs + CALIBRATION_MS,
+    this.#presence = openPresence({
+      stationaryTags: stationaryTags ?? [],
+      calibratingUntilMs: stationaryTags ? nowMs : nowMs + CALIBRATION_MS,
       nowMs,
     })
     this.#alarms = new GateAlarms({
@@ -120,25 +120,25 @@ export class GateLane {
     }
     const seenMs = Math.min(seenAtMs, atMs)
     if (!this.#recently.isNew(tag, zone, seenMs)) return
-    this.#departed.seen(tag, zone, seenMs)
-    const movement = this.#around.see(tag, zone, seenMs)
+    this.#departures.seen(tag, zone, seenMs)
+    const movement = this.#presence.see(tag, zone, seenMs)
     if (movement === 'entering') this.counts.entering++
     if (movement === 'leaving') this.#leave(tag)
   }
 
   /** Somebody went through. */
   passage(): void {
-    const near = this.#around.passed(this.#parts.platform.clock.elapsed())
+    const near = this.#presence.passed(this.#parts.platform.clock.elapsed())
     if (near.length === 0) return
     this.#later(PASSAGE_WAIT_MS, () => {
-      for (const tag of near) if (this.#around.hasLeftUnseen(tag)) this.#leave(tag)
+      for (const tag of near) if (this.#presence.hasLeftUnseen(tag)) this.#leave(tag)
     })
   }
 
   /** The tags that are here with a receipt, each with the entry that it takes of those whose way out is free. */
-  withReceipt(claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
+  nearbyTagsOf(claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
     const atMs = this.#parts.platform.clock.elapsed()
-    const here = new Set([...this.#around.near(HERE_MS, atMs), ...this.#alarms.tags(atMs)])
+    const here = new Set([...this.#presence.near(NEARBY_MS, atMs), ...this.#alarms.tags(atMs)])
     return tagsOfReceipt(
       claims,
       unused,
@@ -147,12 +147,12 @@ export class GateLane {
   }
 
   /** A receipt was honoured here; `unused`: its entries whose way out was free. */
-  receipt(claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[] = []): void {
+  acceptReceipt(claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[] = []): void {
     const { clock } = this.#parts.platform
     // A released tag has its entry already, and leaves it to no other.
     const released = this.#parts.released.takenOf(claims.cti)
-    this.#receipts.show(claims, unused, clock.elapsed(), [...taken, ...released])
-    this.#departed.forget((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
+    this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...released])
+    this.#departures.drop((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
     this.#alarms.resolve((tag) => this.#receipts.covers(tag, clock.elapsed()), 'receipt')
   }
 
@@ -167,8 +167,8 @@ export class GateLane {
   }
 
   /** What lies around the gate, for the next start. */
-  strays(): Stray[] {
-    return this.#around.strays()
+  stationaryTags(): StationaryTag[] {
+    return this.#presence.stationaryTags()
   }
 
   stop(): void {
@@ -179,46 +179,47 @@ export class GateLane {
 
   #leave(tag: string): void {
     const { items, isOnline } = this.#parts
-    const judgement = this.#judgeNow(tag)
-    const mayBeOld = items.isBehind || judgement.item?.paying === true
-    const mustAsk = judgement.severity !== 'pass' && mayBeOld && isOnline() && this.#held.size < HELD_LIMIT
-    if (mustAsk) this.#hold(tag)
-    else this.#finish(tag, judgement)
+    const assessment = this.#assess(tag)
+    const mayBeOld = items.isBehind || assessment.item?.paying === true
+    const mustAsk =
+      assessment.severity !== 'pass' && mayBeOld && isOnline() && this.#waitingForItems.size < WAITING_LIMIT
+    if (mustAsk) this.#syncThenFinish(tag)
+    else this.#act(tag, assessment)
   }
 
   /** What the cloud knows newer may spare an alarm; it is waited for so shortly that nobody has gone. */
-  #hold(tag: string): void {
-    if (this.#held.has(tag)) return
-    this.#held.add(tag)
-    const { ask, platform } = this.#parts
-    void Promise.race([ask().catch(() => undefined), pause(platform.timers, ASK_MS)]).then(() => {
-      this.#held.delete(tag)
-      if (!this.#isStopped) this.#finish(tag, this.#judgeNow(tag))
+  #syncThenFinish(tag: string): void {
+    if (this.#waitingForItems.has(tag)) return
+    this.#waitingForItems.add(tag)
+    const { syncItems, platform } = this.#parts
+    void Promise.race([syncItems().catch(() => undefined), pause(platform.timers, SYNC_TIMEOUT_MS)]).then(() => {
+      this.#waitingForItems.delete(tag)
+      if (!this.#isStopped) this.#act(tag, this.#assess(tag))
     })
   }
 
-  #judgeNow(tag: string): Judgement {
+  #assess(tag: string): TagAssessment {
     const leaving = {
       name: tagNameOf(tag),
       item: itemOf(this.#parts.items, tag),
       ageSeconds: this.#ageSeconds(),
-      coveredBy: () => this.#coveredBy(tag),
+      coverage: () => this.#coverage(tag),
     }
-    return judge(leaving, this.#parts.policy() ?? DEFAULT_POLICY, this.#gatePolicy())
+    return assessTag(leaving, this.#parts.policy() ?? DEFAULT_POLICY, this.#gatePolicy())
   }
 
   /** Both are asked: a unit that was released and then shown on its receipt lets one tag pass, not two. */
-  #coveredBy(tag: string): 'receipt' | 'released' | undefined {
+  #coverage(tag: string): 'receipt' | 'released' | undefined {
     const isReleased = this.#parts.released.covers(tag)
     if (this.#receipts.covers(tag, this.#parts.platform.clock.elapsed())) return 'receipt'
     return isReleased ? 'released' : undefined
   }
 
-  #finish(tag: string, judgement: Judgement): void {
-    const { reason, severity, item } = judgement
+  #act(tag: string, assessment: TagAssessment): void {
+    const { reason, severity, item } = assessment
     if (severity !== 'pass') {
       this.counts.alarms++
-      return this.#alarms.raise(tag, judgement)
+      return this.#alarms.raise(tag, assessment)
     }
     this.counts.passed++
     if (reason === 'foreign_tag' || reason === 'unknown_tag') return
@@ -236,14 +237,14 @@ export class GateLane {
     })
     const atMs = platform.clock.elapsed()
     // The receipt has used its way out up.
-    if (reason === 'paid' && !this.#receipts.covers(tag, atMs, true)) this.#departed.left(tag, atMs)
+    if (reason === 'paid' && !this.#receipts.covers(tag, atMs, true)) this.#departures.left(tag, atMs)
   }
 
   #tidy(): void {
     const { platform, nowMs, onGone } = this.#parts
     const atMs = platform.clock.elapsed()
-    this.#around.tidy(atMs)
-    for (const { tag, leftMs } of this.#departed.takeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs))
+    this.#presence.tidy(atMs)
+    for (const { tag, leftMs } of this.#departures.takeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs))
     this.#later(TIDY_MS, () => this.#tidy())
   }
 

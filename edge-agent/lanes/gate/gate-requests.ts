@@ -29,8 +29,8 @@ export interface GateRequestsParts {
 }
 
 /** A second look at a gate repeats the signal within, ms. */
-const SECOND_LOOK_MS = 20_000
-const ONE_BY_ONE_MS = 4_000
+const REPEAT_MS = 20_000
+const ONE_BY_ONE_TIMEOUT_MS = 4_000
 
 interface OpenedGate {
   text: string | undefined
@@ -64,14 +64,14 @@ export class GateRequests {
 
   decide(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { deviceId, action, operatorId, receipt, identifiers } = request
-    const repeated = this.#secondLook(request)
+    const repeated = this.#repeatedAnswer(request)
     if (repeated) return Promise.resolve(repeated)
     const text = receipt === undefined || namesTag(identifiers) ? undefined : receiptTextIn(receipt)
-    if (text === undefined) return this.#decideAnew(request)
+    if (text === undefined) return this.#decideOnce(request)
     const key = [deviceId, action, operatorId ?? '', text].join(' ')
     const joined = this.#underWay.get(key)
     if (joined) return joined
-    const decided = this.#decideAnew(request).finally(() => this.#underWay.delete(key))
+    const decided = this.#decideOnce(request).finally(() => this.#underWay.delete(key))
     this.#underWay.set(key, decided)
     return decided
   }
@@ -87,18 +87,18 @@ export class GateRequests {
   }
 
   /** The same receipt again before anybody went through: the same redemption, shown once more. */
-  #secondLook({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
+  #repeatedAnswer({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
     const { platform, signal } = this.#parts
     const last = this.#opened.get(deviceId)
     if (last === undefined || receipt === undefined || namesTag(identifiers)) return undefined
     const isSame = last.answer.action === action && receiptTextIn(receipt) === last.text
-    if (!isSame || platform.clock.elapsed() - last.atMs > SECOND_LOOK_MS) return undefined
+    if (!isSame || platform.clock.elapsed() - last.atMs > REPEAT_MS) return undefined
     signal(deviceId, { kind: 'release' })
     signal(deviceId, { kind: 'signal', signal: 'green', seconds: GREEN_SECONDS })
     return last.answer
   }
 
-  async #decideAnew(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+  async #decideOnce(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { deviceId, receipt, identifiers } = request
     const before = this.#passagesAt(deviceId)
     const answer = await this.#authorize(request).catch((error: unknown) => {
@@ -109,7 +109,7 @@ export class GateRequests {
     // A person who went through before the outcome was known needs no second look.
     const mayShowAgain = receipt !== undefined && !namesTag(identifiers) && this.#passagesAt(deviceId) === before
     if (mayShowAgain) this.#remember(deviceId, receipt, answer)
-    await this.#show(request, answer)
+    await this.#signalResult(request, answer)
     return answer
   }
 
@@ -118,17 +118,17 @@ export class GateRequests {
     // Before it is used up: the tags of what was free may follow.
     const rights =
       receipt === undefined || namesTag(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
-    return rights ? this.#leave(request, rights) : this.#parts.authorize(request)
+    return rights ? this.#leaveWithReceipt(request, rights) : this.#parts.authorize(request)
   }
 
   /**
    * A receipt that is shown at the gate: each unit whose tag is here leaves by itself, all others together with the
    * receipt (contracts §4), and the gate opens once.
    */
-  async #leave(request: AuthorizeRequest, { claims, unused }: UnusedRights): Promise<AuthorizeAnswer> {
+  async #leaveWithReceipt(request: AuthorizeRequest, { claims, unused }: UnusedRights): Promise<AuthorizeAnswer> {
     const { gates, authorize } = this.#parts
     const { deviceId } = request
-    const { first, out } = await this.#leaveOneByOne(request, gates.withReceipt(deviceId, claims, unused))
+    const { first, out } = await this.#leaveOneByOne(request, gates.nearbyTagsOf(deviceId, claims, unused))
     const isRestDue = first === undefined || (first.outcome === 'confirmed' && out.length < unused.length)
     const rest = isRestDue ? await authorize({ ...request, isAlreadyOpen: first !== undefined }) : undefined
     const answer = first ?? rest
@@ -155,7 +155,7 @@ export class GateRequests {
     let first: AuthorizeAnswer | undefined
     for (const { tag, entry } of here) {
       // A person stands there: what cannot be told one by one in time leaves with the rest.
-      if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_MS) break
+      if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) break
       const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
       if (!answer.authorized) continue
       first ??= answer
@@ -175,7 +175,7 @@ export class GateRequests {
     this.#opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
   }
 
-  async #show({ deviceId, action, identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
+  async #signalResult({ deviceId, action, identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
     const { trust, wiring, journal, signal } = this.#parts
     const hasTag = namesTag(identifiers)
     const shown = gateSignal(answer, hasTag, trust.policy?.policy, wiring.sirenSecondsOf(deviceId))

@@ -13,19 +13,19 @@ import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { openExitClaims, type ExitClaims } from './exit-claims.ts'
 import { gateTagOf, tagNameOf } from './tags/gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
-import type { Judgement } from './assess-tag.ts'
+import type { TagAssessment } from './assess-tag.ts'
 import type { TagEntry } from './receipt-pass.ts'
 import { openReleasedUnits, type ReleasedUnit, type ReleasedUnits } from './released-units.ts'
 
 export interface GatesParts {
   platform: Platform
   items: Replica
-  memory: Pick<ItemFile, 'strays' | 'saveStrays' | 'releases' | 'saveReleases'>
+  memory: Pick<ItemFile, 'stationaryTags' | 'saveStationaryTags' | 'releases' | 'saveReleases'>
   journal: DeviceJournal
   nowMs(): number
   policy(): ProtectionPolicy | undefined
   isOnline(): boolean
-  ask(): Promise<void>
+  syncItems(): Promise<void>
   signal: SendSignal
   /** Undefined: the reader cannot tell where a tag is. */
   antennasOf(sourceId: string): AntennaSides | undefined
@@ -33,7 +33,7 @@ export interface GatesParts {
   sirenSecondsOf(deviceId: string): number
   /** Uses up the exit rights of paid tags that are gone. */
   claimExit: ClaimExit
-  onAlarm(deviceId: string, tag: string, judgement: Judgement): void
+  onAlarm(deviceId: string, tag: string, assessment: TagAssessment): void
   log: Log
 }
 
@@ -97,12 +97,12 @@ export class Gates {
   }
 
   /** The tags that are at this gate with a receipt, each with the entry that it takes; none where no reader has seen any. */
-  withReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
-    return this.#gates.get(deviceId)?.lane.withReceipt(claims, unused) ?? []
+  nearbyTagsOf(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
+    return this.#gates.get(deviceId)?.lane.nearbyTagsOf(claims, unused) ?? []
   }
 
   onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[]): void {
-    this.#laneOf(deviceId).receipt(claims, unused, taken)
+    this.#laneOf(deviceId).acceptReceipt(claims, unused, taken)
   }
 
   /** A verified unit was released by this agent, or by another of its store. */
@@ -129,19 +129,19 @@ export class Gates {
     const known = this.#gates.get(deviceId)
     if (known) return known.lane
     const { memory, platform, signal, sirenSecondsOf, journal, onAlarm } = this.#parts
-    const strays = this.#safely(() => memory.strays(deviceId))
+    const stationaryTags = this.#safely(() => memory.stationaryTags(deviceId))
     const lane = openGate({
       ...this.#parts,
       deviceId,
-      strays,
+      stationaryTags,
       released: this.#released,
       signal: (command) => signal(deviceId, command),
       sirenSeconds: sirenSecondsOf(deviceId),
       record: journal.add,
       onGone: (tag, leftMs) => this.#exits.add(deviceId, tagNameOf(tag), leftMs),
-      onAlarm: (tag, judgement) => onAlarm(deviceId, tag, judgement),
+      onAlarm: (tag, assessment) => onAlarm(deviceId, tag, assessment),
     })
-    this.#gates.set(deviceId, { lane, saved: strays ? JSON.stringify(strays) : '' })
+    this.#gates.set(deviceId, { lane, saved: stationaryTags ? JSON.stringify(stationaryTags) : '' })
     this.#saving ??= platform.timers.after(SAVE_MS, () => this.#saveAll())
     return lane
   }
@@ -173,11 +173,11 @@ export class Gates {
   /** What has changed since it was saved. */
   #save(): void {
     for (const [deviceId, gate] of this.#gates) {
-      const strays = gate.lane.strays()
-      const text = JSON.stringify(strays)
+      const stationaryTags = gate.lane.stationaryTags()
+      const text = JSON.stringify(stationaryTags)
       if (text === gate.saved) continue
       gate.saved = text
-      this.#safely(() => this.#parts.memory.saveStrays(deviceId, strays))
+      this.#safely(() => this.#parts.memory.saveStationaryTags(deviceId, stationaryTags))
     }
   }
 

@@ -11,7 +11,7 @@ export interface ReceiptPasses {
    * `unused`: the numbers of the entries whose way out was free until now. `taken`: tags that took one of these by themselves,
    * for their items are paid from then on, and would leave it to another tag.
    */
-  show(claims: ReceiptClaims, unused: readonly number[], atMs: number, taken?: readonly TagEntry[]): void
+  add(claims: ReceiptClaims, unused: readonly number[], atMs: number, taken?: readonly TagEntry[]): void
   /**
    * Takes an entry for this tag, if there is one. The same tag again has its own already. A tag that is paid takes none but
    * its own: that of its product is for one which nobody has named.
@@ -54,7 +54,7 @@ export function receiptPasses(): ReceiptPasses {
   }
 
   return {
-    show({ cti, entries }, unused, atMs, taken = []) {
+    add({ cti, entries }, unused, atMs, taken = []) {
       if (!entries) return
       const left = new Map<string, number>()
       const gone = new Set(taken.map(({ entry }) => entry))

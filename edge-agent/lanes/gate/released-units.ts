@@ -26,9 +26,9 @@ export interface ReleasedUnitsParts {
   safely<T>(work: () => T): T | undefined
 }
 
-interface Known extends ReleasedUnit {
+interface StoredUnit extends ReleasedUnit {
   /** The cloud has said something newer of the item: the unit silences nothing any more, and is not taken again. */
-  readonly isOver?: true
+  readonly isSuperseded?: true
 }
 
 /** Units that are kept; beyond, the oldest makes room. Far more than a store releases within an hour offline. */
@@ -63,7 +63,7 @@ export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
  */
 export class ReleasedUnits {
   readonly #parts: ReleasedUnitsParts
-  readonly #units = new Map<string, Known>()
+  readonly #units = new Map<string, StoredUnit>()
   readonly #byTag = new Map<string, string>()
   /** Units that no tag has taken, the oldest first. */
   readonly #open = new Set<string>()
@@ -90,11 +90,11 @@ export class ReleasedUnits {
   /** Whether this tag leaves under a release. A unit without a tag is taken by the first tag that fits. */
   covers(tag: string): boolean {
     const own = this.#units.get(this.#byTag.get(tag) ?? '')
-    if (own && this.#isLive(own)) return true
+    if (own && this.#isActive(own)) return true
     const fits = unitsThatFit(tag)
     for (const id of this.#open) {
       const unit = this.#units.get(id)
-      if (!unit || !this.#isLive(unit) || !fits(unit.proof)) continue
+      if (!unit || !this.#isActive(unit) || !fits(unit.proof)) continue
       this.#change(id, { ...unit, tag })
       return true
     }
@@ -119,7 +119,7 @@ export class ReleasedUnits {
         const unit = id === undefined ? undefined : this.#units.get(id)
         if (id === undefined || tag === undefined || !unit) continue
         this.#byTag.delete(tag)
-        this.#change(id, { ...unit, isOver: true })
+        this.#change(id, { ...unit, isSuperseded: true })
       }
     }
   }
@@ -133,18 +133,18 @@ export class ReleasedUnits {
     if (this.#dirty.size > 0) this.#save()
   }
 
-  #isLive({ untilMs, isOver }: Known): boolean {
-    return untilMs > this.#parts.nowMs() && !isOver
+  #isActive({ untilMs, isSuperseded }: StoredUnit): boolean {
+    return untilMs > this.#parts.nowMs() && !isSuperseded
   }
 
-  #put(id: string, unit: Known): void {
+  #put(id: string, unit: StoredUnit): void {
     this.#units.set(id, unit)
     if (unit.tag === undefined) this.#open.add(id)
     else this.#open.delete(id)
-    if (unit.tag !== undefined && !unit.isOver) this.#byTag.set(unit.tag, id)
+    if (unit.tag !== undefined && !unit.isSuperseded) this.#byTag.set(unit.tag, id)
   }
 
-  #change(id: string, unit: Known): void {
+  #change(id: string, unit: StoredUnit): void {
     this.#put(id, unit)
     this.#dirty.add(id)
     this.#saving ??= this.#parts.timers.after(SAVE_MS, () => this.#save())
@@ -164,14 +164,14 @@ export class ReleasedUnits {
   #makeRoom(): void {
     const nowMs = this.#parts.nowMs()
     if (this.#units.size >= UNITS_LIMIT || this.#open.size >= OPEN_LIMIT)
-      for (const [id, { untilMs }] of this.#units) if (untilMs <= nowMs) this.#forget(id)
+      for (const [id, { untilMs }] of this.#units) if (untilMs <= nowMs) this.#remove(id)
     const [oldestOpen] = this.#open
-    if (this.#open.size >= OPEN_LIMIT && oldestOpen !== undefined) this.#forget(oldestOpen)
+    if (this.#open.size >= OPEN_LIMIT && oldestOpen !== undefined) this.#remove(oldestOpen)
     const [oldest] = this.#units.keys()
-    if (this.#units.size >= UNITS_LIMIT && oldest !== undefined) this.#forget(oldest)
+    if (this.#units.size >= UNITS_LIMIT && oldest !== undefined) this.#remove(oldest)
   }
 
-  #forget(id: string): void {
+  #remove(id: string): void {
     const tag = this.#units.get(id)?.tag
     this.#units.delete(id)
     this.#open.delete(id)
@@ -183,15 +183,15 @@ function idOf(proof: UnitProof): string {
   return proof.kind === 'receipt' ? `${Buffer.from(proof.cti).toString('hex')}.${proof.ordinal}` : proof.jti
 }
 
-function textOf(unit: Known): string {
+function textOf(unit: StoredUnit): string {
   const { proof } = unit
   return JSON.stringify(
     proof.kind === 'receipt' ? { ...unit, proof: { ...proof, cti: Buffer.from(proof.cti).toString('hex') } } : unit,
   )
 }
 
-function unitOf(text: string): Known {
-  const unit = JSON.parse(text) as Known & { proof: { cti?: string } }
+function unitOf(text: string): StoredUnit {
+  const unit = JSON.parse(text) as StoredUnit & { proof: { cti?: string } }
   return unit.proof.kind === 'receipt'
     ? { ...unit, proof: { ...unit.proof, cti: Buffer.from(String(unit.proof.cti), 'hex') } }
     : unit

@@ -1,6 +1,6 @@
 import type { PageResult } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
-import { ask } from './platform.ts'
+import { request } from './platform.ts'
 
 /** What came of asking the agent for something; `error` is in English, for those who set machines up. */
 export type Answer<T> =
@@ -39,7 +39,7 @@ export function signOut(deviceId: string): Promise<Answer<unknown>> {
 }
 
 /** Name of the operator at the device, null for nobody. */
-export function whoIsHere(deviceId: string): Promise<Answer<{ name: string | null }>> {
+export function signedInOperator(deviceId: string): Promise<Answer<{ name: string | null }>> {
   return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
@@ -52,7 +52,7 @@ export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> 
 export async function call<T>(method: string, path: string, body?: object, more: RequestInit = {}): Promise<Answer<T>> {
   const headers = { ...(body && { 'content-type': 'application/json' }) }
   try {
-    const response = await ask(
+    const response = await request(
       path,
       { ...more, method, headers, ...(body && { body: JSON.stringify(body) }) },
       LIMIT_MS,

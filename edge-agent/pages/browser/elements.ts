@@ -18,7 +18,11 @@ export function writeOrHide(name: string, text: string): void {
 }
 
 /** An element with a text and a tone, for lists that change. */
-export function made(tag: string, text: string, options: { tone?: string; className?: string } = {}): HTMLElement {
+export function newElement(
+  tag: string,
+  text: string,
+  options: { tone?: string; className?: string } = {},
+): HTMLElement {
   const element = document.createElement(tag)
   element.textContent = text
   if (options.className !== undefined) element.className = options.className

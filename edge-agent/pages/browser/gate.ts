@@ -4,21 +4,21 @@ import type { GateLine, GateTone, GateView } from '../model/gate-view.ts'
 import type { LiveEvent } from '../model/wire.ts'
 import { keepAwake } from './awake.ts'
 import { openHeader } from './header.ts'
-import { keepUpToDate, listen } from './live.ts'
-import { placeOfPage } from './page-context.ts'
+import { reloadIfOutdated, listen } from './live.ts'
+import { readPageContext } from './page-context.ts'
 import { after, now } from './platform.ts'
-import { made, slot, write } from './elements.ts'
+import { newElement, slot, write } from './elements.ts'
 
 /** The program of the display at the gate: it only tells. */
-const place = placeOfPage()
-const { deviceId, texts } = place
-const header = openHeader(place)
+const context = readPageContext()
+const { deviceId, texts } = context
+const header = openHeader(context)
 let isLost = false
 let shown: { tone: GateTone; atMs: number } = { tone: 'ready', atMs: 0 }
-let callOff: () => void = () => undefined
+let cancel: () => void = () => undefined
 
 function show(view: GateView): void {
-  callOff()
+  cancel()
   shown = { tone: view.tone, atMs: now() }
   slot('stage').dataset['tone'] = view.tone
   write('headline', view.headline)
@@ -26,7 +26,7 @@ function show(view: GateView): void {
   write('item', view.item)
   slot('item-line').hidden = view.item === ''
   write('aloud', view.seconds === 0 ? '' : `${view.headline}. ${view.message}`)
-  if (view.seconds > 0) callOff = after(view.seconds * 1_000, rest)
+  if (view.seconds > 0) cancel = after(view.seconds * 1_000, rest)
 }
 
 function rest(): void {
@@ -36,7 +36,13 @@ function rest(): void {
 function addLine({ atMs, tone, text, item }: GateLine): void {
   const line = document.createElement('li')
   line.dataset['tone'] = tone
-  line.append(made('time', clockTime(atMs, texts.language)), ' ', made('span', text), ' ', made('code', item))
+  line.append(
+    newElement('time', clockTime(atMs, texts.language)),
+    ' ',
+    newElement('span', text),
+    ' ',
+    newElement('code', item),
+  )
   const lines = slot('lines')
   lines.prepend(line)
   while (lines.childElementCount > GATE_LINES) lines.lastElementChild?.remove()
@@ -59,7 +65,7 @@ listen({
     if (next === isLost) return
     isLost = next
     rest()
-    if (!isLost) void keepUpToDate()
+    if (!isLost) void reloadIfOutdated()
   },
 })
 keepAwake()

@@ -1,8 +1,8 @@
 import { lostView, statusView } from '../model/status-view.ts'
 import type { PageStatus } from '../model/wire.ts'
-import type { Place } from './page-context.ts'
+import type { PageContext } from './page-context.ts'
 import { every, now } from './platform.ts'
-import { made, slot } from './elements.ts'
+import { newElement, slot } from './elements.ts'
 
 /** Keeps badges and banners as they are; "seit 12 min" goes on by itself. */
 export interface Header {
@@ -13,7 +13,7 @@ export interface Header {
 const TICK_MS = 10_000
 
 /** The line on top: place, connection, waiting events. */
-export function openHeader({ deviceId, texts }: Place): Header {
+export function openHeader({ deviceId, texts }: PageContext): Header {
   let status: PageStatus | undefined
   let isLost = false
   let shown = ''
@@ -26,11 +26,13 @@ export function openHeader({ deviceId, texts }: Place): Header {
     if (key === shown) return
     shown = key
     slot('badges').replaceChildren(
-      ...view.badges.map(({ tone, text }) => made('li', text, { tone, className: 'badge' })),
+      ...view.badges.map(({ tone, text }) => newElement('li', text, { tone, className: 'badge' })),
     )
     const banners = slot('banners')
     if (view.banners.map(({ text }) => text).join() === [...banners.children].map((b) => b.textContent).join()) return
-    banners.replaceChildren(...view.banners.map(({ tone, text }) => made('p', text, { tone, className: 'banner' })))
+    banners.replaceChildren(
+      ...view.banners.map(({ tone, text }) => newElement('p', text, { tone, className: 'banner' })),
+    )
   }
 
   every(TICK_MS, draw)

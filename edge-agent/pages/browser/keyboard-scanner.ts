@@ -1,7 +1,7 @@
 import { typedBurst } from '../model/typed-burst.ts'
 
 /** Hears a keyboard-wedge scanner wherever the focus is, and keeps its keys away from buttons and fields. */
-export function hearScanner(onScan: (text: string) => void): void {
+export function listenForScans(onScan: (text: string) => void): void {
   const burst = typedBurst()
   document.addEventListener(
     'keydown',

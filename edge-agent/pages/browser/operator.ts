@@ -1,63 +1,63 @@
 import type { Texts } from '../texts/texts.ts'
-import { signOut, whoIsHere } from './api.ts'
-import type { Place } from './page-context.ts'
+import { signOut, signedInOperator } from './api.ts'
+import type { PageContext } from './page-context.ts'
 import { after } from './platform.ts'
 import { slot, writeOrHide } from './elements.ts'
 
 /** Who stands behind what is asked at this device. The agent keeps the session; the page knows the name only. */
 export interface Operator {
-  readonly isHere: boolean
+  readonly isSignedIn: boolean
   /** Signed in, or out, at the device: here, with a badge, or at another page. */
-  heard(name: string | null): void
+  setName(name: string | null): void
   /** After the agent was away it may know nobody any more. */
-  lookAgain(): Promise<void>
+  refresh(): Promise<void>
 }
 
 /** The agent counts the idle time; a session that has ended is not shown for longer. */
-const LOOK_MS = 30_000
+const REFRESH_MS = 30_000
 
 /** Who is signed in, as the page shows it. */
-export function openOperator({ deviceId, texts }: Place, startName: string | null): Operator {
+export function openOperator({ deviceId, texts }: PageContext, startName: string | null): Operator {
   let name = startName
-  let callOff: () => void = () => undefined
+  let cancel: () => void = () => undefined
 
-  let news = 0
+  let changes = 0
 
-  function lookLater(): void {
-    callOff()
-    if (name !== null) callOff = after(LOOK_MS, () => void lookAgain())
+  function refreshLater(): void {
+    cancel()
+    if (name !== null) cancel = after(REFRESH_MS, () => void refresh())
   }
 
-  async function lookAgain(): Promise<void> {
-    const before = news
-    const answer = await whoIsHere(deviceId)
+  async function refresh(): Promise<void> {
+    const before = changes
+    const answer = await signedInOperator(deviceId)
     // Somebody has signed in, or out, since it was asked.
-    if (news !== before) return
-    if (answer.ok && answer.body.name !== name) return heard(answer.body.name)
-    lookLater()
+    if (changes !== before) return
+    if (answer.ok && answer.body.name !== name) return setName(answer.body.name)
+    refreshLater()
   }
 
-  function heard(next: string | null): void {
-    news++
+  function setName(next: string | null): void {
+    changes++
     name = next
     draw(texts, name)
-    lookLater()
+    refreshLater()
   }
 
   function leave(): void {
     void signOut(deviceId)
-    heard(null)
+    setName(null)
   }
 
   slot('sign-out').addEventListener('click', leave)
-  heard(startName)
+  setName(startName)
 
   return {
-    get isHere() {
+    get isSignedIn() {
       return name !== null
     },
-    heard,
-    lookAgain,
+    setName,
+    refresh,
   }
 }
 

@@ -1,6 +1,6 @@
 import { call } from './api.ts'
-import { placeOfPage } from './page-context.ts'
-import { ask, every } from './platform.ts'
+import { readPageContext } from './page-context.ts'
+import { request, every } from './platform.ts'
 import { slot, write } from './elements.ts'
 
 /**
@@ -8,18 +8,18 @@ import { slot, write } from './elements.ts'
  *
  * The program of the page that an unpaired browser gets.
  */
-const { texts } = placeOfPage()
-const LOOK_EVERY_MS = 3_000
+const { texts } = readPageContext()
+const POLL_MS = 3_000
 const ANSWER_MS = 5_000
 /** The page that this browser gets once it is paired. */
 const wanted = location.pathname === '/pair' ? `/station${location.search}` : location.href
 
 async function pair(code: string): Promise<void> {
-  write('pair-told', texts.busy)
+  write('pair-status', texts.busy)
   // The link is used up once the agent has it: the cookie must arrive even if this page is left meanwhile.
   const answer = await call('POST', '/v1/pair', { code }, { keepalive: true })
   if (answer.ok) return location.replace(wanted)
-  write('pair-told', answer.status === 403 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)
+  write('pair-status', answer.status === 403 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)
 }
 
 /** Pairs with the code behind the address, and takes it out of the history. */
@@ -31,8 +31,8 @@ function pairByAddress(): void {
 }
 
 /** This browser may have been paired in another tab. A link from another site comes without the cookie of a paired browser, too. */
-async function lookAgain(): Promise<void> {
-  const answer = await ask(wanted, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
+async function openIfPaired(): Promise<void> {
+  const answer = await request(wanted, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.ok) location.replace(wanted)
 }
 
@@ -45,5 +45,5 @@ slot('pair').addEventListener('submit', (event) => {
 })
 addEventListener('hashchange', pairByAddress)
 pairByAddress()
-every(LOOK_EVERY_MS, () => void lookAgain())
-void lookAgain()
+every(POLL_MS, () => void openIfPaired())
+void openIfPaired()

@@ -13,6 +13,6 @@ export function every(ms: number, task: () => void): void {
 }
 
 /** Asks the agent; rejects when it does not answer in time. */
-export function ask(path: string, init: RequestInit, limitMs: number): Promise<Response> {
+export function request(path: string, init: RequestInit, limitMs: number): Promise<Response> {
   return fetch(path, { ...init, cache: 'no-store', signal: AbortSignal.timeout(limitMs) })
 }

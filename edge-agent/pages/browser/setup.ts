@@ -1,28 +1,28 @@
 import { deviceDetail, deviceState } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call } from './api.ts'
-import { placeOfPage } from './page-context.ts'
+import { readPageContext } from './page-context.ts'
 import { slot, write, writeTechnical } from './elements.ts'
 
 /** The program of the set-up page: checks a device, looks for a reader at an address, and writes down what was found. */
-const { texts } = placeOfPage()
+const { texts } = readPageContext()
 
 async function check(button: HTMLButtonElement, deviceId: string): Promise<void> {
-  const told = document.querySelector<HTMLElement>(`[data-found="${CSS.escape(deviceId)}"]`)
+  const status = document.querySelector<HTMLElement>(`[data-found="${CSS.escape(deviceId)}"]`)
   const detail = document.querySelector<HTMLElement>(`[data-detail="${CSS.escape(deviceId)}"]`)
-  if (!told || !detail) return
+  if (!status || !detail) return
   button.disabled = true
-  told.textContent = texts.busy
+  status.textContent = texts.busy
   writeTechnical(detail, '')
   const answer = await call<PageDevice>('POST', '/v1/setup/check', { deviceId })
-  told.textContent = answer.ok ? deviceState(answer.body, texts) : texts.setup.failed
+  status.textContent = answer.ok ? deviceState(answer.body, texts) : texts.setup.failed
   writeTechnical(detail, answer.ok ? deviceDetail(answer.body, texts) : answer.error)
   button.disabled = false
 }
 
-async function look(address: string): Promise<void> {
+async function findReader(address: string): Promise<void> {
   const technical = slot('llrp-technical')
-  write('llrp-told', texts.busy)
+  write('llrp-status', texts.busy)
   writeTechnical(technical, '')
   slot('llrp-entry').hidden = true
   const answer = await call<{ found?: { at: string; fix?: string; entry: object }; fault?: string }>(
@@ -31,11 +31,11 @@ async function look(address: string): Promise<void> {
     { address },
   )
   if (!answer.ok || !answer.body.found) {
-    write('llrp-told', texts.setup.failed)
+    write('llrp-status', texts.setup.failed)
     return writeTechnical(technical, answer.ok ? (answer.body.fault ?? '') : answer.error)
   }
   const { at, fix, entry } = answer.body.found
-  write('llrp-told', `${texts.setup.kinds.llrp}: ${at}`)
+  write('llrp-status', `${texts.setup.kinds.llrp}: ${at}`)
   writeTechnical(technical, fix ?? '')
   const place = slot('llrp-entry').querySelector<HTMLElement>('[data-entry]')
   if (place instanceof HTMLTextAreaElement) place.value = JSON.stringify(entry)
@@ -44,20 +44,20 @@ async function look(address: string): Promise<void> {
 }
 
 /** Writes down what stands in the field; what is wrong with it is said beside it. */
-async function writeDown(form: HTMLFormElement): Promise<void> {
-  const [field, told, technical, button] = [
+async function addDevice(form: HTMLFormElement): Promise<void> {
+  const [field, status, technical, button] = [
     form.querySelector('textarea'),
-    form.querySelector('[data-told]'),
+    form.querySelector('[data-status]'),
     form.querySelector<HTMLElement>('[data-technical]'),
     form.querySelector('button'),
   ]
-  if (!field || !told || !technical || !button) return
+  if (!field || !status || !technical || !button) return
   const entry = parsed(field.value)
   writeTechnical(technical, '')
-  if (entry === undefined) return void (told.textContent = texts.setup.noEntry)
+  if (entry === undefined) return void (status.textContent = texts.setup.noEntry)
   button.disabled = true
   const answer = await call<{ file: string }>('POST', '/v1/setup/devices', { entry })
-  told.textContent = answer.ok ? texts.setup.written : texts.setup.failed
+  status.textContent = answer.ok ? texts.setup.written : texts.setup.failed
   writeTechnical(technical, answer.ok ? '' : answer.error)
   // Once is enough: the next press would be refused for the same deviceId.
   button.disabled = answer.ok
@@ -75,7 +75,7 @@ function parsed(text: string): object | undefined {
 for (const form of document.querySelectorAll<HTMLFormElement>('[data-write]')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault()
-    void writeDown(form)
+    void addDevice(form)
   })
 }
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-check]')) {
@@ -83,5 +83,5 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-check]'
 }
 slot('llrp').addEventListener('submit', (event) => {
   event.preventDefault()
-  void look(slot<HTMLInputElement>('address').value.trim())
+  void findReader(slot<HTMLInputElement>('address').value.trim())
 })

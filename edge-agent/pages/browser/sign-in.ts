@@ -1,37 +1,37 @@
 import { listOperators, signIn, type OperatorName } from './api.ts'
 import type { Operator } from './operator.ts'
-import type { Place } from './page-context.ts'
+import type { PageContext } from './page-context.ts'
 import { after } from './platform.ts'
-import { made, slot, write } from './elements.ts'
+import { newElement, slot, write } from './elements.ts'
 
 /** A dialog that somebody walked away from goes away too. */
-const LEFT_ALONE_MS = 60_000
+const CLOSE_AFTER_MS = 60_000
 const SHORTEST_PIN = 4
 
 /** The dialog for name and PIN. */
-export function openSignIn(place: Place, operator: Operator): SignIn {
-  return new SignIn(place, operator)
+export function openSignIn(context: PageContext, operator: Operator): SignIn {
+  return new SignIn(context, operator)
 }
 
 /** The dialog in which an operator signs in: name, then PIN. */
 export class SignIn {
-  readonly #place: Place
+  readonly #context: PageContext
   readonly #operator: Operator
   readonly #dialog = slot<HTMLDialogElement>('sign-in-dialog')
   readonly #pin = slot<HTMLInputElement>('pin')
   readonly #confirm = slot<HTMLButtonElement>('pin-confirm')
   #chosen: OperatorName | undefined
-  #isAsking = false
+  #isWaiting = false
   #lockedSeconds = 0
   #afterwards: (() => void) | undefined
-  #callOff: () => void = () => undefined
+  #cancel: () => void = () => undefined
 
-  constructor(place: Place, operator: Operator) {
-    this.#place = place
+  constructor(context: PageContext, operator: Operator) {
+    this.#context = context
     this.#operator = operator
     this.#listenToDialog()
     this.#listenToKeys()
-    slot('pin-back').addEventListener('click', () => void this.#askWho())
+    slot('pin-back').addEventListener('click', () => void this.#showNames())
     slot('sign-in-close').addEventListener('click', () => this.close())
     slot('pin-step').addEventListener('submit', (event) => {
       event.preventDefault()
@@ -43,13 +43,13 @@ export class SignIn {
   open(then?: () => void): void {
     this.#afterwards = then
     if (!this.#dialog.open) this.#dialog.showModal()
-    this.#stayAwake()
-    void this.#askWho()
+    this.#restartTimer()
+    void this.#showNames()
   }
 
   /** The agent checks the PIN: it tells every page who has signed in before it answers this one. */
-  get isAsking(): boolean {
-    return this.#isAsking
+  get isWaiting(): boolean {
+    return this.#isWaiting
   }
 
   close(): void {
@@ -57,10 +57,10 @@ export class SignIn {
   }
 
   #listenToDialog(): void {
-    this.#dialog.addEventListener('pointerdown', () => this.#stayAwake())
-    this.#dialog.addEventListener('keydown', () => this.#stayAwake())
+    this.#dialog.addEventListener('pointerdown', () => this.#restartTimer())
+    this.#dialog.addEventListener('keydown', () => this.#restartTimer())
     this.#dialog.addEventListener('close', () => {
-      this.#callOff()
+      this.#cancel()
       this.#pin.value = ''
       this.#afterwards = undefined
     })
@@ -87,13 +87,13 @@ export class SignIn {
     this.#pin.value = ''
   }
 
-  #stayAwake(): void {
-    this.#callOff()
-    this.#callOff = after(LEFT_ALONE_MS, () => this.close())
+  #restartTimer(): void {
+    this.#cancel()
+    this.#cancel = after(CLOSE_AFTER_MS, () => this.close())
   }
 
-  async #askWho(): Promise<void> {
-    const { texts } = this.#place
+  async #showNames(): Promise<void> {
+    const { texts } = this.#context
     this.#step('names', texts.whoAreYou)
     const answer = await listOperators()
     if (!answer.ok) return write('sign-in-error', texts.requestFailed[answer.fault].what)
@@ -104,11 +104,11 @@ export class SignIn {
   }
 
   #nameButton(who: OperatorName): HTMLElement {
-    const { texts } = this.#place
+    const { texts } = this.#context
     const button = document.createElement('button')
     button.type = 'button'
-    button.append(made('span', who.name))
-    if (!who.hasPin) button.append(made('span', texts.badgeOnly, { className: 'soft' }))
+    button.append(newElement('span', who.name))
+    if (!who.hasPin) button.append(newElement('span', texts.badgeOnly, { className: 'soft' }))
     button.disabled = !who.hasPin
     button.addEventListener('click', () => {
       this.#chosen = who
@@ -121,20 +121,20 @@ export class SignIn {
   }
 
   async #send(): Promise<void> {
-    const { deviceId, texts } = this.#place
-    if (!this.#chosen || this.#isAsking || this.#lockedSeconds > 0) return
+    const { deviceId, texts } = this.#context
+    if (!this.#chosen || this.#isWaiting || this.#lockedSeconds > 0) return
     const typed = this.#pin.value
     this.#pin.value = ''
     if (typed.length < SHORTEST_PIN) return write('sign-in-error', texts.pinTooShort)
-    this.#isAsking = true
+    this.#isWaiting = true
     const answer = await signIn(deviceId, this.#chosen.operatorId, typed)
-    this.#isAsking = false
+    this.#isWaiting = false
     // Signed in for nobody to see is worse than not signed in.
     if (answer.ok && !this.#dialog.open) return
     if (answer.ok) {
       const then = this.#afterwards
       this.close()
-      this.#operator.heard(answer.body.name)
+      this.#operator.setName(answer.body.name)
       return then?.()
     }
     if (answer.status === 429) return this.#lock(answer.retryAfterSeconds)
@@ -143,7 +143,7 @@ export class SignIn {
   }
 
   #failureText(code: string): string {
-    const { texts } = this.#place
+    const { texts } = this.#context
     const { what, todo } = texts.notUnderstood.no_store_key
     return code === 'no_store_key' ? `${what} ${todo}` : texts.signInFailed
   }
@@ -151,7 +151,7 @@ export class SignIn {
   #lock(seconds: number): void {
     this.#lockedSeconds = seconds
     this.#confirm.disabled = seconds > 0
-    write('sign-in-error', seconds > 0 ? this.#place.texts.lockedFor(seconds) : '')
+    write('sign-in-error', seconds > 0 ? this.#context.texts.lockedFor(seconds) : '')
     if (seconds > 0) after(1_000, () => this.#lock(this.#lockedSeconds - 1))
   }
 }

@@ -18,10 +18,10 @@ export function openStage(texts: Texts): Stage {
   const button = slot<HTMLButtonElement>('again')
   let press: () => void = () => undefined
   let wasPressed = false
-  let callOff: () => void = () => undefined
+  let cancel: () => void = () => undefined
 
   function idle(): void {
-    callOff()
+    cancel()
     stage.dataset['view'] = 'idle'
     // What was scanned is kept no longer than its result is shown.
     press = () => undefined
@@ -39,21 +39,21 @@ export function openStage(texts: Texts): Stage {
   return {
     idle,
     busy() {
-      callOff()
+      cancel()
       // The same words twice in a row would not be read aloud again.
       write('aloud', '')
       stage.dataset['view'] = 'busy'
     },
     show(view, note, again) {
-      callOff()
-      const words = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
+      cancel()
+      const labels = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
       write('headline', view.headline)
       writeOrHide('left', view.left)
       writeOrHide('message', view.message)
       writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
       press = again ?? (() => undefined)
       button.hidden = !view.again || !again
-      button.textContent = view.again ? words[view.again] : ''
+      button.textContent = view.again ? labels[view.again] : ''
       stage.dataset['tone'] = view.tone
       stage.dataset['view'] = 'result'
       // Out of sight it has lost the focus; whoever pressed it wants to press it again.
@@ -61,12 +61,12 @@ export function openStage(texts: Texts): Stage {
       wasPressed = false
       write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))
       write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
-      callOff = after(view.seconds * 1_000, idle)
+      cancel = after(view.seconds * 1_000, idle)
     },
   }
 }
 
 function sentences(parts: readonly string[]): string {
-  const said = parts.filter((part) => part !== '')
-  return said.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(' ')
+  const texts = parts.filter((part) => part !== '')
+  return texts.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(' ')
 }

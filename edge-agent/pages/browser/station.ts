@@ -5,10 +5,10 @@ import type { Advice } from '../texts/texts.ts'
 import { sendScan } from './api.ts'
 import { keepAwake } from './awake.ts'
 import { openHeader } from './header.ts'
-import { hearScanner } from './keyboard-scanner.ts'
-import { keepUpToDate, listen } from './live.ts'
+import { listenForScans } from './keyboard-scanner.ts'
+import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator } from './operator.ts'
-import { placeOfPage } from './page-context.ts'
+import { readPageContext } from './page-context.ts'
 import { now } from './platform.ts'
 import { openSignIn } from './sign-in.ts'
 import { slot } from './elements.ts'
@@ -20,12 +20,12 @@ import { openStage } from './stage.ts'
  *
  * The program of the station page.
  */
-const place = placeOfPage()
-const { deviceId, texts } = place
-const header = openHeader(place)
+const context = readPageContext()
+const { deviceId, texts } = context
+const header = openHeader(context)
 const stage = openStage(texts)
-const operator = openOperator(place, slot('operator-name').dataset['name'] ?? null)
-const signIn = openSignIn(place, operator)
+const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
+const signIn = openSignIn(context, operator)
 
 const underWay = new Set<string>()
 const meanwhile: PageResult[] = []
@@ -56,7 +56,7 @@ function fault({ what, todo }: Advice): ResultView {
 /** `text`: what this page sent for it; absent for what the device's own scanner read. */
 function show(result: PageResult, text?: string): void {
   const view = resultView(result, texts)
-  if (result.kind === 'operator') operator.heard(result.name)
+  if (result.kind === 'operator') operator.setName(result.name)
   // Who has signed in stands in the footer.
   if (!view) return stage.idle()
   const key = JSON.stringify(result)
@@ -76,7 +76,7 @@ function noteFor(view: ResultView, result: PageResult, text: string | undefined)
 function againFor(view: ResultView, text: string | undefined): (() => void) | undefined {
   const retry = text === undefined ? undefined : () => void scan(text, true)
   if (view.again !== 'approve') return retry
-  return operator.isHere ? undefined : () => signIn.open(retry)
+  return operator.isSignedIn ? undefined : () => signIn.open(retry)
 }
 
 function onEvent(event: LiveEvent): void {
@@ -84,8 +84,8 @@ function onEvent(event: LiveEvent): void {
   if (event.deviceId !== deviceId || event.type === 'person') return
   // What this page waits for is told with its own answer.
   if (event.type === 'result') return underWay.size > 0 ? void meanwhile.push(event.result) : show(event.result)
-  operator.heard(event.name)
-  if (!signIn.isAsking) signIn.close()
+  operator.setName(event.name)
+  if (!signIn.isWaiting) signIn.close()
 }
 
 let wasLost = false
@@ -93,11 +93,11 @@ listen({
   onEvent,
   onLink(isLost) {
     header.setLost(isLost)
-    if (wasLost && !isLost) void keepUpToDate().then(operator.lookAgain)
+    if (wasLost && !isLost) void reloadIfOutdated().then(operator.refresh)
     wasLost = isLost
   },
 })
-hearScanner((text) => void scan(text, false))
+listenForScans((text) => void scan(text, false))
 keepAwake()
 slot('sign-in').addEventListener('click', () => signIn.open())
 slot('typed').addEventListener('submit', (event) => {

@@ -1,21 +1,21 @@
 import { deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Advice } from '../texts/texts.ts'
-import { Frame, type Reader } from './frame.tsx'
+import { Frame, type Localization } from './frame.tsx'
 
 /** Which device this screen stands at. `missing`: the one that was asked for is not driven here. */
 export function DeviceList({
-  reader,
+  localization,
   devices,
   missing,
 }: {
-  reader: Reader
+  localization: Localization
   devices: readonly PageDevice[]
   missing: boolean
 }) {
-  const { texts } = reader
+  const { texts } = localization
   return (
-    <Frame title={`${texts.chooseDevice} · untag`} reader={reader} kind="list">
+    <Frame title={`${texts.chooseDevice} · untag`} localization={localization} kind="list">
       <main>
         <h1>{texts.chooseDevice}</h1>
         {missing ? <p>{texts.noSuchDevice}</p> : null}
@@ -51,10 +51,10 @@ export function DeviceList({
 }
 
 /** For whoever asks from a machine that the agent does not speak to. */
-export function NotHere({ reader }: { reader: Reader }) {
-  const { what, todo }: Advice = reader.texts.notHere
+export function NotHere({ localization }: { localization: Localization }) {
+  const { what, todo }: Advice = localization.texts.notHere
   return (
-    <Frame title="untag" reader={reader} kind="list">
+    <Frame title="untag" localization={localization} kind="list">
       <main>
         <h1>{what}</h1>
         <p>{todo}</p>

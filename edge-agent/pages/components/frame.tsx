@@ -4,14 +4,14 @@ import { STYLE } from '../style/style.ts'
 import type { Texts } from '../texts/texts.ts'
 
 /** Who reads a page: the texts of their language, and the same page in the other one. */
-export interface Reader {
+export interface Localization {
   texts: Texts
   other: Pick<Texts, 'language' | 'languageName'> & { href: string }
 }
 
 export interface FrameProps {
   title: string
-  reader: Reader
+  localization: Localization
   /** What the style sheet and the page's own program know it by. */
   kind: 'station' | 'gate' | 'list'
   deviceId?: string
@@ -21,7 +21,7 @@ export interface FrameProps {
 }
 
 /** Leads to the same page in the other language. */
-export function LanguageSwitch({ other }: Pick<Reader, 'other'>) {
+export function LanguageSwitch({ other }: Pick<Localization, 'other'>) {
   return (
     <a class="language" href={other.href} lang={other.language} hreflang={other.language}>
       {other.languageName}
@@ -30,8 +30,8 @@ export function LanguageSwitch({ other }: Pick<Reader, 'other'>) {
 }
 
 /** The frame of every page of the agent: one style sheet, at most one program, no outside request. */
-export function Frame({ title, reader, kind, deviceId, script, children }: FrameProps) {
-  const { texts, other } = reader
+export function Frame({ title, localization, kind, deviceId, script, children }: FrameProps) {
+  const { texts, other } = localization
   return (
     <html lang={texts.language}>
       <head>

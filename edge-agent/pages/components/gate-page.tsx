@@ -2,12 +2,12 @@ import type { GateLine, GateView } from '../model/gate-view.ts'
 import { clockTime } from '../model/clock-time.ts'
 import { deviceTitle } from '../model/status-view.ts'
 import type { PageDevice, PageStatus } from '../model/wire.ts'
-import { Frame, LanguageSwitch, type FrameProps, type Reader } from './frame.tsx'
+import { Frame, LanguageSwitch, type FrameProps, type Localization } from './frame.tsx'
 import { Header } from './header.tsx'
 import { GateIcons } from './icons.tsx'
 
 export interface GatePageProps {
-  reader: Reader
+  localization: Localization
   status: PageStatus
   device: PageDevice
   nowMs: number
@@ -18,11 +18,17 @@ export interface GatePageProps {
 }
 
 /** The display at the way out: nothing to press but the switch of the language, readable from across the aisle. */
-export function GatePage({ reader, status, device, nowMs, script, view, lines }: GatePageProps) {
-  const { texts } = reader
+export function GatePage({ localization, status, device, nowMs, script, view, lines }: GatePageProps) {
+  const { texts } = localization
   const title = deviceTitle(device, texts)
   return (
-    <Frame title={`${title} · untag`} reader={reader} kind="gate" deviceId={device.deviceId} script={script}>
+    <Frame
+      title={`${title} · untag`}
+      localization={localization}
+      kind="gate"
+      deviceId={device.deviceId}
+      script={script}
+    >
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <section class="stage" data-slot="stage" data-tone={view.tone} aria-labelledby="state">
@@ -42,7 +48,7 @@ export function GatePage({ reader, status, device, nowMs, script, view, lines }:
       <aside aria-labelledby="last">
         <div class="aside-head">
           <h2 id="last">{texts.gate.lastDecisions}</h2>
-          <LanguageSwitch other={reader.other} />
+          <LanguageSwitch other={localization.other} />
         </div>
         <ol data-slot="lines">
           {lines.map(({ atMs, tone, text, item }) => (

@@ -1,17 +1,17 @@
-import { Frame, type FrameProps, type Reader } from './frame.tsx'
+import { Frame, type FrameProps, type Localization } from './frame.tsx'
 
 export interface PairPageProps {
-  reader: Reader
+  localization: Localization
   /** What prints a one-time link on the agent's machine. */
   command: string
   script: FrameProps['script']
 }
 
 /** In place of every page for a browser that is not paired, and the page of the one-time link. */
-export function PairPage({ reader, command, script }: PairPageProps) {
-  const { pair } = reader.texts
+export function PairPage({ localization, command, script }: PairPageProps) {
+  const { pair } = localization.texts
   return (
-    <Frame title={`${pair.title} · untag`} reader={reader} kind="list" script={script}>
+    <Frame title={`${pair.title} · untag`} localization={localization} kind="list" script={script}>
       <main>
         <h1>{pair.what}</h1>
         <ol class="steps">
@@ -41,7 +41,7 @@ export function PairPage({ reader, command, script }: PairPageProps) {
             <button type="submit">{pair.send}</button>
           </div>
         </form>
-        <p role="status" data-slot="pair-told" />
+        <p role="status" data-slot="pair-status" />
         <p class="soft">{pair.programs}</p>
       </main>
     </Frame>

@@ -1,12 +1,12 @@
 import type { Problem } from '../texts/texts.ts'
-import { Frame, type Reader } from './frame.tsx'
+import { Frame, type Localization } from './frame.tsx'
 
 /** What a browser gets instead of an error in JSON: what happened, and what to do. */
-export function ProblemPage({ reader, problem }: { reader: Reader; problem: Problem }) {
-  const { texts } = reader
+export function ProblemPage({ localization, problem }: { localization: Localization; problem: Problem }) {
+  const { texts } = localization
   const { what, todo } = texts.problems[problem]
   return (
-    <Frame title={`${what} · untag`} reader={reader} kind="list">
+    <Frame title={`${what} · untag`} localization={localization} kind="list">
       <main>
         <h1>{what}</h1>
         <p>{todo}</p>

@@ -2,11 +2,11 @@ import type { AttachedDevice } from '../../setup/device-discovery.ts'
 import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
-import { Frame, type FrameProps, type Reader } from './frame.tsx'
+import { Frame, type FrameProps, type Localization } from './frame.tsx'
 import { Technical } from './technical.tsx'
 
 export interface SetupPageProps {
-  reader: Reader
+  localization: Localization
   script?: FrameProps['script']
   devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]
   attached: readonly AttachedDevice[]
@@ -19,11 +19,11 @@ export interface SetupPageProps {
 }
 
 /** For whoever sets a lane up: what is configured and whether it answers, and what else is there to be written down. */
-export function SetupPage({ reader, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
-  const { texts } = reader
+export function SetupPage({ localization, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
+  const { texts } = localization
   const { setup } = texts
   return (
-    <Frame title={`${setup.title} · untag`} reader={reader} kind="list" script={script}>
+    <Frame title={`${setup.title} · untag`} localization={localization} kind="list" script={script}>
       <main>
         <h1>{setup.title}</h1>
         {warning === undefined ? null : (
@@ -133,7 +133,7 @@ function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }
           <button type="submit">{setup.look}</button>
         </div>
       </form>
-      <p role="status" data-slot="llrp-told" />
+      <p role="status" data-slot="llrp-status" />
       <Technical texts={texts} text="" data={{ 'data-slot': 'llrp-technical' }} />
       <div data-slot="llrp-entry" hidden>
         <Entry texts={texts} text="" isWritable={isWritable} />
@@ -168,7 +168,7 @@ function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWrit
       <p class="row">
         <button type="submit">{setup.write}</button>
       </p>
-      <p role="status" data-told />
+      <p role="status" data-status />
       <Technical texts={texts} text="" data={{ 'data-technical': true }} />
     </form>
   )

@@ -2,13 +2,13 @@ import { deviceTitle } from '../model/status-view.ts'
 import type { PageDevice, PageStatus } from '../model/wire.ts'
 import { LONGEST_SCAN } from '../model/typed-burst.ts'
 import { deviceTypeTexts } from '../texts/catalogue.ts'
-import { Frame, LanguageSwitch, type FrameProps, type Reader } from './frame.tsx'
+import { Frame, LanguageSwitch, type FrameProps, type Localization } from './frame.tsx'
 import { Header } from './header.tsx'
 import { OperatorBar, SignIn } from './operator.tsx'
 import { Stage, type StageView } from './stage.tsx'
 
 export interface StationPageProps {
-  reader: Reader
+  localization: Localization
   status: PageStatus
   device: PageDevice
   nowMs: number
@@ -18,11 +18,17 @@ export interface StationPageProps {
 }
 
 /** Where staff, or customers themselves, scan a receipt and see whether the tag comes off. */
-export function StationPage({ reader, status, device, nowMs, operator, script, view }: StationPageProps) {
-  const { texts } = reader
+export function StationPage({ localization, status, device, nowMs, operator, script, view }: StationPageProps) {
+  const { texts } = localization
   const title = deviceTitle(device, texts)
   return (
-    <Frame title={`${title} · untag`} reader={reader} kind="station" deviceId={device.deviceId} script={script}>
+    <Frame
+      title={`${title} · untag`}
+      localization={localization}
+      kind="station"
+      deviceId={device.deviceId}
+      script={script}
+    >
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
@@ -47,7 +53,7 @@ export function StationPage({ reader, status, device, nowMs, operator, script, v
           </div>
         </form>
         <OperatorBar name={operator} texts={texts} />
-        <LanguageSwitch other={reader.other} />
+        <LanguageSwitch other={localization.other} />
       </footer>
       <SignIn texts={texts} />
     </Frame>

@@ -1,5 +1,5 @@
 /** Words for how long something has lasted. */
-export interface ElapsedWords {
+export interface ElapsedTexts {
   since: string
   underAMinute: string
   minutes: string
@@ -8,11 +8,11 @@ export interface ElapsedWords {
 }
 
 /** "seit 12 min", "seit 3 h 5 min", "seit 2 Tagen": as exact as anybody needs. */
-export function elapsedText(ms: number, words: ElapsedWords): string {
+export function elapsedText(ms: number, texts: ElapsedTexts): string {
   const minutes = Math.floor(ms / 60_000)
-  if (minutes < 1) return `${words.since} ${words.underAMinute}`
-  if (minutes < 60) return `${words.since} ${minutes} ${words.minutes}`
+  if (minutes < 1) return `${texts.since} ${texts.underAMinute}`
+  if (minutes < 60) return `${texts.since} ${minutes} ${texts.minutes}`
   const hours = Math.floor(minutes / 60)
-  if (hours < 48) return `${words.since} ${hours} ${words.hours} ${minutes % 60} ${words.minutes}`
-  return `${words.since} ${Math.floor(hours / 24)} ${words.days}`
+  if (hours < 48) return `${texts.since} ${hours} ${texts.hours} ${minutes % 60} ${texts.minutes}`
+  return `${texts.since} ${Math.floor(hours / 24)} ${texts.days}`
 }

@@ -29,11 +29,11 @@ export const GATE_LINES = 5
 const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0 }
 
 /** An alarm stands at least this long, ms: the paid goods in the same bag must not wipe it off. */
-const ALARM_STANDS_MS = 8_000
+const ALARM_MINIMUM_MS = 8_000
 
 /** Whether what is new may take the place of what is shown. */
 export function replaces(next: GateTone, shown: GateTone, shownForMs: number): boolean {
-  return shown !== 'alarm' || next === 'alarm' || shownForMs >= ALARM_STANDS_MS
+  return shown !== 'alarm' || next === 'alarm' || shownForMs >= ALARM_MINIMUM_MS
 }
 
 type GateResult = LiveEvent & { type: 'result' }

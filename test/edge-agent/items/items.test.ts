@@ -291,16 +291,16 @@ describe('the replica of the items', () => {
   it('keeps what lies around the gates in the same file, and knows a gate that has nothing around it', () => {
     const file = newFile()
     const disk = diskOf(file)
-    expect(disk.strays('gate')).toBeUndefined()
-    disk.saveStrays('empty', [])
-    disk.saveStrays('gate', [{ tag: 'A', longestGapMs: 12.6, wasOutside: true }])
-    disk.saveStrays('gate', [
+    expect(disk.stationaryTags('gate')).toBeUndefined()
+    disk.saveStationaryTags('empty', [])
+    disk.saveStationaryTags('gate', [{ tag: 'A', longestGapMs: 12.6, wasOutside: true }])
+    disk.saveStationaryTags('gate', [
       { tag: 'B', longestGapMs: undefined, wasOutside: false },
       { tag: 'A', longestGapMs: 13.4, wasOutside: true },
     ])
     disk.close()
     const again = diskOf(file)
-    expect([again.strays('empty'), again.strays('gate'), again.strays('other')]).toEqual([
+    expect([again.stationaryTags('empty'), again.stationaryTags('gate'), again.stationaryTags('other')]).toEqual([
       [],
       [
         { tag: 'A', longestGapMs: 13, wasOutside: true },

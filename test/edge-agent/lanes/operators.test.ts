@@ -42,11 +42,11 @@ beforeEach(() => {
 
 const sleep = (ms: number) => platform.sleep(ms)
 const pin = (caller: string, given: string, { operatorId } = petersen) =>
-  operators.open({ operatorId, pin: given }, caller)
+  operators.signIn({ operatorId, pin: given }, caller)
 const wrong = (caller: string, who: { operatorId: string } = petersen) =>
-  operators.open({ operatorId: who.operatorId, pin: '000000' }, caller)
+  operators.signIn({ operatorId: who.operatorId, pin: '000000' }, caller)
 const badge = ({ operatorId }: { operatorId: string }, letter: string, caller: string) =>
-  operators.open({ badge: badgeText(operatorId, letter.repeat(26)) }, caller)
+  operators.signIn({ badge: badgeText(operatorId, letter.repeat(26)) }, caller)
 const times = (count: number, what: (i: number) => unknown) => {
   for (let i = 0; i < count; i++) what(i)
 }
@@ -181,10 +181,12 @@ describe('without the store key of the policy', () => {
     held = undefined
     times(30, (i) => expect(wrong(`till ${i % 4}`)).toEqual({ ok: false, reason: 'no_store_key' }))
     expect(badge(petersen, 'A', 'till 1')).toEqual({ ok: false, reason: 'no_store_key' })
-    expect(operators.open({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({ reason: 'no_store_key' })
+    expect(operators.signIn({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({
+      reason: 'no_store_key',
+    })
     held = storeKey
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
-    expect(operators.open({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({
+    expect(operators.signIn({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({
       ok: true,
       name: 'Herr Tran',
     })
@@ -198,7 +200,7 @@ describe('without the store key of the policy', () => {
 
 describe('cards', () => {
   it('that are wrong lock their reader alone', () => {
-    const card = (number: string, readerId: string) => operators.open({ card: number, readerId }, readerId)
+    const card = (number: string, readerId: string) => operators.signIn({ card: number, readerId }, readerId)
     times(5, () => expect(card('04FFFFFF', 'reader 1')).toMatchObject({ reason: 'wrong' }))
     expect(card('04A1B2C3', 'reader 1')).toMatchObject({ reason: 'locked' })
     expect(card('04A1B2C3', 'reader 2')).toMatchObject({ ok: true })

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
-import { decideFew, DECIDING_LIMIT } from '../../../edge-agent/http/decision-limit.ts'
+import { decisionLimit, DECIDING_LIMIT } from '../../../edge-agent/http/decision-limit.ts'
 import { refusedCallers } from '../../../edge-agent/http/refused-callers.ts'
 import { laneStates, STATES_LIMIT } from '../../../edge-agent/lanes/lane-states.ts'
 import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'
@@ -14,7 +14,7 @@ describe('lists of the agent', () => {
     let waiting = 0
     let decide = () => undefined as void
     const decided = new Promise<void>((resolve) => (decide = resolve))
-    const few = decideFew()
+    const few = decisionLimit()
     for (const path of ['/v1/authorize', '/v1/scan']) app.post(path, few)
     app.post('/v1/*', async (c) => {
       waiting++
@@ -64,9 +64,9 @@ describe('lists of the agent', () => {
       world.clock,
       limitedLog((fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`), world),
     )
-    for (let n = 0; n < 1_000; n++) if (callers.wait('10.0.0.9') === 0) callers.refuse('10.0.0.9', 'not_home')
-    expect(callers.wait('10.0.0.9')).toBeGreaterThan(0)
-    expect(callers.wait('10.0.0.8')).toBe(0)
+    for (let n = 0; n < 1_000; n++) if (callers.waitSeconds('10.0.0.9') === 0) callers.refuse('10.0.0.9', 'not_home')
+    expect(callers.waitSeconds('10.0.0.9')).toBeGreaterThan(0)
+    expect(callers.waitSeconds('10.0.0.8')).toBe(0)
     expect(lines).toHaveLength(LINES_A_MINUTE)
     await world.advance(60_000)
     expect(lines.at(-1)).toMatch(/^a request between agents was refused \{"suppressed":\d+\}$/)

@@ -14,7 +14,7 @@ import { localApp } from '../../../edge-agent/http/local-app.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import { openPairings, type Pairings } from '../../../edge-agent/ledger/pairings.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../../edge-agent/identity/credentials.ts'
-import type { ScannedBy, ScanResult } from '../../../edge-agent/lanes/scan-result.ts'
+import type { ScanOrigin, ScanResult } from '../../../edge-agent/lanes/scan-result.ts'
 import { operatorSessions, type Proof } from '../../../edge-agent/lanes/operators.ts'
 import type { Log } from '../../../edge-agent/log.ts'
 import type { Agent } from '../../../edge-agent/runtime.ts'
@@ -173,9 +173,9 @@ export function pagesBench(): PagesBench {
     identity: { agentId: 'agt_1' },
     ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
     lanes: {
-      operatorAt: () => sessions.look(standing)?.name,
+      operatorAt: () => sessions.peek(standing)?.name,
       signIn(deviceId: string, proof: Proof) {
-        const opened = sessions.open(proof, 'the browser')
+        const opened = sessions.signIn(proof, 'the browser')
         if (!opened.ok) return opened
         standing = opened.session
         feed.publish({ type: 'operator', deviceId, name: opened.name })
@@ -185,8 +185,8 @@ export function pagesBench(): PagesBench {
         standing = undefined
         feed.publish({ type: 'operator', deviceId, name: null })
       },
-      async scan(deviceId: string, text: string, { byHand = false }: ScannedBy) {
-        const operatorId = sessions.look(standing)?.operatorId
+      async scan(deviceId: string, text: string, { byHand = false }: ScanOrigin) {
+        const operatorId = sessions.peek(standing)?.operatorId
         bench.scans.push({ deviceId, text, operatorId, byHand })
         const result = await bench.answer(text, operatorId)
         bench.happens(deviceId, result)

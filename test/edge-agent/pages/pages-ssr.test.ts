@@ -39,7 +39,7 @@ function station(texts: Texts, result: PageResult, of: PageDevice = device): str
   if (!view) throw new Error('this result has no view')
   return String(
     StationPage({
-      reader: readerOf(texts),
+      localization: readerOf(texts),
       status,
       device: of,
       nowMs: 0,
@@ -69,7 +69,7 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
       for (const view of [{ kind: 'idle', last: '' }, { kind: 'busy' }] as const) {
         const html = String(
           StationPage({
-            reader: readerOf(texts),
+            localization: readerOf(texts),
             status,
             device: { ...device, deviceType },
             nowMs: 0,
@@ -92,7 +92,7 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
     )
     for (const view of [gateReady(texts), gateLost(texts), ...views]) {
       if (!view) throw new Error('this result has no view')
-      const html = String(GatePage({ reader: readerOf(texts), status, device, nowMs: 0, view, lines: [] }))
+      const html = String(GatePage({ localization: readerOf(texts), status, device, nowMs: 0, view, lines: [] }))
       expect(html).toContain(`data-tone="${view.tone}"`)
       expect(foreignIn(html)).toEqual([])
     }

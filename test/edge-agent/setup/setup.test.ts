@@ -270,7 +270,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
       .fill(JSON.stringify({ ...entry, deviceId: `dev_${lang}`, link: { tcp: `10.0.0.7:${width}` } }))
     await found.locator('button').click()
     await found
-      .locator('[data-told]')
+      .locator('[data-status]')
       .filter({ hasText: lang === 'de' ? 'Neustart' : 'started again' })
       .waitFor()
     expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_${lang}"`)

@@ -21,7 +21,7 @@ export function deduplicator(): Deduplicator {
   let previous = new Map<string, { atMs: number; zone: Zone }>()
   let sinceMs = Number.NEGATIVE_INFINITY
 
-  function turn(atMs: number): void {
+  function rotate(atMs: number): void {
     if (atMs - sinceMs < WINDOW_MS && current.size < LIMIT) return
     previous = atMs - sinceMs < 2 * WINDOW_MS ? current : new Map()
     current = new Map()
@@ -30,7 +30,7 @@ export function deduplicator(): Deduplicator {
 
   return {
     isNew(tag, zone, atMs) {
-      turn(atMs)
+      rotate(atMs)
       const last = current.get(tag) ?? previous.get(tag)
       if (last?.zone === zone && atMs - last.atMs < WINDOW_MS) return false
       current.set(tag, { atMs, zone })

@@ -12,7 +12,7 @@ export interface Departures {
   /** A tag was seen; most are none that left. */
   seen(tag: string, zone: Zone, atMs: number): void
   /** Forgets those whose way out was used up otherwise. */
-  forget(isUsedUp: (tag: string) => boolean): void
+  drop(isUsedUp: (tag: string) => boolean): void
   /** Takes the tags that are gone, with when they left. */
   takeGone(atMs: number): { tag: string; leftMs: number }[]
 }
@@ -35,7 +35,7 @@ export function departures(): Departures {
       departure.lastMs = atMs
       departure.isInside = zone === 'inside'
     },
-    forget(isUsedUp) {
+    drop(isUsedUp) {
       for (const tag of waiting.keys()) if (isUsedUp(tag)) waiting.delete(tag)
     },
     takeGone(atMs) {

@@ -6,14 +6,14 @@ export interface LateReads {
   stop(): void
 }
 
-const TOGETHER_MS = 5_000
+const REPORT_AFTER_MS = 5_000
 const UNPAID_LIMIT = 1_000
 
 /** `tell` gets one line for a person. */
 export function lateReads(
   timers: Timers,
   isUnpaid: (tag: string) => boolean,
-  tell: (detail: string) => void,
+  report: (detail: string) => void,
 ): LateReads {
   let count = 0
   let oldestMs = 0
@@ -22,7 +22,7 @@ export function lateReads(
 
   function finish(): void {
     timer = undefined
-    tell(
+    report(
       `${count} reads came too late to alarm, the oldest ${Math.round(oldestMs / 1_000)} s; ${unpaid.size >= UNPAID_LIMIT ? 'over ' : ''}${unpaid.size} unpaid items among them`,
     )
     count = 0
@@ -35,7 +35,7 @@ export function lateReads(
       count++
       oldestMs = Math.max(oldestMs, ageMs)
       if (unpaid.size < UNPAID_LIMIT && isUnpaid(tag)) unpaid.add(tag)
-      timer ??= timers.after(TOGETHER_MS, finish)
+      timer ??= timers.after(REPORT_AFTER_MS, finish)
     },
     stop: () => timer?.(),
   }

@@ -2,17 +2,17 @@ import type { Zone } from './deduplicate.ts'
 import {
   APPROACH_MS,
   approachMs,
-  begin,
-  beginAnew,
+  newTrack,
+  newApproach,
   REMEMBERED_MS,
   seeInside,
   seeOutside,
-  STRAY_QUIET_MS,
+  STATIONARY_GONE_MS,
   type Movement,
   type Track,
 } from './track.ts'
 
-export interface Stray {
+export interface StationaryTag {
   readonly tag: string
   /** The longest time between two sightings inside while it lay there, ms; undefined: never seen inside. */
   readonly longestGapMs: number | undefined
@@ -20,24 +20,24 @@ export interface Stray {
 }
 
 /** A tag that is there for so long lies there, ms. */
-const STRAY_AFTER_MS = 20_000
+const STATIONARY_AFTER_MS = 20_000
 /** Seen outside so shortly before somebody went through, ms. */
 const PASSAGE_MS = 1_000
 const TRACK_LIMIT = 20_000
 /** Tags remembered over a restart: written down in a few milliseconds, in which no tag is looked at. */
-const STRAYS_KEPT = 1_000
+const STATIONARY_LIMIT = 1_000
 const GAP_STEP_MS = 100
 
 export interface PresenceOptions {
   /** What lay there before the restart. */
-  strays: readonly Stray[]
+  stationaryTags: readonly StationaryTag[]
   /** Until then the gate learns what lies around it, ms. */
   calibratingUntilMs: number
   nowMs: number
 }
 
 /** The tags around one gate. */
-export function presence(options: PresenceOptions): Presence {
+export function openPresence(options: PresenceOptions): Presence {
   return new Presence(options)
 }
 
@@ -55,14 +55,14 @@ export class Presence {
   readonly #tracks = new Map<string, Track>()
   readonly #calibratingUntilMs: number
 
-  constructor({ strays, calibratingUntilMs, nowMs }: PresenceOptions) {
+  constructor({ stationaryTags, calibratingUntilMs, nowMs }: PresenceOptions) {
     this.#calibratingUntilMs = calibratingUntilMs
-    for (const { tag, longestGapMs, wasOutside } of strays.slice(0, TRACK_LIMIT)) {
+    for (const { tag, longestGapMs, wasOutside } of stationaryTags.slice(0, TRACK_LIMIT)) {
       const wasInside = longestGapMs !== undefined
       // Where nobody can tell an approach from a way out, what was taken away meanwhile would come back unheard.
       if (!wasInside && !wasOutside) continue
-      const track = begin(wasInside ? 'inside' : 'none', nowMs)
-      this.#tracks.set(tag, { ...track, longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStray: true })
+      const track = newTrack(wasInside ? 'inside' : 'none', nowMs)
+      this.#tracks.set(tag, { ...track, longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStationary: true })
     }
   }
 
@@ -70,15 +70,15 @@ export class Presence {
     const { track, isNew } = this.#trackOf(tag, zone, atMs)
     if (atMs - track.lastMs > APPROACH_MS) track.presentSinceMs = atMs
     track.lastMs = Math.max(track.lastMs, atMs)
-    if (!track.isStray && atMs - track.presentSinceMs >= STRAY_AFTER_MS) track.isStray = true
+    if (!track.isStationary && atMs - track.presentSinceMs >= STATIONARY_AFTER_MS) track.isStationary = true
     if (zone === 'none') return isNew ? 'leaving' : 'present'
     return zone === 'inside' ? seeInside(track, atMs) : seeOutside(track, atMs, this.#calibratingUntilMs)
   }
 
   /** Somebody went through: tags that may have gone along, to be asked about once more shortly after. */
   passed(atMs: number): string[] {
-    const mayHaveGone = ({ origin, wasInside, isStray, hasLeft, lastMs }: Track) =>
-      origin === 'outside' && !wasInside && !isStray && !hasLeft && Math.abs(atMs - lastMs) <= PASSAGE_MS
+    const mayHaveGone = ({ origin, wasInside, isStationary, hasLeft, lastMs }: Track) =>
+      origin === 'outside' && !wasInside && !isStationary && !hasLeft && Math.abs(atMs - lastMs) <= PASSAGE_MS
     return [...this.#tracks].flatMap(([tag, track]) => (mayHaveGone(track) ? [tag] : []))
   }
 
@@ -92,30 +92,30 @@ export class Presence {
 
   /** Whether the tag lies near the gate. */
   isStray(tag: string): boolean {
-    return this.#tracks.get(tag)?.isStray === true
+    return this.#tracks.get(tag)?.isStationary === true
   }
 
   /** Tags that do not lie there and were seen within so long, ms. */
   near(withinMs: number, atMs: number): string[] {
-    return [...this.#tracks].flatMap(([tag, { isStray, lastMs }]) =>
-      !isStray && atMs - lastMs <= withinMs ? [tag] : [],
+    return [...this.#tracks].flatMap(([tag, { isStationary, lastMs }]) =>
+      !isStationary && atMs - lastMs <= withinMs ? [tag] : [],
     )
   }
 
   /** Tags that lie near the gate, to be remembered over a restart. */
-  strays(): Stray[] {
-    const lying = [...this.#tracks]
-      .filter(([, track]) => track.isStray && (track.wasInside || track.wasOutside))
-      .slice(-STRAYS_KEPT)
+  stationaryTags(): StationaryTag[] {
+    const stationary = [...this.#tracks]
+      .filter(([, track]) => track.isStationary && (track.wasInside || track.wasOutside))
+      .slice(-STATIONARY_LIMIT)
     // In steps, so that what lies still is not written again and again.
     const gapOf = (track: Track) =>
       track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined
-    return lying.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
+    return stationary.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
   }
 
   /** Forgets tags that have not been seen for long. */
   tidy(atMs: number): void {
-    for (const [tag, track] of this.#tracks) if (atMs - track.lastMs >= STRAY_QUIET_MS) this.#tracks.delete(tag)
+    for (const [tag, track] of this.#tracks) if (atMs - track.lastMs >= STATIONARY_GONE_MS) this.#tracks.delete(tag)
   }
 
   get size(): number {
@@ -127,7 +127,7 @@ export class Presence {
     const gap = known ? atMs - known.lastMs : Number.POSITIVE_INFINITY
     if (known && gap < approachMs(known, zone)) return { track: known, isNew: false }
     if (!known && this.#tracks.size >= TRACK_LIMIT) this.#dropOldest()
-    const track = known && gap < REMEMBERED_MS ? beginAnew(known, zone, atMs) : begin(zone, atMs)
+    const track = known && gap < REMEMBERED_MS ? newApproach(known, zone, atMs) : newTrack(zone, atMs)
     this.#tracks.set(tag, track)
     return { track, isNew: true }
   }

@@ -22,7 +22,7 @@ export interface Track {
   hasEntered: boolean
   wasInside: boolean
   wasOutside: boolean
-  isStray: boolean
+  isStationary: boolean
 }
 
 /** A gap after which a tag approaches anew, ms. */
@@ -30,7 +30,7 @@ export const APPROACH_MS = 5_000
 /** From where a tag came is known for so long: in the Gen2 sessions 2 and 3 one that was read keeps silent for up to a minute, ms. */
 export const REMEMBERED_MS = 60_000
 /** A tag that lay there is a new one after so long, ms. */
-export const STRAY_QUIET_MS = 60_000
+export const STATIONARY_GONE_MS = 60_000
 /** Inside alone for so long: whoever it is has come in, ms. */
 const SETTLED_MS = 1_000
 /** While a new gate learns what lies around it a tag leaves when it was not seen inside for so long, ms. */
@@ -47,7 +47,7 @@ const RETURNS_COUNTED = 2
 const RUN_AFTER_RETURNS = 3
 
 /** A tag that approaches for the first time. */
-export function begin(zone: Zone, atMs: number): Track {
+export function newTrack(zone: Zone, atMs: number): Track {
   return {
     origin: zone,
     lastMs: atMs,
@@ -62,29 +62,29 @@ export function begin(zone: Zone, atMs: number): Track {
     hasEntered: false,
     wasInside: false,
     wasOutside: false,
-    isStray: false,
+    isStationary: false,
   }
 }
 
 /** A tag that was there a while ago. What was seen inside last and is outside now has left, wherever between it was not read. */
-export function beginAnew(known: Track, zone: Zone, atMs: number): Track {
-  const hadNotLeft = zone === 'none' ? known.isStray : known.hasLeft
-  const track = { ...begin(zone, atMs), returns: Math.min(known.returns + (hadNotLeft ? 1 : 0), RETURNS_COUNTED) }
+export function newApproach(known: Track, zone: Zone, atMs: number): Track {
+  const hadNotLeft = zone === 'none' ? known.isStationary : known.hasLeft
+  const track = { ...newTrack(zone, atMs), returns: Math.min(known.returns + (hadNotLeft ? 1 : 0), RETURNS_COUNTED) }
   const comesFromInside = zone === 'outside' && known.wasInside && known.outsideRun === 0
   return comesFromInside ? { ...track, origin: 'inside', wasInside: true, lastInsideMs: known.lastInsideMs } : track
 }
 
 /** The gap after which the tag approaches anew, ms. Without antennas a tag that lay there and comes near may be on its way out: only one that has returned again and again is left alone. */
-export function approachMs({ isStray, returns }: Track, zone: Zone): number {
-  const isLeftAlone = isStray && (zone !== 'none' || returns >= RETURNS_COUNTED)
-  return isLeftAlone ? STRAY_QUIET_MS : APPROACH_MS
+export function approachMs({ isStationary, returns }: Track, zone: Zone): number {
+  const isLeftAlone = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
+  return isLeftAlone ? STATIONARY_GONE_MS : APPROACH_MS
 }
 
 /** The tag is seen inside. */
 export function seeInside(track: Track, atMs: number): Movement {
   const gapMs = atMs - track.lastInsideMs
   if (track.wasInside && gapMs <= GAP_LEARNT_MS) track.longestGapMs = Math.max(track.longestGapMs, gapMs)
-  if (track.isStray && track.hasLeft) {
+  if (track.isStationary && track.hasLeft) {
     track.returns = Math.min(track.returns + 1, RETURNS_COUNTED)
     track.hasLeft = false
   }
@@ -107,8 +107,8 @@ export function seeOutside(track: Track, atMs: number, calibratingUntilMs: numbe
   const isFirst = !track.wasOutside
   track.wasOutside = true
   track.outsideRun++
-  if (track.hasLeft || !track.wasInside || (track.origin !== 'inside' && !track.isStray)) return 'present'
-  if (!track.isStray && track.returns >= RETURNS_COUNTED && track.outsideRun < RUN_AFTER_RETURNS) return 'present'
+  if (track.hasLeft || !track.wasInside || (track.origin !== 'inside' && !track.isStationary)) return 'present'
+  if (!track.isStationary && track.returns >= RETURNS_COUNTED && track.outsideRun < RUN_AFTER_RETURNS) return 'present'
   const needed = neededGapMs(track, isFirst, atMs < calibratingUntilMs)
   if (needed > 0 && (track.outsideRun < 2 || atMs - track.lastInsideMs < needed)) return 'present'
   track.hasLeft = true
@@ -118,7 +118,7 @@ export function seeOutside(track: Track, atMs: number, calibratingUntilMs: numbe
 /** For how long a tag must not have been seen inside before it is believed to leave. */
 function neededGapMs(track: Track, isFirst: boolean, isCalibrating: boolean): number {
   const learnt = Math.min(Math.max(track.longestGapMs * GAP_FACTOR, SHORTEST_GAP_MS), LONGEST_GAP_MS)
-  if (track.isStray) return isFirst ? 0 : learnt * 2 ** track.returns
+  if (track.isStationary) return isFirst ? 0 : learnt * 2 ** track.returns
   if (!isCalibrating) return 0
   return track.flickers >= FLICKERS ? Math.max(learnt, CALIBRATION_GAP_MS) : CALIBRATION_GAP_MS
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkDevices } from '../../../../device-drivers/drivers/check-devices.ts'
-import { crowd } from '../../../../edge-agent/lanes/gate/bulk-detector.ts'
+import { bulkDetector } from '../../../../edge-agent/lanes/gate/bulk-detector.ts'
 import { deduplicator, type Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
-import { presence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
+import { openPresence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { wiringOf } from '../../../../edge-agent/devices/wiring.ts'
 import { DEFAULT_GATE_POLICY, GatePolicy, ownerOf, severityOf } from '../../../../policy/gate-policy.ts'
 
@@ -36,7 +36,7 @@ describe('the pieces of a gate', () => {
           { maxLength: 60 },
         ),
         (before) => {
-          const around = presence({ strays: [], calibratingUntilMs: 30_000, nowMs: 0 })
+          const around = openPresence({ stationaryTags: [], calibratingUntilMs: 30_000, nowMs: 0 })
           let atMs = 0
           for (const read of before) {
             atMs += read.afterMs
@@ -53,9 +53,9 @@ describe('the pieces of a gate', () => {
   })
 
   it('keep within their limits, whatever is shown to them', () => {
-    const around = presence({ strays: [], calibratingUntilMs: 0, nowMs: 0 })
+    const around = openPresence({ stationaryTags: [], calibratingUntilMs: 0, nowMs: 0 })
     const seen = deduplicator()
-    const many = crowd(() => DEFAULT_GATE_POLICY)
+    const many = bulkDetector(() => DEFAULT_GATE_POLICY)
     for (let n = 0; n < 50_000; n++) {
       around.see(`t${n}`, 'inside', n / 100)
       seen.isNew(`t${n}`, 'inside', n / 100)

@@ -3,8 +3,8 @@ import type { KnownItem } from '../../../../edge-agent/items/item-table.ts'
 import type { Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import type { DeviceRecord } from '../../../../edge-agent/devices/device-journal.ts'
 import { openGate, type GateLane, type GateParts } from '../../../../edge-agent/lanes/gate/gate-lane.ts'
-import type { Judgement } from '../../../../edge-agent/lanes/gate/assess-tag.ts'
-import type { Stray } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
+import type { TagAssessment } from '../../../../edge-agent/lanes/gate/assess-tag.ts'
+import type { StationaryTag } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { GatePolicy } from '../../../../policy/gate-policy.ts'
 import { fraction } from '../../../../policy/platform.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-policy.ts'
@@ -21,7 +21,7 @@ export interface GateWorld {
   commands: { atMs: number; command: DeviceCommand }[]
   events: DeviceRecord[]
   gone: { tag: string; leftMs: number }[]
-  alarms: { epc: string; judgement: Judgement; atMs: number }[]
+  alarms: { epc: string; assessment: TagAssessment; atMs: number }[]
   /** Adds an item and gives its EPC. */
   item(status: ItemStatus, fields?: Partial<KnownItem>): string
   /** Moves time on while everybody walks; resolves when the last has gone. */
@@ -60,7 +60,7 @@ export function gateWorld(
   const policy: ProtectionPolicy = { ...DEFAULT_POLICY, ...options.policy, gate: GatePolicy.parse(options.gate ?? {}) }
   const items = new Map<string, KnownItem>()
   const cloud = { isBehind: false, isOnline: true, ageMs: 0, asked: 0, answer: () => Promise.resolve() }
-  let strays: readonly Stray[] | undefined = options.isNew ? undefined : []
+  let stationaryTags: readonly StationaryTag[] | undefined = options.isNew ? undefined : []
   const commands: GateWorld['commands'] = []
   const events: DeviceRecord[] = []
   const gone: GateWorld['gone'] = []
@@ -82,7 +82,7 @@ export function gateWorld(
       nowMs: world.clock.wall,
       policy: () => policy,
       isOnline: () => cloud.isOnline,
-      ask() {
+      syncItems() {
         cloud.asked++
         return cloud.answer()
       },
@@ -90,9 +90,9 @@ export function gateWorld(
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
       sirenSeconds: options.sirenSeconds ?? 5,
       record: (event) => void events.push(event),
-      strays,
+      stationaryTags,
       onGone: (tag, leftMs) => void gone.push({ tag, leftMs }),
-      onAlarm: (epc, judgement) => void alarms.push({ epc, judgement, atMs: world.clock.elapsed() }),
+      onAlarm: (epc, assessment) => void alarms.push({ epc, assessment, atMs: world.clock.elapsed() }),
     }
     return openGate(parts)
   }
@@ -127,7 +127,7 @@ export function gateWorld(
       }
     },
     restart() {
-      strays = gate.lane.strays()
+      stationaryTags = gate.lane.stationaryTags()
       gate.lane.stop()
       gate.lane = open()
     },

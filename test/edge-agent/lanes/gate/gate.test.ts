@@ -370,7 +370,7 @@ describe('the exit gate', () => {
         receiptEntry(cti, 'gtin', gtin),
       ])
       // One of the four has left before.
-      gate.lane.receipt(claims, [0, 1, 2])
+      gate.lane.acceptReceipt(claims, [0, 1, 2])
       for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: 'sellable', paying: false })
       await gate.walk(goesOut(mine, serials(0), serials(1)))
       expect([gate.commands, gate.lane.counts.passed]).toEqual([[], 3])
@@ -381,7 +381,7 @@ describe('the exit gate', () => {
     it('is no matter when there are fewer tags than goods, nor after half a minute', async () => {
       const gate = gateWorld()
       const epc = gate.item('sellable')
-      gate.lane.receipt(receipt([receiptEntry(cti, 'epc', epc), receiptEntry(cti, 'gtin', gtin)]), [0, 1])
+      gate.lane.acceptReceipt(receipt([receiptEntry(cti, 'epc', epc), receiptEntry(cti, 'gtin', gtin)]), [0, 1])
       await gate.walk(goesOut(epc))
       expect(gate.commands).toEqual([])
       await gate.walk(nobody(31_000))
@@ -400,23 +400,23 @@ describe('the exit gate', () => {
       await gate.walk(lies(30_000, lying))
       await gate.walk(lingers(1_000, mine, paid, serials(0), serials(2)))
       // One that is paid otherwise is no matter for the entry of its product.
-      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([
+      expect(gate.lane.nearbyTagsOf(claims, [0, 1, 2, 3])).toEqual([
         { tag: mine, entry: 0 },
         { tag: paid, entry: 1 },
         { tag: serials(0), entry: 3 },
       ])
-      expect(gate.lane.withReceipt(claims, [1, 2])).toEqual([{ tag: paid, entry: 1 }])
+      expect(gate.lane.nearbyTagsOf(claims, [1, 2])).toEqual([{ tag: paid, entry: 1 }])
       await gate.walk(lingers(1_000, serials(1)))
-      expect(gate.lane.withReceipt(claims, [0, 3])).toEqual([{ tag: mine, entry: 0 }])
+      expect(gate.lane.nearbyTagsOf(claims, [0, 3])).toEqual([{ tag: mine, entry: 0 }])
       await gate.walk(nobody(6_000))
-      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([])
+      expect(gate.lane.nearbyTagsOf(claims, [0, 1, 2, 3])).toEqual([])
     })
 
     it('ends an alarm of what it covers', async () => {
       const gate = gateWorld()
       const epc = gate.item('sellable')
       await gate.walk(goesOut(epc))
-      gate.lane.receipt(receipt([receiptEntry(cti, 'epc', epc)]), [0])
+      gate.lane.acceptReceipt(receipt([receiptEntry(cti, 'epc', epc)]), [0])
       expect(gate.commands.at(-1)?.command).toEqual({ kind: 'signal', signal: 'green', seconds: 4 })
     })
   })
@@ -434,7 +434,7 @@ describe('the exit gate', () => {
     ])
     expect(gate.events.find(({ type }) => type === 'protection.action.completed')).toMatchObject({ tagUid: uid(2) })
     const cti = new Uint8Array(16).fill(9)
-    gate.lane.receipt(
+    gate.lane.acceptReceipt(
       {
         storeId: 's',
         exp: 1,
@@ -477,7 +477,7 @@ describe('the exit gate', () => {
       const [stays, returns, covered] = [gate.item('paid'), gate.item('paid'), gate.item('paid')]
       await gate.walk(goesOut(stays, returns, covered))
       const cti = new Uint8Array(16).fill(7)
-      gate.lane.receipt(
+      gate.lane.acceptReceipt(
         {
           storeId: 's',
           exp: 1,
