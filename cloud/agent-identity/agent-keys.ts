@@ -4,21 +4,21 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
 import { endLogins } from './sessions.ts'
 
-/** An agent's keys: the one in use, and while it changes the one that follows. */
+/** An agent's keys: the current one and, during a rotation, the next one. */
 
-/** How long the cloud accepts an outcome report that was signed before a change of key, ms: as long as it keeps delegated rights. */
+/** Time the cloud accepts outcome reports signed with a former key, ms: as long as it stores delegated rights. */
 const FORMER_KEYS_FOR_MS = 91 * 86_400_000
-/** Former keys of one agent that count; it changes its key every 30 days. */
+/** Maximum number of former keys per agent; it rotates every 30 days. */
 const FORMER_KEYS_LIMIT = 10
 
-/** What this agent may sign with. */
+/** Keys with which this agent may sign. */
 export function agentKeys({ agent_id, x, next_x: next }: AgentRow): KeyRing {
   return ringOf(agent_id, [x, ...(next === null ? [] : [next])])
 }
 
-/** The agent's keys and those it had before: another agent may forward what it signed with them later. */
+/** Current and former keys: another agent may forward later what it signed with a former one. */
 export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: number): Promise<KeyRing> {
-  const former = await db
+  const formerKeys = await db
     .selectFrom('agent_former_key')
     .select('x')
     .where('agent_id', '=', agent.agent_id)
@@ -29,7 +29,7 @@ export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: numbe
   return new Map([
     ...ringOf(
       agent.agent_id,
-      former.map(({ x }) => x),
+      formerKeys.map(({ x }) => x),
     ),
     ...agentKeys(agent),
   ])
@@ -56,7 +56,7 @@ function ringOf(iss: string, keys: readonly string[]): KeyRing {
   )
 }
 
-/** The new key was used: the former counts no more. */
+/** Makes the next key current after its first use. The former one no longer counts for logins. */
 export async function promoteNextKey(db: Db, agent: AgentRow, key: VerificationKey, nowMs: number): Promise<void> {
   if (key.x !== agent.next_x) return
   await db
@@ -69,7 +69,7 @@ export async function promoteNextKey(db: Db, agent: AgentRow, key: VerificationK
   await raiseDocumentVersion(db, agent.store_id)
 }
 
-/** Whether another agent has this key, in use or to come. */
+/** True if another agent has this key as its current or next key. */
 export async function isKeyTaken(db: Db, x: string, agentId: string): Promise<boolean> {
   const other = await db
     .selectFrom('agent')
@@ -80,7 +80,7 @@ export async function isKeyTaken(db: Db, x: string, agentId: string): Promise<bo
   return other !== undefined
 }
 
-/** The key that follows. The other agents of the store are told of it with the policy. */
+/** Stores the next key and publishes it in the policy. */
 export async function storeNextKey(db: Db, agentId: string, x: string): Promise<void> {
   const { store_id: storeId } = await db
     .updateTable('agent')

@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import { endLogins } from './sessions.ts'
 
-/** Which of these agents were revoked. */
+/** Revoked agents among these ids. */
 export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectFrom('agent')
@@ -12,7 +12,7 @@ export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise
   return rows.map((row) => row.agent_id)
 }
 
-/** The agent's ledger exists twice, since now or since before; answers since when. */
+/** Marks the ledger as forked. Returns the time of the first detection, ms. */
 export async function markForked(db: Db, agentId: string, nowMs: number): Promise<number> {
   await db
     .updateTable('agent')
@@ -28,12 +28,12 @@ export async function markForked(db: Db, agentId: string, nowMs: number): Promis
   return fork_ms ?? nowMs
 }
 
-/** What the exception `agent_fork` is about: one for each time that somebody must decide. */
+/** Exception key of `agent_fork`: one per decision that staff must take. */
 export function forkKey(agentId: string, forkMs: number): string {
   return `${agentId}/${forkMs}`
 }
 
-/** Ends an agent for good: its logins are over, its devices are free for another. */
+/** Marks an agent revoked, ends its logins and frees its devices. */
 export async function writeRevoked(db: Db, agentId: string, nowMs: number): Promise<void> {
   await db.updateTable('agent').set({ revoked_ms: nowMs }).where('agent_id', '=', agentId).execute()
   await endLogins(db, agentId)

@@ -4,17 +4,17 @@ import type { Db } from '../persistence/database.ts'
 /**
  *   HTTP request · login · MQTT packet ──▶ note (memory) ── every 30 s ──▶ flush: one write per agent
  *
- * When the cloud last received something from each agent. No request and no message waits for a write.
+ * Time at which the cloud last received anything from each agent. No request waits for a write.
  */
 
 /** Time between two writes, ms: a crash loses at most this much. */
 export const LAST_SEEN_FLUSH_MS = 30_000
-/** Agents noted between two writes. Further ones are noted after the next write. */
+/** Maximum number of agents between two writes; others follow with the next one. */
 const NOTED_LIMIT = 50_000
-/** Agents written in one transaction: other writes wait for it. */
+/** Agents per transaction, so that other writes do not wait long. */
 const BATCH = 200
 
-/** Starts with nothing noted. */
+/** Creates an empty record of times. */
 export function lastSeen(): LastSeen {
   let noted = new Map<string, number>()
   let writing: ReadonlyMap<string, number> = new Map()
@@ -32,7 +32,7 @@ export function lastSeen(): LastSeen {
         for (let i = 0; i < rows.length; i += BATCH)
           await database.write((db) => writeAll(db, rows.slice(i, i + BATCH)))
       } catch (error) {
-        // The next flush writes them again, with newer times where there are any.
+        // The next flush writes them again, unless newer times exist.
         noted = new Map([...writing, ...noted])
         throw error
       } finally {
@@ -46,7 +46,7 @@ async function writeAll(db: Db, rows: readonly (readonly [agentId: string, ms: n
   for (const [agentId, ms] of rows) await writeLastSeen(db, agentId, ms)
 }
 
-/** Stores the time at once, as a login does: succession compares it with the time of the enrolment. */
+/** Stores the time at once. Logins need this, because succession compares it with the enrolment. */
 export async function writeLastSeen(db: Db, agentId: string, ms: number): Promise<void> {
   await db.updateTable('agent').set({ last_seen_ms: ms }).where('agent_id', '=', agentId).execute()
 }

@@ -34,13 +34,13 @@ export const rotateAgentKey = operation({
     const weakness = weaknessOf(x)
     if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
     const keys = keyRing([{ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agent.agent_id, state: 'active' }])
-    // The login makes it fresh; an agent's clock may be behind.
+    // The login proves freshness; the agent's clock may be wrong.
     const opened = openDocument<RotationClaims>(proof, DOCUMENT_KINDS.rotation, { keys, audience: agent.agent_id })
     const claims = opened.ok ? RotationClaims.safeParse(opened.claims) : undefined
     if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid))
       throw invalid('proof', 'is not signed by publicJwk for this agent and its present key', 'invalid')
     call.changed(agent.agent_id)
-    // It is in use already: the answer was lost.
+    // The key is in use: the first response was lost.
     if (agent.x === x) return { success: true as const, kid: keyId(x) }
     if (await isKeyTaken(call.db, x, agent.agent_id))
       throw precondition('key_taken', 'an agent with this key is enrolled already: make another')

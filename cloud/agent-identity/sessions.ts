@@ -9,16 +9,16 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 /**
  *   openChallenge ─▶ the agent signs it ─▶ useChallenge (once) ─▶ openLogin ─▶ access token ─▶ findAgentCaller
  *
- * Logins of agents: short-lived bearer tokens and single-use challenges, kept as hashes only.
+ * Logins of agents: short-lived bearer tokens and single-use challenges, stored as hashes only.
  */
 
 /** Life of a login, ms. */
 export const LOGIN_MS = 15 * 60_000
-/** How long a challenge may be answered, ms. */
+/** Life of a challenge, ms. */
 const CHALLENGE_MS = 2 * 60_000
 const TOKEN_PREFIX = 'untag_agent_'
 
-/** Whether this looks like an agent's access token rather than an API key. */
+/** True if the text has the form of an agent's access token. */
 export function isAgentToken(token: string): boolean {
   return token.startsWith(TOKEN_PREFIX) && token.length === TOKEN_PREFIX.length + 43
 }
@@ -27,7 +27,9 @@ function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url')
 }
 
-/** Where a challenge may be answered. Brokers may be anybody's: what one is told as a password must open nothing else. */
+/**
+ * Where a challenge counts. A broker may be run by another company, and a password sent to it must open nothing else.
+ */
 export type ChallengeFor = 'http' | 'broker'
 
 const addChallenge = prepared((db, p: { hash: string; agentId: string; expiresMs: number }) =>
@@ -42,7 +44,7 @@ const endChallenge = prepared((db, p: { hash: string; agentId: string; nowMs: nu
     .returning('expires_ms'),
 )
 
-/** A challenge that can be answered once, and only where it is meant for. */
+/** Opens a challenge for one use in one place. */
 export async function openChallenge(
   db: Db,
   agentId: string,
@@ -55,7 +57,10 @@ export async function openChallenge(
   return challenge
 }
 
-/** Uses a challenge up and answers when it was opened; undefined when it is unknown, another agent's, meant for elsewhere, too old or used. */
+/**
+ * Uses up a challenge and returns the time it was opened. Returns undefined if it is unknown, used, expired, or for
+ * another agent or place.
+ */
 export async function useChallenge(
   db: Db,
   agentId: string,
@@ -71,7 +76,7 @@ const addLogin = prepared((db, p: { hash: string; agentId: string; expiresMs: nu
   db.insertInto('agent_session').values({ token_hash: p.hash, agent_id: p.agentId, expires_ms: p.expiresMs }),
 )
 
-/** A new access token for the agent; only its hash is kept. */
+/** Creates an access token. Only its hash is stored. */
 export async function openLogin(
   db: Db,
   agentId: string,
@@ -100,7 +105,7 @@ const callerByToken = prepared((db, p: { hash: string }) =>
     .where('token_hash', '=', p.hash),
 )
 
-/** Who calls with this access token, unless it has expired or the agent was revoked. */
+/** Caller with this access token; undefined if it expired or the agent was revoked. */
 export async function findAgentCaller(db: Db, token: string, nowMs: number): Promise<AgentCaller | undefined> {
   const [row] = await callerByToken(db, { hash: hashOf(token) })
   if (!row || row.revoked_ms !== null || row.expires_ms <= nowMs) return undefined
@@ -114,7 +119,7 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
     accountId,
     mode: mode as Mode,
     tenant: row.tenant as Tenant,
-    // The package gate looks at the store's own package, which is one of GROW at least where agents are.
+    // The package check uses the store's package, which is at least GROW for stores with agents.
     package: 'PRIME' satisfies Package,
   }
 }
@@ -123,18 +128,18 @@ const agentById = prepared((db, p: { agentId: string }) =>
   db.selectFrom('agent').selectAll().where('agent_id', '=', p.agentId),
 )
 
-/** The agent with this id, of any tenant. */
+/** Agent with this id, of any tenant. */
 export async function findAgent(db: Db, agentId: string): Promise<AgentRow | undefined> {
   const [row] = await agentById(db, { agentId })
   return row
 }
 
-/** Ends every login of the agent: whoever has one must log in anew, and hears what is new. */
+/** Ends every login of the agent, so that it logs in again. */
 export async function endLogins(db: Db, agentId: string): Promise<void> {
   await db.deleteFrom('agent_session').where('agent_id', '=', agentId).execute()
 }
 
-/** Forgets logins and challenges that have ended. */
+/** Deletes expired logins and challenges. */
 export async function pruneLogins(db: Db, nowMs: number): Promise<void> {
   await db.deleteFrom('agent_session').where('expires_ms', '<=', nowMs).execute()
   await db.deleteFrom('agent_challenge').where('expires_ms', '<=', nowMs).execute()

@@ -15,56 +15,56 @@ import { signingClock, type SigningClock } from './signing-clock.ts'
 import { readSigningKeys } from './signing-keys.ts'
 
 /**
- *   root (file) ──signs──▶ key set of a tenant ──names──▶ token, receipt (the tenant's) · policy, freshness (everybody's)
+ *   root (file) ──signs──▶ key set of a tenant ──names──▶ token, receipt (per tenant) · policy, freshness (installation)
  *
- * What the cloud signs with. Keys are held in memory once a tenant has been made ready, and read again when any process has changed one.
+ * Signing keys of the cloud. A process caches the keys of its tenants and reloads them after any process changed one.
  */
 export interface Authority {
   readonly clock: SigningClock
   readonly sealer: Sealer
-  /** The root's public key. */
+  /** Public root key, base64url. */
   readonly rootX: string
   /** RFC 7638, 32 bytes. */
   readonly rootThumbprint: Uint8Array
   /** Signs policies and freshness for every store. */
   readonly policySigner: Signer
   readonly freshnessSigner: Signer
-  /** How signed times count: raised when a key that signs them was revoked; 0: none was. */
+  /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   readonly timeEpoch: number
-  /** The epoch of the versions of policies: raised when a key that signs them was revoked. */
+  /** Epoch of policy versions, raised when a key that signs them is revoked. */
   readonly documentEpoch: number
-  /** 1, and after a restore from a backup its time; `restoredMs` is 0 while there was none. */
+  /** 1, and after a restore its time in ms. `restoredMs` is 0 without a restore. */
   readonly cloudGeneration: number
   readonly restoredMs: number
-  /** Looks whether keys were changed, by whatever process; answers the number of the last change. */
+  /** Reloads keys if any process changed them. Returns the number of the last change. */
   refresh(): Promise<number>
-  /** Retires and follows up keys whose time has come, and signs key sets anew that would end. */
+  /** Retires and replaces keys that are due, and renews key sets before they expire. */
   advance(db: Db): Promise<void>
-  /** Changes a key that signs, or takes one back; counts once the transaction is durable. */
+  /** Rotates or revokes a signing key. Takes effect with the commit. */
   rotate(db: Db, rotation: Rotation): Promise<string>
-  /** Loads the tenant's keys as they stand now, making them and the key set when they are new. */
+  /** Loads the tenant's keys; creates missing keys and the key set. */
   ready(tenant: Tenant): Promise<TenantKeys>
-  /** The tenant's keys as this transaction sees them, for callers that no tenant was made ready for. */
+  /** The tenant's keys within this transaction, for callers without a loaded tenant. */
   readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys>
-  /** The tenant's keys; it must be ready. */
+  /** The tenant's keys, which must be loaded. */
   keysOf(tenant: Tenant): TenantKeys
-  /** Remembers that a time was signed, so that a restart with a clock behind it is noticed. */
+  /** Stores the latest signed time (ms), so that a restart with a slow clock is detected. */
   storeLastSigned(db: Db, ms: number): Promise<void>
 }
 
-/** Tenants whose keys are in memory; those not used for longest are loaded again. */
+/** Maximum number of tenants in the cache; the least recently used is loaded again. */
 const TENANTS_LIMIT = 10_000
 
-/** Throws when these keys are not the database's own. Nothing is made, and nothing counts as signed. */
+/** Throws if these keys do not belong to the database. Creates nothing. */
 export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness): Promise<void> {
   await assertKnownRoot(db, files.root.signer.kid)
   await readSigningKeys(db, INSTALLATION, sealer(files.sealingKeys, random))
 }
 
-/** Opens what the cloud signs with; makes the keys of the installation on the first start. */
+/** Opens the authority; creates the keys of the installation at the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.sealingKeys, platform.random)
-  // Whoever put the cloud back trusted the clock: what was signed last may be older than that.
+  // A restore trusts the clock, and may be later than the last signed time in the backup.
   const { restoredMs } = await readKeyCounters(database.reads)
   const clock = signingClock(platform.clock, Math.max((await readLastSigned(database.reads)) ?? 0, restoredMs))
   const loader = new KeyLoader({ sealer: seal, platform, clock, root: files.root.signer })
@@ -72,7 +72,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     await assertKnownRoot(db, files.root.signer.kid)
     return loader.loadShared(db)
   })
-  // From here on things are signed: a start with a clock from before must show, also when this process ends in a minute.
+  // Stored before the first signature, so that a later start with an older clock is detected.
   if (clock.untrustedReason() === null) await database.write((db) => storeLastSigned(db, platform.clock.wall()))
   return new CachedKeys({ database, files, loader, sealer: seal, clock }, shared)
 }
@@ -85,7 +85,7 @@ interface AuthorityParts {
   clock: SigningClock
 }
 
-/** The keys that this process has in memory. */
+/** The keys that this process has cached. */
 class CachedKeys implements Authority {
   readonly clock: SigningClock
   readonly sealer: Sealer
@@ -148,11 +148,11 @@ class CachedKeys implements Authority {
   async ready(tenant: Tenant): Promise<TenantKeys> {
     const known = this.#tenants.get(tenant)
     if (known && known.generation === (await readKeyGeneration(this.#database.reads))) return known.keys
-    // A transaction of its own: keys must be durable before anything is signed with them.
+    // A separate transaction: keys must be durable before they sign.
     return this.#remember(await this.#database.write((db) => this.#loader.load(db, tenant)), tenant)
   }
 
-  // Not remembered: what this transaction may have made is not durable yet.
+  // Not cached: keys of this transaction are not durable yet.
   async readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys> {
     return this.#tenants.get(tenant)?.keys ?? (await this.#loader.load(db, tenant)).keys
   }
@@ -163,13 +163,13 @@ class CachedKeys implements Authority {
     return known.keys
   }
 
-  /** These keys from now on. In a new time epoch what was signed before says nothing of the time. */
+  /** Uses these keys from now on. In a new time epoch earlier signed times no longer count. */
   #use(loaded: InstallationKeys): void {
     if (loaded.counters.timeEpoch > this.#shared.counters.timeEpoch) this.clock.reset(loaded.lastSignedMs)
     this.#shared = loaded
   }
 
-  /** What was loaded last counts, unless meanwhile somebody has seen more. */
+  /** Caches loaded keys, unless newer ones are cached. */
   #remember(loaded: LoadedKeys, tenant: Tenant): TenantKeys {
     const { generation } = loaded.shared.counters
     if (generation >= this.#shared.counters.generation) this.#use(loaded.shared)

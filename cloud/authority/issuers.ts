@@ -7,13 +7,13 @@ import type { RotatedUse } from './rotate-key.ts'
 export interface KeyOwner {
   use: RotatedUse
   accountId: string
-  /** Both sides of the account when left out. */
+  /** Live and test if left out. */
   mode?: Mode | undefined
 }
 
 /**
- * Whose keys are meant: the installation's for policy and freshness, else the account's, the live side first. A kid in `revoke` is one
- * issuer's alone. Throws 404 for an unknown account, and for a kid that is none of theirs.
+ * Issuers of the keys: the installation for policy and freshness, else the account, live side first. A kid in
+ * `revoke` selects its issuer. Throws 404 for an unknown account or kid.
  */
 export async function issuersOf(
   db: Db,

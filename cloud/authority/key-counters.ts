@@ -3,21 +3,21 @@ import { prepared } from '../persistence/prepared.ts'
 import { storeLastSigned } from './last-signed.ts'
 
 /**
- * Numbers of the whole installation that never fall. Every process looks at them before each request, so that none goes on with
- * a key that another has revoked.
+ * Counters of the installation that never decrease. Every process reads them before each request, so that none uses a
+ * key that another process revoked.
  */
 export interface KeyCounters {
-  /** Says that signing keys have changed. */
+  /** Number of the last key change. */
   generation: number
-  /** Above every version of a policy that was signed with a stolen key, or by a cloud that was lost. */
+  /** Epoch of policies, raised above all versions of a stolen key or a lost cloud. */
   documentEpoch: number
-  /** The same for key sets; raised too when another root begins to sign them. */
+  /** Epoch of key sets, raised also for a new root. */
   keySetEpoch: number
-  /** How signed times count: begun anew when a key that signs them was revoked; 0: none was. */
+  /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   timeEpoch: number
-  /** 1, and after a restore from a backup its time. */
+  /** 1, and after a restore its time in ms. */
   cloudGeneration: number
-  /** When that was, ms since 1970; 0: never. */
+  /** Time of the last restore, ms since 1970; 0 without one. */
   restoredMs: number
 }
 
@@ -34,7 +34,7 @@ const countersQuery = prepared((db) =>
   db.selectFrom('installation').select(['name', 'value']).where('name', 'in', Object.values(NAMES)),
 )
 
-/** All of them as they stand. */
+/** Reads all counters. */
 export async function readKeyCounters(db: Db): Promise<KeyCounters> {
   const rows = await countersQuery(db, {})
   const value = (name: keyof KeyCounters, first: number) =>
@@ -53,25 +53,25 @@ const generationMark = prepared((db) =>
   db.selectFrom('installation').select('value').where('name', '=', NAMES.generation),
 )
 
-/** The generation alone: what every request looks at. */
+/** Reads the number of the last key change, as every request does. */
 export async function readKeyGeneration(db: Db): Promise<KeyCounters['generation']> {
   const [row] = await generationMark(db, {})
   return Number(row?.value ?? 0)
 }
 
-/** Says to every process that keys have changed. */
+/** Signals a key change to every process. */
 export function raiseKeyGeneration(db: Db): Promise<void> {
   return raise(db, 'generation')
 }
 
-/** Begins a new epoch of versions. */
+/** Raises the document epoch. */
 export function raiseDocumentEpoch(db: Db): Promise<void> {
   return raise(db, 'documentEpoch')
 }
 
 /**
- * Times that were signed before count no more. The epoch is the time at which it begins (s), so that a cloud that was put back to a backup
- * and must revoke the same key once more comes above the epoch that it has forgotten.
+ * Begins a time epoch: earlier signed times no longer count. The epoch is its start in s, so that a restored cloud
+ * that revokes the key again exceeds the epoch it lost.
  */
 export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   const { timeEpoch } = await readKeyCounters(db)
@@ -79,7 +79,7 @@ export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   await storeLastSigned(db, nowMs)
 }
 
-/** Times count in this epoch, which a cloud that was put back has forgotten. Answers whether it had. */
+/** Restores a time epoch that a restored cloud lost. Returns whether it had lost it. */
 export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
   const { timeEpoch } = await readKeyCounters(db)
   if (epoch <= timeEpoch) return false
@@ -88,7 +88,7 @@ export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
   return true
 }
 
-/** Key sets are signed anew, above every version before. */
+/** Raises the epoch of key sets, so that all are signed again. */
 export async function raiseKeySetEpoch(db: Db): Promise<void> {
   await raise(db, 'keySetEpoch')
   await raiseKeyGeneration(db)
@@ -98,7 +98,7 @@ async function raise(db: Db, name: keyof KeyCounters): Promise<void> {
   await writeKeyCounter(db, name, (await readKeyCounters(db))[name] + 1)
 }
 
-/** Sets one of them; it is the caller's part that it does not fall. */
+/** Sets a counter. The caller must not decrease it. */
 export async function writeKeyCounter(db: Db, name: keyof KeyCounters, number: number): Promise<void> {
   const value = String(number)
   await db

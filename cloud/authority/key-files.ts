@@ -7,12 +7,11 @@ import type { Randomness, SecretFiles } from '../../policy/platform.ts'
 import { KEY_BYTES } from './sealing.ts'
 
 /**
- * The keys that are not in the database: the sealing keys (`master.key`, the newest first, one a line) that seal those that are, and the
- * root key that signs key sets. They lie in `DATA/keys`, readable by the owner alone, and belong in the backup
- * of secrets, not in that of data.
+ * Keys outside the database, in `DATA/keys`, readable by the owner only. `master.key` contains the sealing keys,
+ * newest first, one per line. `root.json` contains the root key. Back them up with secrets, separate from data.
  */
 export interface KeyFiles {
-  /** The first seals, all open. */
+  /** The first key seals; all keys open. */
   readonly sealingKeys: readonly Uint8Array[]
   readonly root: RootKey
 }
@@ -20,17 +19,17 @@ export interface KeyFiles {
 /** The key that signs key sets. */
 export interface RootKey {
   readonly x: string
-  /** RFC 7638, 32 bytes. Enrolment codes hold its first bytes. */
+  /** RFC 7638, 32 bytes. Enrolment codes contain its first bytes. */
   readonly thumbprint: Uint8Array
   readonly signer: Signer
 }
 
 /** `root.json`: a private JWK (RFC 8037). */
 const RootFile = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
-/** What `root.json` was at first: PKCS #8 in base64url. */
+/** First format of `root.json`: PKCS #8 in base64url. */
 const FirstRootFile = z.strictObject({ x: z.string().length(43), secret: z.string() })
 
-/** Reads the root key and the sealing key, or makes them on the first start. Throws when one is damaged. */
+/** Reads the root and sealing keys; creates them at the first start. Throws if a file is damaged. */
 export async function loadKeyFiles(dataDir: string, files: SecretFiles, random: Randomness): Promise<KeyFiles> {
   const sealingKeys = keysIn(
     files.read(sealingFile(dataDir)) ?? written(files, sealingFile(dataDir), textOf([random.bytes(KEY_BYTES)])),
@@ -54,7 +53,7 @@ async function newRoot(random: Randomness): Promise<string> {
   return JSON.stringify({ ...(await exportJWK(privateKey)), kid, alg: 'EdDSA', use: 'sig' })
 }
 
-/** Throws if the text is no private key, or if its two halves do not belong together. */
+/** Throws if the text is no private key, or its halves do not match. */
 async function readRoot(text: string): Promise<RootKey> {
   const value: unknown = JSON.parse(text)
   const first = FirstRootFile.safeParse(value)
@@ -74,7 +73,7 @@ async function rootOf(privateKey: KeyObject): Promise<RootKey> {
   }
 }
 
-/** Puts a new sealing key before the others; answers all. */
+/** Adds a new sealing key in front. Returns all keys. */
 export function addSealingKey(dataDir: string, files: SecretFiles, random: Randomness): Uint8Array[] {
   const known = files.read(sealingFile(dataDir))
   if (known === undefined)
@@ -84,7 +83,7 @@ export function addSealingKey(dataDir: string, files: SecretFiles, random: Rando
   return keys
 }
 
-/** Forgets every sealing key but this one: what others have sealed can never be opened again. */
+/** Removes all sealing keys but this one. Texts sealed with them can never be opened again. */
 export function discardOtherSealingKeys(dataDir: string, files: SecretFiles, key: Uint8Array): void {
   files.write(sealingFile(dataDir), textOf([key]))
 }

@@ -11,7 +11,7 @@ import type { Sealer } from './sealing.ts'
 import type { SigningClock } from './signing-clock.ts'
 import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
 
-/** The issuer of the keys that serve every tenant. */
+/** Issuer of the keys that serve every tenant. */
 export const INSTALLATION = 'installation'
 const RETIRED_SHOWN_MS = 30 * 86_400_000
 const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
@@ -19,19 +19,19 @@ const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
 export interface TenantKeys {
   readonly token: Signer
   readonly receipt: Signer
-  /** Everything that documents of this tenant may be signed with. */
+  /** Keys that documents of this tenant may be signed with. */
   readonly ring: KeyRing
-  /** Every receipt key that was not revoked: a receipt may be read long after its key has retired. */
+  /** Every receipt key that is not revoked: receipts stay readable after their key retired. */
   readonly reading: KeyRing
   readonly records: readonly KeyRecord[]
-  /** In which epoch the key set counts time. */
+  /** Time epoch of the key set. */
   readonly timeEpoch: number
   readonly keySet: SignedKeySet
-  /** Makes receipt identities out of purchases. */
+  /** Secret that derives receipt identities from purchases. */
   readonly receiptSecret: Uint8Array
 }
 
-/** The keys of the installation, as this process last saw them. */
+/** Keys of the installation as last loaded. */
 export interface InstallationKeys {
   counters: KeyCounters
   lastSignedMs: number
@@ -40,7 +40,7 @@ export interface InstallationKeys {
   freshness: Signer
 }
 
-/** A tenant's keys, with those of the installation that were read in the same transaction. */
+/** A tenant's keys, with those of the installation from the same transaction. */
 export interface LoadedKeys {
   shared: InstallationKeys
   keys: TenantKeys
@@ -53,7 +53,7 @@ interface LoaderParts {
   root: Signer
 }
 
-/** Reads keys from the database, and makes those that are missing. */
+/** Reads keys from the database and creates missing ones. */
 export class KeyLoader {
   readonly #parts: LoaderParts
 
@@ -94,13 +94,13 @@ export class KeyLoader {
       reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
       records,
       timeEpoch: shared.counters.timeEpoch,
-      keySet: await currentKeySet(db, { tenant, records, marks: shared.counters }, this.#parts),
+      keySet: await currentKeySet(db, { tenant, records, counters: shared.counters }, this.#parts),
       receiptSecret: await this.#tenantSecret(db, `receipt-identity/${tenant}`),
     }
     return { shared, keys }
   }
 
-  /** Retires and follows up keys whose time has come, and signs key sets anew that would end. */
+  /** Retires and replaces keys that are due, and renews key sets before they expire. */
   async advance(db: Db): Promise<void> {
     const maker = this.maker()
     await advanceKeys(db, maker)
@@ -111,8 +111,8 @@ export class KeyLoader {
 
   async #tenantSecret(db: Db, name: string): Promise<Uint8Array> {
     const { sealer, platform } = this.#parts
-    const kept = await db.selectFrom('sealed_secret').select('sealed').where('name', '=', name).executeTakeFirst()
-    if (kept) return sealer.open(kept.sealed, name)
+    const stored = await db.selectFrom('sealed_secret').select('sealed').where('name', '=', name).executeTakeFirst()
+    if (stored) return sealer.open(stored.sealed, name)
     const secret = platform.random.bytes(32)
     await db
       .insertInto('sealed_secret')
@@ -128,7 +128,7 @@ function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
   return key.signer
 }
 
-/** Keys that are refused anyway leave the key set in the end, so that it does not grow for ever. */
+/** Rejected keys leave the key set after a while, so that it stays small. */
 function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
   const goneAfterMs =
     record.state === 'retired'

@@ -3,15 +3,15 @@ import { assertRoot } from './known-root.ts'
 import { sealingKeyId } from './sealing.ts'
 import { WRONG_MASTER_KEY } from './signing-keys.ts'
 
-/** The keys that a database cannot do without, by their names: a name says nothing of its key. */
+/** Names of the keys that a database needs. A name reveals nothing about its key. */
 export interface KeyNames {
-  /** The kid of the root that its agents know. */
+  /** kid of the root key that agents trust. */
   root?: string | undefined
-  /** The sealing keys that open its signing keys. */
+  /** Names of the sealing keys that open its signing keys. */
   sealing: string[]
 }
 
-/** Throws when these are not the keys of a database with these names; it need not be there to be asked. */
+/** Throws if the files lack these keys. Needs no database. */
 export function assertNamedKeys({ root, sealing }: KeyNames, files: KeyFiles): void {
   assertRoot(root, files.root.signer.kid)
   const own = new Set(files.sealingKeys.map(sealingKeyId))

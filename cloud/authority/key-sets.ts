@@ -7,7 +7,7 @@ import type { Db } from '../persistence/database.ts'
 import type { KeyCounters } from './key-counters.ts'
 import type { SigningClock } from './signing-clock.ts'
 
-/** A tenant's key set as it was signed. */
+/** A signed key set of a tenant. */
 export interface SignedKeySet {
   readonly epoch: number
   readonly ver: number
@@ -15,20 +15,27 @@ export interface SignedKeySet {
   readonly jws: string
 }
 
-/** How long a key set is valid, s. */
+/** Life of a key set, s. */
 export const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
 const RENEWED_AT_ONCE = 100
-/** Processes of one cloud differ by less: a key set further ahead was signed while a clock was, and no agent takes it until that time comes, s. */
+/**
+ * Maximum clock difference between processes, s. A key set further ahead came from a fast clock, and agents reject it
+ * until then.
+ */
 const AHEAD = 60
 
-/** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
+/** Returns the stored key set if its content is current and it lives long enough, else signs the next version. */
 export async function currentKeySet(
   db: Db,
-  { tenant, records, marks: { keySetEpoch, timeEpoch } }: { tenant: Tenant; records: KeyRecord[]; marks: KeyCounters },
+  {
+    tenant,
+    records,
+    counters: { keySetEpoch, timeEpoch },
+  }: { tenant: Tenant; records: KeyRecord[]; counters: KeyCounters },
   { clock, root }: { clock: SigningClock; root: Signer },
 ): Promise<SignedKeySet> {
-  const kept = await db
+  const stored = await db
     .selectFrom('signed_document')
     .selectAll()
     .where('kind', '=', 'keys')
@@ -37,17 +44,17 @@ export async function currentKeySet(
   const iat = Math.floor(clock.noLaterMs() / 1_000)
   const content = {
     aud: tenant,
-    epoch: Math.max(kept?.epoch ?? 0, keySetEpoch),
-    ver: kept?.ver ?? 1,
+    epoch: Math.max(stored?.epoch ?? 0, keySetEpoch),
+    ver: stored?.ver ?? 1,
     ...(timeEpoch > 0 && { timeEpoch }),
     keys: records,
   }
-  const isSame = kept?.hash === contentHash({ ...content, iat: 0, exp: 0 })
-  const isOfTheFuture = kept !== undefined && kept.iat - iat > AHEAD && clock.untrustedReason() === null
-  if (kept && isSame && !isOfTheFuture && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
-  const next = { ...content, ver: kept ? kept.ver + 1 : 1 }
-  const { aud, ...said } = next
-  const claims: KeySetClaims = { aud, iat, exp: iat + KEY_SET_LIFE, ...said }
+  const isSame = stored?.hash === contentHash({ ...content, iat: 0, exp: 0 })
+  const isOfTheFuture = stored !== undefined && stored.iat - iat > AHEAD && clock.untrustedReason() === null
+  if (stored && isSame && !isOfTheFuture && iat - stored.iat < KEY_SET_LIFE - RENEW_BEFORE) return stored
+  const next = { ...content, ver: stored ? stored.ver + 1 : 1 }
+  const { aud, ...fields } = next
+  const claims: KeySetClaims = { aud, iat, exp: iat + KEY_SET_LIFE, ...fields }
   const row = {
     epoch: next.epoch,
     ver: next.ver,
@@ -63,7 +70,7 @@ export async function currentKeySet(
   return row
 }
 
-/** Tenants whose key set ends soon, or was signed while a clock was ahead; so many at once. */
+/** Tenants whose key set expires soon or was signed by a fast clock; a limited number. */
 export async function dueKeySets(db: Db, nowS: number): Promise<Tenant[]> {
   const due = await db
     .selectFrom('signed_document')

@@ -3,17 +3,17 @@ import { claimedKeyId } from '../../policy/documents/signed-document.ts'
 import type { Db } from '../persistence/database.ts'
 import { raiseKeySetEpoch } from './key-counters.ts'
 
-/** Which root signs the key sets of this database: agents believe the one that they were enrolled with, and no other. */
+/** The root key of this database. Agents trust only the root that they were enrolled with. */
 
 const ROOT = 'root_kid'
 
-/** Throws when the root's file is not of the root that agents know: a cloud that signed with another would be refused by all of them. */
+/** Throws if the root file does not contain the root that agents know, because all agents would reject the cloud. */
 export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
   assertRoot(await readRoot(db), kid)
   await writeRoot(db, kid)
 }
 
-/** Throws when agents know another root than this one; undefined: none yet. */
+/** Throws if agents know another root. undefined: no agent knows one yet. */
 export function assertRoot(known: string | undefined, kid: string): void {
   if (known !== undefined && known !== kid) {
     throw new Error(
@@ -22,13 +22,13 @@ export function assertRoot(known: string | undefined, kid: string): void {
   }
 }
 
-/** The kid of the root that signs; undefined before the first start. */
+/** kid of the root key; undefined before the first start. */
 export async function readRoot(db: Db): Promise<string | undefined> {
-  const kept = await db.selectFrom('installation').select('value').where('name', '=', ROOT).executeTakeFirst()
-  return kept?.value ?? signerOfKeySets(db)
+  const stored = await db.selectFrom('installation').select('value').where('name', '=', ROOT).executeTakeFirst()
+  return stored?.value ?? signerOfKeySets(db)
 }
 
-/** Another root signs from now on: every key set is signed anew, in an epoch above all before. Agents follow only when they are enrolled anew. */
+/** Changes the root and signs every key set again in a new epoch. Agents follow only after re-enrolment. */
 export async function changeRoot(db: Db, kid: string): Promise<void> {
   await writeRoot(db, kid)
   await raiseKeySetEpoch(db)
@@ -42,7 +42,7 @@ async function writeRoot(db: Db, value: string): Promise<void> {
     .execute()
 }
 
-/** Of databases from before that was noted. */
+/** For databases that did not store the root yet. */
 async function signerOfKeySets(db: Db): Promise<string | undefined> {
   const row = await db
     .selectFrom('signed_document')

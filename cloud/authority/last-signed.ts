@@ -1,10 +1,10 @@
 import type { Db } from '../persistence/database.ts'
 
-/** The latest time that is known to have been signed: a start with a clock behind it must show. */
+/** The latest signed time; a start with an older clock must be detected. */
 
 const NAME = 'last_signed_ms'
 
-/** Remembers that this time (ms) was signed. */
+/** Stores a signed time, ms. */
 export async function storeLastSigned(db: Db, ms: number): Promise<void> {
   const value = String(ms)
   await db
@@ -14,7 +14,7 @@ export async function storeLastSigned(db: Db, ms: number): Promise<void> {
     .execute()
 }
 
-/** The last one, ms. */
+/** Latest signed time, ms. */
 export async function readLastSigned(db: Db): Promise<number | undefined> {
   const row = await db.selectFrom('installation').select('value').where('name', '=', NAME).executeTakeFirst()
   return row && Number(row.value)

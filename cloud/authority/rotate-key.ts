@@ -8,11 +8,11 @@ import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
 /**
  *   next ──▶ active ──▶ retiring ──▶ retired        any ──▶ revoked
  *
- * There is always a next key, published in the key set long before it signs. Everything here is rows alone: every process of the
- * cloud sees them with its next request.
+ * Each use always has a next key, published long before it signs. The state is in rows only, so every process sees a
+ * change with its next request (ADR 0014).
  */
 
-/** Uses whose keys are changed here; the root is a file, and agents change their own. */
+/** Uses whose keys rotate here. The root is a file, and agents rotate their own keys. */
 export const ROTATED_USES = ['token', 'receipt', 'policy', 'freshness'] as const satisfies readonly KeyUse[]
 export type RotatedUse = (typeof ROTATED_USES)[number]
 
@@ -20,27 +20,33 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** How long after its last signature something signed may still be shown: its longest life, and a minute for clocks. */
+/**
+ * Time from a key's last signature until it retires, ms: longest life of a signed document plus one minute for
+ * clocks.
+ */
 const RETIRES_AFTER_MS: Record<RotatedUse, number> = {
   token: 10 * MINUTE_MS + MINUTE_MS,
   receipt: 24 * HOUR_MS + MINUTE_MS,
   policy: 80 * HOUR_MS + MINUTE_MS,
   freshness: 80 * HOUR_MS + MINUTE_MS,
 }
-/** A key signs for so long before the next one follows by itself. */
+/** Time a key signs before the next one replaces it, ms. */
 const ACTIVE_MS = 30 * DAY_MS
-/** By itself only a key begins to sign that was published for longer than any agent is planned to be alone. */
+/** Minimum time a key is published before it signs automatically, ms: longer than agents are planned to be offline. */
 const PUBLISHED_BEFORE_MS = 7 * DAY_MS
 
 export interface Rotation {
-  /** An account and mode, or the installation. */
+  /** Account and mode, or the installation. */
   iss: string
   use: RotatedUse
-  /** true: the active key is revoked instead of retiring; a kid: that key, whatever its state. */
+  /** true: revokes the active key instead of retiring it; a kid: revokes that key in any state. */
   revoke: boolean | string
 }
 
-/** Changes the key that signs, or takes one back at once; answers the kid that signs from now on. Throws 404 for a kid that is not of this use. */
+/**
+ * Rotates the signing key, or revokes a key at once. Returns the kid that signs from now on. Throws 404 for a kid of
+ * another use.
+ */
 export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: KeyMaker): Promise<string> {
   await makeMissingKeys(db, iss, [use], maker)
   const keys = await db
@@ -61,7 +67,7 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
   else await setState(db, active.kid, 'retiring', maker.nowMs)
   if (isChanged) await setState(db, next.kid, 'active', maker.nowMs)
   await makeMissingKeys(db, iss, [use], maker)
-  // Whoever had it may have signed any time, and trusted time does not fall by itself.
+  // A thief may have signed any time, and trusted time never falls by itself.
   if (use === 'freshness' && doomed) await beginTimeEpoch(db, maker.nowMs)
   if (use === 'policy' || use === 'freshness') await renewDocuments(db, doomed !== undefined)
   await raiseKeyGeneration(db)
@@ -69,8 +75,8 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
 }
 
 /**
- * Agents fetch a policy that is signed anew. Who stole a key may have signed any version: after a revocation all count from a new
- * epoch, which is above every one of them.
+ * Makes agents fetch a newly signed policy. After a revocation versions count from a new epoch, above every version a
+ * thief may have signed.
  */
 async function renewDocuments(db: Db, isRevoked: boolean): Promise<void> {
   if (isRevoked) await raiseDocumentEpoch(db)
@@ -84,7 +90,7 @@ async function setState(db: Db, kid: string, state: KeyState, nowMs: number): Pr
   await db.updateTable('signing_key').set({ state, changed_ms: nowMs }).where('kid', '=', kid).execute()
 }
 
-/** What time does to keys: the retiring retire, and what has signed for 30 days is followed by the next. */
+/** Retires keys that are due, and replaces active keys after 30 days. */
 export async function advanceKeys(db: Db, maker: KeyMaker): Promise<void> {
   const { nowMs } = maker
   for (const use of ROTATED_USES) {
@@ -113,5 +119,5 @@ export async function advanceKeys(db: Db, maker: KeyMaker): Promise<void> {
   }
 }
 
-/** Accounts whose keys change in one go; the others follow with the next. */
+/** Maximum number of accounts per run; the next run changes the others. */
 const DUE_AT_ONCE = 100

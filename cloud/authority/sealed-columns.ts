@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import type { Database } from '../persistence/database.ts'
 import type { Sealer } from './sealing.ts'
 
-/** Everything in the database that the installation's sealing keys have sealed. Whoever seals something new adds its column here. */
+/** Every sealed column of the database. Add a column here when you seal something new. */
 interface SealedColumn {
   readonly table: string
   /** The column that names the row. */
   readonly id: string
   readonly column: string
-  /** What the text is bound to. */
+  /** Context that the sealed text is bound to. */
   contextOf(id: string): string
 }
 
@@ -37,7 +37,7 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
 /** Rows in one transaction. */
 const PAGE = 200
 
-/** Seals whatever older keys have sealed with the newest; answers how many texts those were. Run again after a crash, it goes on. */
+/** Seals all texts of older keys again with the newest. Returns their number. It continues after a crash. */
 export async function resealAll(database: Database, sealer: Sealer): Promise<number> {
   let count = 0
   for (const column of SEALED_COLUMNS) {
@@ -71,7 +71,7 @@ function resealPage(
     for (const row of old) {
       const context = contextOf(row.id)
       const sealed = sealer.seal(sealer.open(row.sealed, context), context)
-      // Changed meanwhile, it was sealed anew anyway.
+      // A row that changed meanwhile was sealed with the newest key.
       await sql`UPDATE ${from} SET ${text} = ${sealed} WHERE ${key} = ${row.id} AND ${text} = ${row.sealed}`.execute(db)
     }
     return { count: old.length, next: rows.length === PAGE ? rows.at(-1)?.id : undefined }

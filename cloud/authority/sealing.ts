@@ -5,15 +5,15 @@ import type { Randomness } from '../../policy/platform.ts'
 /**
  *   {key id}.{base64url of iv, ciphertext, tag}
  *
- * Keeps secrets that the cloud must be able to read again: AES-256-GCM, bound to the place they are kept in. Each text names its key,
- * so that keys can be changed: the newest seals, older ones still open. Where each is kept: sealed-columns.ts.
+ * Seals secrets that the cloud must read again: AES-256-GCM, bound to their place in the database. Each text names
+ * its key, so that keys can rotate: the newest seals, all open. See sealed-columns.ts for the places.
  */
 export interface Sealer {
-  /** `context` names the place (table, row); the same is needed to open. */
+  /** `context` names the place (table, row); `open` needs the same one. */
   seal(plain: Uint8Array, context: string): string
-  /** Throws when the text was made with a key that is not there, or for another place. */
+  /** Throws if the key is missing, or the text was sealed for another place. */
   open(sealed: string, context: string): Buffer
-  /** Whether the text was made with the newest key. */
+  /** True if the newest key sealed the text. */
   isCurrent(sealed: string): boolean
 }
 
@@ -21,12 +21,12 @@ export const KEY_BYTES = 32
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** What a key is called in the texts that it seals: says nothing of the key. */
+/** Name of a key in sealed texts; reveals nothing about the key. */
 export function sealingKeyId(key: Uint8Array): string {
   return `k${createHash('sha256').update('untag/sealing-key/1').update(key).digest('hex').slice(0, 12)}`
 }
 
-/** AES-256-GCM under the first of these 32-byte keys; what the others have sealed can still be opened. */
+/** Seals with the first of these 32-byte keys and opens with any of them. */
 export function sealer(keys: readonly Uint8Array[], random: Randomness): Sealer {
   const [current] = keys
   assert(current && keys.every((key) => key.length === KEY_BYTES), 'sealing needs keys of 32 bytes')
@@ -49,7 +49,7 @@ export function sealer(keys: readonly Uint8Array[], random: Randomness): Sealer 
   }
 }
 
-/** Before keys had names, there was one: it is among these. */
+/** Opens a text from before keys had names, with any of these keys. */
 function openUnnamed(sealed: string, context: string, keys: readonly Uint8Array[]): Buffer {
   let fault: unknown
   for (const key of keys) {
@@ -69,7 +69,7 @@ function openWith(key: Uint8Array, sealed: string, context: string): Buffer {
   return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
-/** A sealer whose key is a text that only the caller has: what it seals, we cannot read again without them. */
+/** Sealer with a key derived from a text that only the caller has; the cloud cannot open its texts alone. */
 export function sealerFromText(secret: string, random: Randomness): Sealer {
   return sealer([new Uint8Array(hkdfSync('sha256', secret, 'untag/seal/1', '', KEY_BYTES))], random)
 }

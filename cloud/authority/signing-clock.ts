@@ -2,30 +2,33 @@ import type { Clock } from '../../policy/platform.ts'
 import { Failure } from '../foundation/failure.ts'
 
 /**
- * The time that is put under signatures. A cloud that signs a wrong time poisons every agent, so it
- * signs nothing while its wall clock and the time that has really passed disagree.
+ * Time for signatures. A wrong signed time would harm every agent, so the cloud signs nothing while wall clock and
+ * elapsed time disagree (ADR 0015).
  */
 export interface SigningClock {
-  /** Now, ms since 1970. Throws `unavailable` while the clock is in doubt. */
+  /** Now, ms since 1970. Throws `unavailable` while the clock is not trusted. */
   nowMs(): number
-  /** Why nothing is signed at the moment, or null. */
+  /** Why the cloud signs nothing at the moment, or null. */
   untrustedReason(): string | null
-  /** Now by the wall clock, but while that has just jumped ahead the time that has passed: for what is signed whatever the clock says, and must not be of the future. */
+  /**
+   * Wall clock, but after a jump ahead the last agreed time plus elapsed time, ms. For documents that must be signed
+   * anyway and not be in the future.
+   */
   noLaterMs(): number
-  /** What was signed before this (ms) counts no more. */
+  /** Sets the latest signed time (ms); earlier signatures no longer count. */
   reset(lastSignedMs: number): void
 }
 
 const TOLERANCE_MS = 60_000
-/** After a jump the clocks must agree for this long before the new time is believed. */
+/** Time the clocks must agree after a jump, ms. */
 const SETTLE_MS = 60_000
 
-/** `lastSignedMs`: the latest time that was ever signed (kept in the database). */
+/** Creates the clock. `lastSignedMs`: latest signed time, from the database. */
 export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
   let offset = clock.wall() - clock.elapsed()
   let jumpedAt: number | null = null
   let behindUntil = lastSignedMs
-  /** What both clocks said when they last agreed. */
+  /** Both clocks at their last agreement. */
   let agreed: { wall: number; elapsed: number } | undefined
 
   function untrustedReason(): string | null {

@@ -12,21 +12,21 @@ import type { Db } from '../persistence/database.ts'
 import type { SigningKeyRow } from '../persistence/tables/authority.ts'
 import type { Sealer } from './sealing.ts'
 
-/** Signing keys as rows: the public half in the clear, the secret half sealed. */
+/** Rows of signing keys: the public half in clear, the secret half sealed. */
 
 export interface SigningKey {
   record: KeyRecord
-  /** When it came into its state, ms since 1970. */
+  /** Time of the last state change, ms since 1970. */
   changedMs: number
-  /** Only what signs is unsealed. */
+  /** Only active keys are unsealed. */
   signer: Signer | undefined
 }
 
-/** What is said where no sealing key opens the database's secrets. */
+/** Error text if no sealing key opens the database's secrets. */
 export const WRONG_MASTER_KEY =
   'the master key is not the one this database was sealed with: put back the keys folder that belongs to it'
 
-/** The keys of this issuer, the active ones with their secrets unsealed. */
+/** Keys of this issuer; the secrets of active ones are unsealed. */
 export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Promise<SigningKey[]> {
   const rows = await db
     .selectFrom('signing_key')
@@ -61,7 +61,7 @@ function openSecret(sealer: Sealer, sealed: string, kid: string): Buffer {
   }
 }
 
-/** What making a key takes. */
+/** Dependencies for creating a key. */
 export interface KeyMaker {
   sealer: Sealer
   random: Randomness
@@ -69,8 +69,8 @@ export interface KeyMaker {
 }
 
 /**
- * Makes an active key for each use that has none, and the one that follows it: published from the first day, so that whoever was
- * offline when it begins to sign knows it already.
+ * Creates missing active and next keys. The next key is published early, so that offline agents know it before it
+ * signs.
  */
 export async function makeMissingKeys(
   db: Db,
@@ -78,7 +78,7 @@ export async function makeMissingKeys(
   uses: readonly KeyUse[],
   { sealer, random, nowMs }: KeyMaker,
 ): Promise<void> {
-  const kept = await db
+  const existing = await db
     .selectFrom('signing_key')
     .select(['key_use', 'state'])
     .where('iss', '=', iss)
@@ -86,7 +86,7 @@ export async function makeMissingKeys(
     .execute()
   for (const use of uses) {
     for (const state of ['active', 'next'] as const) {
-      if (kept.some((row) => row.key_use === use && row.state === state)) continue
+      if (existing.some((row) => row.key_use === use && row.state === state)) continue
       const { x, secret } = newKey(random)
       const kid = keyId(x)
       const sealed = sealer.seal(secret, `signing_key/${kid}`)

@@ -10,32 +10,32 @@ import { storeFormerHome } from '../protection/receipt-home/receipt-homes.ts'
 import { skipLostPositions } from '../persistence/positions.ts'
 
 /**
- *   backup ─── what happened since ───✗        restored ─▶ generation, epochs and numbers above all that ─▶ agents tell again
+ *   backup ─── lost changes ───✗        restored ─▶ generation, epochs and numbers above all lost ones ─▶ agents report again
  *
- * A restored cloud has forgotten what agents remember. Had it gone on counting from where the backup ended, it would have given
- * numbers a second time: agents would take its documents for old ones, and pass over its denials. So everything that is counted
- * goes on above whatever can have been given; the time of the restore is, also when one backup is restored twice.
+ * A restored cloud lacks what agents remember. If it continued counting from the backup, it would assign numbers
+ * twice: agents would take its documents for old ones and skip its denials. So every counter continues above all that
+ * can have been assigned. The time of the restore is such a number, even if a backup is restored twice (ADR 0019).
  */
 export interface RestoreSummary {
-  /** The cloud's generation from now on. */
+  /** New generation of the cloud. */
   generation: number
-  /** Agents that have to tell again what they know. */
+  /** Number of agents that must report again. */
   agents: number
-  /** Authorizations that were taken back. */
+  /** Number of revoked authorizations. */
   revoked: number
-  /** The last time that the lost cloud is known to have signed, ms: where the backup ends. Undefined when it never did. */
+  /** Latest time that the lost cloud is known to have signed, ms; undefined if it never signed. */
   lastSignedMs: number | undefined
 }
 
-/** An agent that was not heard for so long before the backup is waited for no more: its ledger has forgotten it all. */
+/** Agents last seen longer before the backup are not awaited, ms: their ledgers deleted the rows. */
 const SEEN_WITHIN_MS = 14 * 86_400_000
 const GUARD_MS = 60_000
-/** Nobody changes a store's settings so often between a backup and its restore. */
+/** More than the changes of a store's settings between a backup and its restore. */
 const VERSIONS_SKIPPED = 10_000
 
 /**
- * Notes in a database that it was put back to an earlier state; no cloud may run on it meanwhile. Throws when these keys are not its own.
- * A restore signs nothing: the last time that was signed is the end of the backup, also for the restore that follows one that was cut off.
+ * Marks a database as restored, while no cloud runs on it. Throws if the keys do not belong to it. A restore signs
+ * nothing, so the last signed time stays the end of the backup, also after an interrupted restore.
  */
 export async function markRestored(
   db: Db,
@@ -44,15 +44,15 @@ export async function markRestored(
 ): Promise<RestoreSummary> {
   await assertOwnKeys(db, files, random)
   const nowMs = clock.wall()
-  const marks = await readKeyCounters(db)
-  const generation = Math.max(marks.cloudGeneration + 1, Math.floor(nowMs))
+  const counters = await readKeyCounters(db)
+  const generation = Math.max(counters.cloudGeneration + 1, Math.floor(nowMs))
   const above = (number: number) => Math.max(number + 1, generation)
   await skipLostPositions(db, nowMs)
   await writeKeyCounter(db, 'cloudGeneration', generation)
   await writeKeyCounter(db, 'restoredMs', nowMs)
-  await writeKeyCounter(db, 'documentEpoch', above(marks.documentEpoch))
-  await writeKeyCounter(db, 'keySetEpoch', above(marks.keySetEpoch))
-  await writeKeyCounter(db, 'generation', above(marks.generation))
+  await writeKeyCounter(db, 'documentEpoch', above(counters.documentEpoch))
+  await writeKeyCounter(db, 'keySetEpoch', above(counters.keySetEpoch))
+  await writeKeyCounter(db, 'generation', above(counters.generation))
 
   const isAbove = sql<number>`CASE WHEN deny_seq >= ${sql.lit(generation)} THEN deny_seq + 1 ELSE ${sql.lit(generation)} END`
   await db
@@ -69,8 +69,8 @@ export async function markRestored(
 }
 
 /**
- * A receipt home may have moved since: no epoch is given a second time, so that no agent reports as the home for another. Reports of homes
- * of an epoch that was forgotten have no effect.
+ * Raises the home epochs, because receipt homes may have moved since the backup and no epoch may occur twice. Outcome
+ * reports of lost epochs have no effect.
  */
 async function raiseHomeEpochs(db: Db, above: (number: number) => number): Promise<void> {
   const stores = await db.selectFrom('store').select(['store_id', 'policy']).execute()
@@ -82,7 +82,7 @@ async function raiseHomeEpochs(db: Db, above: (number: number) => number): Promi
   }
 }
 
-/** Agents drop the tokens of the lost cloud; what they used of them they tell, and that counts as it was. */
+/** Revokes live authorizations. Agents discard the tokens and report uses, which count. */
 async function revokeLive(db: Db, nowMs: number): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('protection_authorization')
@@ -93,12 +93,12 @@ async function revokeLive(db: Db, nowMs: number): Promise<number> {
   return Number(numUpdatedRows)
 }
 
-/** What was still to be sent then may have been sent since. */
+/** Refunds that were due may have been sent since the backup. */
 async function markRefundsUncertain(db: Db): Promise<void> {
   await db.updateTable('refund').set({ in_doubt: 1 }).where('state', 'in', ['held', 'due']).execute()
 }
 
-/** A challenge or a code of then may have been used since: all begin anew. */
+/** Deletes challenges and codes, which may have been used since the backup. */
 async function discardLogins(db: Db): Promise<void> {
   await db.deleteFrom('agent_session').execute()
   await db.deleteFrom('agent_challenge').execute()
@@ -106,7 +106,7 @@ async function discardLogins(db: Db): Promise<void> {
 }
 
 async function awaitAgents(db: Db, heardSinceMs: number): Promise<number> {
-  // What they had confirmed of the items belongs to a sequence that is over.
+  // Their item versions belong to the previous sequence.
   const all = await db.updateTable('agent').set({ item_seq: 0 }).where('revoked_ms', 'is', null).executeTakeFirst()
   await db
     .updateTable('agent')
@@ -114,7 +114,7 @@ async function awaitAgents(db: Db, heardSinceMs: number): Promise<number> {
     .where('revoked_ms', 'is', null)
     .where('last_seen_ms', '>=', heardSinceMs)
     .execute()
-  // An agent that a restore before this one waits for has not told yet what it knows, however long the cloud has run since.
+  // Agents that an earlier restore awaits have not reported yet.
   await db
     .updateTable('agent')
     .set({ resync: 'due' })

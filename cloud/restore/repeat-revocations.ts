@@ -8,8 +8,8 @@ import type { Tenant } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 
 /**
- * A cloud that was put back to a backup has forgotten which of its keys were revoked since, and would sign with them what every
- * agent that had heard of it refuses. Agents bring the key sets that say so. The root has signed them: no agent is believed here.
+ * Repeats key revocations that a restored cloud lost; otherwise it would sign with keys that agents reject. Agents
+ * send the key sets with these revocations. The root signed them, so no agent needs to be trusted.
  */
 export async function repeatRevocations(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
@@ -20,27 +20,29 @@ export async function repeatRevocations(
   const root = keyRing([
     { kid: keyId(authority.rootX), alg: 'EdDSA', x: authority.rootX, use: 'root', iss: 'root', state: 'active' },
   ])
-  const told = keySets.flatMap((jws) => {
+  const claimsList = keySets.flatMap((jws) => {
     const opened = openDocument<KeySetClaims>(jws, DOCUMENT_KINDS.keys, { keys: root, audience: tenant })
     const claims = opened.ok ? KeySetClaims.safeParse(opened.claims).data : undefined
     return claims ?? []
   })
-  const revoked = told.flatMap(({ keys }) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid))
-  // Of a key that this cloud no longer knows its epoch may be all that is left.
-  const isResumed = await resumeTimeEpoch(call.db, Math.max(0, ...told.map(({ timeEpoch }) => timeEpoch ?? 0)))
+  const revoked = claimsList.flatMap(({ keys }) =>
+    keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid),
+  )
+  // The time epoch may be the only trace of a key that this cloud does not know.
+  const isResumed = await resumeTimeEpoch(call.db, Math.max(0, ...claimsList.map(({ timeEpoch }) => timeEpoch ?? 0)))
   if (isResumed) call.afterCommit(() => agents.keysChanged())
   if (revoked.length === 0) return
-  const forgotten = await call.db
+  const forgottenKeys = await call.db
     .selectFrom('signing_key')
     .select(['kid', 'iss', 'key_use'])
     .where('kid', 'in', [...new Set(revoked)])
     .where('state', '!=', 'revoked')
     .execute()
-  for (const { kid, iss, key_use } of forgotten) {
+  for (const { kid, iss, key_use } of forgottenKeys) {
     const use = ROTATED_USES.find((known) => known === key_use)
     if (!use) continue
     await authority.rotate(call.db, { iss, use, revoke: kid })
     call.afterCommit(() => log.warn({ kid, use }, 'a key was revoked again: the restored cloud had forgotten that'))
   }
-  if (forgotten.length > 0) call.afterCommit(() => agents.keysChanged())
+  if (forgottenKeys.length > 0) call.afterCommit(() => agents.keysChanged())
 }

@@ -8,18 +8,18 @@ export type AgentListState = (typeof AGENT_STATES)[number]
 export interface AgentFilter {
   state?: AgentListState | undefined
   online?: boolean | undefined
-  /** The id of the last agent of the page before. */
+  /** Id of the last agent of the previous page. */
   after?: string | undefined
   limit: number
 }
 
-/** What `fetchAgents` calls the state of an agent. */
+/** State of an agent in `fetchAgents`. */
 export function listStateOf(row: Pick<AgentRow, 'revoked_ms' | 'fork_ms'>): AgentListState {
   if (row.revoked_ms !== null) return 'revoked'
   return row.fork_ms === null ? 'active' : 'forked'
 }
 
-/** Agents of a scope in the order in which they enrolled. */
+/** Agents of a scope in the order of their enrolment. */
 export async function listAgents(db: Db, scope: StoreScope, filter: AgentFilter): Promise<ScopePage<AgentRow>> {
   let page = matching(db, scope, filter).selectAll()
   if (filter.after !== undefined) page = page.where('agent_id', '>', filter.after)
@@ -40,7 +40,7 @@ function matching(db: Db, scope: StoreScope, { state, online }: AgentFilter) {
   if (state === 'revoked') query = query.where('revoked_ms', 'is not', null)
   else if (state !== undefined)
     query = query.where('revoked_ms', 'is', null).where('fork_ms', state === 'forked' ? 'is not' : 'is', null)
-  // A revoked agent has no line, whatever it reported last.
+  // A revoked agent is offline, whatever it reported last.
   if (online === true) query = query.where('online', '=', 1).where('revoked_ms', 'is', null)
   else if (online === false)
     query = query

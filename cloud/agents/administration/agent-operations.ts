@@ -17,8 +17,8 @@ import { acknowledgeFork, endAgent } from '../enrolment/end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   active ─ its ledger exists twice (login/greet-ledger.ts) ─▶ forked ─ resolveAgentFork: trust ──▶ active
- *      │                                                           └──── resolveAgentFork: revoke ─▶ revoked
+ *   active ─ its ledger exists twice (login/ledger-handshake.ts) ─▶ forked ─ resolveAgentFork: trust ──▶ active
+ *      │                                                                └──── resolveAgentFork: revoke ─▶ revoked
  *      └─ revokeAgent ─▶ revoked
  *
  * What merchants see of their agents, and what they decide about them.
@@ -63,7 +63,7 @@ const Agent = z.strictObject({
 })
 
 function describe({ services }: Pick<Call, 'services'>, row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
-  const told = stateOf(row.state)
+  const state = stateOf(row.state)
   const { minAgent } = policyOf(store)
   return {
     agentId: row.agent_id,
@@ -77,13 +77,13 @@ function describe({ services }: Pick<Call, 'services'>, row: AgentRow, store: St
     generation: row.generation,
     ledgerSeq: row.last_seq,
     ...(row.online !== null && { online: row.online === 1 && row.revoked_ms === null }),
-    ...(told && {
-      stateAt: told.observedAt,
-      ...definedFields({ release: told.release, policyVersion: told.policyVersion, queueDepth: told.queueDepth }),
+    ...(state && {
+      stateAt: state.observedAt,
+      ...definedFields({ release: state.release, policyVersion: state.policyVersion, queueDepth: state.queueDepth }),
     }),
-    ...(told?.release !== undefined &&
+    ...(state?.release !== undefined &&
       minAgent !== undefined &&
-      isOlderRelease(told.release, minAgent) && { neededRelease: minAgent }),
+      isOlderRelease(state.release, minAgent) && { neededRelease: minAgent }),
     ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
   }
 }

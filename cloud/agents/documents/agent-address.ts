@@ -1,7 +1,7 @@
 import type { Call } from '../../operations/operation.ts'
 import { raiseDocumentVersion } from '../../stores/queries.ts'
 
-/** Where the agent says that others reach it. They are told with the signed policy. */
+/** Stores the agent's address for other agents and publishes it in the signed policy. */
 export async function storeAddress(
   { db, services, afterCommit }: Call,
   agentId: string,

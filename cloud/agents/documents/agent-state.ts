@@ -6,60 +6,62 @@ import type { Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 
 /**
- *   state over the broker ─┐
- *                          ├─▶ what was said last ──▶ fetchAgents
- *   look over HTTP ────────┘
+ *   state over the broker ──────┐
+ *                               ├─▶ last reported state ──▶ fetchAgents
+ *   document requests over HTTP ┘
  *
- * What an agent says of itself, for people; nothing rests on it. Over the broker it says so when its line begins and ends,
- * with its looks at the documents every 15 s, broker or not.
+ * State that an agent reports, for display only. The agent sends it over the broker when its connection begins and
+ * ends, and with its document request every 15 s.
  */
 const StoredState = AgentState.omit({ online: true }).extend({ release: Release.optional() }).strip()
 export type KeptState = z.infer<typeof StoredState>
 
-/** Characters of a state that are looked at. */
+/** Maximum length of a reported state, characters. */
 const STATE_LIMIT = 120_000
-/** What looks say is written down so often at most, ms: a busy agent looks twice a second. */
+/** Minimum time between writes of a changed state, ms: a busy agent requests documents twice a second. */
 const CHANGED_MS = 10_000
-/** And so often while nothing changes, ms: its age tells whether the agent is there. */
+/** Minimum time between writes of an unchanged state, ms. Its age shows whether the agent is alive. */
 const SAME_MS = 60_000
 
-/** What is kept of an agent's words; undefined when there is nothing. */
+/** Parses a stored state. Returns undefined without a valid one. */
 export function stateOf(text: string | null): KeptState | undefined {
   return parsed(StoredState, text)
 }
 
-/** Keeps what an agent said over the broker. What is not a state is passed over. */
+/** Stores a state that an agent sent over the broker. Invalid payloads are ignored. */
 export async function storeState(db: Db, agentId: string, payload: string): Promise<void> {
-  const told = parsed(AgentState, payload)
-  if (!told) return
+  const reported = parsed(AgentState, payload)
+  if (!reported) return
   const row = await db.selectFrom('agent').select('state').where('agent_id', '=', agentId).executeTakeFirst()
-  const kept = stateOf(row?.state ?? null)
-  // A broker says again what it was told long ago, such as the last will of a line.
-  const isLater = !kept || Date.parse(told.observedAt) >= Date.parse(kept.observedAt)
-  const { online, ...state } = told
-  await write(db, agentId, isLater ? { ...kept, ...state } : { ...state, ...kept }, { online: online ? 1 : 0 })
+  const stored = stateOf(row?.state ?? null)
+  // A broker may repeat old messages, such as the last will of a connection.
+  const isLater = !stored || Date.parse(reported.observedAt) >= Date.parse(stored.observedAt)
+  const { online, ...state } = reported
+  await write(db, agentId, isLater ? { ...stored, ...state } : { ...state, ...stored }, { online: online ? 1 : 0 })
 }
 
 export interface FetchReport {
   policyVersion: number | undefined
-  /** The end of the agent's ledger. */
+  /** Last row of the agent's ledger. */
   ledgerSeq: number | undefined
-  /** What it runs. */
+  /** Release that the agent runs. */
   release: string | undefined
 }
 
-/** Keeps what a look at the documents tells. */
-export async function storeFetchReport(db: Db, agent: AgentRow, look: FetchReport, nowMs: number): Promise<void> {
-  const kept = stateOf(agent.state)
-  const policyVersion = look.policyVersion ?? kept?.policyVersion
-  const queueDepth = look.ledgerSeq === undefined ? kept?.queueDepth : Math.max(0, look.ledgerSeq - agent.last_seq)
-  const release = look.release ?? kept?.release
-  const isSame = kept?.policyVersion === policyVersion && kept?.queueDepth === queueDepth && kept?.release === release
-  const ageMs = kept ? nowMs - Date.parse(kept.observedAt) : Infinity
-  // One that lies ahead is by an agent's clock.
+/** Stores the state in a document request. */
+export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchReport, nowMs: number): Promise<void> {
+  const stored = stateOf(agent.state)
+  const policyVersion = report.policyVersion ?? stored?.policyVersion
+  const queueDepth =
+    report.ledgerSeq === undefined ? stored?.queueDepth : Math.max(0, report.ledgerSeq - agent.last_seq)
+  const release = report.release ?? stored?.release
+  const isSame =
+    stored?.policyVersion === policyVersion && stored?.queueDepth === queueDepth && stored?.release === release
+  const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
+  // A time in the future comes from an agent's clock and does not delay the write.
   if (ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
   await write(db, agent.agent_id, {
-    ...kept,
+    ...stored,
     observedAt: iso(nowMs),
     ...definedFields({ policyVersion, queueDepth, release }),
   })

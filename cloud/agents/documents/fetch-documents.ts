@@ -20,14 +20,14 @@ import { storeFetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   agent: versions that it has, address, end of its ledger
- *     ─▶ note what it says ─▶ end moves of devices
- *     ─▶ newer ones only: key set, policy, pages of the deny list, pages of items ─▶ always: freshness ─▶ open commands
+ *   agent: its versions, address, end of its ledger
+ *     ─▶ store what it reports ─▶ end moves of devices
+ *     ─▶ newer documents: key set, policy, pages of the deny list and of items ─▶ always: freshness ─▶ pending commands
  *
- * Documents are made from the rows at every request. Their versions are stored with the rows.
+ * The cloud builds documents from rows at every request. The rows contain their versions.
  */
 
-/** 500 keys at most, of 150 characters each, in base64. */
+/** 500 keys of 150 characters each, in base64. */
 const MAX_KEY_SET = 128_000
 
 const Version = z.tuple([z.int().min(0), z.int().min(0)])
@@ -100,10 +100,10 @@ export const fetchSignedDocuments = operation({
     if (revocations) await repeatRevocations(call, caller.tenant, revocations)
     if (resynced !== undefined) await markResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
-    // Of one that exists twice the other copy may not have told.
+    // The other copy of a forked ledger may not have reported.
     if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
       await endWaitForAgent(call, caller.agentId, have?.policy?.[1] ?? 0)
-    // The pages that follow are of the same look.
+    // Later pages belong to the same request.
     if (agent && cursor === undefined)
       await storeFetchReport(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)
@@ -120,7 +120,7 @@ export const fetchSignedDocuments = operation({
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshnessDocument(call.db, store, call.services, policy))
-    // A number that was never given is of whoever stole a key, and confirms nothing.
+    // A number beyond the head comes from a stolen key and confirms nothing.
     if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq)
       await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
     if (
@@ -146,22 +146,22 @@ export const fetchSignedDocuments = operation({
 
 interface From {
   deny: number
-  /** Undefined: the agent keeps no items. */
+  /** Undefined: the agent stores no items. */
   items: number | undefined
 }
 
-/** Where the pages go on: behind the cursor `deny.items`, else behind what the agent has. */
+/** Start of the next pages: behind the cursor `deny.items`, else behind the agent's versions. */
 function cursorOf(
   cursor: string | undefined,
   have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined,
   epoch: number,
 ): From {
   const [deny, items] = (cursor ?? '').split('.')
-  const held = have?.items && (have.items[0] === epoch ? have.items[1] : 0)
-  return { deny: deny ? Number(deny) : (have?.deny?.[1] ?? 0), items: items ? Number(items) : held }
+  const itemsVersion = have?.items && (have.items[0] === epoch ? have.items[1] : 0)
+  return { deny: deny ? Number(deny) : (have?.deny?.[1] ?? 0), items: items ? Number(items) : itemsVersion }
 }
 
-/** Pages of items in one answer. */
+/** Maximum number of item pages per response. */
 const ITEM_PAGES_AT_ONCE = 4
 
 async function itemPages(
@@ -184,16 +184,19 @@ function isCurrent(have: readonly [number, number] | undefined, current: { epoch
   return have !== undefined && (have[0] > current.epoch || isOfEpoch(have, current))
 }
 
-/** A policy of a higher epoch is of whoever stole a key: the agent refuses ours, and says so, until it hears that the key was revoked. */
+/**
+ * True if the agent has this version. A policy of a higher epoch was signed with a stolen key; the agent rejects ours
+ * until it learns of the revocation.
+ */
 function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
-/** How far the agent has taken the items: what a shopper who has paid is told rests on it. */
+/** Stores the agent's item version. The way-out page tells shoppers by it whether gates are ready. */
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )
-/** How far the agent has taken the deny list: refunds wait for it. */
+/** Stores the agent's deny list version; refunds wait for it. */
 const noteDenySeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ deny_seq: p.seq }).where('agent_id', '=', p.agentId).where('deny_seq', '<', p.seq),
 )

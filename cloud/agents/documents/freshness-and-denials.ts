@@ -9,13 +9,16 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { policyOfStore, type StorePolicy } from '../../protection/store-policy/store-policy.ts'
 import { itemsHead } from './item-pages.ts'
 
-/** The freshness document, which names the version of every other document of a store, and pages of the deny list. */
+/**
+ * The freshness document, which names the current version of every other document of a store, and pages of the deny
+ * list.
+ */
 
 const FRESH_LIFE = 80 * 3_600
 const DENY_LIFE = 80 * 3_600
-/** Entries in one page of the deny list. */
+/** Maximum number of entries in a page of the deny list. */
 const DENY_PAGE = 500
-/** Base64url makes four characters of three, and the whole stays below a bundle: an entry names up to all units of a purchase. */
+/** Maximum size of a page's entries, characters. Base64url adds a third, and the page must fit into a bundle. */
 const DENY_CHARACTERS = 150_000
 
 const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: number }) =>
@@ -29,7 +32,7 @@ const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: n
     .limit(DENY_PAGE),
 )
 
-/** The heads of everything a store's agents should have, with the time. `policy`: as it was read for the same answer. */
+/** Signs the current versions of a store's documents and the time. `policy`: the policy of the same response. */
 export async function freshnessDocument(
   db: Db,
   store: StoreRow,
@@ -56,7 +59,7 @@ export async function freshnessDocument(
   return signDocument(DOCUMENT_KINDS.fresh, claims, authority.freshnessSigner)
 }
 
-/** The deny list behind entry `after`, as far as one page goes: without what has ended, so that nobody turns the pages of years. */
+/** Signs one page of the deny list behind entry `after`, without ended entries. */
 export async function denyPage(
   db: Db,
   store: StoreRow,
@@ -77,7 +80,7 @@ export async function denyPage(
   return { jws: signDocument(DOCUMENT_KINDS.deny, claims, authority.freshnessSigner), ver }
 }
 
-/** As many as one page holds; `ver` is the head when nothing was left out. */
+/** Entries of one page. `ver` is the head of the list if the page is the last. */
 function fill(rows: readonly { seq: number; body: string }[], head: number): { entries: DenyEntry[]; ver: number } {
   const entries: DenyEntry[] = []
   let characters = 0

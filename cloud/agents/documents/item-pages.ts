@@ -14,24 +14,27 @@ import { prepared } from '../../persistence/prepared.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { itemHead } from '../../protection/items/item-sequence.ts'
 
-/** Pages of a store's item sequence, signed when somebody asks (policy/documents/item-documents.ts). */
+/** Signed pages of a store's item sequence (policy/documents/item-documents.ts). */
 
 const ITEMS_LIFE = 80 * 3_600
-/** There is one sequence, 0, until a restore from a backup begins another: what gates have seen since the backup counts for nothing. */
+/**
+ * Epoch of the item sequence: 0, and another one after each restore, because versions that gates confirmed since the
+ * backup no longer count.
+ */
 export function itemsEpoch({ authority }: Pick<Services, 'authority'>): number {
   return authority.cloudGeneration - 1
 }
 
-/** Base64url makes four characters of three, and the whole stays below a bundle. */
+/** Maximum size of a page, characters. Base64url adds a third, and the page must fit into a bundle. */
 const PAGE_CHARACTERS = 150_000
 
-/** The end of the sequence, as `fresh+jwt` names it. */
+/** Head of the sequence, as `fresh+jwt` contains it. */
 export async function itemsHead(db: Db, storeId: string, services: Pick<Services, 'authority'>): Promise<ItemsHead> {
   const { seq, floor } = await itemHead(db, storeId)
   return { epoch: itemsEpoch(services), ver: seq, floor }
 }
 
-/** What changed behind number `after`, as far as one page goes. */
+/** Signs one page of changes behind number `after`. */
 export async function itemPage(
   db: Db,
   store: StoreRow,
@@ -40,7 +43,7 @@ export async function itemPage(
 ): Promise<{ jws: string; ver: number }> {
   const { authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  // The head first: what comes in while the rows are read belongs to the next page.
+  // The head first: later changes belong to the next page.
   const head = await itemHead(db, store.store_id)
   const { entries, categories, brands, ver } = fill(
     await entriesAfter(db, store.store_id, after, head.seq),
@@ -63,13 +66,13 @@ export async function itemPage(
 
 type FullEntry = Omit<ItemEntry, 'category' | 'brand'> & { category: string | null; brand: string | null }
 
-/** Entries within (after, head] in their order, one more than a page holds. */
+/** Entries within (after, head] in order, one more than a page holds. */
 async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
-  const [items, gone] = [
+  const [items, removed] = [
     await itemsWithin(db, { storeId, after, head }),
     await goneWithin(db, { storeId, after, head }),
   ]
-  const told = items.map((row): FullEntry => ({
+  const itemEntries = items.map((row): FullEntry => ({
     seq: row.seq,
     status: row.status as ItemStatus,
     ...definedFields({
@@ -83,13 +86,13 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
     brand: row.brand ?? row.product_brand,
     ...(row.paying && { paying: true as const }),
   }))
-  const forgotten = gone.map((row): FullEntry => ({
+  const removedEntries = removed.map((row): FullEntry => ({
     seq: row.seq,
     [NAMES[row.kind] ?? 'epc']: row.name,
     category: null,
     brand: null,
   }))
-  return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
+  return [...itemEntries, ...removedEntries].sort((a, b) => a.seq - b.seq)
 }
 
 /** One more than a page holds. */
@@ -102,7 +105,7 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
     .leftJoin('store_product as s', (join) =>
       join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'),
     )
-    // The price that a decision about a sold item counts with (protection/subject.ts).
+    // Price that decisions use for a sold item (protection/authorize/item-facts.ts).
     .leftJoin('purchase_line as l', 'l.line_id', 'i.line_id')
     .select([
       'i.item_seq as seq',
@@ -120,7 +123,7 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
     ])
     .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('product_price'))
     .select((eb) =>
-      // Named in a checkout that is not paid yet.
+      // Part of a checkout that is not paid yet.
       eb
         .exists(
           eb
@@ -152,37 +155,37 @@ const goneWithin = prepared((db, p: { storeId: string; after: number; head: numb
 
 const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
 
-/** As many as one page holds; `ver` is the head when nothing was left out. */
+/** Entries of one page. `ver` is the head if the page is the last. */
 function fill(
   entries: readonly FullEntry[],
   head: number,
 ): Pick<ItemsClaims, 'entries' | 'categories' | 'brands' | 'ver'> {
   const [categories, brands] = [textTable(), textTable()]
-  const taken: ItemEntry[] = []
-  const page = (ver: number) => ({ entries: taken, categories: categories.texts(), brands: brands.texts(), ver })
+  const accepted: ItemEntry[] = []
+  const page = (ver: number) => ({ entries: accepted, categories: categories.texts(), brands: brands.texts(), ver })
   let characters = 0
   for (const { category, brand, ...entry } of entries) {
-    const whole: ItemEntry = {
+    const pageEntry: ItemEntry = {
       ...entry,
       ...(category !== null && { category: categories.indexOf(category) }),
       ...(brand !== null && { brand: brands.indexOf(brand) }),
     }
-    characters += JSON.stringify(whole).length + 1 + categories.costOf(category) + brands.costOf(brand)
-    if (taken.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS) return page(taken.at(-1)?.seq ?? 0)
+    characters += JSON.stringify(pageEntry).length + 1 + categories.costOf(category) + brands.costOf(brand)
+    if (accepted.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS) return page(accepted.at(-1)?.seq ?? 0)
     categories.add(category)
     brands.add(brand)
-    taken.push(whole)
+    accepted.push(pageEntry)
   }
   return page(head)
 }
 
-/** Texts that entries name by their number. */
+/** Table of texts; entries contain indexes. */
 function textTable() {
   const indexes = new Map<string, number>()
   return {
-    /** The number that the text has, or would have. */
+    /** Index that the text has, or would get. */
     indexOf: (text: string) => indexes.get(text) ?? indexes.size,
-    /** Characters that the page grows by with this text. */
+    /** Characters that this text adds to the page. */
     costOf: (text: string | null) =>
       text === null || indexes.has(text) ? 0 : Buffer.byteLength(JSON.stringify(text)) + 1,
     add: (text: string | null) => void (text !== null && !indexes.has(text) && indexes.set(text, indexes.size)),

@@ -5,15 +5,15 @@ import type { AgentCommand } from '../../foundation/agent-channel.ts'
 import type { Call, Services } from '../../operations/operation.ts'
 import { prepared } from '../../persistence/prepared.ts'
 
-/** What an agent is asked to do now: told over the broker, and answered to whoever fetches its documents. */
+/** Commands for an agent, sent over the broker and with its documents. */
 
 const COMMAND_LIFE = 60
-/** How long after its end a clock that is behind may still honour a token, seconds. */
+/** Tolerance for a slow clock that still honours a token, s. */
 const GUARD_SECONDS = 60
-/** Voids in one answer; the next look brings the rest. */
+/** Maximum number of voids in one response; the next one contains the rest. */
 const VOIDS_AT_ONCE = 50
 
-/** `cmd+jwt` for this agent. */
+/** Signs a command for this agent (`cmd+jwt`). */
 export function signCommand(
   agentId: string,
   command: AgentCommand,
@@ -37,7 +37,7 @@ const openVoids = prepared((db, p: { agentId: string; sinceS: number }) =>
     .limit(VOIDS_AT_ONCE),
 )
 
-/** What the agent was asked for and has not answered yet. */
+/** Signed commands that the agent has not answered yet. */
 export async function pendingCommands({ db, nowMs, services }: Call, agentId: string): Promise<string[]> {
   const rows = await openVoids(db, { agentId, sinceS: Math.floor(nowMs / 1_000) - GUARD_SECONDS })
   return rows.map(({ nonce }) => signCommand(agentId, { command: 'void', nonce }, services))

@@ -10,14 +10,14 @@ import { cancelMovesTo } from '../../protection/devices/move-device.ts'
 import { replaceStoreKey, storeKeyParts } from '../../protection/operators/store-keys.ts'
 import { forkKey, writeRevoked } from '../../agent-identity/agent-queries.ts'
 
-/** Ends an agent for good; answers it as it is then. `goesOn`: its ledger does, under another identity. */
+/** Revokes an agent. Returns its row afterwards. `hasSuccessor`: a successor continues its ledger. */
 export async function endAgent(call: Call, agent: AgentRow, store: StoreRow, hasSuccessor = false): Promise<AgentRow> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
   await acknowledgeFork(call, agent)
   await cancelMovesTo(call, agent.agent_id)
   await cancelWaitForAgent(call, agent.agent_id)
   await reassignHome(call, store, agent.agent_id, hasSuccessor)
-  // The agent knows the present key. Its copy must not open the verifiers of later policies.
+  // The agent knows the store key, which must not open the verifiers of later policies.
   await replaceStoreKey(call.db, store.store_id, storeKeyParts(call.services))
   await storeDocumentChanged(call, store.store_id)
   call.changed(agent.agent_id)
@@ -25,7 +25,7 @@ export async function endAgent(call: Call, agent: AgentRow, store: StoreRow, has
   return { ...agent, revoked_ms: call.nowMs }
 }
 
-/** Somebody has decided about the two copies of its ledger, if there were. */
+/** Acknowledges the agent's `agent_fork` exception, if there is one. */
 export async function acknowledgeFork(call: Call, { agent_id, store_id: storeId, fork_ms }: AgentRow): Promise<void> {
   if (fork_ms === null) return
   await acknowledgeOpenException(call.db, {

@@ -14,9 +14,9 @@ import { createCode, enrol } from './enrolment.ts'
 /**
  *   merchant ─ createEnrolmentCode ─▶ code ─▶ agent ─ enrolEdgeAgent (code, own key, proof) ─▶ agent row, first documents
  *
- *   with `replaces`: the first login ends the former agent (succession.ts ─▶ revoke-agent.ts)
+ *   with `replaces`: the first login ends the predecessor (succession.ts ─▶ end-agent.ts)
  *
- * An agent joins a store, takes over from a former agent, and leaves.
+ * How an agent joins a store or replaces another agent.
  */
 
 export const createEnrolmentCode = operation({

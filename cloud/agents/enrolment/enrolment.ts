@@ -16,8 +16,8 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findPredecessor, type Replacement } from './succession.ts'
 
 /**
- * `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`: 60 random bits that the agent shows, and 80 bits of the root's
- * thumbprint that the agent checks, so that neither side believes the network (contracts §5).
+ * `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`: 60 random bits that the agent presents, and 80 bits of the root key's
+ * thumbprint that the agent checks. So neither side trusts the network.
  */
 const CODE_MS = 15 * 60_000
 const TRIES = 10
@@ -27,7 +27,7 @@ function grouped(text: string): string {
   return text.replace(/(.{4})(?=.)/g, '$1-')
 }
 
-/** A one-time code for one agent of this store; only its hash is kept. */
+/** Creates a one-time code for one agent of this store. Only its hash is stored. */
 export async function createCode(
   call: Call,
   store: StoreRow,
@@ -60,7 +60,7 @@ export interface EnrolmentRequest {
   replaces?: Replacement | undefined
 }
 
-/** The agent that this code and key make; the same code with the same key again is the same agent. */
+/** Enrols an agent. The same code with the same key returns the same agent. */
 export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
   const { x } = request.publicJwk
   const weakness = weaknessOf(x)
@@ -92,18 +92,21 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
     throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
   if (await isLedgerTaken(call.db, proof.ledger))
     throw precondition('ledger_taken', 'another agent tells of this ledger: begin a new one, with a name of its own')
-  const former = request.replaces && (await findPredecessor(call, code, request.replaces, proof.ledger))
-  return makeAgent(call, code, request, { ledger: proof.ledger, replaces: former?.agent_id ?? null })
+  const predecessor = request.replaces && (await findPredecessor(call, code, request.replaces, proof.ledger))
+  return makeAgent(call, code, request, { ledger: proof.ledger, replaces: predecessor?.agent_id ?? null })
 }
 
-/** A ledger is one agent's for good, also of one that was revoked: its rows are kept under this name. */
+/** True if an agent, also a revoked one, has this ledger; its rows are stored under this name. */
 async function isLedgerTaken(db: Db, ledger: string): Promise<boolean> {
   return (
     (await db.selectFrom('agent').select('agent_id').where('ledger_id', '=', ledger).executeTakeFirst()) !== undefined
   )
 }
 
-/** Signed by the new key for this code; one of another time comes of a clock nobody has set, as machines without a battery have. */
+/**
+ * Opens the proof of the new key for this code. A wrong time means that the machine's clock is not set, as on
+ * machines without a battery.
+ */
 function openProof(
   { services }: Call,
   { publicJwk, proof }: EnrolmentRequest,
@@ -170,7 +173,7 @@ async function makeAgent(
   return agent
 }
 
-/** Forgets codes that nobody can use any more. */
+/** Deletes expired codes. */
 export async function pruneCodes(db: Db, nowMs: number): Promise<void> {
   await db.deleteFrom('enrolment_code').where('expires_ms', '<=', nowMs).execute()
 }

@@ -12,10 +12,16 @@ import { raiseForeignEvidence } from '../../protection/evidence/foreign-evidence
 import { readItem } from '../../protection/items/item-queries.ts'
 import { itemOfEvent, technologiesOf } from '../../protection/items/technologies.ts'
 
-/** Events that say what happened under a nonce: only the agent that may redeem it reports them. A denial may name what was shown. */
+/**
+ * Events about the use of a token: only the agent that may redeem it reports them. A denial may name any presented
+ * token.
+ */
 const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
 
-/** An agent's event with what only the cloud knows of it: the purchase, the line, the device's place, when it was taken in. To be kept by `storeEvents`. Undefined when another agent or store must report it: `foreign_evidence`. */
+/**
+ * Completes an agent's event with facts of the cloud: purchase, line, device place, processing time. `storeEvents`
+ * stores it. Returns undefined and raises `foreign_evidence` if another agent or store must report it.
+ */
 export async function completeAgentEvent(
   scope: EvidenceScope,
   agent: AgentRow,
@@ -26,9 +32,9 @@ export async function completeAgentEvent(
   const { purchaseId: _, ...event } = reported
   const foreign = await foreignIn(scope, agent, event)
   if (foreign !== undefined) {
-    const witness = { agentId: agent.agent_id, storeId: agent.store_id }
+    const source = { agentId: agent.agent_id, storeId: agent.store_id }
     const detail = `an agent reported an event about ${foreign}`
-    await raiseForeignEvidence(scope, witness, { kind: event.type, about: event.eventId, detail })
+    await raiseForeignEvidence(scope, source, { kind: event.type, about: event.eventId, detail })
     return undefined
   }
   const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)
@@ -46,16 +52,16 @@ export async function completeAgentEvent(
   const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
   const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
   // Object literals with three spreads cost up to forty times as much on Node 20.
-  const whole: ProtectionEvent = Object.assign(definedFields(Object.assign({}, place, about)), tag, event, {
+  const completed: ProtectionEvent = Object.assign(definedFields(Object.assign({}, place, about)), tag, event, {
     storeId: agent.store_id,
     processedAt,
   })
-  await recordReportedException(scope, whole, agent.agent_id)
-  await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
-  return whole
+  await recordReportedException(scope, completed, agent.agent_id)
+  await raiseForEvent(scope, completed, Date.parse(completed.occurredAt))
+  return completed
 }
 
-/** What the event names that is not this agent's to report about. */
+/** The foreign device, receipt or token that the event names, if any. */
 async function foreignIn(
   { db, tenant, facts }: EvidenceScope,
   { agent_id: agentId, store_id: storeId }: AgentRow,
@@ -74,7 +80,7 @@ async function foreignIn(
   return isOwn ? undefined : 'a token of another agent'
 }
 
-/** The identifiers that the event names, else those of its item. */
+/** Identifiers in the event, else those of its item. */
 function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: ProtectedItemRow | undefined) {
   const isNamed = epc !== undefined || tagUid !== undefined
   return {

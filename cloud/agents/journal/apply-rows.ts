@@ -20,14 +20,14 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { completeAgentEvent } from './agent-event.ts'
 
 /**
- *   rows ─ all in one savepoint ─▶ applied                    one of them fails ─▶ undone ─ each in a savepoint of its own
+ *   rows ─ all in one savepoint ─▶ applied                    one fails ─▶ rolled back ─ each in its own savepoint
  *
- * A row is applied as a whole or not at all, and one that fails takes no other with it. Nearly always none fails: then what
- * rows have in common is read and written once.
+ * The cloud applies a row completely or not at all, and a failing row does not affect others. Rows rarely fail, so
+ * shared facts are read and written once per batch.
  */
 export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
 
-/** Applies rows in their order; answers of each whether it could be. */
+/** Applies rows in order. Returns for each row whether it was applied. */
 export async function applyRows(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   if (bodies.length === 0) return []
   const together = await attempt(call, agent, bodies)
@@ -51,18 +51,18 @@ const save = sql`SAVEPOINT journal_rows`
 const release = sql`RELEASE SAVEPOINT journal_rows`
 const undo = sql`ROLLBACK TO SAVEPOINT journal_rows`
 
-/** All of them or none; what they have others told is told only if they stay. */
+/** Applies all rows or none. Events and tasks run only if the rows stay. */
 async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[] | Error> {
   const { db } = call
-  const told: (() => void)[] = []
-  const emit: Call['emit'] = (event) => void told.push(() => call.emit(event))
-  const afterCommit: Call['afterCommit'] = (task) => void told.push(() => call.afterCommit(task))
+  const deferred: (() => void)[] = []
+  const emit: Call['emit'] = (event) => void deferred.push(() => call.emit(event))
+  const afterCommit: Call['afterCommit'] = (task) => void deferred.push(() => call.afterCommit(task))
   const scope = openEvidence({ ...call, emit, afterCommit }, agent.tenant)
   await save.execute(db)
   try {
     const applied = await applyAll(scope, agent, bodies)
     await release.execute(db)
-    for (const tell of told) tell()
+    for (const run of deferred) run()
     return applied
   } catch (error) {
     if (!(error instanceof Failure) && !(error instanceof BrokenInvariant)) throw error
@@ -74,7 +74,7 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 
 async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
-  // A row by itself reads what it needs; together they would read the same again and again.
+  // A single row reads what it needs; a batch would read the same facts repeatedly.
   if (bodies.length > 1)
     await scope.redemptions.prepare(
       bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),
@@ -110,7 +110,7 @@ async function applyEvidence(
   { atMs, evidence, event }: JournalBody,
 ): Promise<boolean> {
   if (!evidence) return true
-  const witness: EvidenceSource = {
+  const source: EvidenceSource = {
     agentId: agent.agent_id,
     storeId: agent.store_id,
     atMs,
@@ -118,26 +118,26 @@ async function applyEvidence(
   }
   switch (evidence.kind) {
     case 'claim':
-      return applyClaim(scope, witness, evidence)
+      return applyClaim(scope, source, evidence)
     case 'outcome':
-      return applyOutcome(scope, witness, evidence.redemptionId, evidence.outcome)
+      return applyOutcome(scope, source, evidence.redemptionId, evidence.outcome)
     case 'void':
-      return applyVoid(scope, witness, evidence.nonce)
+      return applyVoid(scope, source, evidence.nonce)
     case 'given':
-      return applyDelegated(scope, witness, evidence)
+      return applyDelegated(scope, source, evidence)
     case 'given_back':
-      return applyDelegationReturned(scope, witness, evidence)
+      return applyDelegationReturned(scope, source, evidence)
   }
 }
 
-/** What the exception `unapplied` of such a row is about. */
+/** Exception key of `unapplied` for this row. */
 export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string {
   return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
 }
 
 const UNKNOWN = 'an agent reported something that is not known here'
 
-/** People should look at what was kept and could not be applied. */
+/** Raises `unapplied` for a row that was stored and could not be applied. */
 export async function raiseUnapplied(
   scope: EventScope,
   agent: AgentRow,

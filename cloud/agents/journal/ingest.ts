@@ -21,9 +21,10 @@ import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   batch ─ signature ─ ledger ─ chain ─ new rows: apply, keep their events, keep them ─ head ─ ack
+ *   batch ─ signature ─ ledger ─ chain ─ new rows: apply, store their events, store them ─ head ─ ack
  *
- * Every well-signed row is kept and acknowledged once; one that cannot be applied never holds up the next (P3).
+ * The cloud stores and acknowledges every correctly signed row once. A row that cannot be applied never blocks the
+ * next (P3).
  */
 export async function ingestBatch(
   call: Call,
@@ -63,7 +64,7 @@ export async function ingestBatch(
     received_ms: call.nowMs,
   }))
   for (const chunk of insertChunks(rows)) await insertRows(call.db, chunk)
-  // A device on its way to another agent may have waited for this.
+  // The move of a device may have waited for this void.
   if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
   const last = fresh.at(-1)?.row
   const head = last
@@ -78,8 +79,8 @@ export async function ingestBatch(
 }
 
 /**
- * The agent may have forgotten, by its age, what the cloud had acknowledged and lost in a restore, or what only a stolen key had
- * acknowledged. Its own word of what is the oldest that it has decides: batches that only arrive in another order leave no hole.
+ * True if the missing rows are lost: the agent deleted old rows that a lost cloud, or a stolen key, had acknowledged.
+ * The agent states its oldest row, so reordered batches never count as a gap.
  */
 async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: SealedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services
@@ -104,7 +105,7 @@ const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string 
 
 function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims; key: VerificationKey } {
   const keys = agentKeys(agent)
-  // An agent's clock may be behind after a long time alone: its times are judged row by row, not here.
+  // Times are checked per row: an agent's clock may be wrong after a long time offline.
   const opened = openDocument<SealedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
   const claims = SealedBatchClaims.safeParse(opened.claims)
@@ -114,7 +115,7 @@ function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims;
       `has a wrong claim: ${findingsOf(claims.error.issues, opened.claims).slice(0, 1).map(findingText).join('')}`,
       'claims_invalid',
     )
-  // The claims as they were signed: the check may put their fields into another order, and the hashes are over their text.
+  // Uses the signed claims, because parsing may reorder fields and the hashes cover the text.
   const data = opened.claims as SealedBatchClaims
   if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id)
     throw invalid('batch', 'is of another ledger', 'wrong_ledger')
@@ -126,7 +127,10 @@ function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims;
   return { claims: data, key: opened.key }
 }
 
-/** The rows chain on to what is known. The same number with another hash is a second copy of the ledger. Answers the bodies as they were hashed. */
+/**
+ * Checks that the rows continue the known chain. A different hash for a known number proves a second copy of the
+ * ledger. Returns the row texts that were hashed.
+ */
 async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims): Promise<string[]> {
   const texts: string[] = []
   let previous = claims.after
@@ -136,7 +140,7 @@ async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims
     if (rowHash(previous, seq, text) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
     previous = hash
   }
-  // Of rows that chain on to each other the last that is known speaks for all before it.
+  // In a valid chain the last known row proves all earlier ones.
   const last = claims.events.findLast((row) => row.seq <= agent.last_seq) ?? {
     seq: claims.seqFrom - 1,
     hash: claims.after,
@@ -160,7 +164,7 @@ async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims
   return texts
 }
 
-/** The hash of a row that the cloud has, of the agent's current generation. */
+/** Hash of a stored row of the agent's current generation. */
 export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: number): Promise<string | undefined> {
   if (seq === agent.last_seq) return agent.head_hash
   const row = await db
@@ -173,7 +177,7 @@ export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: 
   return row?.hash
 }
 
-/** Says that every row up to the head is durable here, to be sent once it is. */
+/** Signs an acknowledgement that all rows up to the head are durable. Sent after the commit. */
 function acknowledge({ services }: Call, agent: AgentRow): string {
   const { authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)

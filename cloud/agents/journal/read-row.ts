@@ -1,15 +1,15 @@
 import { JournalBody } from '../../../policy/journal.ts'
 
-/** What of a journal row can be applied. */
+/** The readable part of a journal row. */
 export interface ReadRow {
   readonly body: JournalBody
-  /** What cannot be read, in words: the row stays unapplied, and is tried again as a whole after an upgrade. */
+  /** Reading error; the row stays unapplied and is retried after an upgrade. */
   readonly fault?: string
 }
 
 /**
- * Reads a row. Of one that does not fit the evidence counts all the same if that can be read: what was used up must not be lent
- * again because a device told nonsense with it. Applied once more later it comes to the same; an event would be told twice.
+ * Reads a row. From an invalid row it still returns readable evidence, so that used rights are not leased again.
+ * Evidence may be applied twice; an event must not be.
  */
 export function readRow(body: unknown): ReadRow {
   const whole = JournalBody.safeParse(body)

@@ -59,7 +59,7 @@ export const reportProtectionEvents = operation({
         throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
       return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
     }
-    // What an agent reports is signed and a row of its journal, and is checked there.
+    // Agents report in signed journal rows, which are checked there.
     if (call.caller.kind === 'agent')
       throw new Failure('permission-denied', 'agents report in signed batches', { reason: 'batches_only' })
     return { success: true as const, ...(await reportEvents(call, events ?? [])) }
@@ -81,17 +81,17 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
       const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
-        // Not the same event again: taken for that, an alarm of this store would be lost without a word.
+        // Another store's event: treating it as a repetition would lose an alarm.
         if (known.store_id !== event.storeId)
           throw new Failure('already-exists', 'this eventId stands for an event of another store')
         duplicates++
         continue
       }
-      const whole = { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) }
+      const completed = { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) }
       const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
-      await storeEvent(scope, whole)
-      await recordReportedException(scope, whole)
-      await raiseForEvent(scope, whole, Date.parse(whole.occurredAt))
+      await storeEvent(scope, completed)
+      await recordReportedException(scope, completed)
+      await raiseForEvent(scope, completed, Date.parse(completed.occurredAt))
       accepted++
     } catch (error) {
       if (!(error instanceof Failure)) throw error

@@ -14,19 +14,19 @@ import { applyRows, unappliedKey, type IngestCall } from './apply-rows.ts'
 import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
-/** After so long nothing will make it known any more, ms. */
+/** Rows older than this are not retried, ms. */
 const RETRY_FOR_MS = 30 * 86_400_000
-/** Rows of one agent that one transaction tries again. */
+/** Rows per transaction. */
 const PAGE = 500
-/** Transactions for one agent in a round: what cannot be applied must not stand before what can. */
+/** Maximum transactions per agent and round, so that rows that cannot be applied do not block others. */
 const PAGES_LIMIT = 20
-/** Written out: with a parameter SQLite would not see that the index of these rows will do, and read whole journals. */
+/** A literal, because SQLite uses the partial index only without a parameter here. */
 const IS_UNAPPLIED = sql<boolean>`applied = 0`
-/** Looked at so often in any case, ms. */
+/** Time between rounds, ms. */
 const POLL_MS = 600_000
 const NAME = 'unapplied events'
 
-/** Tries what could not be applied when the cloud starts, when something became known that it may be about, and again and again. */
+/** Retries unapplied rows at the start of the cloud, after new facts, and periodically. */
 export function startRetrying(database: Database, services: Services): DueLoop {
   return startDueLoop(services, {
     name: NAME,
@@ -39,12 +39,12 @@ export function startRetrying(database: Database, services: Services): DueLoop {
   })
 }
 
-/** Tries again what agents reported and nobody could apply: a newer release may know what it is about. */
+/** Retries unapplied rows of all agents: a newer release may know what they are about. */
 function retryAllUnapplied(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
   return processEach(services, {
     job: NAME,
-    // What stays unapplied is looked at once in a round.
+    // Each agent is read once per round.
     async read(limit) {
       const agents = await agentsWithUnapplied(database.reads, services.platform.clock.wall(), [...seen], limit)
       for (const { agent_id } of agents) seen.add(agent_id)
@@ -90,21 +90,21 @@ function agentsWithUnapplied(
     .execute()
 }
 
-/** How far a look at an agent's unapplied rows has come. */
+/** Progress through an agent's unapplied rows. */
 interface Place {
   readonly generation: number
   readonly seq: number
-  /** Rows that could be applied so far. */
+  /** Rows applied so far. */
   readonly applied: number
-  /** Nothing that stays unapplied so far is about the agent itself. */
+  /** No remaining row has the agent itself as its exception key. */
   readonly isAgentDone: boolean
-  /** There are none after these. */
+  /** No rows follow. */
   readonly isAll: boolean
 }
 
 /**
- * Tries an agent's unapplied rows again, in the order of its ledger, in transactions of bounded length that `step` runs; a
- * transaction's work answers how many it applied.
+ * Retries an agent's unapplied rows in ledger order. `step` runs each transaction; the work returns the number of
+ * applied rows.
  */
 export async function retryUnapplied(
   agentId: string,
@@ -129,7 +129,7 @@ async function retryPage(call: IngestCall, agentId: string, after: Place): Promi
   for (const row of rows) {
     ;({ generation, seq } = row)
     const { body, fault } = readRow(JSON.parse(row.body))
-    // What cannot be read at all is about the agent, whatever it turns out to be.
+    // An unreadable row raised its exception with the agent as key.
     const subject = fault === undefined ? unappliedKey(agent, body) : agentId
     const [isApplied] = fault === undefined ? await applyRows(call, agent, [body]) : [false]
     if (!isApplied && subject === agentId) isAgentDone = false

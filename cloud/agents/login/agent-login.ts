@@ -16,9 +16,11 @@ import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } 
 
 /**
  *   agentId ─▶ challenge ─▶ agent signs it ─▶ revoked? ─ yes ─▶ signed command to stop
- *                                               └─ no ─▶ succeed ─▶ greetLedger ─▶ access token, challenge for the broker, store key
+ *                                               └─ no ─▶ replacePredecessor ─▶ ledgerHandshake ─▶ access token, challenge
+ *                                                                                               for the broker, store key
  *
- * `succeed` ends the former agent of a re-enrolled one. `greetLedger` detects a restored or copied ledger.
+ * `replacePredecessor` ends the predecessor of a re-enrolled agent. `ledgerHandshake` detects a restored or copied
+ * ledger.
  */
 
 export const agentLogin = operation({
@@ -70,11 +72,11 @@ export const agentLogin = operation({
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId, assertion }) {
     const { random } = call.services.platform
-    // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
+    // Unknown agents get a challenge too, so that the response does not reveal which agents exist.
     if (assertion === undefined)
       return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
-    // It could go on with receipts for as long as it hears nothing: this it may believe, for it is signed.
+    // A signed revocation is the only way to stop an agent that would otherwise accept receipts offline.
     if (agent.revoked_ms !== null)
       return { success: true as const, revoked: signCommand(agentId, { command: 'revoke' }, call.services) }
     await replacePredecessor(call, agent)
@@ -99,7 +101,7 @@ const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid
 
 type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
 
-/** The agent that signed this assertion as its password at the broker; 401 otherwise. */
+/** Agent whose assertion is its broker password. Throws 401 otherwise. */
 export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
   const { agent } = await openAssertion(call, agentId, 'broker', assertion)
   if (agent.revoked_ms !== null) throw REFUSED()
@@ -115,7 +117,7 @@ async function openAssertion(
   const agent = await findAgent(call.db, agentId)
   if (!agent) throw REFUSED()
   const keys = agentKeys(agent)
-  // The challenge makes it fresh; the agent's clock need not be right.
+  // The challenge proves freshness; the agent's clock may be wrong.
   const opened = openDocument<AssertionClaims>(assertion, DOCUMENT_KINDS.assertion, { keys, audience: CLOUD_AUDIENCE })
   const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
   if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()

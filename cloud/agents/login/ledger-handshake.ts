@@ -14,31 +14,37 @@ import { knownHash } from '../journal/ingest.ts'
 import { endLogins } from '../../agent-identity/sessions.ts'
 
 /**
- *   head at or behind ours, same hash ─▶ put back: generation + 1, online only for 11 min, used rights told again
- *   the agent says that it was restored ─▶ the same, also where the cloud lacks the rows that were lost
- *   same number, other hash, an older generation than one in use, or put back again within the hour ─▶ there are two: agent_fork
+ *   head behind ours, same hash ─▶ rollback: generation + 1, online only for 11 min, used rights denied again
+ *   the agent says that its ledger was restored ─▶ the same, even if the cloud lacks the lost rows
+ *   other hash at a known number, an older generation than one in use, or a second rollback within the hour ─▶ agent_fork
  *
- * What an agent's hello says of its ledger (contracts §5).
+ * Compares the head of an agent's ledger at login (ADR 0017).
  */
 export interface LedgerHandshake {
   generation: number
-  /** How far the store's deny list goes: what it may have forgotten is in there. */
+  /** End of the deny list: it contains what the ledger may have lost. */
   denySeq: number
   onlineOnlyUntil?: string
-  /** Its ledger exists twice: each claim needs our yes until resolveAgentFork. */
+  /** The ledger exists twice: each claim needs the cloud until `resolveAgentFork`. */
   forked?: true
 }
 
-/** As long as a token and its guard can live, twice over, ms. */
+/** Twice the life of a token with its guard, ms. */
 const ONLINE_ONLY_MS = 11 * 60_000
-/** Two copies of which one only listens take turns, one at each login: each would be put back by the other for ever, ms after the first time. */
+/**
+ * A rollback this soon after the last one means two copies that log in alternately, ms. Each would roll the other
+ * back for ever.
+ */
 const REPEATED_ROLLBACK_MS = 3_600_000
 const ROLLBACK = 'ledger_rollback'
 const GUARD_SECONDS = 60
-/** Rights that are told again; a store sells less in the life of a receipt. */
+/** Maximum number of rights denied again; a store sells less within a receipt's life. */
 const RIGHTS_LIMIT = 20_000
 
-/** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. `openedMs`: when its challenge was opened. */
+/**
+ * Checks the ledger head in a login. Starts a new generation after a rollback and raises `agent_fork` for a copy.
+ * `openedMs`: time of its challenge.
+ */
 export async function ledgerHandshake(
   call: Call,
   agent: AgentRow,
@@ -50,7 +56,7 @@ export async function ledgerHandshake(
     online_only_until_ms: until,
     fork_ms: forkMs,
   } = await compareHead(call, agent, assertion, openedMs)
-  // Behind what was put on the list for this ledger just now, and for the answer that was lost before.
+  // Read last, so that it includes the entries of this handshake and of a lost earlier response.
   const { deny_seq: denySeq } = await call.db
     .selectFrom('store')
     .select('deny_seq')
@@ -64,7 +70,7 @@ export async function ledgerHandshake(
   }
 }
 
-/** The agent as it is after its hello. */
+/** Compares the head and returns the agent's row afterwards. */
 async function compareHead(
   call: Call,
   agent: AgentRow,
@@ -72,13 +78,13 @@ async function compareHead(
   openedMs: number,
 ): Promise<AgentRow> {
   if (generation > agent.generation) {
-    // Only a cloud that was restored can know of an older one: the ledger had been put back since the backup.
+    // Only a restored cloud can know an older generation: the rollback happened after the backup.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
     return followGeneration(call, agent, generation)
   }
   if (seq === undefined || head === undefined) return agent
   if (generation < agent.generation) {
-    // Nothing was told in the new generation yet: the answer that began it may have been lost.
+    // No row in the new generation yet: the response that began it may be lost.
     const isFork = generation < agent.generation - 1 || agent.last_seq > 0
     return isFork ? raiseFork(call, agent) : agent
   }
@@ -91,7 +97,7 @@ async function compareHead(
   return (await wasRecentlyRolledBack(call, agent)) ? raiseFork(call, agent) : handleRollback(call, agent, seq)
 }
 
-/** Whether its generation began by being put back, and lately. */
+/** True if the current generation began with a recent rollback. */
 async function wasRecentlyRolledBack(
   { db, nowMs }: Call,
   { store_id, agent_id, generation }: AgentRow,
@@ -110,7 +116,7 @@ function rollbackKey(agentId: string, generation: number): string {
   return `${agentId}/${generation}`
 }
 
-/** Whether rows have come in since the challenge was opened: the hello was only on its way for longer than they, and nothing was put back. */
+/** True if rows arrived after the challenge was opened: the login was only slower than they. */
 async function isOvertaken(
   { db }: Call,
   { ledger_id, generation, last_seq }: AgentRow,
@@ -126,10 +132,7 @@ async function isOvertaken(
   return last !== undefined && last.received_ms >= openedMs
 }
 
-/**
- * Goes on with the generation in which the agent's ledger is; all of its rows are still to come. What it had told the lost cloud in the
- * generation before went with that one's rows.
- */
+/** Adopts the agent's generation; all its rows follow. The restored cloud lost the rest of the previous generation. */
 async function followGeneration(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
@@ -149,7 +152,7 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
-  // The other copy may be the one that listens.
+  // The other copy may be the one that is connected.
   call.afterCommit(() =>
     call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
   )
@@ -157,8 +160,8 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
 }
 
 /**
- * Of two copies one was taken away: whichever is left goes on in a new generation, in which it tells all that it has not told.
- * What the other has used it does not know, as if it had been put back. Answers the agent as it is then.
+ * Trusts the remaining copy of a forked ledger in a new generation. It does not know the other copy's uses, as after
+ * a rollback. Returns the agent's row.
  */
 export function trustLedger(call: Call, agent: AgentRow): Promise<AgentRow> {
   return nextGeneration(call, agent, { fork_ms: null })
@@ -175,14 +178,14 @@ async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRo
   }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   if (!(await distrustHome(call, agent.store_id, agent.agent_id))) await denyUsedRights(call, agent)
-  // It may be a copy that says hello, and the agent itself that goes on in the former generation, in which no token counts any more.
+  // The login may come from a copy, while the agent itself continues the former generation.
   await endLogins(call.db, agent.agent_id)
   return { ...agent, ...change }
 }
 
 async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {
-  const anew = await nextGeneration(call, agent)
-  const { generation } = anew
+  const changed = await nextGeneration(call, agent)
+  const { generation } = changed
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
     storeId: agent.store_id,
@@ -193,10 +196,10 @@ async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise
         ? `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`
         : `the ledger was restored to row ${seq}: releases after it are unknown that the agent had not reported; it goes on as generation ${generation}`,
   })
-  return anew
+  return changed
 }
 
-/** What the ledger has forgotten: every right of a receipt that still lives and was used up, by whomever. */
+/** Denies all used rights of valid receipts again, because the ledger lost them. */
 async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void> {
   const used = await call.db
     .selectFrom('unit_right')
@@ -227,6 +230,6 @@ async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void>
     entries.set(key, entry)
   }
   const all = [...entries.values()]
-  // As many in one statement as every database takes.
+  // Chunks that fit into one statement of every database.
   for (let i = 0; i < all.length; i += 200) await deny(call, store_id, all.slice(i, i + 200))
 }

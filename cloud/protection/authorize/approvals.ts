@@ -8,12 +8,12 @@ import type { RequestContext } from './request-context.ts'
 import type { LeaseView } from '../leases/leases.ts'
 
 /**
- * How often somebody of the staff answers for what nobody else may release (`operatorOverridesPerHour`, contracts §6). Counted where it is
- * granted: what agents decide alone stands in their ledgers and is counted there, what they ask for is counted here.
+ * Counts the grants that need an operator, per operator and hour (`operatorOverridesPerHour`, ADR 0009). The cloud
+ * counts what it grants. Agents count what they decide in their own ledgers.
  */
 
 const HOUR_MS = 3_600_000
-/** Another process' clock may be ahead by so much; what lies later was counted by a clock that was wrong. */
+/** Tolerance for the clock of another process, ms. Later rows were written by a wrong clock and do not count. */
 const AHEAD_MS = 60_000
 
 const insert = prepared((db, p: OperatorApprovalRow) =>
@@ -29,16 +29,17 @@ const recentApprovals = prepared((db, p: { storeId: string; operatorId: string; 
     .where('at_ms', '<=', p.toMs),
 )
 
-/** What somebody has approved within the hour. */
+/** Approvals of one operator within the last hour. */
 export interface Approvals {
   count: number
-  /** When the first of them no longer counts, ms; undefined: there is none. */
+  /** Time at which the oldest approval stops counting, ms. Absent without approvals. */
   endsMs?: number
 }
 
 /**
- * What the operator of a request has approved lately; undefined where a grant would be no approval: without operator, of something past, and
- * by a token that is shown, for which it was counted when that was given. Opening a fixture is the daily work of staff, not an exception.
+ * Reads the recent approvals of the request's operator. Returns undefined if the grant is no approval: without an
+ * operator, for a record of the past, or for a presented token that was counted at issue. Unlocking a fixture is
+ * routine work and does not count either.
  */
 export async function approvalsOf(
   { db, nowMs }: Call,
@@ -64,7 +65,7 @@ export async function approvalsOf(
   return { count: Number(row?.count ?? 0), ...(first !== null && { endsMs: Number(first) + HOUR_MS }) }
 }
 
-/** What a decision is told of it. What the device has already is given again without being counted. */
+/** Facts for the decision. A device that already holds the lease gets it again without a new count. */
 export function approvalFacts(
   approvals: Approvals | undefined,
   { own, overridden }: LeaseView,
@@ -72,7 +73,7 @@ export function approvalFacts(
   return { ...(approvals && !own && { approvals: approvals.count }), ...(overridden && { goesPast: true as const }) }
 }
 
-/** Counts a grant that rests on its operator's word. */
+/** Counts an authorization that only the operator's approval made possible. */
 export async function recordApproval(
   { db, nowMs }: Call,
   { nonce, store_id, operator_id }: ProtectionAuthorizationRow,
@@ -80,7 +81,7 @@ export async function recordApproval(
   if (operator_id !== null) await insert(db, { nonce, store_id, operator_id, at_ms: nowMs })
 }
 
-/** Forgets what no longer counts. */
+/** Deletes approvals that are older than an hour. */
 export async function pruneApprovals(db: Db, nowMs: number): Promise<void> {
   await db
     .deleteFrom('operator_approval')

@@ -5,7 +5,7 @@ import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistenc
 import { viewAuthorization } from '../leases/view-authorization.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** The part of an answer that tells of an authorization. */
+/** Fields of a response that describe the authorization. */
 export interface AuthorizationAnswer {
   authorizationState: AuthorizationState | null
   authorizationToken: string | null
@@ -24,7 +24,7 @@ export const NO_AUTHORIZATION: AuthorizationAnswer = {
   itemCount: 0,
 }
 
-/** The part of an answer that gives a token. `redemptions`: what was used of it so far; none of a new one. */
+/** Describes an issued authorization. `redemptions`: its redemptions so far, empty for a new one. */
 export function describeAuthorization(
   call: Call,
   row: ProtectionAuthorizationRow,
@@ -43,7 +43,7 @@ export function describeAuthorization(
   }
 }
 
-/** `trace[]` and `warnings[]`, where there is something to say. */
+/** Adds `warnings[]` if there are any, and `trace[]` if the caller sent `explain`. */
 export function traceAndWarnings(
   context: RequestContext,
   decision: Decision | undefined,

@@ -15,20 +15,20 @@ import { purchaseAsOf } from '../rights/past-state.ts'
 import { readRequestContext, type RequestContext, type Metadata } from './request-context.ts'
 import { readPresentedToken, readReceipt, type PresentedDocument } from './presented-token.ts'
 
-/** The input of `authorize`: may this device perform this action on this item, or on the goods of this purchase? */
+/** Input of `authorize`: may this device act on this item, or on all goods of this purchase? */
 export interface AuthorizationRequest {
   context: RequestContext
   action: ProtectionAction
-  /** Names of the item, in their canonical form; none: the request is about all goods of the purchase. */
+  /** Canonical item identifiers; empty for a request about a whole purchase. */
   identifiers: ItemIdentifiers
-  /** The name that the token will be for; undefined: all goods of the purchase. */
+  /** Identifier that the token will contain; undefined for a purchase-wide token. */
   item: { kind: IdentifierKind; id: string } | undefined
-  /** The purchase that a purchaseId, a receipt or a token names, as it was at the time that is context about. */
+  /** Named by `purchaseId`, receipt or token, in its state at the time of the request. */
   purchase: PurchaseRow | undefined
-  /** Why the receipt or the token that was shown names nothing. */
+  /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']
   scanSource: ScanSource | undefined
-  /** The device and its place as the request states them, for the events. */
+  /** Device and place as the caller sent them, for the events. */
   metadata: Metadata
 }
 
@@ -46,7 +46,10 @@ export interface ItemRequest extends Metadata {
   explain?: boolean | undefined
 }
 
-/** Reads a request of `verifyProtectedItem`. Throws invalid_request where its fields contradict each other, and 404 for an unknown purchase. */
+/**
+ * Reads a `verifyProtectedItem` request. Throws `invalid_request` for contradicting fields and 404 for an unknown
+ * purchase.
+ */
 export async function readItemRequest(call: Call, request: ItemRequest): Promise<AuthorizationRequest> {
   const context = await readRequestContext(call, request)
   const named = normaliseIdentifiers(request)
@@ -56,7 +59,7 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
   const identifiers =
     firstIdentifier(named.identifiers) || !itemOfToken ? named.identifiers : { [itemOfToken.kind]: itemOfToken.id }
   const item = firstIdentifier(identifiers)
-  // A receipt at a gate releases all of its goods. Every other request needs an item.
+  // A receipt releases all its goods at a gate. Every other request needs an item.
   const mayBeWhole = rightClass(action) === 'exit' || request.authorizationToken !== undefined
   if (!item && !(mayBeWhole && (purchase || token)))
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
@@ -76,7 +79,7 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
   }
 }
 
-/** The purchase as it was at the time that is context about. */
+/** The purchase at the time of the request. */
 export function purchaseAtRequestTime(
   { db }: Call,
   { pastMs }: RequestContext,
@@ -85,7 +88,7 @@ export function purchaseAtRequestTime(
   return pastMs === undefined ? purchase : purchaseAsOf(db, purchase, pastMs)
 }
 
-/** The purchase that the request names by its id, a receipt or a token, or how the receipt or token failed. */
+/** Reads the purchase that the request names, or why its receipt or token is not valid. */
 async function readPresented(call: Call, context: RequestContext, request: ItemRequest): Promise<PresentedDocument> {
   const { tenant } = context.caller
   if (request.authorizationToken !== undefined) {
@@ -96,7 +99,7 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !(byId && maySee(context.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
-  // As an agent does it: goods are released in the store where they were bought.
+  // Goods leave only the store that sold them; agents apply the same rule.
   const receipt = await readReceipt(call, tenant, request.receiptToken, {
     storeId: context.device?.row.store_id,
     pastMs: context.pastMs,
@@ -107,7 +110,7 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
   return { purchase: receipt.purchase }
 }
 
-/** The facts of a decision that the request itself gives. */
+/** Facts that the request itself determines. */
 export function requestFacts({ context: { device, store, operatorId }, action, token }: AuthorizationRequest) {
   return {
     action,

@@ -5,25 +5,25 @@ import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import type { GrantedUnit } from '../leases/authorizations.ts'
 import type { LeaseView } from '../leases/leases.ts'
 
-/** One unit of a question, for one decision. */
+/** One unit with the facts for its decision. */
 export interface TargetUnit {
   facts: DecisionFacts
-  /** Who holds its right. */
+  /** Lease of its right. */
   lease: LeaseView
-  /** The right that a grant leases; undefined for actions that use nothing up. */
+  /** Right that a grant leases; undefined for actions without one. */
   right?: GrantedUnit | undefined
 }
 
-/** The item or purchase of a question, as the database stores it. */
+/** The stored item or purchase that a request is about. */
 export interface AuthorizationTarget {
-  /** One unit for a question about an item, all open units for a purchase. Never empty: `decide` needs one to refuse. */
+  /** One unit for an item, all open units for a purchase. Never empty, because a denial needs facts too. */
   units: readonly [TargetUnit, ...TargetUnit[]]
-  /** Whether the item or purchase exists in the store. */
+  /** True if the store has this item or purchase. */
   isKnown: boolean
   item?: ProtectedItemRow | undefined
   purchase?: PurchaseRow | undefined
-  /** The status in the answer; null when no registered item is known. */
+  /** Status in the response; null without a registered item. */
   itemStatus: ItemStatus | null
-  /** The line of the purchase that the item's unit belongs to. */
+  /** Purchase line of the item's unit. */
   lineId: string | null
 }

@@ -7,7 +7,7 @@ import type { ProtectionAuthorizationRow } from '../../persistence/tables/protec
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { requestLeaseRelease } from '../leases/request-lease-release.ts'
-import { isLedgerUntrusted, issueAuthorization, redemptionsOf, signToken } from '../leases/authorizations.ts'
+import { isLedgerUntrusted, issueAuthorization, redemptionsOf } from '../leases/authorizations.ts'
 import { takeLease, type LeaseView } from '../leases/leases.ts'
 import { receiptRights, publishLease } from '../receipt-home/receipt-rights.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
@@ -18,9 +18,10 @@ import { overrideLease } from './override-lease.ts'
 import { loadPurchaseTarget } from './purchase-target.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { eventIdsOf, recordDenied, recordGranted, type DecisionContext } from './record-decision.ts'
+import { signToken } from './sign-token.ts'
 import type { TargetUnit, AuthorizationTarget } from './authorization-target.ts'
 
-/** The answer to a device, with the target and the decision it rests on. */
+/** Response to a device, with the target and the decision behind it. */
 export interface Authorized {
   target: AuthorizationTarget
   decision: Decision
@@ -35,18 +36,18 @@ export interface Authorized {
 
 /**
  *   read request ─▶ load facts ─▶ decide ─┬─ yes ─▶ lease ─▶ sign ─▶ record ─▶ answer
- *                                          └─ no ──────────────────▶ record ─▶ answer
+ *                                         └─ no ──────────────────▶ record ─▶ answer
  *
- *   load facts   item-subject.ts or purchase-subject.ts: the units, their rights, and who holds these
+ *   load facts   item-target.ts or purchase-target.ts: the units, their rights and the lease holders
  *   decide       policy/decide-units.ts, by the store's policy
- *   lease        ../leases/authorizations.ts, `issueAuthorization`: the rights go to this device until the token ends
- *   sign         ../leases/authorizations.ts, `signToken`
- *   record       record.ts: two events, and the facts that the decision rested on
- *   answer       answer.ts
+ *   lease        ../leases/authorizations.ts, `issueAuthorization`: the device holds the rights until the token ends
+ *   sign         sign-token.ts
+ *   record       record-decision.ts: two events, and the facts of the decision
+ *   answer       authorization-answer.ts
  *
- * How the cloud answers a device. A request about an item, a purchase, a receipt or a token takes these steps alike. They differ in
- * how the request is read (question.ts, verify-purchase.ts) and which facts are loaded (item-subject.ts, purchase-subject.ts).
- * An agent that works without the cloud decides by the same function, policy/decide-units.ts.
+ * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same
+ * steps. They differ in how the cloud reads them (authorization-request.ts, verify-purchase.ts) and which facts it
+ * loads. Offline agents decide with the same function.
  */
 export async function authorize(call: Call, request: AuthorizationRequest): Promise<Authorized> {
   const { context, action } = request
@@ -62,7 +63,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
   }
 
   const { device, store } = context
-  // The cloud records a request about the past, or about a status, and issues no token for it.
+  // The cloud records past requests and status checks without a token.
   if (action === 'verify_item_status' || context.isPast || !device || !store || !target.isKnown) {
     const eventId = await recordGranted(call, decisionContext, undefined)
     return { target, decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId } }
@@ -79,7 +80,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
     authorized: true,
     ...describeAuthorization(call, authorization, token, redemptions),
     eventId,
-    // Repeated with every answer, because the agent may not have received the first one.
+    // Sent with every response: the agent may have lost the first one.
     ...(context.caller.kind === 'agent' &&
       target.purchase &&
       (await receiptRights(call.db, target.purchase, authorization))),
@@ -107,14 +108,14 @@ function factsOf({ units: [first, ...others] }: AuthorizationTarget): [DecisionF
 
 interface Granted {
   target: AuthorizationTarget
-  /** Those that are allowed. */
+  /** Units that the decision allows. */
   units: readonly TargetUnit[]
   device: DeviceRow
   store: StoreRow
   policy: ProtectionPolicy
 }
 
-/** Revokes the leases of other devices that may be revoked, then leases the units' rights to this device until its new token ends. */
+/** Revokes the leases of other devices where that is allowed, then leases the rights to this device. */
 async function leaseUnits(
   call: Call,
   { request, eventIds }: DecisionContext,
@@ -124,13 +125,13 @@ async function leaseUnits(
   for (const row of distinct(units, ({ takeable }) => takeable)) await takeLease(call, row, device)
   for (const row of distinct(units, ({ overridden }) => overridden)) await overrideLease(call, row, context.operatorId)
 
-  // A token that is for one request only covers one release: the next unit is context for by the next request.
+  // A token for an untrusted ledger covers one release. The agent requests the next unit separately.
   const isForOne =
     units.length > 1 &&
     context.caller.kind === 'agent' &&
     rightClass(action) === 'release' &&
     (await isLedgerUntrusted(call, device))
-  const given = isForOne ? units.slice(0, 1) : units
+  const leasedUnits = isForOne ? units.slice(0, 1) : units
   const authorization = await issueAuthorization(call, context.caller.tenant, {
     store,
     device,
@@ -139,13 +140,13 @@ async function leaseUnits(
     ...(item && { item }),
     itemId: target.item?.item_id ?? null,
     purchaseId: target.purchase?.purchase_id ?? null,
-    units: given.flatMap(({ right }) => right ?? []),
+    units: leasedUnits.flatMap(({ right }) => right ?? []),
     riskClass: riskClass(target.purchase?.total_cent ?? target.units[0].facts.item?.priceCent ?? 0),
     eventId: eventIds.decided,
     operatorId: context.operatorId,
     scanSource,
   })
-  const isApproval = given.some(({ facts }) => facts.approvals !== undefined && restsOnOperator(facts, policy))
+  const isApproval = leasedUnits.some(({ facts }) => facts.approvals !== undefined && restsOnOperator(facts, policy))
   if (isApproval) await recordApproval(call, authorization)
   if (target.purchase) await publishLease(call, store, target.purchase, authorization)
   return authorization
@@ -168,7 +169,7 @@ async function refuse(
   return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
 }
 
-/** The authorizations that `of` picks from the leases of these units, each once. */
+/** Authorizations that `of` picks from the leases of these units, without duplicates. */
 function distinct(
   units: readonly TargetUnit[],
   of: (lease: LeaseView) => ProtectionAuthorizationRow | undefined,

@@ -10,19 +10,19 @@ import { isComplete, productOf } from '../items/item-product.ts'
 import { readItem } from '../items/item-queries.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
-/** Builds the facts that `decide` needs about one item or one line, from their rows. */
+/** Builds the facts about an item or line for `decide`. */
 
-/** Statuses of purchases that were paid and have not been taken back. */
+/** True for a paid purchase that was not cancelled. */
 export function isPaid(purchase: { status: string }): boolean {
   return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
 }
 
-/** The facts of a line without a registered item. */
+/** Facts of a line without a registered item. */
 export function lineFacts(line: PurchaseLineRow): ItemFacts {
   return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: line.price_cent }
 }
 
-/** What is known of an item; its price is what was paid for it, else its own, else the product's in the store. */
+/** Facts of an item. The price is the price paid, else the item's own, else the product's price in the store. */
 export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number | undefined): Promise<ItemFacts> {
   const price = paidCent ?? item.price_cent
   const product = isComplete(item, price) ? undefined : await productOf(db, item)
@@ -40,7 +40,7 @@ export function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReaso
   return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app vouches for the price' } : {}
 }
 
-/** The item that a unit is bound to, or was then. */
+/** The item that a unit is bound to, now or at `pastMs`. */
 export async function itemBoundTo(
   db: Db,
   unit: PurchaseUnitRow,
@@ -53,18 +53,18 @@ export async function itemBoundTo(
   return then.line_id === unit.line_id && then.unit_no === unit.unit_no ? then : undefined
 }
 
-/** The ways in which a registered item can be named. */
+/** Kinds of identifiers under which an item is registered. */
 export function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
   const names = definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
   return ITEM_IDENTIFIER_KINDS.filter((kind) => kind in names)
 }
 
-/** Whether the device has a reader for the item. A printed tag number is read by people, not by devices. */
+/** True if the device can read the item. Printed tag numbers are for people only. */
 export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
 }
 
-/** Whether the device may have a reader for the item: by what is registered of it, and for one of which only a printed number is, by its technology. */
+/** True if the device may be able to read the item. Without a registered EPC or UID the item's technology decides. */
 export function mightRead(device: DeviceFacts, item: ProtectedItemRow): boolean {
   if (item.epc !== null || item.tag_uid !== null) return readableBy(device, item)
   const technology = item.protection_technology

@@ -5,7 +5,7 @@ import { applyOverride } from './override-lease.ts'
 import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
 import type { AuthorizationTarget } from './authorization-target.ts'
 
-/** Loads one item, or one unit of a purchase, with its right and the lease of that right. */
+/** Loads one item, or one purchase unit, with its right and lease. */
 export async function loadItemTarget(call: Call, request: AuthorizationRequest): Promise<AuthorizationTarget> {
   const { context, identifiers } = request
   const found = await findRequested(call, request)

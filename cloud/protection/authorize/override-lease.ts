@@ -5,8 +5,8 @@ import { raiseException } from '../records/exceptions.ts'
 import { revokeAuthorization, type LeaseView } from '../leases/leases.ts'
 
 /**
- * A paid customer stands at a device, and what would release the goods lies at an agent that is out of reach: it was asked to give that
- * up and cannot answer. An operator decides not to wait for its end (contracts §4); what it released meanwhile is told as an exception.
+ * Lets an operator override the lease of an offline agent. The cloud has requested its release, and the agent cannot
+ * answer. The exception `lease_overridden` records that both may release the same goods (ADR 0011).
  */
 export function applyOverride(call: Call, { device, operatorId, isPast }: RequestContext, lease: LeaseView): LeaseView {
   const { held } = lease
@@ -15,7 +15,7 @@ export function applyOverride(call: Call, { device, operatorId, isPast }: Reques
   return held.void_asked_ms !== null && isOutOfReach ? { right: 'free', overridden: held } : lease
 }
 
-/** Takes back what an operator goes past, and writes down that the same goods may have been released there. */
+/** Revokes the overridden lease and raises `lease_overridden`. */
 export async function overrideLease(
   call: Call,
   row: ProtectionAuthorizationRow,

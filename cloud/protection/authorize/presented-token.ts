@@ -12,18 +12,19 @@ import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 
 /**
- *   a program's token, led: cloud ─ shown at a device ─▶ its agent asks with it ─▶ freed here, one for the agent's ledger given
+ *   token of a program, led: cloud ─ presented at a device ─▶ the agent requests a replacement ─▶ token for the agent's ledger
  *
- * While the ledger of an agent is doubted, programs get tokens that only the cloud may honour. The agent that is shown one asks as
- * if it were shown the purchase: what is still free is given to it for this one request.
+ * While an agent's ledger is untrusted, programs get tokens that only the cloud may honour. An agent that is shown
+ * such a token presents it to the cloud, like a receipt. The cloud leases the rights that are still free to the
+ * agent, for this request only.
  */
 export interface PresentedDocument {
   purchase?: PurchaseRow
-  /** How the token failed. */
+  /** Why the token is not valid. */
   token?: DecisionFacts['token']
-  /** What a token of one item is for. */
+  /** The item of an item-level token. */
   item?: { kind: IdentifierKind; id: string }
-  /** Who of the staff had answered for it. */
+  /** The operator who approved the token. */
   operatorId?: string
 }
 
@@ -32,7 +33,7 @@ interface PresentedTokenRequest {
   protectionAction: string
 }
 
-/** What a token that an agent was shown is for. Throws invalid_request for anybody else. */
+/** Reads what a presented token covers. Throws `invalid_request` for callers other than agents. */
 export async function readPresentedToken(
   call: Call,
   { caller, device }: RequestContext,
@@ -54,7 +55,7 @@ export async function readPresentedToken(
   const row = await findAuthorization(call.db, opened.authorization.jti)
   if (row?.tenant !== caller.tenant || row.ledger !== CLOUD_LEDGER || row.action !== protectionAction)
     return { token: 'token_invalid' }
-  // One that was exchanged before is asked about again: the answer may have been lost.
+  // A token that was exchanged before is accepted again: the first response may be lost.
   if (row.revoked_ms !== null && row.voided_ms === null) return { token: 'token_revoked' }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(call.db, caller.tenant, row.purchase_id)
   return {
@@ -70,10 +71,13 @@ function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presente
 
 export type PresentedReceipt =
   | { ok: true; purchase: PurchaseRow }
-  /** An expired one is genuine: its purchase is known. */
+  /** An expired receipt is genuine, so its purchase is known. */
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
 
-/** The purchase behind a receipt that somebody shows, in any of the forms in which it can be read. `storeId`: where it must be from; `pastMs`: when it was shown, if not now. */
+/**
+ * Finds the purchase of a presented receipt, in any readable form. `storeId`: store that must have issued it.
+ * `pastMs`: time at which it was presented, if not now.
+ */
 export async function readReceipt(
   call: Pick<Call, 'db' | 'services'>,
   tenant: Tenant,
@@ -86,7 +90,7 @@ export async function readReceipt(
   if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
   const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }
-  // In doubt about its clock the cloud says nothing of what has ended: the agent knows the time and decides alone.
+  // Throws while the cloud distrusts its own clock: the agent knows the time and decides alone.
   if (genuine.claims.exp * 1_000 <= (pastMs ?? services.authority.clock.nowMs()))
     return { ok: false, reason: 'token_expired', purchase }
   return { ok: true, purchase }

@@ -15,7 +15,7 @@ import { applyOverride } from './override-lease.ts'
 import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
 import type { TargetUnit, AuthorizationTarget } from './authorization-target.ts'
 
-/** Loads each open unit of a purchase with its right and the lease of that right. */
+/** Loads the open units of a purchase with their rights and leases. */
 export async function loadPurchaseTarget(call: Call, request: AuthorizationRequest): Promise<AuthorizationTarget> {
   const { context, action, purchase } = request
   const { device } = context
@@ -53,7 +53,7 @@ async function loadOpenUnits(
   return units
 }
 
-/** Stands for a purchase without open units: it is unknown in this store, not paid, or all its rights are used. */
+/** Placeholder unit for a purchase that is unknown in this store, unpaid, or fully used. */
 function closedPurchaseUnit(request: AuthorizationRequest): TargetUnit {
   const { context, purchase } = request
   const paid = purchase !== undefined && isPaid(purchase)
@@ -90,7 +90,7 @@ function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
 
 export type OpenUnit = Awaited<ReturnType<typeof openUnits>>[number]
 
-/** The tagged units of a purchase whose right of this class is not used up, lowest first. */
+/** Tagged units whose right of this class is not used, lowest first. */
 export async function openUnits(
   query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
   purchase: PurchaseRow,
@@ -117,8 +117,8 @@ export async function openUnits(
 }
 
 /**
- * Whether a purchase-wide token for these units may be given to this device at all (contracts §3): staff compare goods and count, or it can
- * read none of them. A unit that is not bound yet may be anything.
+ * True if this device may hold one token for all these units (ADR 0009). Either staff compare and count the goods, or
+ * the device can read none of them. An unbound unit may be any item.
  */
 export async function mayHoldPurchaseWide(
   call: Call,

@@ -10,19 +10,22 @@ import { recordEvent } from '../records/record-event.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { AuthorizationTarget } from './authorization-target.ts'
 
-/** A request with its target, for its two events: `requested`, then `granted` or `denied`. */
+/** A request, its target and facts, for the two events: `requested`, then `granted` or `denied`. */
 export interface DecisionContext {
   request: AuthorizationRequest
   target: Pick<AuthorizationTarget, 'purchase' | 'itemStatus' | 'lineId'>
-  /** The facts of the decision, one for each unit. `simulateProtectionPolicy` tries other policies on them. */
+  /** One entry per unit. `simulateProtectionPolicy` applies other policies to them. */
   facts: readonly DecisionFacts[]
-  /** A token carries the second one. Both events have the same time and are listed by id, so the first sorts first. */
+  /**
+   * The token contains the id of the second event. Events of the same time are listed by id, so the first id sorts
+   * first.
+   */
   eventIds: { requested: string; decided: string }
 }
 
 /**
- * Ids for the two events of a request. A record of something past is identified by its device, time, action and item: a device that
- * sends it twice adds nothing.
+ * Creates the ids of the two events. A past request gets ids derived from its content, so that a repeated report adds
+ * nothing.
  */
 export function eventIdsOf(
   { services: { platform } }: Pick<Call, 'services'>,
@@ -45,7 +48,7 @@ export function eventIdsOf(
   return { requested, decided }
 }
 
-/** Records a denied request; returns the id of the second event. */
+/** Records a denial. Returns the id of the second event. */
 export async function recordDenied(call: Call, decisionContext: DecisionContext, reason: DenyReason): Promise<string> {
   const { context } = decisionContext.request
   const fields = await recordRequested(call, decisionContext)
@@ -61,7 +64,7 @@ export async function recordDenied(call: Call, decisionContext: DecisionContext,
   return decisionContext.eventIds.decided
 }
 
-/** Records a granted request, with or without a token; returns the id of the second event, which the token carries. */
+/** Records a grant with or without a token. Returns the id of the second event. */
 export async function recordGranted(
   call: Call,
   decisionContext: DecisionContext,

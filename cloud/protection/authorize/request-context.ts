@@ -11,7 +11,7 @@ import { ownStore } from '../../stores/own-store.ts'
 import { findStore } from '../../stores/queries.ts'
 import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
 
-/** What every request about a device may carry (specification, device metadata). */
+/** Optional device metadata of a request (specification). */
 export const DeviceMetadata = {
   deviceType: z.enum(DEVICE_TYPES).optional(),
   storeId: Id.optional(),
@@ -37,20 +37,20 @@ export interface Metadata {
   firmwareVersion?: string | undefined
 }
 
-/** Who asks, for which device, in which store, and about when. */
+/** Caller, device, store and time of a request. */
 export interface RequestContext {
   caller: KnownCaller
-  /** null: no such device, as far as the caller may know. */
+  /** null if the caller cannot see such a device. */
   device: { row: DeviceRow; facts: DeviceFacts } | null
-  /** The store that is named, else the device's; null when neither is known. */
+  /** The store of the request, else of the device; null if both are unknown. */
   store: StoreRow | null
   occurredMs: number
-  /** Over five minutes old: a record of something past, never a reason for a new token (decisions §9). */
+  /** The request is over five minutes old: the cloud records it and issues no token (ADR 0009). */
   isPast: boolean
-  /** When that was; undefined: now. */
+  /** Time of the past request, ms; undefined for a live one. */
   pastMs: number | undefined
   operatorId: string | null
-  /** Who is named as the operator had answered for the token that is shown, when that was given. */
+  /** True if `operatorId` approved the presented token when it was issued. */
   wasApproved?: boolean
   warnings: string[]
 }
@@ -58,7 +58,7 @@ export interface RequestContext {
 const LIVE_MS = 5 * 60_000
 const OLDEST_MS = 14 * 86_400_000
 
-/** Who asks, for which store and device. Throws invalid_request where these contradict each other. */
+/** Reads caller, store, device and time. Throws `invalid_request` if they contradict each other. */
 export async function readRequestContext(call: Call, metadata: Metadata): Promise<RequestContext> {
   const caller = knownCaller(call.caller)
   const occurredMs = occurredAt(metadata.occurredAt, call.nowMs)
@@ -107,7 +107,7 @@ async function noteFirmware({ db }: Call, device: DeviceRow, firmwareVersion: st
     .execute()
 }
 
-/** Places are recorded as sent; where they differ from the registry, the answer says so. */
+/** Warns about places that differ from the device registry. Events contain them as sent. */
 function placeDifferences(device: DeviceRow, metadata: Metadata): string[] {
   const places = [
     ['zoneId', metadata.zoneId, device.zone_id],

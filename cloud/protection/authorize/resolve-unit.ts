@@ -17,24 +17,24 @@ import { isPaid, itemBoundTo, itemFacts, lineFacts, readableBy, shopperPrice } f
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
 /**
- *   epc, tagUid, tagId ─▶ item ─┬─ bound to a unit of a purchase ─────────▶ that unit
- *                               ├─ sellable, and a paid purchase is named ─▶ the unit that it will be bound to
- *                               └─ neither ────────────────────────────────▶ the item's own unit
- *   itemLineId ─▶ line ─▶ its lowest free unit that the device cannot read by itself
+ *   epc, tagUid, tagId ─▶ item ─┬─ bound to a unit of a purchase ──────────▶ that unit
+ *                               ├─ sellable, and the request names a paid purchase ─▶ the unit it will be bound to
+ *                               └─ neither ───────────────────────────────▶ the standalone unit of the item
+ *   itemLineId ─▶ line ─▶ its lowest free unit that the device cannot read
  *
- * The one item, or the one unit of a purchase, behind the names of a request, with the right that it would use up.
+ * The item or purchase unit that a request names, with the right that the action uses up.
  */
 export interface ResolvedUnit {
   facts: ItemFacts
-  /** As it is answered; null when nothing registered stands behind it. */
+  /** Status in the response; null without a registered item. */
   itemStatus: ItemStatus | null
-  /** Absent for actions that use nothing up (verify_item_status, unlock_fixture). */
+  /** Absent for actions without a right: `verify_item_status`, `unlock_fixture`. */
   unit?: { key: UnitKey; right: RightView; tries: Tries }
   item?: ProtectedItemRow
   purchase?: PurchaseRow
-  /** The purchase that was named along with an item that is none of it: once it is paid, the item may become one. */
+  /** The named purchase, if the item is not part of it. The item may join it after payment. */
   named?: PurchaseRow
-  /** The line's unit is bound to something that the device can read. */
+  /** The unit is bound to an item that the device can read, so the device must read it. */
   mustBeRead: boolean
 }
 
@@ -43,15 +43,15 @@ export interface UnitQuery {
   tenant: string
   storeId: string
   deviceId: string
-  /** Whose device it is; null: one without agent. */
+  /** Agent of the device; null for a device without agent. */
   agentId: string | null
   device: DeviceFacts
   action: ProtectionAction
   identifiers: ItemIdentifiers
-  /** The purchase that a receipt or a purchaseId names. */
+  /** Purchase named by a receipt or `purchaseId`. */
   purchase: PurchaseRow | undefined
   nowMs: number
-  /** When it was asked about, if that is past; `purchase` is then as it was. */
+  /** Time of a past request, ms. `purchase` has its state at that time. */
   pastMs: number | undefined
 }
 
@@ -62,7 +62,7 @@ const priceOfLine = prepared((db, p: { lineId: string }) =>
   db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId),
 )
 
-/** The item or unit behind the names of a request, or undefined when there is none in this store. */
+/** Finds the item or unit that the identifiers name. Returns undefined if this store has none. */
 export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | undefined> {
   const { db, tenant, storeId, identifiers } = query
   const known = await findItem(db, tenant, identifiers)
@@ -75,7 +75,7 @@ export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | unde
   return namesItem || !line ? undefined : byLine(query, line)
 }
 
-/** One that was bound to the purchase afterwards, by the very release or exit that this is about, is a part of it. */
+/** Item at the time of the request. An item that the recorded release bound to the purchase keeps its place in it. */
 async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
   if (pastMs === undefined) return item
   const then = await itemAsOf(db, item, pastMs)
@@ -92,7 +92,7 @@ async function findPurchaseAsOf(
   return purchase && pastMs !== undefined ? purchaseAsOf(db, purchase, pastMs) : purchase
 }
 
-/** The right of a unit: as it stands towards this agent, or as it was when the question is about the past. */
+/** State of a unit's right for this agent: now, or at the time of a past request. */
 export function rightOf(
   { db, nowMs, pastMs, agentId }: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
   key: UnitKey,
@@ -115,7 +115,7 @@ async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefi
   return { line, purchase }
 }
 
-/** By the item itself: its unit when it is bound to one, else the free unit of a paid purchase that it may be bound to. */
+/** Resolves by item: its bound unit, else the free unit of a paid purchase that it may be bound to. */
 async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<ResolvedUnit> {
   const { db, action, pastMs } = query
   const rights = rightUsedBy(action)
@@ -158,7 +158,7 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
   }
 }
 
-/** By the line alone: its lowest free unit that the device could not read by itself. */
+/** Resolves by line: its lowest free unit that the device cannot read. */
 async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<ResolvedUnit | undefined> {
   const { db, action } = query
   const units = (await readUnits(db, purchase.purchase_id)).filter((u) => u.line_id === line.line_id)
@@ -200,8 +200,8 @@ async function candidateOf(query: UnitQuery, unit: PurchaseUnitRow, rights: Righ
 }
 
 /**
- * What this device was given for it is answered again; what another one holds is only taken when nothing else is left, and what nobody is
- * given (on hold, returned) is told only when nothing may be released.
+ * Order of preference: units leased to this device, free units, units leased elsewhere, units on hold or returned,
+ * used units.
  */
 function rankOf({ deviceId }: UnitQuery, right: RightView | null, item: ProtectedItemRow | undefined): number {
   if (right === null) return 0
@@ -219,7 +219,7 @@ function rightUsedBy(action: ProtectionAction): RightClass | null {
 interface Parts {
   facts: ItemFacts
   key: UnitKey | null
-  /** As it stands, when that is not the right of the key alone. */
+  /** Replaces the stored right of the key, such as the right of the unit's other class. */
   right?: RightView
   item?: ProtectedItemRow
   purchase?: PurchaseRow

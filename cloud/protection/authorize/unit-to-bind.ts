@@ -7,15 +7,17 @@ import { findAuthorization } from '../leases/authorizations.ts'
 import { viewGrantableRight } from '../rights/delegated-rights.ts'
 import { findRight, viewRight, type RightView, type UnitKey } from '../rights/rights.ts'
 
-/** A unit of a purchase that an item may become. */
+/** A purchase unit that an item may be bound to. */
 export interface BindableUnit {
   key: UnitKey
   line: PurchaseLineRow
-  /** What stands in the way: also what was lent of the unit's other class for another item, for one unit is one item. */
+  /**
+   * State of the unit's right. A lease of the other right class for another item blocks it too: one unit is one item.
+   */
   right: RightView
 }
 
-/** Who asks: the agent of the device, null for one without. */
+/** Agent of the device; null for a device without agent. */
 interface BindQuery {
   db: Db
   nowMs: number
@@ -28,9 +30,9 @@ const OTHER_CLASS = { release: 'exit', exit: 'release', fixture: 'fixture' } as 
 >
 
 /**
- * The unbound unit of the same product that this item would be bound to (decisions §8): the one that something was lent of for this
- * very item, else the lowest free one, else the lowest that was lent for another item, which must be given up first.
- * `only`: of this line. Undefined when there is none, or all are used up.
+ * Finds the unbound unit of the same product that this item would be bound to (ADR 0008). A unit leased for this item
+ * comes first, then the lowest free one, then one leased for another item. `only` restricts the search to one line.
+ * Returns undefined if no unit is left.
  */
 export async function unitToBind(
   { db, nowMs, agentId }: BindQuery,
@@ -51,7 +53,7 @@ export async function unitToBind(
       const other = viewRight(await findRight(db, { ...key, rightClass: OTHER_CLASS[rights] }), nowMs)
       const [lentOwn, lentOther] = [await leasedFor(db, own), await leasedFor(db, other)]
       const isMine = lentOwn === item.item_id || lentOther === item.item_id
-      // What was lent for the purchase as a whole is for no item in particular.
+      // A purchase-wide lease is for no particular item.
       const isOthers = typeof lentOther === 'string' && !isMine
       const rank = isMine ? 0 : own.state === 'free' && !isOthers ? 1 : 2
       found.push({ key, line, right: own.state === 'free' && isOthers ? other : own, rank })
@@ -60,12 +62,12 @@ export async function unitToBind(
   return lowestBy(found, ({ rank }) => rank)
 }
 
-/** The item that a right was lent for; null: for the unit, whichever item that is; undefined: it is not lent. */
+/** Item of the lease; null for a purchase-wide lease, undefined without one. */
 async function leasedFor(db: Db, right: RightView): Promise<string | null | undefined> {
   return right.state === 'leased' ? ((await findAuthorization(db, right.nonce))?.item_id ?? null) : undefined
 }
 
-/** The first of those that rank lowest. */
+/** The first entry with the lowest rank. */
 export function lowestBy<T>(all: readonly T[], rankOf: (each: T) => number): T | undefined {
   const lowest = Math.min(...all.map(rankOf))
   return all.find((each) => rankOf(each) === lowest)

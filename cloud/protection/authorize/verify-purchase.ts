@@ -28,7 +28,7 @@ export interface PurchaseRequest extends Metadata {
   explain?: boolean | undefined
 }
 
-/** May the tags of this purchase come off? (specification, purchase-based path) */
+/** Decides whether the tags of a purchase may be removed (specification, purchase-based path). */
 export async function verifyPurchase(call: Call, input: PurchaseRequest) {
   const context = await readRequestContext(call, input)
   const { purchase: now, expired } = await namedPurchase(call, context, input)
@@ -81,7 +81,7 @@ export async function verifyPurchase(call: Call, input: PurchaseRequest) {
 
 interface PurchaseState {
   mayDeactivate: boolean
-  /** The receipt that names it has expired. */
+  /** The receipt has expired. */
   expired: boolean
   open: readonly OpenUnit[]
 }
@@ -119,7 +119,7 @@ async function authorizeDevice(
   }
 }
 
-/** The purchase as a whole is fine, but a device that reads the items itself must ask about each of them. */
+/** Denies a purchase-wide token to a device that reads items itself: it must request each item. */
 async function requireItemRequests(call: Call, request: AuthorizationRequest, explain: boolean | undefined) {
   const { context, purchase } = request
   const facts: DecisionFacts = {
@@ -146,7 +146,7 @@ async function requireItemRequests(call: Call, request: AuthorizationRequest, ex
   }
 }
 
-/** The purchase by either name; 404 for an unknown one and for a receipt that is not genuine. */
+/** Finds the purchase by id or receipt. Throws 404 for an unknown purchase and an invalid receipt. */
 async function namedPurchase(
   call: Call,
   { caller, pastMs }: RequestContext,

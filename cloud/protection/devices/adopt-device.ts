@@ -7,9 +7,9 @@ import { beginHomeMove } from '../receipt-home/home-move.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { storeFormerHome } from '../receipt-home/receipt-homes.ts'
 
-/** A device belongs to the first agent of its store that reports it (contracts §2); moving it is an operation of its own. */
+/** Adopts a device: it belongs to the first agent of its store that reports it. `updateDevice` moves it (ADR 0040). */
 export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
-  // One that is on its way here comes by itself.
+  // A device that moves here arrives by itself.
   if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
     throw precondition(
@@ -20,7 +20,7 @@ export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow
   await setDeviceAgent(call, device, store, agentId)
 }
 
-/** Writes where a device is from now on. */
+/** Stores the agent of a device. The first agent with an exit gate becomes the receipt home. */
 export async function setDeviceAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
   await call.db
     .updateTable('device')
@@ -36,7 +36,7 @@ export async function setDeviceAgent(call: Call, device: DeviceRow, store: Store
   call.afterCommit(() => call.services.agents.storeChanged(store.store_id))
 }
 
-/** Receipts of the store are redeemed at the agent that owns its exit gates, or at the cloud. */
+/** Makes an agent or the cloud the receipt home. */
 async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
   const policy = policyOf(store)
   await storeFormerHome(db, store)
@@ -44,7 +44,7 @@ async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
 }
 
-/** The home of before is gone, and this agent goes on with its ledger. */
+/** Makes the successor, which continues the ledger, the receipt home. */
 export async function inheritHome(call: Call, storeId: string, agentId: string): Promise<void> {
   const store = await findStore(call.db, storeId)
   if (!store) return
@@ -54,8 +54,8 @@ export async function inheritHome(call: Call, storeId: string, agentId: string):
 }
 
 /**
- * Its ledger may have forgotten what it used, and to whom it gave rights: where it is the home, it honours receipts from before when
- * all others have told what they used. Answers whether it is the home.
+ * Begins a home move if this agent is the receipt home: its ledger may have lost uses and delegations. It honours
+ * older receipts after all others reported. Returns whether it is the receipt home.
  */
 export async function distrustHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
   const store = await findStore(call.db, storeId)
@@ -67,9 +67,8 @@ export async function distrustHome(call: Call, storeId: string, agentId: string)
 }
 
 /**
- * An agent is gone: where it was the home, the next that owns an exit gate is, else the cloud until one reports such a gate. It waits for
- * what others have used with rights that the former gave them. `goesOn`: its ledger does, in which all of them stand; the cloud is home
- * until the one who has that takes it.
+ * Moves the receipt home off a revoked agent: to the next agent with an exit gate, else to the cloud. `hasSuccessor`:
+ * a successor continues the ledger with all delegations; the cloud is the receipt home until it takes over.
  */
 export async function reassignHome(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
   if (policyOf(store).home !== agentId) return
@@ -78,7 +77,7 @@ export async function reassignHome(call: Call, store: StoreRow, agentId: string,
   await makeHome(call, store, home)
 }
 
-/** The agent of the store's first exit gate in service that has one. */
+/** Agent of the store's first exit gate in service, if any. */
 async function ownerOfGates({ db }: Call, storeId: string): Promise<string | undefined> {
   const gate = await db
     .selectFrom('device')

@@ -17,13 +17,13 @@ import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
 /**
- *   registerDevice ─▶ the first agent that reports it has it ─▶ updateDevice moves it to another agent ─▶ decommissionDevice
- *                     (bind-device.ts)                          (move-device.ts)                          (for good)
+ *   registerDevice ─▶ the first agent that reports it adopts it ─▶ updateDevice moves it ─▶ decommissionDevice
+ *                     (adopt-device.ts)                            (move-device.ts)         (final)
  *
- * The registry of devices. Agents get it with the signed policy of their store.
+ * Registry of devices. Agents receive it in the signed policy of their store.
  */
 
-/** Devices of one store at most: their records travel in one signed policy. */
+/** Maximum number of devices per store; one signed policy contains them all. */
 const DEVICES_LIMIT = 1_000
 const DEFAULT_PAGE = 100
 
@@ -52,7 +52,7 @@ export const Device = z.strictObject({
   decommissionedAt: z.string().optional(),
 })
 
-/** A device as the API shows it. */
+/** Converts a device to its API form. */
 export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device> {
   const facts = deviceFacts(row, store)
   return {
@@ -77,7 +77,7 @@ export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device
   }
 }
 
-/** Each of them may be stated. */
+/** Every capability as an optional field. */
 export const optionalCapabilities = Object.fromEntries(
   Object.keys(Capabilities).map((name) => [name, z.boolean().optional()]),
 ) as {
@@ -153,7 +153,7 @@ async function assertRoom({ db }: Call, storeId: string): Promise<void> {
     throw invalid('storeId', `has ${DEVICES_LIMIT} devices, which is the most`, 'too_many_devices')
 }
 
-/** The agent must be one of the store that was not revoked: 404 otherwise. */
+/** Throws 404 unless the agent belongs to the store and is not revoked. */
 export async function assertAgentOf({ db }: Call, storeId: string, agentId: string): Promise<void> {
   const agent = await db
     .selectFrom('agent')
@@ -199,7 +199,7 @@ export const fetchDevices = operation({
   },
 })
 
-/** The caller's device and its store: 404 for an unknown one and for another store's. */
+/** Reads a device of the caller with its store. Throws 404 for an unknown one or one of another store. */
 export async function ownDevice(call: Call, deviceId: string): Promise<{ row: DeviceRow; store: StoreRow }> {
   const row = await findDevice(call.db, knownCaller(call.caller).tenant, deviceId)
   if (!row) throw notFound('device')

@@ -7,7 +7,7 @@ import type { Database } from '../../persistence/database.ts'
 import { endMoves } from './move-device.ts'
 import { updateDevice } from './update-device.ts'
 
-/** Ends moves of devices whose former agent has not been heard: its tokens have ended by themselves. */
+/** Ends moves whose former agent did not answer: its tokens have expired. */
 export function endDueMoves(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
   return processEach(services, {

@@ -9,16 +9,19 @@ import { revokeAuthorization } from '../leases/leases.ts'
 import { outstandingOf } from '../leases/outstanding-tokens.ts'
 
 /**
- *   updateDevice ─ live tokens revoked, nothing new ─▶ all given up, or over for a minute ─▶ the device is the other agent's
+ *   updateDevice ─ revokes tokens, issues none ─▶ all voided, or expired for a minute ─▶ the device belongs to the other agent
  *
- * Tokens are bound to the ledger of the agent that has the device; in another ledger nobody could tell that one was used (contracts §2).
+ * A token belongs to the ledger of the device's agent; another ledger could not tell that it was used (ADR 0040).
  */
 
 const GUARD_SECONDS = 60
 
 type Place = Pick<DeviceRow, 'agent_id' | 'moving_to'>
 
-/** Gives a device to an agent: at once where nobody can hold a token for it, else as soon as that is so. Naming its present agent calls a move off. */
+/**
+ * Moves a device to an agent: at once if no token can exist, else once that is so. Naming the current agent cancels a
+ * move.
+ */
 export async function moveToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<Place> {
   if (device.agent_id === null) {
     await adoptDevice(call, device, store, agentId)
@@ -49,14 +52,14 @@ async function revokeTokens(call: Call, device: DeviceRow): Promise<void> {
   }
 }
 
-/** Ends the move when nobody can use a token of the device any more; answers whether it has ended. */
+/** Ends the move if no token of the device can be used any more. Returns whether it ended. */
 async function endMove(call: Call, device: DeviceRow, store: StoreRow): Promise<boolean> {
   if (device.moving_to === null || (await outstandingOf(call.db, device, call.nowMs)).length > 0) return false
   await setDeviceAgent(call, device, store, device.moving_to)
   return true
 }
 
-/** Ends the moves of a store that may end now; answers how many did. */
+/** Ends all moves of a store that can end. Returns their number. */
 export async function endMoves(call: Call, storeId: string): Promise<number> {
   const moving = (await listDevices(call.db, storeId)).filter((device) => device.moving_to !== null)
   let ended = 0
@@ -67,7 +70,7 @@ export async function endMoves(call: Call, storeId: string): Promise<number> {
   return ended
 }
 
-/** Nothing goes to an agent that is no more. */
+/** Cancels moves to a revoked agent. */
 export async function cancelMovesTo({ db }: Pick<Call, 'db'>, agentId: string): Promise<void> {
   await db.updateTable('device').set({ moving_to: null }).where('moving_to', '=', agentId).execute()
 }

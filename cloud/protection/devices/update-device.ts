@@ -11,7 +11,7 @@ import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
-/** What the system sets: sent back as it is, it is passed over (decisions §1). */
+/** System fields; callers may send them back unchanged (ADR 0002). */
 const SYSTEM_FIELDS = [
   'storeId',
   'deviceType',
@@ -98,7 +98,7 @@ export const updateDevice = operation({
       ...(laneId !== undefined && { lane_id: laneId }),
       ...(gateId !== undefined && { gate_id: gateId }),
       ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }),
-      // What is shown is what counts: sent back, it does not become the device's own.
+      // The shown workflow type may be a default; sent back, it does not become the device's own.
       ...(workflowType !== undefined && workflowType !== facts.workflowType && { workflow_type: workflowType }),
       capabilities: JSON.stringify(capabilities),
       technologies: JSON.stringify(supportedTechnologies),
@@ -106,7 +106,7 @@ export const updateDevice = operation({
     await call.db.updateTable('device').set(set).where('device_id', '=', deviceId).execute()
     if (Buffer.byteLength(set.name ?? '') > Buffer.byteLength(row.name ?? ''))
       await assertPolicyFits(call, row.store_id)
-    // Read and sent back as it was, the present agent calls nothing off.
+    // A request that repeats the current state cancels no move.
     const isMeant = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
     if (isMeant && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)
     const placed = isMeant ? await moveToAgent(call, row, store, agentId) : {}

@@ -16,19 +16,22 @@ import { publishUsedRights } from './publish-used-rights.ts'
 
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 
-/** Takes a claim into account. Answers false when what it is about is unknown: kept, and tried again after an upgrade. */
-export async function applyClaim(scope: EvidenceScope, witness: EvidenceSource, claim: Claim): Promise<boolean> {
-  return claim.source === 'token' ? applyTokenClaim(scope, witness, claim) : applyReceiptClaim(scope, witness, claim)
+/**
+ * Applies a claim. Returns false if its token or receipt is unknown; the cloud stores the row and retries after an
+ * upgrade.
+ */
+export async function applyClaim(scope: EvidenceScope, source: EvidenceSource, claim: Claim): Promise<boolean> {
+  return claim.source === 'token' ? applyTokenClaim(scope, source, claim) : applyReceiptClaim(scope, source, claim)
 }
 
-async function applyTokenClaim(scope: EvidenceScope, witness: EvidenceSource, claim: Claim): Promise<boolean> {
+async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, claim: Claim): Promise<boolean> {
   const { db, tenant } = scope
   const row = await findAuthorization(db, claim.nonce)
   if (!row && claim.receipt && scope.services.authority.cloudGeneration > 1)
-    return applyClaimOfLostToken(scope, witness, claim, claim.receipt)
+    return applyClaimOfLostToken(scope, source, claim, claim.receipt)
   if (row?.tenant !== tenant) return false
-  if (!(await scope.facts.isOwn(row.agent_id, witness)) || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
-    await raiseForeignEvidence(scope, witness, foreignClaim(claim, `a claim of a token that is not this agent's`))
+  if (!(await scope.facts.isOwn(row.agent_id, source)) || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
+    await raiseForeignEvidence(scope, source, foreignClaim(claim, `a claim of a token that is not this agent's`))
     return true
   }
   const units = await unitsOfAuthorization(db, claim.nonce)
@@ -37,7 +40,7 @@ async function applyTokenClaim(scope: EvidenceScope, witness: EvidenceSource, cl
   for (const ordinal of claim.ordinals) {
     const unit = units.find((u) => u.ordinal === ordinal)
     const key = unit && { lineId: unit.line_id, unitNo: unit.unit_no }
-    if (await addStep(scope, witness, claim, ordinal, rightClass, key)) added.push(ordinal)
+    if (await addStep(scope, source, claim, ordinal, rightClass, key)) added.push(ordinal)
   }
   const raised = await raiseAuthorizationExceptions(scope, row)
   if (added.length === 0) return true
@@ -45,9 +48,9 @@ async function applyTokenClaim(scope: EvidenceScope, witness: EvidenceSource, cl
   const used: UnitKey[] = []
   for (const unit of units.filter((u) => added.includes(u.ordinal))) {
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
-    // An operator went past this token: the one that was given instead must not release the goods once more.
+    // After an override the replacement token must not release the goods again.
     await endLease(scope, key, row.nonce)
-    await settleUnit(scope, witness.storeId, key, claim)
+    await settleUnit(scope, source.storeId, key, claim)
     used.push(key)
   }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(db, row.tenant, row.purchase_id)
@@ -57,39 +60,39 @@ async function applyTokenClaim(scope: EvidenceScope, witness: EvidenceSource, cl
   await holdItemsOfCancelled(scope, purchase, used)
   if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
     await raiseCancelledAfterRelease(scope, purchase, claim.deviceId)
-  await publishUsedRights(scope, witness, purchase, used, claim.receipt !== undefined)
-  // One that was only taken back may still be honoured by an agent that has not heard of it.
+  await publishUsedRights(scope, source, purchase, used, claim.receipt !== undefined)
+  // An agent that does not know of a revocation may still use the token, so only voided leases end.
   if (row.voided_ms !== null) await freeLeases(scope, row)
   return true
 }
 
-/** A claim of a token that was lost with the cloud which gave it: what it used up stands in the receipt. */
+/** Applies a claim whose token a restored cloud lost. The receipt in the claim names the used rights. */
 async function applyClaimOfLostToken(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   claim: Claim,
   receipt: NonNullable<Claim['receipt']>,
 ): Promise<boolean> {
   const purchase = await scope.facts.purchaseOfReceipt(receipt.cti)
   if (purchase?.tenant !== scope.tenant) return false
-  if (purchase.store_id !== witness.storeId) {
-    await raiseForeignEvidence(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
+  if (purchase.store_id !== source.storeId) {
+    await raiseForeignEvidence(scope, source, foreignClaim(claim, 'a claim of a receipt of another store'))
     return true
   }
-  return useReceiptUnits(scope, witness, claim, purchase, receipt.ordinals)
+  return useReceiptUnits(scope, source, claim, purchase, receipt.ordinals)
 }
 
-async function applyReceiptClaim(scope: EvidenceScope, witness: EvidenceSource, claim: Claim): Promise<boolean> {
+async function applyReceiptClaim(scope: EvidenceScope, source: EvidenceSource, claim: Claim): Promise<boolean> {
   const purchase = await scope.facts.purchaseOfReceipt(claim.nonce)
   if (purchase?.tenant !== scope.tenant) return false
-  if (purchase.store_id !== witness.storeId) {
-    await raiseForeignEvidence(scope, witness, foreignClaim(claim, 'a claim of a receipt of another store'))
+  if (purchase.store_id !== source.storeId) {
+    await raiseForeignEvidence(scope, source, foreignClaim(claim, 'a claim of a receipt of another store'))
     return true
   }
   if (purchase.status === 'CANCELLED') {
     await raise(
       scope,
-      witness,
+      source,
       'redeemed_after_revocation',
       claim.redemptionId,
       'goods of a cancelled purchase were released',
@@ -97,10 +100,10 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: EvidenceSource, 
       purchase.purchase_id,
     )
   }
-  if (purchase.receipt_exp !== null && witness.atMs > purchase.receipt_exp * 1_000) {
+  if (purchase.receipt_exp !== null && source.atMs > purchase.receipt_exp * 1_000) {
     await raise(
       scope,
-      witness,
+      source,
       'late_redeem',
       claim.redemptionId,
       'a receipt was honoured after its end',
@@ -108,13 +111,13 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: EvidenceSource, 
       purchase.purchase_id,
     )
   }
-  return useReceiptUnits(scope, witness, claim, purchase, claim.ordinals)
+  return useReceiptUnits(scope, source, claim, purchase, claim.ordinals)
 }
 
-/** Uses up the units of a receipt with the numbers `entries`, one for each step of the claim. */
+/** Uses the receipt's units with the numbers `entries`, one per step of the claim. */
 async function useReceiptUnits(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   claim: Claim,
   purchase: ReceiptPurchase,
   entries: readonly number[],
@@ -130,19 +133,19 @@ async function useReceiptUnits(
       rightClass: claim.rightClass,
       purchaseId: purchase.purchase_id,
     }
-    if (!(await addStep(scope, witness, claim, ordinal, claim.rightClass, key))) continue
+    if (!(await addStep(scope, source, claim, ordinal, claim.rightClass, key))) continue
     await endLease(scope, key, claim.nonce)
-    await settleUnit(scope, witness.storeId, key, claim)
+    await settleUnit(scope, source.storeId, key, claim)
     used.push(key)
   }
   await holdItemsOfCancelled(scope, purchase, used)
-  await publishUsedRights(scope, witness, purchase, used, true)
+  await publishUsedRights(scope, source, purchase, used, true)
   return true
 }
 
 function addStep(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   claim: Claim,
   ordinal: number,
   rightClass: RightClass,
@@ -154,10 +157,10 @@ function addStep(
     redemption_id: claim.redemptionId,
     tenant: scope.tenant,
     source: claim.source,
-    agent_id: witness.agentId,
+    agent_id: source.agentId,
     device_id: claim.deviceId,
-    at_ms: witness.atMs,
-    event_id: witness.eventId,
+    at_ms: source.atMs,
+    event_id: source.eventId,
     line_id: unit?.lineId ?? null,
     unit_no: unit?.unitNo ?? null,
     right_class: rightClass,
@@ -175,7 +178,7 @@ function foreignClaim({ kind, nonce, deviceId }: Claim, detail: string): Foreign
 
 async function raise(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   kind: string,
   subject: string,
   detail: string,
@@ -183,7 +186,7 @@ async function raise(
   purchaseId?: string,
 ): Promise<void> {
   await raiseException(scope, {
-    storeId: witness.storeId,
+    storeId: source.storeId,
     kind,
     subject,
     detail,

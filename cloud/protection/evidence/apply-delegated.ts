@@ -7,30 +7,35 @@ import { findDelegated, storeDelegated, storeDelegationReturned } from '../right
 import { openOutcomeReport, type OutcomeReport } from './outcome-report.ts'
 import type { UnitKey } from '../rights/rights.ts'
 
-/** What receipt homes report of the rights that they give to other agents. Nobody else may report that: `foreign_evidence`. */
+/**
+ * Reports of receipt homes about delegated rights. A report from another agent raises `foreign_evidence` (ADR 0012).
+ */
 export type Delegated = Extract<Evidence, { kind: 'given' }>
 export type DelegationReturned = Extract<Evidence, { kind: 'given_back' }>
 
-/** After a receipt's end by another machine's clock. */
+/** Tolerance for the clock of another machine, s. */
 const GUARD_SECONDS = 60
 
-/** A home has given rights to another agent. Answers false when the receipt is unknown: kept, and tried again after an upgrade. */
+/**
+ * Applies a delegation by the receipt home. Returns false if the receipt is unknown; the cloud stores the row and
+ * retries after an upgrade.
+ */
 export async function applyDelegated(
   scope: EvidenceScope,
-  witness: EvidenceSource,
-  given: Delegated,
+  source: EvidenceSource,
+  delegated: Delegated,
 ): Promise<boolean> {
-  const { redemptionId, nonce, rightClass, ordinals, agentId, homeEpoch } = given
-  const { agentId: homeAgentId, storeId } = witness
+  const { redemptionId, nonce, rightClass, ordinals, agentId, homeEpoch } = delegated
+  const { agentId: homeAgentId, storeId } = source
   const { facts, db } = scope
-  if (homeAgentId === null || homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, witness)))
-    return refuse(scope, witness, given, 'rights of a receipt were given by an agent that was not its home')
+  if (homeAgentId === null || homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, source)))
+    return refuse(scope, source, delegated, 'rights of a receipt were given by an agent that was not its home')
   if (!(await facts.agentsOf(storeId)).includes(agentId))
-    return refuse(scope, witness, given, 'rights of a receipt were given to no agent of the store')
+    return refuse(scope, source, delegated, 'rights of a receipt were given to no agent of the store')
   const purchase = await facts.purchaseOfReceipt(nonce)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== storeId)
-    return refuse(scope, witness, given, 'rights of a receipt of another store were given away')
+    return refuse(scope, source, delegated, 'rights of a receipt of another store were given away')
   const untilS = (purchase.receipt_exp ?? Math.floor(scope.nowMs / 1_000)) + GUARD_SECONDS
   const named = new Set(ordinals)
   for (const unit of await facts.unitsOf(purchase.purchase_id)) {
@@ -42,35 +47,37 @@ export async function applyDelegated(
   return true
 }
 
-/** The asking agent reported to the home that it did not use the rights, or that the outcome is unknown. */
+/** Applies an outcome report: the agent did not use the delegated rights, or the outcome is unknown. */
 export async function applyDelegationReturned(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   row: DelegationReturned,
 ): Promise<boolean> {
   const { redemptionId, outcome } = row
-  const report = await openOutcomeReport(scope, witness, row)
-  if (!report) return refuse(scope, witness, row, 'an outcome of given rights came without the report of their agent')
-  const given = await findDelegated(scope.db, redemptionId, witness.storeId)
-  const meant: GivenRightRow[] = []
-  for (const right of given) if (await isAbout(scope, witness, report, right)) meant.push(right)
-  // A home that never gave anything under this id has lost the question, or the memory of it.
-  if (given.length > 0 && meant.length === 0)
-    return refuse(scope, witness, row, 'an outcome report is about other rights than were given')
-  await storeDelegationReturned(scope.db, meant, outcome)
+  const report = await openOutcomeReport(scope, source, row)
+  if (!report) return refuse(scope, source, row, 'an outcome of given rights came without the report of their agent')
+  const delegated = await findDelegated(scope.db, redemptionId, source.storeId)
+  const matching: GivenRightRow[] = []
+  for (const right of delegated) if (await isAbout(scope, source, report, right)) matching.push(right)
+  // No rights under this id: the receipt home lost the request or its ledger.
+  if (delegated.length > 0 && matching.length === 0)
+    return refuse(scope, source, row, 'an outcome report is about other rights than were given')
+  await storeDelegationReturned(scope.db, matching, outcome)
   return true
 }
 
-/** Whether this agent gave that right, in the epoch and to the agent of the report, which names its unit. */
+/**
+ * True if this home delegated the right, in the epoch and to the agent of the report, and the report names its unit.
+ */
 async function isAbout(
   { facts }: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   { iss, homeEpoch, cti, rightClass, candidates }: OutcomeReport,
   right: GivenRightRow,
 ): Promise<boolean> {
   if (right.home_epoch !== homeEpoch || right.right_class !== rightClass) return false
-  if (!(await facts.isOwn(right.home_agent_id, witness))) return false
-  if (!(await facts.isOwn(right.agent_id, { agentId: iss, storeId: witness.storeId }))) return false
+  if (!(await facts.isOwn(right.home_agent_id, source))) return false
+  if (!(await facts.isOwn(right.agent_id, { agentId: iss, storeId: source.storeId }))) return false
   const purchase = await facts.purchaseOfReceipt(cti)
   if (purchase?.purchase_id !== right.purchase_id) return false
   const units = await facts.unitsOf(right.purchase_id)
@@ -80,10 +87,10 @@ async function isAbout(
 
 async function refuse(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   { kind, redemptionId }: Delegated | DelegationReturned,
   detail: string,
 ): Promise<true> {
-  await raiseForeignEvidence(scope, witness, { kind, about: redemptionId, detail })
+  await raiseForeignEvidence(scope, source, { kind, about: redemptionId, detail })
   return true
 }

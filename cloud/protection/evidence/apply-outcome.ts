@@ -10,12 +10,12 @@ import { raiseForeignEvidence } from './foreign-evidence.ts'
 import { settleUnit } from './settle-unit.ts'
 
 /**
- * What became of a claim: a confirmed one counts, a failed one frees its units, an unknown one is for staff. `nonce`
- * where it is known: devices without agent choose their redemption ids themselves.
+ * Applies the outcome of a claim: `confirmed` counts, `failed` frees its units, `unknown` is for staff. Pass `nonce`
+ * if it is known, because devices without agent choose their redemption ids.
  */
 export async function applyOutcome(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   redemptionId: string,
   outcome: Outcome,
   nonce?: string,
@@ -23,28 +23,28 @@ export async function applyOutcome(
   const rows = (await scope.redemptions.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
   const own: RedemptionRow[] = []
-  for (const row of rows) if (await scope.facts.isOwn(row.agent_id, witness)) own.push(row)
+  for (const row of rows) if (await scope.facts.isOwn(row.agent_id, source)) own.push(row)
   const [first] = own
   if (!first) {
     const detail = `an outcome of a claim that is not this agent's`
-    await raiseForeignEvidence(scope, witness, { kind: 'outcome', about: redemptionId, detail })
+    await raiseForeignEvidence(scope, source, { kind: 'outcome', about: redemptionId, detail })
     return true
   }
   const changed: RedemptionRow[] = []
   for (const row of own) {
     const known = row.outcome as Outcome | null
     const joined = joinOutcome(known, outcome)
-    if (joined.isConflict) await raiseConflict(scope, witness, row, outcome)
+    if (joined.isConflict) await raiseConflict(scope, source, row, outcome)
     if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
     else if (joined.outcome !== known) {
       await scope.redemptions.setOutcome(row, joined.outcome)
       changed.push(row)
     }
   }
-  const purchases = await settleRedemptions(scope, witness, changed)
+  const purchases = await settleRedemptions(scope, source, changed)
   if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown'))
     await acknowledgeOpenException(scope.db, {
-      storeId: witness.storeId,
+      storeId: source.storeId,
       kind: 'outcome_unknown',
       subject: redemptionId,
       by: WITHDRAWN,
@@ -52,7 +52,7 @@ export async function applyOutcome(
     })
   if (outcome === 'unknown' && changed.length > 0) {
     await raiseException(scope, {
-      storeId: witness.storeId,
+      storeId: source.storeId,
       kind: 'outcome_unknown',
       subject: redemptionId,
       detail: 'a release was claimed, and nobody knows whether the actuator moved',
@@ -66,25 +66,25 @@ export async function applyOutcome(
 
 async function raiseConflict(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   row: RedemptionRow,
-  told: Outcome,
+  reported: Outcome,
 ): Promise<void> {
   const by = row.resolved_by === null ? 'the device said' : 'staff saw'
   await raiseException(scope, {
-    storeId: witness.storeId,
+    storeId: source.storeId,
     kind: 'outcome_conflict',
     subject: row.redemption_id,
-    detail: `${by} ${row.outcome}, and then it was reported as ${told}`,
+    detail: `${by} ${row.outcome}, and then it was reported as ${reported}`,
     deviceId: row.device_id,
     nonce: row.nonce,
   })
 }
 
-/** Brings rights, and at the end the purchases, to what these redemptions have become; answers the purchases. */
+/** Updates the rights of these redemptions and, at the end, their purchases. Returns the purchase ids. */
 export async function settleRedemptions(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   changed: readonly RedemptionRow[],
 ): Promise<string[]> {
   const { due, redemptions } = scope
@@ -92,7 +92,7 @@ export async function settleRedemptions(
   for (const row of changed) {
     const key = await unitOf(redemptions, row)
     if (!key) continue
-    await settleUnit(scope, witness.storeId, key, undefined)
+    await settleUnit(scope, source.storeId, key, undefined)
     keys.push(key)
   }
   const purchases = [...new Set(keys.map((key) => key.purchaseId).filter((id) => id !== ''))]

@@ -4,17 +4,17 @@ import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseForeignEvidence } from './foreign-evidence.ts'
 import { raiseAuthorizationExceptions } from './raise-authorization-exceptions.ts'
 
-/** An agent will never honour this token: the lease ends. */
-export async function applyVoid(scope: EvidenceScope, witness: EvidenceSource, nonce: string): Promise<boolean> {
+/** Applies a void: the agent will never honour this token, so the lease ends. */
+export async function applyVoid(scope: EvidenceScope, source: EvidenceSource, nonce: string): Promise<boolean> {
   const row = await findAuthorization(scope.db, nonce)
   if (row?.tenant !== scope.tenant) return false
-  if (!(await scope.facts.isOwn(row.agent_id, witness))) {
+  if (!(await scope.facts.isOwn(row.agent_id, source))) {
     const detail = `a token was voided that is not this agent's`
-    await raiseForeignEvidence(scope, witness, { kind: 'void', about: nonce, detail })
+    await raiseForeignEvidence(scope, source, { kind: 'void', about: nonce, detail })
     return true
   }
-  // The earliest word counts, in whatever order they come.
-  const voidedMs = Math.min(row.voided_ms ?? witness.atMs, witness.atMs)
+  // The earliest void counts, in whatever order they arrive.
+  const voidedMs = Math.min(row.voided_ms ?? source.atMs, source.atMs)
   if (voidedMs === row.voided_ms) return true
   const voided = await updateAuthorization(scope.db, row, {
     voided_ms: voidedMs,

@@ -8,8 +8,8 @@ import type { UnitKey } from '../rights/rights.ts'
 type BindScope = EventScope & { services: Services; afterCommit: Call['afterCommit'] }
 
 /**
- * The first release or exit by a sellable item of an unbound unit's product binds it to that unit, once (decisions §8). `takenBack`: what
- * became of the unit's purchase or line meanwhile; then nobody has paid for the item, and it is held.
+ * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR 0008). `takenBack`: the
+ * purchase or line was cancelled or returned meanwhile. Nobody paid for the item then, so it is held.
  */
 export async function bindItem(
   scope: BindScope,

@@ -4,7 +4,10 @@ import { freeUnusedRights, recallLease } from '../leases/leases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
-/** A token whose unit was used by other means must not release it once more: it may lie in an answer that got lost. `exceptOf`: an agent that may keep its own. */
+/**
+ * Ends the lease of a unit that was used another way; its token may be in a lost response. `exceptOf`: agent that may
+ * keep its lease.
+ */
 export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, exceptOf?: string): Promise<void> {
   const right = await scope.redemptions.right(key)
   if (right?.state !== 'leased' || right.nonce === null || right.nonce === by) return
@@ -20,7 +23,7 @@ export async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizat
   await freeUnusedRights(scope, row)
 }
 
-/** Rights are written by others now. */
+/** Other code writes rights from here on. */
 async function flushAndReset({ redemptions }: EvidenceScope): Promise<void> {
   await redemptions.flush()
   redemptions.reset()

@@ -37,15 +37,15 @@ const storeWith = prepared((db, p: { storeId: string }) =>
   db.selectFrom('store').select(['workflow_type', 'protection_technology']).where('store_id', '=', p.storeId),
 )
 
-/** Who saw something: an agent, or null for a device without agent, in a store. */
+/** An agent or, with null, a device without agent, in a store. */
 interface Reporter {
   agentId: string | null
   storeId: string
 }
 
 /**
- * What evidence is judged by and does not change: read once in a transaction, and for the rows of a batch all at once.
- * Nothing in here is a right, a redemption or an authorization: those are read when they count.
+ * Facts about evidence that do not change within a transaction, read once and for all rows of a batch together.
+ * Rights, redemptions and authorizations are not cached here.
  */
 export class EvidenceFacts {
   readonly #db: Db
@@ -58,35 +58,34 @@ export class EvidenceFacts {
   readonly #agents = new Map<string, ReadonlyMap<string, string | null>>()
   readonly #homes = new Map<string, string | undefined>()
 
-  /** Facts of this transaction. */
   constructor(db: Db, tenant: string) {
     this.#db = db
     this.#tenant = tenant
   }
 
-  /** Reads what rows with these nonces will ask for; answers the lines that they are about. */
+  /** Loads the facts for rows with these nonces. Returns the ids of the purchase lines they concern. */
   async prepare(nonces: Iterable<string>): Promise<Set<string>> {
-    const asked = [...nonces]
-    await this.#readAuthorizations(asked)
-    await this.#readPurchases(asked.filter((nonce) => this.#authorizations.get(nonce) === false))
-    const purchaseIds = asked.flatMap((nonce) => this.#purchases.get(nonce)?.purchase_id ?? [])
+    const missing = [...nonces]
+    await this.#readAuthorizations(missing)
+    await this.#readPurchases(missing.filter((nonce) => this.#authorizations.get(nonce) === false))
+    const purchaseIds = missing.flatMap((nonce) => this.#purchases.get(nonce)?.purchase_id ?? [])
     await this.#readUnits(purchaseIds)
     return new Set(purchaseIds.flatMap((id) => this.#units.get(id)?.map((unit) => unit.line_id) ?? []))
   }
 
-  /** Whether the nonce is that of an authorization, of any tenant. */
+  /** True if an authorization of any tenant has this nonce. */
   async isAuthorization(nonce: string): Promise<boolean> {
     await this.#readAuthorizations([nonce])
     return this.#authorizations.get(nonce) === true
   }
 
-  /** The purchase of a receipt, of any tenant, as it was before this transaction. */
+  /** Purchase of a receipt, of any tenant, as it was before this transaction. */
   async purchaseOfReceipt(cti: string): Promise<ReceiptPurchase | undefined> {
     await this.#readPurchases([cti])
     return this.#purchases.get(cti)
   }
 
-  /** Its tagged units and their numbers in the receipt. */
+  /** Tagged units of a purchase with their numbers in the receipt. */
   async unitsOf(purchaseId: string): Promise<readonly FactUnit[]> {
     await this.#readUnits([purchaseId])
     return this.#units.get(purchaseId) ?? []
@@ -97,53 +96,53 @@ export class EvidenceFacts {
     return this.#devices.get(deviceId)
   }
 
-  /** What a store says of its devices where they say nothing themselves. */
+  /** Defaults of a store for its devices. */
   async store(storeId: string): Promise<StoreDefaults | undefined> {
     if (!this.#stores.has(storeId)) this.#stores.set(storeId, (await storeWith(this.#db, { storeId }))[0])
     return this.#stores.get(storeId)
   }
 
-  /** The agents of a store. */
+  /** Ids of a store's agents. */
   async agentsOf(storeId: string): Promise<readonly string[]> {
     return [...(await this.#successors(storeId)).keys()]
   }
 
-  /** Whether this agent was the receipt home of its store in this epoch, or goes on with the ledger of the one that was. */
-  async isHomeIn(epoch: number, witness: Reporter): Promise<boolean> {
-    const home = await this.#homeIn(witness.storeId, epoch)
-    return home !== undefined && (await this.isOwn(home, witness))
+  /** True if this agent, or a predecessor whose ledger it continues, was the receipt home in this epoch. */
+  async isHomeIn(epoch: number, reporter: Reporter): Promise<boolean> {
+    const home = await this.#homeIn(reporter.storeId, epoch)
+    return home !== undefined && (await this.isOwn(home, reporter))
   }
 
-  /** Whether what was given to `owner` is this witness's to tell: its own, or of one whose ledger it goes on with. */
+  /** True if `owner` is the reporter, or a predecessor whose ledger the reporter continues. */
   async isOwn(owner: string | null, { agentId, storeId }: Reporter): Promise<boolean> {
     if (owner === agentId) return true
     if (owner === null || agentId === null) return false
     const known = await this.#successors(storeId)
-    // Bounded by the agents of the store, should two name each other.
+    // Bounded by the number of agents, in case two name each other as successor.
     let next: string | null = owner
     for (let n = 0; n < known.size && next !== null && next !== agentId; n++) next = known.get(next) ?? null
     return next === agentId
   }
 
   async #readAuthorizations(nonces: Iterable<string>): Promise<void> {
-    const asked = [...nonces].filter((nonce) => !this.#authorizations.has(nonce))
-    for (const nonce of asked) this.#authorizations.set(nonce, false)
-    for (const { nonce } of await authorizationsWith(this.#db, asked)) this.#authorizations.set(nonce, true)
+    const missing = [...nonces].filter((nonce) => !this.#authorizations.has(nonce))
+    for (const nonce of missing) this.#authorizations.set(nonce, false)
+    for (const { nonce } of await authorizationsWith(this.#db, missing)) this.#authorizations.set(nonce, true)
   }
 
   async #readPurchases(ctis: Iterable<string>): Promise<void> {
-    const asked = [...ctis].filter((cti) => !this.#purchases.has(cti))
-    for (const cti of asked) this.#purchases.set(cti, undefined)
-    for (const row of await purchasesWith(this.#db, asked)) this.#purchases.set(row.cti ?? '', row)
+    const missing = [...ctis].filter((cti) => !this.#purchases.has(cti))
+    for (const cti of missing) this.#purchases.set(cti, undefined)
+    for (const row of await purchasesWith(this.#db, missing)) this.#purchases.set(row.cti ?? '', row)
   }
 
   async #readUnits(purchaseIds: Iterable<string>): Promise<void> {
-    const asked = [...purchaseIds].filter((id) => !this.#units.has(id))
-    for (const id of asked) this.#units.set(id, [])
-    for (const row of await unitsWith(this.#db, asked)) this.#units.get(row.purchase_id)?.push(row)
+    const missing = [...purchaseIds].filter((id) => !this.#units.has(id))
+    for (const id of missing) this.#units.set(id, [])
+    for (const row of await unitsWith(this.#db, missing)) this.#units.get(row.purchase_id)?.push(row)
   }
 
-  /** The agents of a store, each with the one that goes on with its ledger. */
+  /** Agents of a store with their successors. */
   async #successors(storeId: string): Promise<ReadonlyMap<string, string | null>> {
     const known =
       this.#agents.get(storeId) ??

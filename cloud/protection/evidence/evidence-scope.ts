@@ -9,9 +9,9 @@ import { RedemptionBatch } from '../rights/redemption-batch.ts'
 /**
  *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence
  *
- * Evidence reports which rights were used: rows of an agent's journal, or a device's call. The cloud refuses no evidence. It adds each
- * row, and raises an exception for a use that should not have happened. What follows for purchases and other agents depends on the state at the
- * end alone, so it is written once for all rows of a transaction.
+ * Evidence reports which rights were used: rows of an agent's journal, or a device's call. The cloud rejects no
+ * evidence. It stores each row and raises an exception for a use that should not have happened. Consequences for
+ * purchases and other agents depend on the final state only, so `finishEvidence` writes them once per transaction.
  */
 export interface EvidenceScope extends EventScope {
   services: Services
@@ -19,28 +19,28 @@ export interface EvidenceScope extends EventScope {
   afterCommit: Call['afterCommit']
   facts: EvidenceFacts
   redemptions: RedemptionBatch
-  /** What `finishEvidence` writes. */
+  /** Changes that `finishEvidence` writes. */
   due: Due
 }
 
-/** The agent or device that reports evidence, with store and time. */
+/** Agent or device that sent evidence, with store and time. */
 export interface EvidenceSource {
-  /** null: a device without agent, over HTTP. */
+  /** null for a device without agent, over HTTP. */
   agentId: string | null
   storeId: string
-  /** Trusted time of what happened, ms. */
+  /** Trusted time of the event, ms. */
   atMs: number
   eventId: string
 }
 
 interface Due {
-  /** Purchases with outcomes that are new. */
+  /** Purchases with new outcomes. */
   purchaseIds: Set<string>
-  /** What agents of a store must no longer honour, by store. */
+  /** New deny list entries by store. */
   denials: Map<string, DenyEntry[]>
 }
 
-/** Begins to take evidence of this tenant in; end with `finishEvidence` in the same transaction. */
+/** Opens a scope for evidence of one tenant. Call `finishEvidence` in the same transaction. */
 export function openEvidence(
   { db, services, nowMs, emit, afterCommit }: Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>,
   tenant: string,
@@ -60,7 +60,7 @@ export function openEvidence(
   }
 }
 
-/** Writes what follows from all that was applied. */
+/** Writes the consequences of all applied evidence. */
 export async function finishEvidence(scope: EvidenceScope): Promise<void> {
   const { purchaseIds, denials } = scope.due
   await scope.redemptions.flush()

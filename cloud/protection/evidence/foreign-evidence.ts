@@ -1,21 +1,21 @@
 import type { EventScope } from '../records/record-event.ts'
 import { countException } from '../records/exceptions.ts'
 
-/** What an agent reported that only another one may report: a row of evidence, or the type of an event. */
+/** A report that only another agent may send: kind of evidence row, or event type. */
 export interface ForeignReport {
   kind: string
-  /** The token, redemption or event that it names. */
+  /** Token, redemption or event that the report names. */
   about: string
   detail: string
   deviceId?: string
 }
 
-/** Ids that agents make up may be long. */
+/** Agents choose these ids, and may choose long ones. */
 const ABOUT_LIMIT = 128
 
 /**
- * Raises `foreign_evidence` once for each agent and kind of row, and counts the rows: an agent that lies sends any number of
- * them. The rows themselves are in its journal.
+ * Raises `foreign_evidence` once per agent and kind of row, and counts further rows: a lying agent may send any
+ * number of them. The rows stay in its journal.
  */
 export async function raiseForeignEvidence(
   scope: EventScope,

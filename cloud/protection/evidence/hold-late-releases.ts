@@ -9,7 +9,10 @@ import type { UnitKey } from '../rights/rights.ts'
 
 type Cancelled = Pick<PurchaseRow, 'purchase_id' | 'store_id' | 'status'>
 
-/** Goods of a cancelled purchase turn out to have been released: their items are held, never silently sellable (decisions §8). */
+/**
+ * Holds items of a cancelled purchase that were released, so that they do not become sellable again unnoticed (ADR
+ * 0008).
+ */
 export async function holdItemsOfCancelled(
   scope: EvidenceScope,
   purchase: Cancelled | undefined,
@@ -21,7 +24,7 @@ export async function holdItemsOfCancelled(
     if (unit.bound === 0 || unit.item_id === null || unit.taken_back !== 'cancelled') continue
     if (!released.some((key) => key.lineId === unit.line_id && key.unitNo === unit.unit_no)) continue
     const item = await readItem(db, unit.item_id)
-    // What staff have said of it since stands.
+    // A later status set by staff stays.
     if (item.item_status !== 'cancelled' || !isItemOf(item, unit)) continue
     await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
     await recordCancelledUnit(db, unit, 'exception_hold')
@@ -29,7 +32,7 @@ export async function holdItemsOfCancelled(
   }
 }
 
-/** The same, told to people. */
+/** Raises `cancelled_after_release`. */
 export async function raiseCancelledAfterRelease(
   scope: EvidenceScope,
   purchase: Cancelled,
@@ -45,7 +48,7 @@ export async function raiseCancelledAfterRelease(
   })
 }
 
-/** A unit was released although its line was refunded or its item came back: its item is held while it still is `returned`. */
+/** Holds a released item whose line was refunded or whose goods came back, while it is still `returned`. */
 export async function holdReturnedItem(
   scope: EvidenceScope,
   storeId: string,
@@ -56,7 +59,7 @@ export async function holdReturnedItem(
   const unit = units.find((each) => each.line_id === lineId && each.unit_no === unitNo)
   if (!unit || unit.bound === 0 || unit.item_id === null) return
   const item = await readItem(db, unit.item_id)
-  // A status that staff have set since stands.
+  // A later status set by staff stays.
   if (item.item_status !== 'returned' || !isItemOf(item, unit)) return
   await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
   notifyGates(scope, storeId)

@@ -6,19 +6,19 @@ import { currentAndFormerKeys } from '../../agent-identity/agent-keys.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
-/** What an agent reported to a receipt home of the rights that it was given there: `ask+jwt` with an outcome. */
+/** Signed outcome report to a receipt home about delegated rights: `ask+jwt` with an outcome. */
 export type OutcomeReport = HomeQuestion
 
-/** The agent that forwards the report. */
+/** Receipt home that forwards the report. */
 interface Forwarder {
   agentId: string | null
   storeId: string
 }
 
 /**
- * Opens the report that a home forwards with `given_back`. Undefined unless it says the same, was sent to this home, is about an
- * epoch in which it was the home, and is signed by an agent of the store. That agent may have changed its key since, or may have been
- * enrolled again; the report of an agent that was revoked does not count.
+ * Opens an outcome report. Returns undefined unless it matches the row, names this receipt home and one of its
+ * epochs, and an agent of the store signed it. That agent may have rotated its key or been re-enrolled since. Reports
+ * of revoked agents do not count.
  */
 export async function openOutcomeReport(
   { db, facts, tenant, nowMs }: EvidenceScope,
@@ -31,9 +31,9 @@ export async function openOutcomeReport(
   const agent = await findAgent(db, iss)
   if (agent?.tenant !== tenant || agent.store_id !== home.storeId) return undefined
   if (agent.revoked_ms !== null && agent.replaced_by === null) return undefined
-  // A home that was enrolled again forwards what its predecessor received.
+  // A re-enrolled receipt home forwards reports that its predecessor received.
   if (!(await facts.isOwn(aud, home))) return undefined
-  // No look at the times: a report is forwarded whenever the home reaches the cloud.
+  // Times are not checked: the receipt home forwards a report whenever it reaches the cloud.
   const opened = openDocument<HomeQuestion>(report, DOCUMENT_KINDS.homeQuestion, {
     keys: await currentAndFormerKeys(db, agent, nowMs),
     audience: aud,

@@ -2,20 +2,23 @@ import type { ReceiptPurchase } from './evidence-facts.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 import type { UnitKey } from '../rights/rights.ts'
 
-/** After a receipt's end by somebody else's clock. */
+/** Tolerance for the clock of another machine, s. */
 const GUARD_SECONDS = 60
 
-/** Agents of the store that do not know it themselves honour no receipt for these rights any more. `isKnown`: the witness knows which rights of the receipt it used. */
+/**
+ * Puts used receipt rights on the deny list of the store, unless every agent knows them. `isKnown`: the reporting
+ * agent knows which rights of the receipt it used.
+ */
 export async function publishUsedRights(
   { facts, due }: EvidenceScope,
-  witness: { agentId: string | null; storeId: string },
+  source: { agentId: string | null; storeId: string },
   purchase: ReceiptPurchase | undefined,
   used: readonly UnitKey[],
   isKnown: boolean,
 ): Promise<void> {
   const [first] = used
   if (!first || !purchase?.cti || !purchase.receipt_exp) return
-  if ((await facts.agentsOf(witness.storeId)).every((agentId) => isKnown && agentId === witness.agentId)) return
+  if ((await facts.agentsOf(source.storeId)).every((agentId) => isKnown && agentId === source.agentId)) return
   const units = await facts.unitsOf(purchase.purchase_id)
   const ordinals = used.flatMap(
     ({ lineId, unitNo }) =>

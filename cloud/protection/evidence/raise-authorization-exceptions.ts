@@ -4,7 +4,7 @@ import { viewAuthorization } from '../leases/view-authorization.ts'
 import { raiseException } from '../records/exceptions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
-/** Raises what the whole evidence of an authorization comes to, and answers it; what was raised before is not raised again. */
+/** Raises the exceptions that all evidence of an authorization implies, each once. Returns their kinds. */
 export async function raiseAuthorizationExceptions(
   scope: EvidenceScope,
   row: ProtectionAuthorizationRow,

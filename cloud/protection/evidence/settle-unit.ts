@@ -4,15 +4,15 @@ import { holdReturnedItem } from './hold-late-releases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleRight } from '../rights/settle-right.ts'
 
-/** Exceptions about one unit; a redemption that turns out to have failed withdraws them. */
+/** Exceptions about one unit. A redemption that turns out to have failed withdraws them. */
 const UNIT_EXCEPTIONS = {
   double_redeem: 'one unit was released twice',
   released_after_refund: 'a unit was released whose line was refunded or whose item came back',
 }
 
 /**
- * Brings the right of a unit to what all its redemptions come to, and raises what should not have happened.
- * `claim`: the redemption that has just become known; undefined when only its outcome changed.
+ * Updates a unit's right from all its redemptions, and raises or withdraws exceptions. `claim`: the new redemption;
+ * undefined if only an outcome changed.
  */
 export async function settleUnit(
   scope: EvidenceScope,
@@ -36,7 +36,7 @@ export async function settleUnit(
 
   if (isDouble) await raise('double_redeem')
   else if (!claim) await withdraw('double_redeem')
-  // A unit that was released before it came back counts as used for good: only a new claim makes an exception of it.
+  // A unit released before its return stays used. Only a new claim raises the exception.
   if (returned === 'used' && claim) {
     await holdReturnedItem(scope, storeId, key)
     await raise('released_after_refund')

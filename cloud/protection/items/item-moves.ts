@@ -7,13 +7,13 @@ const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'positi
   db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: commitPosition(db) }))),
 )
 
-/** Who moved an item by hand, and why, as far as they have said. */
+/** Operator and reason of a move by staff. */
 export interface MovedBy {
   reason?: string | undefined
   operatorId?: string | undefined
 }
 
-/** Notes that items have another status than before (`from`; null for new ones), as they are now. Nothing for those that stayed. */
+/** Stores a move for each item whose status differs from `from` (null: new item). */
 export async function storeMoves(
   db: Db,
   items: readonly ProtectedItemRow[],
@@ -24,7 +24,7 @@ export async function storeMoves(
   for (const item of items) {
     if (item.item_status === from) continue
     const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
-    // One by one: the statement is compiled once, and there is seldom more than one.
+    // One by one: the statement compiles once, and there is seldom more than one.
     await insertMoves(db, [
       {
         item_id,
@@ -47,7 +47,7 @@ export async function storeMoves(
   }
 }
 
-/** What became of an item in the store where it is, the newest first. */
+/** Newest status moves of an item in its store. */
 export function newestMoves(db: Db, { item_id, store_id }: ProtectedItemRow, limit: number): Promise<ItemMoveRow[]> {
   return db
     .selectFrom('item_move')

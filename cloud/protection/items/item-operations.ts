@@ -22,10 +22,11 @@ const ITEMS_LIMIT = 500
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
 
 /**
- *   registerProtectedItems ─▶ an item with a status (the moves are in policy/item-status.ts) ◀─ purchases, refunds, updateItemStatus
+ *   registerProtectedItems ─▶ item with a status (moves: policy/item-status.ts) ◀─ purchases, refunds, updateItemStatus
  *     each change gets the next number of the store's sequence (item-sequence.ts) ─▶ replicas of the agents ─▶ gates
  *
- * The registry of tagged items. A purchase binds an item to one of its units; what is paid elsewhere is its own unit (own-unit.ts).
+ * Registry of tagged items. A purchase binds an item to one of its units. An item that was paid elsewhere has a
+ * standalone unit (standalone-unit.ts).
  */
 
 export const registerProtectedItems = operation({
@@ -80,7 +81,7 @@ export const registerProtectedItems = operation({
   },
 })
 
-/** An item as it is answered. */
+/** An item in API form. */
 const Item = z.strictObject({
   itemId: z.string(),
   storeId: z.string(),
@@ -101,7 +102,7 @@ const Item = z.strictObject({
   updatedAt: z.string(),
 })
 
-/** Moves of an item that it is answered with. */
+/** Maximum number of moves in a response. */
 const MOVES_LIMIT = 50
 
 const Move = z.strictObject({
@@ -146,7 +147,7 @@ async function namedItem(
   return item
 }
 
-/** The one item of this store that a line is bound to. */
+/** The only item of this store that the line is bound to. */
 async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
   const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
   if (another)

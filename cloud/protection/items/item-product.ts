@@ -2,7 +2,7 @@ import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 
-/** What an item does not say of itself its product does, at the price of the item's store. */
+/** Category, brand and price that an item takes from its product, in the item's store. */
 
 const productById = prepared((db, p: { productId: string; storeId: string }) =>
   db
@@ -14,12 +14,12 @@ const productById = prepared((db, p: { productId: string; storeId: string }) =>
     .where('p.product_id', '=', p.productId),
 )
 
-/** Whether nothing has to be looked up in the item's product. `priceCent`: what was paid for it, else its own. */
+/** True if the item needs no data of its product. `priceCent`: price paid, else the item's own. */
 export function isComplete(item: ProtectedItemRow, priceCent: number | null): boolean {
   return item.category !== null && item.brand !== null && priceCent !== null
 }
 
-/** Category, brand and price of the item's product, if it has one. */
+/** Category, brand and price of the item's product, if any. */
 export async function productOf(db: Db, { product_id: productId, store_id: storeId }: ProtectedItemRow) {
   if (productId === null) return undefined
   const [product] = await productById(db, { productId, storeId })

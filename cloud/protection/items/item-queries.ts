@@ -20,7 +20,7 @@ const byItemId = prepared((db, p: { itemId: string }) =>
   db.selectFrom('protected_item').selectAll().where('item_id', '=', p.itemId),
 )
 
-/** The registered item behind these names; names of two different items are refused. */
+/** Finds an item by its identifiers. Throws `invalid_request` if they name two items. */
 export async function findItem(
   db: Db,
   tenant: string,
@@ -48,25 +48,25 @@ const boundTo = prepared((db, p: { lineId: string }) =>
     .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
     .selectAll('i')
     .where('u.line_id', '=', p.lineId)
-    // One that came back and was sold again is another line's, though its former unit still names it.
+    // An item that was returned and resold belongs to another line, though its former unit still names it.
     .whereRef('i.line_id', '=', 'u.line_id')
     .whereRef('i.unit_no', '=', 'u.unit_no')
     .orderBy('u.unit_no'),
 )
 
-/** The items that a paid line is bound to. */
+/** Items that a paid line is bound to. */
 export function itemsOfLine(db: Db, lineId: string): Promise<ProtectedItemRow[]> {
   return boundTo(db, { lineId })
 }
 
-/** The item, which must exist. */
+/** Reads an item that must exist. */
 export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {
   const [row] = await byItemId(db, { itemId })
   assert(row, `item ${itemId} is gone`)
   return row
 }
 
-/** Writes changed columns of an item, raises its revision, gives the change its number for the gates, and notes a move where its status changes. */
+/** Updates an item, raises its revision and its sequence number, and stores a move if its status changed. */
 export async function updateItem(
   db: Db,
   item: ProtectedItemRow,

@@ -5,8 +5,8 @@ import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 
 /**
- * The numbers of item changes (policy/documents/item-documents.ts). Whoever takes a number holds its
- * store's head until the end of the transaction, so numbers become visible in their order and without holes.
+ * Sequence numbers of item changes (policy/documents/item-documents.ts). Taking a number locks the store's head until
+ * the commit, so numbers become visible in order and without gaps.
  */
 
 export interface ItemHead {
@@ -14,10 +14,10 @@ export interface ItemHead {
   floor: number
 }
 
-/** Names given up are told for this long; an agent that was away longer begins anew. */
+/** Retention of removed identifiers, ms. An agent that was offline longer loads all items again. */
 const GONE_KEPT_MS = 30 * 86_400_000
 
-/** The next `count` numbers of a store's items; answers the first. */
+/** Takes the next `count` numbers of a store's items. Returns the first. */
 export async function nextItemSeq(db: Db, storeId: string, count = 1): Promise<number> {
   const [head] = await raiseHead(db, { storeId, count })
   assert(head, 'an item head that was raised is there')
@@ -36,7 +36,7 @@ const headOfStore = prepared((db, p: { storeId: string }) =>
   db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', p.storeId),
 )
 
-/** Where the sequence of a store's items stands. */
+/** Current head of a store's sequence. */
 export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
   const [row] = await headOfStore(db, { storeId })
   return row ?? { seq: 0, floor: 0 }
@@ -44,20 +44,20 @@ export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
 
 const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
-/** The number of a change of this item; the names that it gives up are told before it. */
+/** Number of an item change. Removed identifiers get the numbers before it. */
 export async function nextChangeSeq(
   db: Db,
   item: ProtectedItemRow,
   change: Partial<ProtectedItemRow>,
   nowMs: number,
 ): Promise<number> {
-  const given = namesOf(item).filter(({ kind, name }) => change[kind] !== undefined && change[kind] !== name)
-  const first = await nextItemSeq(db, item.store_id, given.length + 1)
-  await storeRemovedNames(db, item.store_id, given, first, nowMs)
-  return first + given.length
+  const removed = namesOf(item).filter(({ kind, name }) => change[kind] !== undefined && change[kind] !== name)
+  const first = await nextItemSeq(db, item.store_id, removed.length + 1)
+  await storeRemovedNames(db, item.store_id, removed, first, nowMs)
+  return first + removed.length
 }
 
-/** The item leaves its store: its gates are told that none of its names is here any more. */
+/** Removes all identifiers of an item that leaves its store. */
 export async function removeItemNames(db: Db, item: ProtectedItemRow, nowMs: number): Promise<void> {
   const names = namesOf(item)
   await storeRemovedNames(db, item.store_id, names, await nextItemSeq(db, item.store_id, names.length), nowMs)
@@ -89,7 +89,7 @@ async function storeRemovedNames(
   }
 }
 
-/** Gives these items of one store new numbers: something that gates are told of them has changed. */
+/** Renumbers items after a change of data that gates receive. */
 export async function renumberItems(db: Db, storeId: string, itemIds: readonly string[]): Promise<void> {
   if (itemIds.length === 0) return
   const first = await nextItemSeq(db, storeId, itemIds.length)
@@ -98,7 +98,7 @@ export async function renumberItems(db: Db, storeId: string, itemIds: readonly s
       .updateTable('protected_item')
       .set({ item_seq: first + i })
       .where('item_id', '=', itemId)
-      // One that was sent to another store meanwhile has its numbers there.
+      // Items that left for another store have numbers there.
       .where('store_id', '=', storeId)
       .execute()
   }
@@ -113,7 +113,10 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
     .where('item_id', 'is not', null),
 )
 
-/** A checkout of named items has begun or ended: gates ask before they sound for an item that is being paid. */
+/**
+ * Renumbers the items of a checkout that began or ended: gates ask before they sound for an item in payment. Returns
+ * whether there were any.
+ */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
   const units = await itemsIn(db, { purchaseId: purchase.purchase_id })
   const itemIds = units.flatMap((unit) => unit.item_id ?? []).sort()
@@ -121,7 +124,7 @@ export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; s
   return itemIds.length > 0
 }
 
-/** Has the store's gates told once the change is durable, and before whoever asked is answered. */
+/** Notifies the store's gates after the commit and before the response. */
 export function notifyGates(
   call: { services: Pick<Services, 'agents'>; afterCommit: Call['afterCommit'] },
   storeId: string,
@@ -129,7 +132,7 @@ export function notifyGates(
   call.afterCommit(() => call.services.agents.itemsChanged(storeId))
 }
 
-/** Forgets names that were given up long ago. */
+/** Deletes removed identifiers beyond the retention. */
 export async function pruneRemovedNames(db: Db, nowMs: number): Promise<void> {
   const before = nowMs - GONE_KEPT_MS
   const stores = await db

@@ -10,12 +10,12 @@ import { endStandaloneUnit, revokeStandaloneLeases } from './standalone-unit.ts'
 import { returnUnits } from '../leases/return-units.ts'
 import { findRight } from '../rights/rights.ts'
 
-/** Goods with one of these are in the store's hands again. */
+/** Statuses of goods that the store has back. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
 
 /**
- * Staff say what became of an item. One that came back releases nothing for whoever had bought it, in any way, and as `sellable` it is
- * nobody's: no purchase's, and no order's.
+ * Moves an item on behalf of staff. Returned goods lose every right of their purchase. A `sellable` item also loses
+ * its purchase and order.
  */
 export async function moveByStaff(
   call: Call,
@@ -32,7 +32,7 @@ export async function moveByStaff(
 
 const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
 
-/** Ends all that purchases, orders and tokens have to do with an item; answers what is to be written of it. */
+/** Ends all links of purchases, orders and tokens to an item. Returns the columns to write. */
 export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Promise<typeof NO_PURCHASE> {
   await returnItem(call, item)
   await deleteOpenReservations(call.db, item.item_id)
@@ -51,7 +51,7 @@ async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
       findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }),
     ),
   )
-  // Taken back before, with a refund or by hand.
+  // Returned before, with a refund or by staff.
   if (rights.some((row) => row !== undefined && row.returned_by !== null)) return
   await returnUnits(call, purchase, [unit], newId('ret', services.platform))
 }

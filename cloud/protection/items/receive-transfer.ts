@@ -7,7 +7,7 @@ import { storeMoves } from './item-moves.ts'
 import { nextItemSeq, notifyGates, removeItemNames } from './item-sequence.ts'
 import { clearPurchaseLinks } from './move-by-staff.ts'
 
-/** Goods that were sent from another store of the account have come: from now on the item is this store's, and the other knows it no more. */
+/** Moves an item in transit to this store. The previous store's gates drop its identifiers. */
 export async function receiveTransfer(
   call: Call,
   item: ProtectedItemRow,

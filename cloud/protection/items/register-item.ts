@@ -36,10 +36,10 @@ export const NewItem = z.strictObject({
 })
 type NewItem = z.output<typeof NewItem>
 
-/** In which goods may be others than before: gates sound, and nobody has paid. */
+/** Statuses in which a tag may go onto other goods: gates sound, and nobody has paid. */
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
-/** Registers one row, or updates the item that it names; throws what is wrong with it. */
+/** Registers one row or updates the item that it names. Throws the row's error. */
 export async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise<void> {
   const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
@@ -51,7 +51,7 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   if (isElsewhere && known.item_status !== 'transfer_in_transit')
     throw precondition('item_in_another_store', 'the item is registered in another of your stores')
   const product = await productOf(call, store, item, epc)
-  // What nobody states now stays as it is.
+  // Fields that the row omits stay.
   if (epc !== undefined || product) assertSaysSame(epc ?? known?.epc, product?.ean ?? known?.ean)
   const stated = definedFields({
     epc: epc ?? null,
@@ -100,16 +100,16 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   await storeMoves(call.db, [registered], null, call.nowMs)
 }
 
-/** A row states the first status of an item only. Were another one left aside, its sender would think that gates heed it. */
+/** A row states an initial status only. Ignoring another one would mislead its sender about the gates. */
 function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
   if (stated === undefined || stated === item_status) return
   throw precondition('item_status_differs', `the item is ${item_status}, not ${stated}: move it with updateItemStatus`)
 }
 
-/** A tag that goes onto other goods while it is paid would let them pass: it must be back on the shelf first. */
+/** A tag moved to other goods while paid would let them pass, so it must become sellable first. */
 function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
-  // A tag that names its product itself is on no other goods: the store sells them by now.
+  // An SGTIN names its product, so the tag is on no other goods: the store sells the product now.
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
   throw precondition(
     'item_not_sellable',
@@ -117,7 +117,7 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
   )
 }
 
-/** A tag whose SGTIN is of another product than the registry would never be sold: the till believes neither alone (price-lines.ts). */
+/** A tag whose SGTIN contradicts the registry could never be sold: the till accepts neither (price-lines.ts). */
 function assertSaysSame(epc: string | null | undefined, ean: string | null | undefined): void {
   const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
   if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
@@ -128,7 +128,7 @@ function assertSaysSame(epc: string | null | undefined, ean: string | null | und
   )
 }
 
-/** The product of an item, which must be one that the store sells; it may be left open. */
+/** Product of the item, which the store must sell. A row may omit it. */
 async function productOf({ db }: Call, store: StoreRow, item: NewItem, epc: string | undefined) {
   if (item.productId !== undefined) {
     const product = await findProduct(db, store.tenant, { productId: item.productId }, store.store_id)

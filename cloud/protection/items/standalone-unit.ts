@@ -7,8 +7,8 @@ import { findRight, storeReturned, useRight, viewRight, type UnitKey } from '../
 /**
  *   paid elsewhere: unit 0 ─ back on the shelf ─▶ paid elsewhere: unit 1 ─ back on the shelf ─▶ …
  *
- * An item that is paid without a purchase of ours stands for its own unit. Each time that it is sold it is another one: what was used of
- * it before, and what is told of that late, counts there.
+ * An item that was paid without a purchase of ours has a standalone unit. Each sale has a new unit number, so late
+ * reports about an earlier sale count for that sale.
  */
 export type StandaloneUnit = Omit<UnitKey, 'rightClass'>
 
@@ -16,7 +16,7 @@ const endedUnits = prepared((db, p: { itemId: string }) =>
   db.selectFrom('unit_right').select('unit_no').where('line_id', '=', p.itemId).where('returned_by', 'is not', null),
 )
 
-/** The unit that an item is when no purchase of ours has it. */
+/** Current standalone unit of an item. */
 export async function standaloneUnitOf(db: Db, itemId: string): Promise<StandaloneUnit> {
   const ended = await endedUnits(db, { itemId })
   return { lineId: itemId, unitNo: Math.max(-1, ...ended.map((row) => row.unit_no)) + 1, purchaseId: '' }
@@ -24,13 +24,16 @@ export async function standaloneUnitOf(db: Db, itemId: string): Promise<Standalo
 
 const CLASSES = ['release', 'exit'] as const
 
-/** The item is in the store's hands again: what was given for it is taken back. */
+/** Revokes leases on the standalone unit of an item that came back. */
 export async function revokeStandaloneLeases(call: Call, itemId: string): Promise<void> {
   const unit = await standaloneUnitOf(call.db, itemId)
   for (const rightClass of CLASSES) await revokeLease(call, { ...unit, rightClass }, 'the item came back')
 }
 
-/** It is on the shelf again: whatever is sold next is another unit. `by`: what that is known by. */
+/**
+ * Ends the standalone unit of an item that is back on the shelf; the next sale gets a new one. `by`: id of the
+ * return.
+ */
 export async function endStandaloneUnit({ db, nowMs }: Call, itemId: string, by: string): Promise<void> {
   const unit = await standaloneUnitOf(db, itemId)
   for (const rightClass of CLASSES) {

@@ -7,14 +7,14 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findItem } from './item-queries.ts'
 
-/** What the cloud knows of the tag that a device acted on. */
+/** Facts about the tag that a device acted on. */
 export interface TagFacts extends Pick<ProtectionEvent, 'epc' | 'tagUid' | 'protectionAction'> {
   readonly item: Pick<ProtectedItemRow, 'protection_technology' | 'tag_technology'> | undefined
   readonly device: Pick<DeviceRow, 'technologies'> | undefined
   readonly store: Pick<StoreRow, 'protection_technology'> | null | undefined
 }
 
-/** The technologies of an event, as far as the facts determine them. */
+/** Technologies of an event, as far as the facts determine them. */
 export type EventTechnologies = Pick<ProtectionEvent, 'protectionTechnology' | 'tagTechnology'>
 
 /** Technologies that an action works on when no tag was read. The other actions work on any. */
@@ -24,8 +24,8 @@ const WITHOUT_A_TAG: Partial<Record<ProtectionAction, readonly ProtectionTechnol
 }
 
 /**
- * Technologies of the tag in an event: first as registered with the item, then by the identifier that was read, then the
- * only one that the device supports for this action, then the store's. A field is absent if several remain possible.
+ * Technologies of the tag in an event. Sources in this order: the registered item, the identifier that was read, the
+ * only technology of the device for this action, the store. A field is absent if several remain possible.
  */
 export function technologiesOf(facts: TagFacts): EventTechnologies {
   const { item, epc, tagUid } = facts
@@ -46,8 +46,8 @@ function technologyOfDevice({ device, store, protectionAction: action }: TagFact
 }
 
 /**
- * The air interface that the form of a UID proves: ISO 15693 UIDs are 8 bytes and begin with E0 (ISO 15693-3 §4.1); UIDs of
- * 7 and 10 bytes exist in ISO 14443 type A only (ISO 14443-3 §6.5.4). 4 bytes may be type A or B.
+ * The air interface that the form of a UID proves. ISO 15693 UIDs are 8 bytes and begin with E0 (ISO 15693-3 §4.1).
+ * UIDs of 7 and 10 bytes exist only in ISO 14443 type A (ISO 14443-3 §6.5.4). 4 bytes may be type A or B.
  */
 export function technologyOfUid(tagUid: string): TagTechnology | undefined {
   if (/^E0[0-9A-F]{14}$/.test(tagUid)) return 'NfcV'

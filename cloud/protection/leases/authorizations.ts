@@ -1,13 +1,8 @@
-import {
-  CLOUD_LEDGER,
-  itemHash,
-  signAuthorization,
-  type AuthorizationClaims,
-} from '../../../policy/documents/authorization.ts'
+import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../../policy/identifiers.ts'
 import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
 import type { Tenant } from '../../foundation/caller.ts'
-import type { Call, Services } from '../../operations/operation.ts'
+import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import type {
@@ -22,11 +17,11 @@ import { leaseRight, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/
 
 /**
  *   issued ──redeemed, each step once──▶ redeemed
- *     ├──revokeProtectionAuthorization, or another device asks──▶ revoked
- *     └──its end──▶ expired
+ *     ├──revokeProtectionAuthorization, or another device requests the goods──▶ revoked
+ *     └──end of its life──▶ expired
  *
- * Issued authorizations as rows. While one is issued it leases the rights of its units to one device (./leases.ts says who may have
- * them instead). The token is not kept: the same row signs the same text again.
+ * Rows of issued authorizations. An issued authorization leases the rights of its units to one device (leases.ts).
+ * The token is not stored: the same row gives the same token.
  */
 
 /** Life of a token, seconds. */
@@ -42,14 +37,14 @@ export interface Grant {
   device: DeviceRow
   action: ProtectionAction
   rightClass: RightClass
-  /** What an item-level token is for; absent for a purchase-wide one. */
+  /** Item of an item-level token; absent for a purchase-wide one. */
   item?: { kind: IdentifierKind; id: string }
   itemId: string | null
   purchaseId: string | null
-  /** The units whose rights are leased, in the order of the token's steps; none for fixtures. */
+  /** Units to lease, in the order of the token's steps; empty for fixtures. */
   units: readonly GrantedUnit[]
   riskClass: number
-  /** Of the event that tells that it was granted. */
+  /** Id of the event `protection.authorization.granted`. */
   eventId: string
   operatorId: string | null
   scanSource: ScanSource | undefined
@@ -110,23 +105,23 @@ const insertUnit = prepared((db, p: { nonce: string; ordinal: number; lineId: st
     .values({ nonce: p.nonce, ordinal: p.ordinal, line_id: p.lineId, unit_no: p.unitNo }),
 )
 
-/** The authorization with this nonce, of any tenant. */
+/** Authorization with this nonce, of any tenant. */
 export async function findAuthorization(db: Db, nonce: string): Promise<ProtectionAuthorizationRow | undefined> {
   const [row] = await authorizationByNonce(db, { nonce })
   return row
 }
 
-/** The units that it covers, in their order. */
+/** Units that the authorization covers, in the order of its steps. */
 export function unitsOfAuthorization(db: Db, nonce: string): Promise<AuthorizationUnitRow[]> {
   return unitsByNonce(db, { nonce })
 }
 
-/** All that was reported of it, the oldest first. */
+/** Redemptions of an authorization, oldest first. */
 export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
   return redemptionsByNonce(db, { nonce })
 }
 
-/** Writes a new authorization and leases the rights of its units to the device until its end and a guard. */
+/** Stores a new authorization and leases its units to the device, until its end plus a clock guard. */
 export async function issueAuthorization(
   call: Call,
   tenant: Tenant,
@@ -173,9 +168,9 @@ export async function issueAuthorization(
 }
 
 /**
- * The ledger that a token for this device may be claimed in, and whether each claim needs our yes: while an agent's ledger may
- * exist twice, or has begun anew, its token is for the very request that asked, never handed out again and to nobody else. What
- * a program is given then is of our own ledger; the agent that is shown it asks us for another in its place (../authorize/presented-token.ts).
+ * Ledger that may redeem a token for this device, and whether it is untrusted. For an untrusted ledger only the
+ * agent's own request gets a token, once. A program gets a token of the cloud's ledger instead, which the agent
+ * exchanges (../authorize/presented-token.ts).
  */
 async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isDoubted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })
@@ -186,40 +181,18 @@ async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: str
   return { ledger: isDoubted && !isAsking ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isDoubted }
 }
 
-/** Whether each claim at this device needs our yes. */
+/** True if each claim at this device needs the cloud. */
 export async function isLedgerUntrusted(call: Call, device: DeviceRow): Promise<boolean> {
   return (await tokenLedger(call, device)).isDoubted
 }
 
-/** Whether an authorization may be given to its device again: it is for the ledger that one would be for now, and not for one request only. */
+/** True if the device may get this authorization again: it is for the current ledger and not limited to one request. */
 export async function mayReissue(call: Call, row: ProtectionAuthorizationRow, device: DeviceRow): Promise<boolean> {
   const { ledger, isDoubted } = await tokenLedger(call, device)
   return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isDoubted)
 }
 
-/** Signs the token of an authorization. The same row gives the same text, because Ed25519 signatures are deterministic. */
-export function signToken(row: ProtectionAuthorizationRow, { authority }: Services): string {
-  const tenant = row.tenant as Tenant
-  const claims: AuthorizationClaims = {
-    iss: tenant,
-    aud: row.device_id,
-    iat: row.iat,
-    exp: row.exp,
-    jti: row.nonce,
-    led: row.ledger,
-    act: row.action as ProtectionAction,
-    cnt: row.count,
-    ...(row.ith_kind &&
-      row.ith_id && { ith: itemHash(row.device_id, row.nonce, row.ith_kind as IdentifierKind, row.ith_id) }),
-    eid: row.event_id,
-    rc: row.risk_class,
-    pv: row.policy_version,
-    kv: row.key_version,
-  }
-  return signAuthorization(claims, authority.keysOf(tenant).token)
-}
-
-/** Writes changed columns of an authorization. */
+/** Updates columns of an authorization. Returns the changed row. */
 export async function updateAuthorization(
   db: Db,
   row: ProtectionAuthorizationRow,

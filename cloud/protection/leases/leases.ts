@@ -17,37 +17,37 @@ import { RedemptionBatch } from '../rights/redemption-batch.ts'
 import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
-/** How a right that may be leased stands towards the device that asks. */
+/** State of a leasable right from the view of the requesting device. */
 export interface LeaseView {
   right: DecisionFacts['right']
-  /** The authorization that the same device already has for this. */
+  /** Authorization that this device already holds for the same target. */
   own?: ProtectionAuthorizationRow
-  /** One that can be taken at once from the device that holds it. */
+  /** Authorization that the cloud can transfer at once. */
   takeable?: ProtectionAuthorizationRow
-  /** Seconds since 1970 after which a lease that cannot be taken has ended, guard included. */
+  /** End of a lease that cannot be transferred, s since 1970, with guard. */
   endsAt?: number
-  /** One that an agent holds and can be asked to give up. */
+  /** Authorization whose holder the cloud can ask to give it up. */
   held?: ProtectionAuthorizationRow
-  /** One that an operator goes past (../authorize/override-lease.ts). */
+  /** Authorization that an operator overrides (../authorize/override-lease.ts). */
   overridden?: ProtectionAuthorizationRow
 }
 
 const GUARD_SECONDS = 60
 
-/** Whether a clock that is behind may still honour it. */
+/** True if an agent with a slow clock may still honour it. */
 export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, nowMs: number): boolean {
   return (exp + GUARD_SECONDS) * 1_000 > nowMs
 }
 
-/** Whether it was granted by a clock that was ahead: nobody whose clock is right honours it, and its end says nothing. */
+/** True if a fast clock issued it. Its end means nothing, and no device with a correct clock honours it. */
 function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: number): boolean {
   return (iat - GUARD_SECONDS) * 1_000 > nowMs
 }
 
 /**
- * At most one lease lives: the same device gets its own again, another one only what can be taken at once (contracts §4).
- * `right`: absent for what uses nothing up. `isForThat`: whether a lease is for what is asked about, be that an item or a purchase as a
- * whole. A device on its way to another agent gets nothing new until it is there.
+ * Views a right for a device (ADR 0011). The lease holder gets its lease again; another device gets only what the
+ * cloud can transfer at once. `right`: absent for actions without a right. `covers`: true if a lease is for the
+ * requested target. A device that moves to another agent gets no new lease until it arrived.
  */
 export async function viewLease(
   call: Call,
@@ -68,20 +68,23 @@ export async function viewLease(
   const isLive = !isAhead && row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
   const isOwn = row.device_id === deviceId && row.action === action && covers(row)
   if (isOwn && isLive) {
-    // Its agent may have given it up already.
+    // Its agent may have voided it already.
     if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt, held: row }
     if (await mayReissue(call, row, device)) return { right: 'free', own: row }
     if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
   }
-  // Whoever has one of our own ledger asks us before they act. An agent that does not know that its token was taken back, or whose clock is
-  // behind, may still act on it, at the same device as well.
+  // A holder of a cloud token asks the cloud before it acts. An agent that missed the revocation, or has a slow
+  // clock, may still act, also at this device.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
   return { right: 'leased_elsewhere', endsAt, held: row }
 }
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
-/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (../authorize/presented-token.ts). */
+/**
+ * Ends a lease that the cloud can transfer at once. At the same device the agent only exchanges its token
+ * (../authorize/presented-token.ts).
+ */
 export async function takeLease(
   call: Revoking,
   row: ProtectionAuthorizationRow,
@@ -94,7 +97,7 @@ export async function takeLease(
   await freeUnusedRights(call, row)
 }
 
-/** Takes an authorization back and frees the rights of its steps that were not used. */
+/** Revokes an authorization and frees the rights of its unused steps. */
 export async function revokeAuthorization(
   call: Revoking,
   row: ProtectionAuthorizationRow,
@@ -109,7 +112,7 @@ export async function revokeAuthorization(
   if (agentId === null) await freeUnusedRights(call, row)
   else {
     await denyNonce(call, row)
-    // Every agent is told by the list; the one that may hold it answers for it.
+    // The deny list informs every agent; the holder answers with a void.
     call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))
   }
   call.services.log.info({ nonce: row.nonce.slice(0, 8), reason }, 'an authorization was revoked')
@@ -117,8 +120,8 @@ export async function revokeAuthorization(
 }
 
 /**
- * Has an authorization given up whose unit was used by other means. What its agent did with it before it hears that is no
- * offence, so it is not taken back; a device without agent asks us, and hears no.
+ * Asks the holder to give up an authorization whose unit was used another way. It is not revoked, because a use
+ * before the request arrives is no offence. A device without agent asks the cloud, which denies.
  */
 export async function recallLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
   const { store_id: storeId, agent_id: agentId, nonce } = row
@@ -128,7 +131,7 @@ export async function recallLease(call: Revoking, row: ProtectionAuthorizationRo
   call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))
 }
 
-/** Frees what an authorization still leases: its steps without a redemption. */
+/** Frees the rights of steps without a redemption. */
 export async function freeUnusedRights({ db }: Pick<Call, 'db'>, row: ProtectionAuthorizationRow): Promise<void> {
   const used = new Set((await redemptionsOf(db, row.nonce)).map((r) => r.step))
   for (const unit of await unitsOfAuthorization(db, row.nonce)) {

@@ -3,10 +3,12 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { redemptionsOf } from './authorizations.ts'
 
-/** How long after its end a clock that is behind may still honour a token, seconds. */
+/** Tolerance for a slow clock that still honours a token, s. */
 const GUARD_SECONDS = 60
 
-/** Authorizations for a moving device that its present agent may still honour: not given up, not used up, and not over for as long as a clock may be wrong. */
+/**
+ * Authorizations of a moving device that its agent may still honour: not voided, not used up, not expired plus guard.
+ */
 export async function outstandingOf(
   db: Db,
   device: Pick<DeviceRow, 'device_id' | 'agent_id'>,
@@ -19,7 +21,7 @@ export async function outstandingOf(
     .where('device_id', '=', device.device_id)
     .where('agent_id', '=', device.agent_id)
     .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
-    // Asked of all of them when the device began to move, so that few rows are looked at.
+    // The move requested the release of all of them, so this condition keeps the rows few.
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
     .execute()
@@ -28,7 +30,7 @@ export async function outstandingOf(
   return open
 }
 
-/** When a device on its way to another agent is there at the latest, seconds since 1970. */
+/** Latest end of a device's move, s since 1970. */
 export async function moveEndsAt(db: Db, device: DeviceRow, nowMs: number): Promise<number> {
   const ends = (await outstandingOf(db, device, nowMs)).map(({ exp }) => exp + GUARD_SECONDS)
   return Math.max(Math.ceil(nowMs / 1_000), ...ends)

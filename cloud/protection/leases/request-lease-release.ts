@@ -5,11 +5,14 @@ import type { Db } from '../../persistence/database.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { findAuthorization, redemptionsOf, updateAuthorization } from './authorizations.ts'
 
-/** A person stands at the device that asks: the holder has so long to answer, looked for in such steps, ms (contracts §4). */
+/**
+ * Maximum wait for the lease holder and polling interval, ms. A shopper is waiting at the requesting device (ADR
+ * 0011).
+ */
 const WAIT_MS = 1_000
 const STEP_MS = 25
 
-/** Asks the agents that hold these authorizations to give them up, before the caller is refused; nothing when they were waited for already. */
+/** Asks lease holders to give up unused tokens before the caller gets a denial. Does nothing after a previous wait. */
 export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
   if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
 }
@@ -27,7 +30,7 @@ async function requestEach(
   return async (reads) => {
     for (const { store_id: storeId, agent_id: agentId, nonce } of held)
       if (agentId !== null) agents.sendCommand({ storeId, agentId }, { command: 'void', nonce })
-    // Who is out of reach is not waited for: it hears of it when it comes back.
+    // Offline agents get the request when they reconnect.
     const reachable = held.filter(({ agent_id: agentId }) => agentId !== null && agents.isConnected(agentId))
     for (let waited = 0; reachable.length > 0 && waited < WAIT_MS; waited += STEP_MS) {
       if (await areSettled(reads, reachable)) return
@@ -36,7 +39,7 @@ async function requestEach(
   }
 }
 
-/** Whether each was given up, or used. */
+/** True if each authorization was voided or fully used. */
 async function areSettled(reads: Db, rows: readonly ProtectionAuthorizationRow[]): Promise<boolean> {
   for (const { nonce } of rows) {
     const row = await findAuthorization(reads, nonce)

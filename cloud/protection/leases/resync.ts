@@ -1,13 +1,11 @@
 import { Failure } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 
-/** What a restored cloud waits for, and the end of that. */
-
-/** As long as a token of the lost cloud and its guard can live, ms (contracts §4). */
+/** Maximum life of a token of the lost cloud plus guard, ms (ADR 0019). */
 export const RESYNC_MS = 11 * 60_000
 const RETRY_SECONDS = 10
 
-/** Nothing is granted in a store whose agents may know of a use that was forgotten here: throws `unavailable` with `retryAfter`. */
+/** Throws `unavailable` with `retryAfter` while agents of the store may know of uses that the restored cloud lost. */
 export async function assertResynced(
   { db, nowMs, services }: Pick<Call, 'db' | 'nowMs' | 'services'>,
   storeId: string,
@@ -31,7 +29,7 @@ export async function assertResynced(
   )
 }
 
-/** The agent has told everything again that it knows, to the cloud as it was restored last. */
+/** Marks that the agent has sent all its rows again to the restored cloud. */
 export async function markResynced(
   { db, services }: Pick<Call, 'db' | 'services'>,
   agentId: string,

@@ -9,7 +9,7 @@ import { settlePurchases } from '../rights/settle-purchase.ts'
 
 const GUARD_SECONDS = 60
 
-/** Whether the item is this unit's. One that came back and was sold again is another purchase's, though its former unit still names it. */
+/** True if the item belongs to this unit. A former unit still names an item that was returned and sold again. */
 export function isItemOf(
   item: Pick<ProtectedItemRow, 'line_id' | 'unit_no'>,
   unit: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>,
@@ -18,8 +18,8 @@ export function isItemOf(
 }
 
 /**
- * The goods of these units came back (decisions §8): what may still be used for them is taken back, and no receipt releases anything
- * in their place. `by`: what it is known by, the refund or the move of the item.
+ * Handles returned goods (ADR 0008): revokes their leases and marks their rights used, so that no receipt releases
+ * them. `by`: id of the refund or item move.
  */
 export async function returnUnits(
   call: Call,
@@ -44,7 +44,7 @@ export async function returnUnits(
   await settlePurchases(call, [purchase.purchase_id])
 }
 
-/** Takes back what was given for a right and is not used; what it covers besides is asked for anew. */
+/** Revokes the unused lease of a right. Devices request other rights of that authorization again. */
 export async function revokeLease(call: Call, right: UnitKey, reason: string): Promise<void> {
   const row = await findRight(call.db, right)
   const lease = row?.state === 'leased' && row.nonce !== null ? await findAuthorization(call.db, row.nonce) : undefined

@@ -1,7 +1,7 @@
 import { authorizationView, type AuthorizationView } from '../../../policy/authorization-state.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
 
-/** The state of an authorization out of its row and its redemptions. */
+/** State of an authorization from its row and redemptions. */
 export function viewAuthorization(
   row: ProtectionAuthorizationRow,
   redemptions: readonly RedemptionRow[],

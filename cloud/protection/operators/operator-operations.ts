@@ -23,10 +23,10 @@ import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Veri
 /**
  *   registerOperator: PIN or card ─ scrypt ─▶ base verifier ─ store key ─▶ verifier in the signed policy ─▶ sign-in at any agent
  *
- * The staff of a store who may sign in at agents, also without network (derive-verifier.ts, store-keys.ts).
+ * Staff of a store who may sign in at agents, also offline (derive-verifier.ts, store-keys.ts; ADR 0023).
  */
 
-/** Operators of one store at most: their verifiers travel in the signed policy. */
+/** Maximum number of operators per store; the signed policy contains their verifiers. */
 const OPERATORS_LIMIT = 500
 
 const Operator = z.strictObject({
@@ -63,11 +63,11 @@ export const registerOperator = operation({
   }),
   response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' },
-  // Deriving takes as long as thousands of other requests: what would be refused is refused before, and none of it is in the transaction.
-  async prepare(call, { storeId, pin, card: given }) {
+  // Deriving is slow, so checks come first and no derivation runs inside the transaction.
+  async prepare(call, { storeId, pin, card: cardText }) {
     await ownStore(call, storeId)
-    const number = given === undefined ? undefined : readCard(given)
-    if (given !== undefined && number === undefined)
+    const number = cardText === undefined ? undefined : readCard(cardText)
+    if (cardText !== undefined && number === undefined)
       throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
     await assertRoom(call.db, storeId)
     const { random } = call.services.platform
@@ -138,7 +138,10 @@ async function assertRoom(db: Db, storeId: string): Promise<void> {
     throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
 }
 
-/** Throws 409 if another operator of the store has this card. Cards of a store share a salt, so that the same card has the same key. */
+/**
+ * Throws 409 if another operator of the store has this card. The cards of a store share a salt, so equal cards have
+ * equal keys.
+ */
 async function assertFree(db: Db, storeId: string, { card }: Pick<Verifiers, 'card'>, storeKey: string): Promise<void> {
   if (!card) return
   const { key } = publishedVerifier(card, storeKey)

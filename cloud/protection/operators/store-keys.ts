@@ -10,10 +10,11 @@ import { prepared } from '../../persistence/prepared.ts'
 import type { OperatorRow } from '../../persistence/tables/agents.ts'
 
 /**
- *   base verifiers (sealed) ──store key──▶ published verifiers (policy)        store key ──login answer──▶ agents of the store
+ *   base verifiers (sealed) ──store key──▶ published verifiers (policy)        store key ──login response──▶ agents of the store
  *
- * A store has a key from the first login of an agent on, or from its first operator on. Revoking an agent replaces the key: the revoked agent knows the former one, which
- * does not open the new policy. Other agents log in again when a policy names a key that they do not hold.
+ * A store gets a key with the first login of an agent or its first operator. Revoking an agent replaces the key: the
+ * revoked agent knows the old key, which does not open the new policy. Other agents log in again when a policy names
+ * an unknown key.
  */
 
 /** The verifiers of one operator. */
@@ -24,7 +25,7 @@ export interface StoreKeyParts {
   random: Randomness
 }
 
-/** What store keys are made and sealed with. */
+/** Dependencies for creating and sealing store keys. */
 export function storeKeyParts({ authority, platform }: Pick<Services, 'authority' | 'platform'>): StoreKeyParts {
   return { sealer: authority.sealer, random: platform.random }
 }
@@ -42,7 +43,7 @@ export async function findStoreKey(db: Db, storeId: string, sealer: Sealer): Pro
   return row && sealer.open(row.sealed, keyContext(storeId)).toString('utf8')
 }
 
-/** The store's key; creates it if it is missing. */
+/** Reads the store's key, and creates it if it is missing. */
 export async function ensureStoreKey(db: Db, storeId: string, parts: StoreKeyParts): Promise<string> {
   return (await findStoreKey(db, storeId, parts.sealer)) ?? writeNewKey(db, storeId, parts)
 }
@@ -58,7 +59,7 @@ async function writeNewKey(db: Db, storeId: string, { sealer, random }: StoreKey
   return key
 }
 
-/** The columns that contain an operator's verifiers: base verifiers sealed, and published ones for the policy. */
+/** Columns of an operator's verifiers: sealed base verifiers and published ones. */
 export function verifierColumns(
   operatorId: string,
   base: Verifiers,

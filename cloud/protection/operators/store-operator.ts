@@ -3,8 +3,8 @@ import { notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 
 /**
- * Who looked is recorded as the merchant asserts (decisions §9): whoever has staff numbers of their own uses those. Fails with 404 for
- * an operator whom the caller knows as another store's, or as removed; others' are words like any other.
+ * Checks an operator id. Merchants may use staff numbers of their own, which are stored as sent (ADR 0009). Throws
+ * 404 for a registered operator who belongs to another store of the caller or was removed.
  */
 export async function assertOperator(
   { db, caller }: Pick<Call, 'db' | 'caller'>,

@@ -42,8 +42,8 @@ async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<ty
 }
 
 /**
- *   updateProtectionPolicy ─ checked, fits one document ─▶ next version ─▶ signed for the store's agents
- *   simulateProtectionPolicy ─ another policy ─▶ the kept facts of past decisions ─▶ which would differ
+ *   updateProtectionPolicy ─ valid, fits one document ─▶ next version ─▶ signed for the store's agents
+ *   simulateProtectionPolicy ─ another policy ─▶ stored facts of past decisions ─▶ which decisions would differ
  */
 
 export const fetchProtectionPolicy = operation({
@@ -91,7 +91,7 @@ export const updateProtectionPolicy = operation({
       .set({ policy: next, policy_version: store.policy_version + 1 })
       .where('store_id', '=', storeId)
       .execute()
-    // A shorter one is a way out for a store that has too much.
+    // A shorter policy is always accepted, so that a store over the limit can shrink.
     if (Buffer.byteLength(next) > Buffer.byteLength(store.policy)) await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(storeId)

@@ -11,11 +11,11 @@ import type { ProtectionDecisionRow } from '../../persistence/tables/protection.
 import { ownStore } from '../../stores/own-store.ts'
 import { KEEP_DECISIONS_MS, readDecisions } from '../records/decision-records.ts'
 
-/** Decisions that one simulation looks at, the newest. */
+/** Maximum number of decisions per simulation, newest first. */
 const DECISIONS_LIMIT = 5_000
-/** Of those that differ, so many are told. */
+/** Maximum number of changed decisions in the response. */
 const CHANGED_LIMIT = 500
-/** Simulations at a time: one may keep a core busy for seconds, which gates and tills should not wait for. */
+/** Concurrent simulations. Each may keep a core busy for seconds, and gates and tills must not wait. */
 const AT_WORK_LIMIT = 2
 let atWork = 0
 

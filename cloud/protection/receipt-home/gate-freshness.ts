@@ -2,9 +2,8 @@ import type { Db } from '../../persistence/database.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
 /**
- * Whether every exit gate of the store has taken in that the goods of this purchase are paid, so that none will
- * sound (contracts §4, "Gate freshness"). Undefined: nothing of it could make a gate sound, or there is no gate
- * with an agent.
+ * True if every exit gate of the store has received the paid status of these items, so that none sounds (ADR 0021).
+ * Returns undefined if the purchase has no tagged unit or the store no gate with an agent.
  */
 export async function areGatesUpToDate(
   db: Db,
@@ -26,7 +25,7 @@ export async function areGatesUpToDate(
     .where('agent.revoked_ms', 'is', null)
     .execute()
   if (units.length === 0 || agents.length === 0) return undefined
-  // Bought by its barcode alone, nobody knows which tag it carries.
+  // A unit that was bought by barcode has no known tag.
   if (units.some((unit) => unit.bound === 0 || unit.item_seq === null)) return false
   const needed = Math.max(...units.map((unit) => unit.item_seq ?? 0))
   return agents.every((agent) => agent.item_seq >= needed)

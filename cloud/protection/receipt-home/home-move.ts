@@ -7,18 +7,18 @@ import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
 import { denyRights } from '../rights/deny-list.ts'
 
 /**
- *   the store's exit gate gets an agent, or staff moves the home
- *     ─▶ beginHomeMove: used rights go onto the deny list, every agent is waited for
- *     ─▶ the policy names the new home ─▶ it honours new receipts
- *     ─▶ all agents have told what they redeemed ─▶ it honours the receipts from before as well
+ *   an agent adopts the store's exit gate, or staff move the receipt home
+ *     ─▶ beginHomeMove: denies used rights and waits for every agent
+ *     ─▶ the policy names the new receipt home ─▶ it honours new receipts
+ *     ─▶ all agents have reported their redemptions ─▶ it honours older receipts too
  *
- * One agent of a store, or the cloud, is the home of the store's receipts: it alone releases goods by a receipt, or lets another
- * agent do so. A new home must know what was used before it honours receipts that are older than the move.
+ * One agent of a store, or the cloud, is the receipt home. It alone releases goods by a receipt, or delegates that
+ * right. A new receipt home must know earlier uses before it honours receipts from before the move (ADR 0012).
  */
 
 const GUARD_SECONDS = 60
 
-/** Puts every used right of the store's receipts that still live on its deny list. */
+/** Denies every used right of the store's valid receipts. */
 async function denyUsedRights(call: Call, storeId: string): Promise<void> {
   const nowS = Math.floor(call.nowMs / 1_000)
   const used = await call.db
@@ -56,22 +56,26 @@ const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: 
     .onConflict((c) => c.columns(['store_id', 'agent_id']).doUpdateSet({ policy_ver: p.policyVer })),
 )
 
-/** The home moves: the new one must have taken the deny list as it is now, and all other agents must have told what they redeemed. Call it before the policy names the new home. */
+/**
+ * Begins a move of the receipt home. The new one must receive the current deny list, and all other agents must report
+ * their redemptions. Call it before the policy names the new one.
+ */
 export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
   const { db } = call
   const { store_id: storeId } = store
   await denyUsedRights(call, storeId)
   await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
-  // The next version of the documents names the new home.
+  // The next document version names the new receipt home.
   const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
-  // The former home has given rights to others, too, and the cloud is no better: whoever was cut off from it may have honoured receipts. That only they can tell.
+  // Agents with delegated rights, or cut off from a cloud that was the home, may have honoured receipts. Only their
+  // reports tell.
   for (const { agent_id: agentId } of await agentsHere(db, { storeId }))
     await waitFor(db, { storeId, agentId, policyVer })
-  // What it has redeemed itself it knows.
+  // The new receipt home knows its own redemptions.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
 }
 
-/** Until the home has taken the deny list as it is now, receipts from before then are for staff. */
+/** Stores the move: older receipts need staff until the receipt home has the current deny list. */
 async function storeHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
   const { deny_seq } = await db
     .selectFrom('store')
@@ -94,24 +98,24 @@ const endWait = prepared((db, p: { agentId: string; policyVer: number }) =>
     .returning('store_id'),
 )
 
-/** A former home has the policy that says so, and the cloud has every row of its ledger: what it redeemed is on the deny list. */
+/** Ends the wait for an agent that has the new policy and has reported its whole ledger. */
 export async function endWaitForAgent(call: Call, agentId: string, policyVer: number): Promise<void> {
   const done = await endWait(call.db, { agentId, policyVer })
   for (const { store_id: storeId } of done) await finishHomeMove(call, storeId)
 }
 
-/** Another agent goes on with its ledger, and tells what this one has not. */
-export async function waitForSuccessor({ db }: Call, agentId: string, heir: string): Promise<void> {
+/** Waits for the successor instead of this agent, because it continues the ledger. */
+export async function waitForSuccessor({ db }: Call, agentId: string, successor: string): Promise<void> {
   const waits = await db
     .deleteFrom('home_move_wait')
     .where('agent_id', '=', agentId)
     .returning(['store_id', 'policy_ver'])
     .execute()
   for (const { store_id: storeId, policy_ver: policyVer } of waits)
-    await waitFor(db, { storeId, agentId: heir, policyVer })
+    await waitFor(db, { storeId, agentId: successor, policyVer })
 }
 
-/** An agent is gone for good and tells nothing more: nobody waits for it. */
+/** Stops waiting for a revoked agent; it reports nothing more. */
 export async function cancelWaitForAgent(call: Call, agentId: string): Promise<void> {
   await endWaitForAgent(call, agentId, Number.MAX_SAFE_INTEGER)
 }
@@ -127,7 +131,7 @@ async function finishHomeMove(call: Call, storeId: string): Promise<void> {
   call.afterCommit(() => services.agents.storeChanged(storeId))
 }
 
-/** Whether a former home may still have redeemed what nobody knows of. */
+/** True while redemptions of agents may still be unreported. */
 export async function hasAwaitedAgents(db: Db, storeId: string): Promise<boolean> {
   return (await awaitedAgents(db, { storeId })).length > 0
 }

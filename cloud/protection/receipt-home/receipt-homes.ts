@@ -4,13 +4,13 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore } from '../../stores/queries.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
-/** Which agent is, or was, the receipt home of a store in which epoch. The present one is in the store's policy, all others in `former_home`. */
+/** Receipt homes of a store by epoch. The policy names the current one, `former_home` all earlier ones. */
 
-const former = prepared((db, p: { storeId: string; epoch: number }) =>
+const formerHome = prepared((db, p: { storeId: string; epoch: number }) =>
   db.selectFrom('former_home').select('agent_id').where('store_id', '=', p.storeId).where('home_epoch', '=', p.epoch),
 )
 
-/** Stores who is the home now. Call it before the policy names another epoch. */
+/** Stores the current receipt home as a former one. Call it before the policy names another epoch. */
 export async function storeFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
   const { home, homeEpoch } = policyOf(store)
   await db
@@ -20,11 +20,11 @@ export async function storeFormerHome(db: Db, store: Pick<StoreRow, 'store_id' |
     .execute()
 }
 
-/** The home of a store in this epoch: an agentId or `cloud`; undefined for an epoch that the cloud does not know. */
+/** Receipt home of a store in this epoch: an agentId or `cloud`; undefined for an unknown epoch. */
 export async function findHomeIn(db: Db, storeId: string, epoch: number): Promise<string | undefined> {
   const store = await findStore(db, storeId)
   const policy = store && policyOf(store)
   if (policy?.homeEpoch === epoch) return policy.home
-  const [known] = await former(db, { storeId, epoch })
+  const [known] = await formerHome(db, { storeId, epoch })
   return known?.agent_id
 }

@@ -9,21 +9,24 @@ import { unitsOfAuthorization } from '../leases/authorizations.ts'
 import { denyRights, receiptOrdinals } from '../rights/deny-list.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
-/** Keeping the receipts' home in step with what is leased and used online (contracts §4). */
+/** Keeps the receipt home informed about rights that are leased or used online (ADR 0012). */
 
 const GUARD_SECONDS = 60
 
-/** Without a limit: SQLite prepares a statement anew whenever a bound one might change its plan, which costs five times the few rows. */
+/**
+ * No LIMIT: SQLite prepares the statement again if a bound limit may change its plan, at five times the cost of these
+ * rows.
+ */
 const agentsOfStore = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),
 )
 
-/** Whether an agent that was not revoked stands in the store. */
+/** True if the store ever had an agent. */
 export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
   return (await agentsOfStore(db, { storeId })).length > 0
 }
 
-/** Which rights of the receipt an authorization covers, for an agent that is the home: it marks them used as it claims. */
+/** Receipt rights that an authorization covers. The agent marks them used when it claims. */
 export async function receiptRights(db: Db, purchase: PurchaseRow, row: ProtectionAuthorizationRow) {
   if (purchase.cti === null) return {}
   const units = (await unitsOfAuthorization(db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
@@ -37,8 +40,8 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
 }
 
 /**
- * While somebody else than the home holds a lease, the home honours no receipt for the same rights. An agent that asks for itself is
- * told by the answer which rights its token stands for; where a program asks, its agent learns it here, and so does the home.
+ * Denies leased rights to the receipt home while another agent or program holds them. The response informs an agent
+ * that requests for itself; if a program requests, its agent learns it from the deny list.
  */
 export async function publishLease(
   call: Call,

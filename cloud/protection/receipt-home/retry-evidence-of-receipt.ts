@@ -8,15 +8,15 @@ const isReported = prepared((db, p: { storeId: string; like: string }) =>
     .innerJoin('agent as a', 'a.agent_id', 'j.agent_id')
     .select('j.seq')
     .where('a.store_id', '=', p.storeId)
-    // Written out: with a parameter SQLite would not see that the index of these rows will do.
+    // A literal, because SQLite uses the partial index only without a parameter here.
     .where(sql<boolean>`j.applied = 0`)
     .where('j.body', 'like', p.like)
     .limit(1),
 )
 
 /**
- * A receipt is known from now on. A restored cloud may have been told what was used of it before: that is applied at once, and
- * not with the next look, until which the same goods could be released again. `cti`: the receipt's identity, hex.
+ * Starts a retry of unapplied rows that name this receipt. Agents may have reported uses of it to a restored cloud
+ * that did not know it. An immediate retry prevents a second release. `cti`: identity of the receipt, hex.
  */
 export async function retryEvidenceOfReceipt(call: Call, storeId: string, cti: string): Promise<void> {
   const { authority, entityRegistered } = call.services

@@ -4,7 +4,7 @@ import type { AlarmDispositionRow, ProtectionEventRow } from '../../persistence/
 
 const ALARMS: ReadonlySet<string> = new Set(['gate_alarm', 'gate_bulk_alarm'])
 
-/** The tenant's event with this id, if it is an alarm at a gate. */
+/** The tenant's gate alarm with this event id, if any. */
 export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<ProtectionEventRow | undefined> {
   const row = await db
     .selectFrom('protection_event')
@@ -17,7 +17,7 @@ export async function findAlarm(db: Db, tenant: string, eventId: string): Promis
   return reason !== undefined && ALARMS.has(reason) ? row : undefined
 }
 
-/** What staff have said of these alarms of a tenant, by the event's id. */
+/** Dispositions of alarms by event id. */
 export async function dispositionsOf(
   db: Db,
   tenant: string,
@@ -33,7 +33,7 @@ export async function dispositionsOf(
   return new Map(rows.map((row) => [row.event_id, row]))
 }
 
-/** What was said of an alarm; the last word counts. */
+/** Stores the disposition of an alarm; the last one counts. */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row
   await db

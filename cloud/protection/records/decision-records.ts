@@ -5,11 +5,11 @@ import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 
-/** What decisions rested on, so that another policy can be tried on them. */
+/** Facts of past decisions, for `simulateProtectionPolicy`. */
 
-/** How long they are kept, ms. */
+/** Retention, ms. */
 export const KEEP_DECISIONS_MS = 30 * 86_400_000
-/** Units of one decision that are kept. */
+/** Maximum number of units stored per decision. */
 const UNITS_LIMIT = 50
 
 const insert = prepared((db, p: ProtectionDecisionRow) =>
@@ -19,7 +19,7 @@ const insert = prepared((db, p: ProtectionDecisionRow) =>
     .onConflict((c) => c.column('event_id').doNothing()),
 )
 
-/** Keeps the facts of a decision beside its event; `reason` null: granted. */
+/** Stores the facts of a decision beside its event. `reason` null: granted. */
 export async function storeDecision(
   db: Db,
   { tenant, store_id }: Pick<StoreRow, 'tenant' | 'store_id'>,
@@ -40,10 +40,12 @@ export async function storeDecision(
   })
 }
 
-/** Decisions that are looked at before others have their turn: fifty units of each are read and judged in some milliseconds. */
+/**
+ * Decisions per page. The loop yields to other work after each page: fifty units per decision take some milliseconds.
+ */
 const AT_A_TIME = 20
 
-/** The newest decisions of a store since then, newest first. */
+/** Decisions of a store since `sinceMs`, newest first. */
 export async function* readDecisions(
   db: Db,
   storeId: string,
@@ -81,7 +83,7 @@ function pageOfDecisions(
   return query.orderBy('at_ms', 'desc').orderBy('event_id', 'desc').limit(limit).execute()
 }
 
-/** Forgets those that are too old. */
+/** Deletes decisions beyond the retention. */
 export async function pruneDecisions(db: Db, nowMs: number): Promise<void> {
   await db
     .deleteFrom('protection_decision')

@@ -9,10 +9,10 @@ import type { AlarmDispositionRow } from '../../persistence/tables/protection.ts
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { findAlarm, writeDisposition } from './alarm-queries.ts'
 
-/** What staff found: goods were taken, somebody had forgotten to pay, or there was nothing. */
+/** Goods were taken, the shopper forgot to pay, or there was nothing. */
 const DISPOSITIONS = ['real', 'unintentional', 'phantom'] as const
 
-/** What staff found behind an alarm, who, and when. */
+/** Disposition of an alarm, with operator and time. */
 export const Disposition = z.strictObject({
   disposition: z.enum(DISPOSITIONS),
   operatorId: z.string(),
@@ -20,7 +20,7 @@ export const Disposition = z.strictObject({
   disposedAt: z.string(),
 })
 
-/** A kept disposition as it is answered. */
+/** A stored disposition in API form. */
 export function toDisposition(row: AlarmDispositionRow): z.infer<typeof Disposition> {
   return {
     disposition: row.disposition as (typeof DISPOSITIONS)[number],
@@ -69,7 +69,7 @@ export const disposeAlarm = operation({
     const store = await ownStoreOf(call, row.store_id, 'alarm')
     if (disposition === 'phantom' && recoveredValue !== undefined && recoveredValue > 0)
       throw invalid('recoveredValue', 'goes with no phantom: nothing was there to be recovered')
-    const said: AlarmDispositionRow = {
+    const disposed: AlarmDispositionRow = {
       event_id: eventId,
       tenant,
       store_id: store.store_id,
@@ -78,7 +78,7 @@ export const disposeAlarm = operation({
       recovered_cent: recoveredValue === undefined ? null : centsOf(recoveredValue),
       disposed_ms: call.nowMs,
     }
-    await writeDisposition(call.db, said)
+    await writeDisposition(call.db, disposed)
     call.changed(eventId)
     const event = JSON.parse(row.body) as ProtectionEvent
     return {
@@ -92,7 +92,7 @@ export const disposeAlarm = operation({
         itemStatus: event.itemStatus ?? null,
       }),
       occurredAt: event.occurredAt,
-      ...toDisposition(said),
+      ...toDisposition(disposed),
     }
   },
 })

@@ -12,7 +12,7 @@ import { waitForFinalPosition } from './final-position.ts'
 
 const DEFAULT_PAGE = 100
 
-/** An event as it is listed. */
+/** An event in API form. */
 const ListedEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
 
 export const fetchProtectionEvents = operation({
@@ -47,27 +47,27 @@ export const fetchProtectionEvents = operation({
     const rows = await eventsAfter(db, filter, range, after, limit + 1)
     const items = rows.slice(0, limit)
     const last = items.at(-1)
-    const said = await dispositionsOf(
+    const dispositions = await dispositionsOf(
       db,
       tenant,
       items.map((row) => row.event_id),
     )
     const events = items.map((row) => {
-      const alarm = said.get(row.event_id)
+      const alarm = dispositions.get(row.event_id)
       return { ...(JSON.parse(row.body) as ProtectionEvent), ...(alarm && { alarm: toDisposition(alarm) }) }
     })
     return { success: true as const, events, ...(rows.length > limit && last && { nextCursor: writeCursor(last) }) }
   },
 })
 
-/** Before the first event. */
+/** Position before the first event. */
 const START: EventPosition = { position: 0, id: '' }
 
 function writeCursor({ position, event_id }: { position: number; event_id: string }): string {
   return Buffer.from(`${position}/${event_id}`).toString('base64url')
 }
 
-/** What `writeCursor` has written, whatever the event is called. */
+/** Reads a cursor of `writeCursor`; event ids may contain any character. */
 function readCursor(cursor: string): EventPosition {
   const match = /^(\d{1,16})\/([^\0]{1,128})$/u.exec(Buffer.from(cursor, 'base64url').toString())
   if (match?.[1] === undefined || match[2] === undefined) throw invalidCursor()

@@ -1,7 +1,7 @@
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
-/** Which of what happened in a store is asked for. */
+/** Filter of a listing of events. */
 export interface EventFilter {
   storeId: string
   type?: string | undefined
@@ -9,21 +9,21 @@ export interface EventFilter {
   purchaseId?: string | undefined
 }
 
-/** After which entry a page begins. Entries are in the order of their position, then of their id. */
+/** Start of a page. Entries are ordered by position, then by id. */
 export interface EventPosition {
   position: number
   id: string
 }
 
-/** The part of a listing that may be read. */
+/** Readable range of a listing. */
 export interface EventRange {
-  /** Entries from this position on may still be joined by others (finalBelow). */
+  /** From this position on, running transactions may still add entries (finalBelow). */
   below: number
-  /** By the time at which the cloud took an entry in, ms. */
+  /** Earliest time at which the cloud received the entry, ms. */
   sinceMs: number
 }
 
-/** Protection events of a store in the order in which they became durable. */
+/** Protection events of a store in the order of their commits. */
 export function eventsAfter(
   db: Db,
   { storeId, type, deviceId, purchaseId }: EventFilter,

@@ -6,19 +6,19 @@ import { inScope, TOTAL_LIMIT, type ScopePage, type StoreScope } from '../../sto
 export interface ExceptionFilter {
   state?: 'open' | 'acknowledged' | undefined
   kind?: string | undefined
-  /** Raised at this time or later, ms. */
+  /** Earliest time, ms. */
   sinceMs?: number | undefined
-  /** Raised before this time, ms. */
+  /** Latest time, exclusive, ms. */
   untilMs?: number | undefined
-  /** The id of the last exception of the page before. */
+  /** Id of the last exception of the previous page. */
   after?: string | undefined
   limit: number
 }
 
-/** The time in an id and `raised_ms` are read one after the other: they differ by less than this, ms. */
+/** Maximum difference between the time in an id and `raised_ms`, ms; the code reads them one after the other. */
 const ID_GUARD_MS = 60_000
 
-/** Exceptions of a scope, the newest first. */
+/** Exceptions of a scope, newest first. */
 export async function listExceptions(
   db: Db,
   scope: StoreScope,
@@ -38,7 +38,7 @@ export async function listExceptions(
   return { rows, total: Number(count) }
 }
 
-/** The bounds of the ids keep the index from reading what is outside the time range. */
+/** Bounds on ids keep the index scan within the time range. */
 function matching(db: Db, scope: StoreScope, { state, kind, sinceMs, untilMs }: ExceptionFilter) {
   let query = db.selectFrom('protection_exception').where(inScope('protection_exception', scope))
   if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)

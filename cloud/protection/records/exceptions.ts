@@ -6,20 +6,20 @@ import type { ProtectionExceptionRow } from '../../persistence/tables/protection
 import { recordEvent, type EventScope } from './record-event.ts'
 
 /**
- *   evidence that should not be ─▶ raiseException ─┐
- *                                                  ├─▶ one row for each (store, kind, subject) ─▶ acknowledgeException
- *   event of an agent or a device ─▶ noteReported ─┘
+ *   contradictory evidence ─▶ raiseException ─────────────────────┐
+ *                                                                 ├─▶ one row per (store, kind, subject) ─▶ acknowledgeException
+ *   event of an agent or device ─▶ recordReportedException ───────┘
  *
- * What people must look at.
+ * Contradictions that staff must look at.
  */
-/** Who acknowledges what later evidence has put right; it is raised again when evidence says so again. */
+/** Acknowledger of an exception that later evidence resolved. New contradicting evidence raises it again. */
 export const WITHDRAWN = 'later evidence'
 
 export interface NewException {
   storeId: string
-  /** A word of docs/reference/errors.md, such as `double_redeem`. */
+  /** Kind from docs/reference/errors.md, such as `double_redeem`. */
   kind: string
-  /** What it is about: raised once for each. */
+  /** Exception key: one exception per store, kind and subject. */
   subject: string
   detail: string
   deviceId?: string | undefined
@@ -27,7 +27,7 @@ export interface NewException {
   nonce?: string | undefined
 }
 
-/** Raises something that people must look at: a row in the list of exceptions and an event, once for each subject. */
+/** Raises an exception: a row and an event, once per subject. */
 export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
   const inserted = await scope.db
@@ -45,12 +45,12 @@ export async function raiseException(scope: EventScope, exception: NewException)
 }
 
 /**
- * Raises an exception like `raiseException`, and counts what comes about the same subject. While it is open there is no
- * other event. After people have acknowledged it, the next one opens it again, with an event.
+ * Raises an exception like `raiseException` and counts repetitions. An open exception sends no further event; an
+ * acknowledged one opens again, with an event.
  */
 export async function countException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
-  const kept = await scope.db
+  const stored = await scope.db
     .insertInto('protection_exception')
     .values(row)
     .onConflict((c) =>
@@ -70,7 +70,7 @@ export async function countException(scope: EventScope, exception: NewException)
     )
     .returning('event_id')
     .executeTakeFirstOrThrow()
-  if (kept.event_id === row.event_id) await recordRaised(scope, exception, row.event_id)
+  if (stored.event_id === row.event_id) await recordRaised(scope, exception, row.event_id)
 }
 
 function rowOf({ tenant, platform, nowMs }: EventScope, exception: NewException) {
@@ -103,8 +103,8 @@ async function recordRaised(scope: EventScope, exception: NewException, eventId:
 }
 
 /**
- * Puts an exception that somebody else saw on the list. Told again about the same thing it is counted, and open again.
- * `reporter`: the agent; its word never stands in the way of what the cloud itself finds.
+ * Stores an exception that an agent or device reported. A repetition is counted and opens it again. `reporter`: the
+ * agent; its id in the key keeps its reports apart from the cloud's own exceptions.
  */
 export async function recordReportedException(
   { db, tenant, platform, nowMs }: EventScope,
@@ -120,7 +120,7 @@ export async function recordReportedException(
     event.itemLineId ??
     event.deviceId ??
     event.eventId
-  const told = { event_id: event.eventId, last_ms: nowMs, detail: event.detail ?? '' }
+  const reported = { event_id: event.eventId, last_ms: nowMs, detail: event.detail ?? '' }
   await db
     .insertInto('protection_exception')
     .values({
@@ -133,11 +133,11 @@ export async function recordReportedException(
       purchase_id: event.purchaseId ?? null,
       raised_ms: nowMs,
       times: 1,
-      ...told,
+      ...reported,
     })
     .onConflict((c) =>
       c.columns(['store_id', 'kind', 'subject']).doUpdateSet((eb) => ({
-        ...told,
+        ...reported,
         times: eb('protection_exception.times', '+', 1),
         acknowledged_ms: null,
         acknowledged_by: null,
@@ -146,7 +146,7 @@ export async function recordReportedException(
     .execute()
 }
 
-/** The tenant's exception with this id. */
+/** Exception with this id of the tenant. */
 export function findException(
   db: Db,
   tenant: string,
@@ -160,18 +160,22 @@ export function findException(
     .executeTakeFirst()
 }
 
-/** Somebody has seen it. */
+/** Marks an exception acknowledged. */
 export async function writeAcknowledged(
   db: Db,
   row: ProtectionExceptionRow,
-  seen: { by: string; atMs: number; note: string | null },
+  acknowledgement: { by: string; atMs: number; note: string | null },
 ): Promise<ProtectionExceptionRow> {
-  const change = { acknowledged_ms: seen.atMs, acknowledged_by: seen.by, note: seen.note }
+  const change = {
+    acknowledged_ms: acknowledgement.atMs,
+    acknowledged_by: acknowledgement.by,
+    note: acknowledgement.note,
+  }
   await db.updateTable('protection_exception').set(change).where('exception_id', '=', row.exception_id).execute()
   return { ...row, ...change }
 }
 
-/** Subjects may be ids that devices made up: what another store calls the same is another matter. */
+/** Acknowledgement by exception key. Devices choose some subjects, so the key includes the store. */
 interface Acknowledgement {
   storeId: string
   kind: string
@@ -190,7 +194,7 @@ const acknowledge = prepared((db, p: Acknowledgement) =>
     .where('acknowledged_ms', 'is', null),
 )
 
-/** What was wrong has been put right: its exception, if it is still open, needs nobody any more. */
-export async function acknowledgeOpenException(db: Db, seen: Acknowledgement): Promise<void> {
-  await acknowledge(db, seen)
+/** Acknowledges the exception if it is still open. */
+export async function acknowledgeOpenException(db: Db, acknowledgement: Acknowledgement): Promise<void> {
+  await acknowledge(db, acknowledgement)
 }

@@ -2,12 +2,12 @@ import { pause } from '../../../policy/platform.ts'
 import type { Call } from '../../operations/operation.ts'
 import { isHeldBack, readFrontier } from '../../persistence/positions.ts'
 
-/** Waits between looks, ms. Transactions last a few milliseconds; a list waits for one that is stuck for at most their sum. */
+/** Pauses between reads, ms. Transactions last milliseconds; a list waits at most their sum for a stuck one. */
 const WAITS_MS = [2, 4, 8, 16, 32, 64, 128, 256]
 
 /**
- * Entries of this store below this position are final. A caller expects to see what was acknowledged before: where a row of the store
- * is held back by an older transaction, waits a moment for that to end.
+ * Position below which this store's entries are final. If an older transaction holds back a row of the store, it
+ * waits shortly, because callers expect to see acknowledged events.
  */
 export async function waitForFinalPosition(
   { db, services }: Pick<Call, 'db' | 'services'>,

@@ -14,10 +14,10 @@ import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
  *   authorize, redeem, evidence, agents' journals ─▶ recordEvent ─┬─▶ protection_event ─▶ fetchProtectionEvents
  *                                                                 └─▶ webhooks
  *
- * Everything that happened in a store, once for each eventId, in the order of positions that transactions get when they commit.
+ * Events of a store, once per eventId. Transactions assign the positions when they commit (ADR 0030).
  */
 
-/** What an event is about, where it differs from its own fields. */
+/** Scope of an event: transaction, tenant and time. */
 export interface EventScope {
   db: Db
   tenant: string
@@ -25,7 +25,7 @@ export interface EventScope {
   nowMs: number
 }
 
-/** A row before its transaction has given it a position. */
+/** A row without its position, which the commit assigns. */
 type NewEventRow = Omit<ProtectionEventRow, 'position'>
 
 const insertEvent = prepared((db, p: NewEventRow) =>
@@ -48,7 +48,7 @@ const insertEvent = prepared((db, p: NewEventRow) =>
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
-/** A new event of the cloud's own; answers its id. Empty fields are left out. */
+/** Records an event of the cloud. Returns its id. Empty fields are left out. */
 export async function recordEvent(
   { db, tenant, platform, nowMs }: EventScope,
   event: { [K in keyof Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>]: ProtectionEvent[K] | null } & {
@@ -57,18 +57,18 @@ export async function recordEvent(
   },
 ): Promise<string> {
   const { eventId = newId('evt', platform), occurredMs = nowMs, ...fields } = event
-  // Named fields first: a literal that begins with a spread and goes on costs up to forty times as much on Node 20.
-  const whole = {
+  // Named fields first: a literal that starts with a spread costs up to forty times as much on Node 20.
+  const completed = {
     eventId,
     occurredAt: iso(occurredMs),
     processedAt: iso(nowMs),
     ...definedFields(fields),
   } as ProtectionEvent
-  await storeEvent({ db, tenant, nowMs }, whole)
+  await storeEvent({ db, tenant, nowMs }, completed)
   return eventId
 }
 
-/** Keeps an event as it is; one whose id the account knows already is the same event again. */
+/** Stores an event. A known event id of the account changes nothing. */
 export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
   const row = rowOf(scope, event)
   await insertEvent(scope.db, row)
@@ -82,7 +82,7 @@ const insertEvents = preparedInsert((db, rows: readonly NewEventRow[]) =>
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
-/** Keeps many, as `storeEvent` keeps each. */
+/** Stores many events like `storeEvent`. */
 export async function storeEvents(
   scope: Omit<EventScope, 'platform'>,
   events: readonly ProtectionEvent[],

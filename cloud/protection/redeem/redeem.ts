@@ -27,11 +27,11 @@ export interface RedeemRequest {
 }
 
 /**
- *   find the authorization ─▶ still for this unit? ─▶ claim a step ─▶ answer ─▶ the device acts
- *   the same redemptionId with an outcome ─────────▶ apply the outcome ─▶ record ─▶ answer
+ *   find the authorization ─▶ unit still bound to this item? ─▶ claim a step ─▶ answer ─▶ the device acts
+ *   same redemptionId with an outcome ─────────────▶ apply the outcome ─▶ record ─▶ answer
  *
- * A device without agent redeems here before it acts, and reports here how that went. Devices of an agent are redeemed in the agent's
- * ledger, whose journal brings the same claims and outcomes as evidence (../evidence).
+ * A device without agent redeems here before it acts, and reports the outcome here. Agents redeem in their own
+ * ledgers and report the same claims and outcomes as evidence (../evidence).
  */
 export async function redeem(call: Call, request: RedeemRequest) {
   const caller = knownCaller(call.caller)
@@ -52,14 +52,14 @@ export async function redeem(call: Call, request: RedeemRequest) {
     (r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step),
   )
   const eventId = known?.event_id ?? newId('evt', call.services.platform)
-  // A device whose clock is ahead redeems now all the same: nothing that is known was redeemed later.
+  // Redemption times are never in the future, even if the device's clock is fast.
   const atMs = known?.at_ms ?? Math.min(context.occurredMs, call.nowMs)
-  const witness: EvidenceSource = { agentId, storeId: row.store_id, atMs, eventId }
+  const source: EvidenceSource = { agentId, storeId: row.store_id, atMs, eventId }
   if (!known) await assertUnitIsStillFor(call, row)
-  if (!known) await claimStep(scope, witness, row, redemptions, request, call.nowMs)
+  if (!known) await claimStep(scope, source, row, redemptions, request, call.nowMs)
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
-    await applyOutcome(scope, witness, request.redemptionId, request.outcome, row.nonce)
+    await applyOutcome(scope, source, request.redemptionId, request.outcome, row.nonce)
     if (isNew)
       await recordOutcome(call, row, request, { ...context, outcome: request.outcome, device: context.device, eventId })
   }
@@ -97,7 +97,9 @@ async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller
   return row
 }
 
-/** An item-level authorization of a unit that is another item by now would let two go for one. */
+/**
+ * Rejects an item-level authorization whose unit was bound to another item since: it would release two items for one.
+ */
 async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow): Promise<void> {
   if (row.item_id === null || row.purchase_id === null) return
   const covered = await unitsOfAuthorization(call.db, row.nonce)
@@ -113,14 +115,14 @@ async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow)
 
 async function claimStep(
   scope: EvidenceScope,
-  witness: EvidenceSource,
+  source: EvidenceSource,
   row: ProtectionAuthorizationRow,
   redemptions: readonly RedemptionRow[],
   request: RedeemRequest,
   nowMs: number,
 ): Promise<void> {
   if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was taken back')
-  if (witness.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
+  if (source.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
     throw precondition('token_expired', 'the authorization has expired')
   const used = new Set(redemptions.map((r) => r.step))
   const step = request.step ?? Array.from({ length: row.count }, (_, i) => i + 1).find((n) => !used.has(n))
@@ -128,7 +130,7 @@ async function claimStep(
     throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)
   if (step === undefined || used.has(step))
     throw precondition('already_redeemed', 'this step of the authorization is used up')
-  await applyClaim(scope, witness, {
+  await applyClaim(scope, source, {
     kind: 'claim',
     redemptionId: request.redemptionId,
     nonce: row.nonce,
@@ -139,7 +141,7 @@ async function claimStep(
   })
 }
 
-/** The line, the item and the technologies that a redemption was for, as far as they are known. */
+/** Line, item and technologies of a redemption, as far as they are known. */
 async function subjectOf(
   call: Call,
   row: ProtectionAuthorizationRow,
@@ -175,7 +177,7 @@ async function subjectOf(
 }
 
 interface Reported {
-  /** The redemption's: it has one outcome, and so one event. */
+  /** Event of the redemption; its one outcome has one event. */
   eventId: string
   outcome: Outcome
   occurredMs: number
@@ -220,7 +222,7 @@ async function recordOutcome(
 
 async function describe(call: Call, row: ProtectionAuthorizationRow, redemptionId: string, eventId: string) {
   const redemptions = await redemptionsOf(call.db, row.nonce)
-  // As it was with this redemption: the same call answers the same later, whatever else was redeemed since.
+  // Counts up to this redemption, so that a repeated call gets the same response.
   const upTo = redemptions.findLastIndex((r) => r.redemption_id === redemptionId)
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   return {

@@ -26,9 +26,9 @@ import { unitOf } from '../rights/settle-right.ts'
 import { technologiesOf } from '../items/technologies.ts'
 import { viewAuthorization } from '../leases/view-authorization.ts'
 
-/** After a claim the device has this long to say what became of it before staff may say so, ms. */
+/** Time a device has to report the outcome before staff may resolve it, ms. */
 const REPORT_WITHIN_MS = 300_000
-/** How long a receipt's end is outlived by what is said of it, s. */
+/** Clock guard after a receipt's end, s. */
 const GUARD_SECONDS = 60
 
 export const resolveRedemption = operation({
@@ -66,7 +66,10 @@ export const resolveRedemption = operation({
   },
 })
 
-/** What these redemptions are about. Devices make up their ids: those of stores that the caller may not see stand in nobody's way. */
+/**
+ * Finds the authorization or receipt of these redemptions. Devices choose redemption ids, so those of stores that the
+ * caller cannot see are ignored.
+ */
 async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{ nonce: string; about: About }> {
   const caller = knownCaller(call.caller)
   let own: { nonce: string; about: About } | undefined
@@ -84,10 +87,10 @@ async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{
   return own
 }
 
-/** Whether there is something to say; refuses to contradict what was seen. */
-function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, said: Outcome): boolean {
+/** True if the outcome is still open. Throws if staff contradict a known outcome. */
+function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, reported: Outcome): boolean {
   if (known === 'confirmed' || resolved_by !== null) {
-    if (known !== said) throw precondition('outcome_known', `the outcome is known: ${known}`)
+    if (known !== reported) throw precondition('outcome_known', `the outcome is known: ${known}`)
     return false
   }
   if (known === null && nowMs < at_ms + REPORT_WITHIN_MS)
@@ -113,7 +116,7 @@ async function subjectOf({ db }: Call, nonce: string): Promise<About | undefined
 
 async function stateOf({ db, nowMs }: Call, nonce: string): Promise<AuthorizationState> {
   const row = await findAuthorization(db, nonce)
-  // A receipt's right that was claimed is redeemed, whenever that was.
+  // A claimed right of a receipt counts as redeemed.
   return row ? viewAuthorization(row, await redemptionsOf(db, nonce), nowMs).state : 'redeemed'
 }
 
@@ -170,13 +173,13 @@ async function resolve(
   })
 }
 
-/** The item that the redeemed unit is bound to, if any. */
+/** Item that the redeemed unit is bound to, if any. */
 async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: RedemptionRow) {
   if (lineId === null || unitNo === null) return undefined
   return (await itemsOfLine(db, lineId)).find((item) => item.unit_no === unitNo)
 }
 
-/** The agent itself may take a failed right for free: it, too, is told that it is used up. */
+/** Denies the confirmed rights to agents: the reporting agent may have freed a failed one. */
 async function tellAgents(
   scope: EvidenceScope,
   { storeId, purchaseId }: About,

@@ -4,16 +4,17 @@ import type { GivenRightRow, UnitRightRow } from '../../persistence/tables/prote
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
- *   home gives ─ told ─▶ nobody else is granted it ─ the other's own word of it comes, or the home's that nothing came of it ─▶ over
+ *   home delegates ─▶ row reaches the cloud ─▶ no other agent gets the right ─▶ redemption or outcome report ─▶ settled
  *
- * Rights of receipts that their home has given to another agent of the store, which may be cut off from the cloud for long.
+ * Rights that the receipt home delegated to another agent of the store. That agent may be offline for long (ADR
+ * 0012).
  */
 export interface DelegatedRight extends UnitKey {
   redemptionId: string
   storeId: string
-  /** To whom. */
+  /** Agent that received the right. */
   agentId: string
-  /** When the receipt has ended for every clock, s since 1970. */
+  /** End of the receipt plus clock guard, s since 1970. */
   untilS: number
   homeAgentId: string
   homeEpoch: number
@@ -21,7 +22,7 @@ export interface DelegatedRight extends UnitKey {
 
 type GivenRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
 
-/** Of what nobody has ever told anything, s after the receipt's end: much longer than an agent is away. */
+/** Retention after the receipt's end without any report, s. Agents come back much sooner. */
 const KEEP_AFTER_END = 90 * 86_400
 
 const insert = prepared((db, p: DelegatedRight) =>
@@ -74,7 +75,7 @@ const byRedemption = prepared((db, p: { redemptionId: string; storeId: string })
     .where('redemption_id', '=', p.redemptionId)
     .where('store_id', '=', p.storeId),
 )
-/** Those of which whoever has them has not told anything. */
+/** Delegated rights without a redemption and without the outcome `failed`. */
 const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
   db
     .selectFrom('given_right')
@@ -93,18 +94,18 @@ const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass
     .where('redemption.redemption_id', 'is', null),
 )
 
-/** Keeps that a home has given this right away; nothing when that is known. */
-export async function storeDelegated(db: Db, given: DelegatedRight): Promise<void> {
-  await insert(db, given)
-  await markDelegated(db, given)
+/** Stores a delegation; a repeated one changes nothing. */
+export async function storeDelegated(db: Db, delegated: DelegatedRight): Promise<void> {
+  await insert(db, delegated)
+  await markDelegated(db, delegated)
 }
 
-/** The rights that homes of this store gave under this redemption id. */
+/** Rights that receipt homes of this store delegated under this redemption id. */
 export async function findDelegated(db: Db, redemptionId: string, storeId: string): Promise<GivenRightRow[]> {
   return byRedemption(db, { redemptionId, storeId })
 }
 
-/** Stores the outcome that was reported for these rights. Nothing follows after `failed`. */
+/** Stores the reported outcome. `failed` is final. */
 export async function storeDelegationReturned(
   db: Db,
   rights: readonly GivenRightRow[],
@@ -114,9 +115,9 @@ export async function storeDelegationReturned(
 }
 
 /**
- * What a right means now to whoever asks for the agent `agentId`: what its home has given to another agent counts as used, until that agent
- * has told itself what became of it. Nobody knows of one that was revoked, and tells nothing any more, nor once the receipt is over, when
- * agents and homes forget what was asked and never used.
+ * View of a right for a request of agent `agentId`. A right delegated to another agent counts as used until that
+ * agent reports its redemption. If that agent was revoked, or the receipt ended, the outcome stays unknown and staff
+ * decide.
  */
 export async function viewGrantableRight(
   db: Db,
@@ -127,13 +128,17 @@ export async function viewGrantableRight(
 ): Promise<RightView> {
   const right = viewRight(row, nowMs)
   if (!row?.was_given || right.state === 'used') return right
-  const others = (await unresolved(db, key)).filter((given) => given.agent_id !== agentId)
-  if (others.some((given) => given.state === 'given' && given.revoked_ms === null && given.until_s * 1_000 > nowMs))
+  const others = (await unresolved(db, key)).filter((delegated) => delegated.agent_id !== agentId)
+  if (
+    others.some(
+      (delegated) => delegated.state === 'given' && delegated.revoked_ms === null && delegated.until_s * 1_000 > nowMs,
+    )
+  )
     return { state: 'used' }
   return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN_OUTCOME_REASON }
 }
 
-/** Forgets what was given of receipts that are over, once it is known what became of it, or nobody will ever tell. */
+/** Deletes delegations of ended receipts that are settled, or can no longer be reported. */
 export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
   const nowS = Math.floor(nowMs / 1_000)
   await db

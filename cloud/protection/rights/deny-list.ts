@@ -5,13 +5,13 @@ import type { Db } from '../../persistence/database.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
-/** What the agents of a store must no longer honour, in the order in which it was decided. */
+/** Deny list of a store: what its agents must not honour, in the order of decision. */
 
 const GUARD_SECONDS = 60
-/** Ended entries are told to nobody. They are kept for a clock that was ahead when it took them for ended, s. */
+/** Ended entries are not published. The cloud keeps them for a fast clock that ended them too early, s. */
 const KEEP_AFTER_END = 14 * 86_400
 
-/** Adds entries and has the store's agents told once that is durable; answers the number of the last one. */
+/** Adds entries and announces them after the commit. Returns the number of the last one. */
 export async function deny(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   storeId: string,
@@ -40,7 +40,7 @@ export async function deny(
   return last
 }
 
-/** Forgets entries whose subjects ended long ago; their numbers are not given again. */
+/** Deletes entries that ended long ago. Their numbers are not reused. */
 export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
   await db
     .deleteFrom('deny_entry')
@@ -48,7 +48,7 @@ export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
     .execute()
 }
 
-/** Puts a single authorization on its store's deny list. */
+/** Denies one authorization. */
 export async function denyNonce(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   row: ProtectionAuthorizationRow,
@@ -56,7 +56,7 @@ export async function denyNonce(
   await deny(call, row.store_id, [{ kind: 'nonce', nonce: row.nonce, until: row.exp + GUARD_SECONDS }])
 }
 
-/** Puts the purchase's receipt on its store's deny list; gives the list's new number, 0 when there is no receipt. */
+/** Denies the receipt of a purchase. Returns the number of the entry, 0 without a receipt. */
 export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<number> {
   if (purchase.cti === null || purchase.receipt_exp === null) return 0
   return deny(call, purchase.store_id, [
@@ -64,7 +64,7 @@ export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<nu
   ])
 }
 
-/** The numbers that units have in the receipt of their purchase. */
+/** Numbers of units in the receipt of their purchase. */
 export async function receiptOrdinals(
   db: Db,
   purchaseId: string,
@@ -79,7 +79,7 @@ export async function receiptOrdinals(
   return units.flatMap((unit) => indexes.get(`${unit.lineId}/${unit.unitNo}`) ?? [])
 }
 
-/** Tells the home of a store's receipts that rights are used up, or leased until then, by somebody else. `heldBy`: the token that they are leased to. */
+/** Denies receipt rights that are used, or leased until `until` (s). `heldBy`: authorization that leases them. */
 export async function denyRights(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   purchase: PurchaseRow,

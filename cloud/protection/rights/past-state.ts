@@ -4,9 +4,12 @@ import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { redemptionsOfUnit } from './redemptions.ts'
 import { findRight, type RightView, type UnitKey } from './rights.ts'
 
-/** How things stood at a former moment: a record of something past is judged by that (decisions §9, occurredAt). Policy and devices count as they are. */
+/**
+ * State at a past time: the cloud judges a record of the past by it (`occurredAt`, ADR 0009). Policy and devices
+ * count as they are now.
+ */
 
-/** The purchase as it was then: paid or not, and taken back or not yet. */
+/** The purchase at that time: paid or not, cancelled or not. */
 export async function purchaseAsOf(db: Db, purchase: PurchaseRow, atMs: number): Promise<PurchaseRow> {
   if (purchase.completed_ms === null) return purchase
   if (purchase.completed_ms > atMs) return { ...purchase, status: 'PENDING_PAYMENT' }
@@ -15,7 +18,10 @@ export async function purchaseAsOf(db: Db, purchase: PurchaseRow, atMs: number):
     : purchase
 }
 
-/** A paid purchase is cancelled with the refund of what is left of it; of one without, nobody knows when. */
+/**
+ * True if the purchase was cancelled by then. Its refund dates the cancellation; without a refund the time is
+ * unknown.
+ */
 async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number): Promise<boolean> {
   const whole = await db
     .selectFrom('refund')
@@ -28,7 +34,7 @@ async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number):
   return whole === undefined || whole.created_ms <= atMs
 }
 
-/** The item with the status, and as a part of the purchase, that it had then; before it was registered, with its first status. */
+/** The item's status, store and unit at that time. Before its registration it has its first status. */
 export async function itemAsOf(db: Db, item: ProtectedItemRow, atMs: number): Promise<ProtectedItemRow> {
   const moves = db.selectFrom('item_move').selectAll().where('item_id', '=', item.item_id)
   const last = await moves.where('at_ms', '<=', atMs).orderBy('rev', 'desc').limit(1).executeTakeFirst()
@@ -57,16 +63,16 @@ async function unitOf(db: Db, { item_id }: ProtectedItemRow, { purchase_id, line
   return named ? { purchase_id, line_id, unit_no: named.unit_no } : { purchase_id: null, line_id: null, unit_no: null }
 }
 
-/** The right of a unit then: used by what was redeemed or had come back. What others held is not looked at, for nobody is given anything. */
+/** The right at that time: used by redemptions or a return. Leases do not matter, because no token is issued. */
 export async function rightAsOf(db: Db, key: UnitKey, atMs: number): Promise<RightView> {
-  const uses = (await redemptionsOfUnit(db, key)).filter((use) => use.at_ms <= atMs && use.outcome !== 'failed')
-  if (uses.some((use) => use.outcome !== 'unknown')) return { state: 'used' }
+  const redemptions = (await redemptionsOfUnit(db, key)).filter((use) => use.at_ms <= atMs && use.outcome !== 'failed')
+  if (redemptions.some((use) => use.outcome !== 'unknown')) return { state: 'used' }
   const by = (await findRight(db, key))?.returned_by ?? null
   if (by !== null && (await hadComeBack(db, key, by, atMs))) return { state: 'used' }
-  return { state: 'free', ...(uses.length > 0 && { staffReason: 'nobody knows whether the last try worked' }) }
+  return { state: 'free', ...(redemptions.length > 0 && { staffReason: 'nobody knows whether the last try worked' }) }
 }
 
-/** Goods of a refund come back with it; those that staff have put on the shelf, when they were no longer the unit's. */
+/** True if the goods had come back by then: with the refund, or when staff moved the item off the unit. */
 async function hadComeBack(db: Db, { lineId, unitNo }: UnitKey, by: string, atMs: number): Promise<boolean> {
   const refund = await db.selectFrom('refund').select('created_ms').where('refund_id', '=', by).executeTakeFirst()
   if (refund) return refund.created_ms <= atMs

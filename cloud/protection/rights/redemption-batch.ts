@@ -32,25 +32,25 @@ const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').s
 /**
  *   prepare ─ ofId · ofUnit · right · add · setOutcome · use · free … ─ flush
  *
- * Redemptions and rights of units as they stand in a transaction. For a batch they are read together beforehand, and written
- * together at the end. What was not prepared is read when it is asked for, and written at once.
+ * Redemptions and rights within a transaction. `prepare` reads those of a batch together, `flush` writes them
+ * together. Other rows are read on demand and written at once.
  */
 export class RedemptionBatch {
   readonly #db: Db
   readonly #tenant: string
-  /** What was prepared. */
+  /** Prepared redemption ids and lines. */
   readonly #ids = new Set<string>()
   readonly #lines = new Set<string>()
-  /** By their keys: what is known of the ids and lines above. */
+  /** Rows of the prepared ids and lines, by key. */
   readonly #redemptions = new Map<string, RedemptionRow>()
   readonly #byId = new Map<string, RedemptionRow[]>()
   readonly #byUnit = new Map<string, RedemptionRow[]>()
   readonly #rights = new Map<string, UnitRightRow>()
-  /** Names of what is not written yet. */
+  /** Keys of rows that are not written yet. */
   readonly #added = new Set<string>()
   readonly #changed = new Set<string>()
 
-  /** Uses of this tenant's units in this transaction. */
+  /** Batch for units of this tenant in this transaction. */
   constructor(db: Db, tenant: string) {
     this.#db = db
     this.#tenant = tenant
@@ -67,7 +67,7 @@ export class RedemptionBatch {
     for (const row of rightRows) this.#rights.set(unitName(row.line_id, row.unit_no, row.right_class), row)
   }
 
-  /** Writes what has changed: before anybody else reads or writes rights or redemptions in this transaction. */
+  /** Writes all changes. Call it before other code reads or writes rights or redemptions in this transaction. */
   async flush(): Promise<void> {
     for (const chunk of insertChunks([...this.#added].flatMap((name) => this.#redemptions.get(name) ?? [])))
       await addRedemptions(this.#db, chunk)
@@ -77,13 +77,13 @@ export class RedemptionBatch {
     this.#changed.clear()
   }
 
-  /** Drops everything that was read, after other code has written rights or redemptions. */
+  /** Discards all read rows. Call it after other code wrote rights or redemptions. */
   reset(): void {
     for (const known of [this.#ids, this.#lines, this.#redemptions, this.#byId, this.#byUnit]) known.clear()
     for (const known of [this.#rights, this.#added, this.#changed]) known.clear()
   }
 
-  /** The tenant's redemptions of this id, one for each step, as they are now. */
+  /** Current redemptions of this id and tenant, one per step. */
   async ofId(redemptionId: string): Promise<RedemptionRow[]> {
     if (!this.#ids.has(redemptionId)) return findRedemptions(this.#db, this.#tenant, redemptionId)
     // Copies, because callers compare them with later versions.
@@ -100,7 +100,7 @@ export class RedemptionBatch {
     return this.#lines.has(key.lineId) ? this.#rights.get(nameOf(key)) : findRight(this.#db, key)
   }
 
-  /** Adds a fact; false when it was known. */
+  /** Adds a redemption. Returns false if it exists. */
   async add(redemption: NewRedemption): Promise<boolean> {
     const row = { ...redemption, outcome: null, resolved_by: null, reported: null }
     const name = redemptionName(row)
@@ -140,7 +140,7 @@ export class RedemptionBatch {
     if (!this.#noteRight(key, { state: 'free', failures })) await freeRight(this.#db, key, failures)
   }
 
-  /** The authorization for the unit whose step is unused and which ends last. */
+  /** Unused authorization of the unit that ends last. */
   async unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
     await this.flush()
     return unusedLease(this.#db, key)
@@ -162,7 +162,7 @@ export class RedemptionBatch {
     if (read.line_id !== null) addTo(this.#byUnit, unitName(read.line_id, read.unit_no, read.right_class), read)
   }
 
-  /** False when the right was not prepared. */
+  /** Returns false if the right was not prepared. */
   #noteRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
     if (!this.#lines.has(key.lineId)) return false
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key
@@ -188,7 +188,7 @@ function redemptionName({
   step,
   redemption_id,
 }: Pick<RedemptionRow, 'nonce' | 'step' | 'redemption_id'>): string {
-  // Agents choose ids and nonces: no two may come to the same name.
+  // Agents choose ids and nonces, so the key must be unambiguous.
   return `${step}/${nonce.length}/${nonce}/${redemption_id}`
 }
 

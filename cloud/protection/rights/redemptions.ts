@@ -5,7 +5,7 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import type { UnitKey } from './rights.ts'
 
-/** Redemptions as rows: facts that are only ever added, each with the unit that it was for. */
+/** Rows of redemptions. They are only ever added, each with its unit. */
 
 export type NewRedemption = Omit<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>
 
@@ -39,7 +39,7 @@ const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: st
     .where('unit_no', '=', p.unitNo)
     .where('right_class', '=', p.rightClass),
 )
-/** All that was reported of the right of a unit. */
+/** All redemptions of a unit's right. */
 export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<RedemptionRow[]> {
   return ofUnit(db, { lineId, unitNo, rightClass })
 }
@@ -54,7 +54,7 @@ const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
     .orderBy('step'),
 )
 
-/** Who gave one up will never use it. */
+/** A voided authorization will never be used, so it is no candidate. */
 const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
   db
     .selectFrom('protection_authorization as a')
@@ -65,7 +65,7 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .where('u.line_id', '=', p.lineId)
     .where('u.unit_no', '=', p.unitNo)
     .where('a.voided_ms', 'is', null)
-    // A device without agent asks us before it acts.
+    // A device without agent asks the cloud before it acts.
     .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
     .where((eb) =>
       eb.not(
@@ -82,19 +82,19 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .limit(1),
 )
 
-/** Adds a fact; false when it was known. */
+/** Adds a redemption. Returns false if it exists. */
 export async function addRedemption(db: Db, redemption: NewRedemption): Promise<boolean> {
   return (await insert(db, redemption)).length > 0
 }
 
 const insertAll = preparedInsert((db, rows: readonly RedemptionRow[]) => db.insertInto('redemption').values(rows))
 
-/** Adds facts of which none is known. */
+/** Adds redemptions that must not exist yet. */
 export function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<void> {
   return insertAll(db, rows)
 }
 
-/** The tenant's redemptions of this id: one for each step. */
+/** Redemptions of this id and tenant, one per step. */
 export function findRedemptions(db: Db, tenant: string, redemptionId: string): Promise<RedemptionRow[]> {
   return byId(db, { redemptionId, tenant })
 }
@@ -108,7 +108,7 @@ const writeOutcome = prepared((db, p: { nonce: string; step: number; redemptionI
     .where('redemption_id', '=', p.redemptionId),
 )
 
-/** Writes what an agent or a device says of the outcome of one. */
+/** Stores the outcome that an agent or device reported. */
 export async function updateOutcome(
   db: Db,
   { nonce, step, redemption_id: redemptionId }: RedemptionRow,
@@ -117,7 +117,7 @@ export async function updateOutcome(
   await writeOutcome(db, { nonce, step, redemptionId, outcome })
 }
 
-/** Writes what is known of the outcome of one that staff have looked at. */
+/** Stores the outcome that staff decided, and what the device reported. */
 export async function updateRedemption(
   db: Db,
   { nonce, step, redemption_id }: RedemptionRow,
@@ -132,7 +132,7 @@ export async function updateRedemption(
     .execute()
 }
 
-/** Of the authorizations that cover a unit and whose step nobody has used, the one that ends last. */
+/** Unused authorization of a unit that ends last. */
 export async function unusedLease(
   db: Db,
   { purchaseId, lineId, unitNo, rightClass }: UnitKey,

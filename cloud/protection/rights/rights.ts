@@ -5,32 +5,30 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../persistence/tables/protection.ts'
 
 /**
- * What authorizations use up: one row for each (line, unit, class). An item that is paid without a purchase of ours stands for its
- * own unit (../items/standalone-unit.ts): line = item.
- *
- *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (a failure more)
+ *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (one failure more)
  *   used ──outcome unknown──▶ free for staff
  *   free, leased, used ──the goods came back──▶ used for good
  *
- * What stops a second release of a unit in the cloud:
+ * One row per (line, unit, class). An item that was paid without a purchase of ours has a standalone unit
+ * (../items/standalone-unit.ts): line = item. How the cloud prevents a second release of a unit:
  *   - A device gets no token while the right is used, or leased to another device that may still use it (../leases/leases.ts,
- *     `viewLease`). The look and the new lease are one serializable transaction, that of the operation (operations/perform.ts).
+ *     `viewLease`). Check and new lease are one serializable transaction (operations/perform.ts).
  *   - A device without agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
- *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). What they report has happened: it uses the right up,
- *     ends other leases, and a double becomes an exception (../evidence/apply-claim.ts, ../evidence/settle-unit.ts).
+ *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). Their reports are facts: they use the right up
+ *     and end other leases, and a double use becomes an exception (../evidence/apply-claim.ts, ../evidence/settle-unit.ts).
  */
 export interface UnitKey {
   lineId: string
   unitNo: number
   rightClass: RightClass
-  /** Empty when the item is paid without a purchase of ours. */
+  /** Empty for an item that was paid without a purchase of ours. */
   purchaseId: string
 }
 
-/** After this many failed tries the next one is for staff (decisions §9). */
+/** Failed tries after which only staff may continue (ADR 0009). */
 export const TRIES_BEFORE_STAFF = 2
 
-/** How long a lease outlives its token: the most that a device's clock may be wrong, ms. */
+/** Time a lease outlives its token: maximum clock error of a device, ms. */
 export const LEASE_GUARD_MS = 60_000
 
 const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
@@ -91,38 +89,38 @@ const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
     .values(rows)
     .onConflict((c) =>
       c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
-        const told = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
+        const excluded = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
         return {
-          purchase_id: told('purchase_id'),
-          state: told('state'),
-          nonce: told('nonce'),
-          device_id: told('device_id'),
-          until_ms: told('until_ms'),
-          redemption_id: told('redemption_id'),
-          outcome: told('outcome'),
-          failures: told('failures'),
+          purchase_id: excluded('purchase_id'),
+          state: excluded('state'),
+          nonce: excluded('nonce'),
+          device_id: excluded('device_id'),
+          until_ms: excluded('until_ms'),
+          redemption_id: excluded('redemption_id'),
+          outcome: excluded('outcome'),
+          failures: excluded('failures'),
         }
       }),
     ),
 )
 
-/** Writes whole rights, each once. */
+/** Writes complete rows of rights; each right may occur once. */
 export function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
   return upsertAll(db, rows)
 }
 
-/** The right of one unit, if it was ever leased or used. */
+/** Right of a unit; undefined before its first lease or use. */
 export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<UnitRightRow | undefined> {
   const [row] = await one(db, { lineId, unitNo, rightClass })
   return row
 }
 
-/** Rights of all units of a purchase. */
+/** Rights of a purchase's units, of one class. */
 export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightClass): Promise<UnitRightRow[]> {
   return ofPurchase(db, { purchaseId, rightClass })
 }
 
-/** Why only staff go on with what may have been released. */
+/** Why only staff may continue with goods that may have been released. */
 export const UNKNOWN_OUTCOME_REASON = 'nobody knows whether the last try worked'
 
 const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
@@ -142,7 +140,7 @@ async function write(
   })
 }
 
-/** The goods of a right that is used came back: whatever becomes of a use that was under way, it stays so. */
+/** Marks that the goods came back. A pending outcome no longer changes the right. */
 export async function storeReturned(db: Db, { lineId, unitNo, rightClass }: UnitKey, by: string): Promise<void> {
   await writeReturned(db, { lineId, unitNo, rightClass, by })
 }
@@ -153,19 +151,19 @@ export interface Lease {
   untilMs: number
 }
 
-/** What is known of a unit's former tries while its right is lent or free. */
+/** Former tries of a unit whose right is leased or free. */
 export interface Tries {
   failures: number
-  /** Nobody knows whether the last one worked: that is so as well once the lease has ended unused. */
+  /** The outcome of the last try is unknown, also after the lease ended unused. */
   isUnknown: boolean
 }
 
-/** Lends the right to an authorization until it expires. */
+/** Leases the right to an authorization until it expires. */
 export function leaseRight(db: Db, key: UnitKey, lease: Lease, tries: Tries): Promise<void> {
   return write(db, key, leasedRow(lease, tries))
 }
 
-/** The columns of a right that is lent. */
+/** Columns of a leased right. */
 export function leasedRow({ nonce, deviceId, untilMs }: Lease, { failures, isUnknown }: Tries) {
   return {
     state: 'leased',
@@ -177,7 +175,7 @@ export function leasedRow({ nonce, deviceId, untilMs }: Lease, { failures, isUnk
   }
 }
 
-/** The right is used up. */
+/** Marks the right used. */
 export function useRight(
   db: Db,
   key: UnitKey,
@@ -193,12 +191,12 @@ export function useRight(
   })
 }
 
-/** The right is free again. */
+/** Frees the right. */
 export function freeRight(db: Db, key: UnitKey, failures: number): Promise<void> {
   return write(db, key, { state: 'free', failures })
 }
 
-/** Notes what became of the use of a right; nothing when the right was meanwhile used by something else. */
+/** Stores the outcome of a use, unless something else used the right since. */
 export async function storeOutcome(
   db: Db,
   redemptionId: string,
@@ -208,13 +206,13 @@ export async function storeOutcome(
   await writeOutcome(db, { redemptionId, lineId, unitNo, rightClass, outcome })
 }
 
-/** `staffReason`: why only staff may go on, when the right is not used. */
+/** `staffReason`: why only staff may continue. */
 export type RightView =
   | { state: 'free'; staffReason?: string }
   | { state: 'used' }
   | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
-/** What a row means now: a lease ends by itself, and what failed or is unknown may be tried again, at last by staff only. */
+/** Interprets a row now: leases expire, and failed or unknown uses may be tried again, at last by staff only. */
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)
@@ -230,7 +228,7 @@ export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightVi
   return { state: 'free', ...forStaff }
 }
 
-/** What a row tells of the tries before. */
+/** Former tries in a row. */
 export function triesOf(row: UnitRightRow | undefined): Tries {
   return { failures: row?.failures ?? 0, isUnknown: row?.outcome === 'unknown' }
 }

@@ -33,7 +33,10 @@ const writeUnloaded = preparedForMany((db, ids) =>
     .where('purchase_id', 'in', ids),
 )
 
-/** What follows for purchases once units of theirs were released or have left: the tag status, and that the goods are gone. */
+/**
+ * Updates purchases after releases and exits: tag status `deactivated`, and purchase status `UNLOADED` when all goods
+ * left.
+ */
 export async function settlePurchases(
   { db, emit }: { db: Db; emit: Call['emit'] },
   purchaseIds: readonly string[],
@@ -66,7 +69,7 @@ export async function settlePurchases(
   )
 }
 
-/** Whether every unit was confirmed; those that came back do not count. */
+/** True if every unit that did not come back was confirmed. */
 function areAll(
   rights: readonly Pick<UnitRightRow, 'right_class' | 'outcome' | 'returned_by'>[],
   rightClass: RightClass,

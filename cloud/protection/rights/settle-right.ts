@@ -4,30 +4,30 @@ import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { RedemptionBatch } from './redemption-batch.ts'
 
-/** The unit that a redemption used up; undefined for a fixture. */
+/** Unit of a redemption; undefined for a fixture. */
 export async function unitOf(
-  uses: Pick<RedemptionBatch, 'right'>,
+  redemptions: Pick<RedemptionBatch, 'right'>,
   { line_id, unit_no, right_class }: RedemptionRow,
 ): Promise<UnitKey | undefined> {
   if (line_id === null || unit_no === null || right_class === null) return undefined
   const key = { lineId: line_id, unitNo: unit_no, rightClass: right_class as UnitKey['rightClass'] }
-  const right = await uses.right({ ...key, purchaseId: '' })
+  const right = await redemptions.right({ ...key, purchaseId: '' })
   return { ...key, purchaseId: right?.purchase_id ?? '' }
 }
 
 /**
- * Brings the right of a unit to what all its redemptions come to; answers whether somebody got two for one. A lease stays
- * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back. `returned`: the goods came back;
- * `used`: some redemption of the right stands all the same.
+ * Updates a unit's right from all its redemptions. `isDouble`: two uses of one right. A lease stays if the use failed
+ * or is unknown, unless `leaseEnded`. A lease that a failed receipt use replaced comes back. `returned`: the goods
+ * came back, and whether a use remains.
  */
 export async function settleRight(
-  uses: RedemptionBatch,
+  redemptions: RedemptionBatch,
   key: UnitKey,
   leaseEnded = false,
 ): Promise<{ isDouble: boolean; returned?: 'used' | 'unused' }> {
-  const { use, failures, isDouble } = joinUses((await uses.ofUnit(key)).map(useOf))
-  const right = await uses.right(key)
-  // Goods that came back are nobody's to take off a second time, whatever becomes of a use that was under way.
+  const { use, failures, isDouble } = joinUses((await redemptions.ofUnit(key)).map(useOf))
+  const right = await redemptions.right(key)
+  // Returned goods must not be released again, whatever the pending outcome is.
   if (right && right.returned_by !== null) return { isDouble, returned: use === null ? 'unused' : 'used' }
   const isUnknown = use?.outcome === 'unknown'
   const isOpen = use === null || isUnknown
@@ -35,12 +35,12 @@ export async function settleRight(
     const known = triesOf(right)
     const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
     if (known.failures !== failures || known.isUnknown !== isUnknown)
-      await uses.lease(key, lease, { failures, isUnknown })
+      await redemptions.lease(key, lease, { failures, isUnknown })
     return { isDouble }
   }
-  const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await uses.unusedLease(key) : undefined
+  const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await redemptions.unusedLease(key) : undefined
   if (lease)
-    await uses.lease(
+    await redemptions.lease(
       key,
       { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS },
       { failures, isUnknown },
@@ -52,9 +52,10 @@ export async function settleRight(
       right.nonce === use.nonce &&
       right.failures === failures
     const known = isSame ? right.outcome : null
-    if (!isSame) await uses.use(key, use, failures)
-    if (use.outcome !== null && use.outcome !== known) await uses.storeOutcome(use.redemptionId, key, use.outcome)
-  } else if (right) await uses.free(key, failures)
+    if (!isSame) await redemptions.use(key, use, failures)
+    if (use.outcome !== null && use.outcome !== known)
+      await redemptions.storeOutcome(use.redemptionId, key, use.outcome)
+  } else if (right) await redemptions.free(key, failures)
   return { isDouble }
 }
 

@@ -9,7 +9,7 @@ const byId = prepared((db, p: { tenant: string; deviceId: string }) =>
   db.selectFrom('device').selectAll().where('device_id', '=', p.deviceId).where('tenant', '=', p.tenant),
 )
 
-/** The tenant's device, decommissioned ones too. */
+/** Device of the tenant, also a decommissioned one. */
 export async function findDevice(db: Db, tenant: string, deviceId: string): Promise<DeviceRow | undefined> {
   const [row] = await byId(db, { tenant, deviceId })
   return row
@@ -19,12 +19,12 @@ const ofStore = prepared((db, p: { storeId: string }) =>
   db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).orderBy('device_id'),
 )
 
-/** Devices of a store, the oldest first. */
+/** Devices of a store, oldest first. */
 export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   return ofStore(db, { storeId })
 }
 
-/** Decommissioned devices that agents are told of, the last ones: any other is unknown to them, and refused for that. */
+/** Maximum number of decommissioned devices in a policy, newest first. Agents reject the others as unknown. */
 const DECOMMISSIONED_LIMIT = 50
 
 const inService = prepared((db, p: { storeId: string }) =>
@@ -46,16 +46,16 @@ const decommissioned = prepared((db, p: { storeId: string; limit: number }) =>
     .limit(p.limit),
 )
 
-/** The devices of a store that its agents are told of, the oldest first: those of years would fill their policy. */
+/** Devices in the store's signed policy, oldest first. Old decommissioned ones are left out to keep it small. */
 export async function publishedDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
-  const told = [
+  const devices = [
     ...(await inService(db, { storeId })),
     ...(await decommissioned(db, { storeId, limit: DECOMMISSIONED_LIMIT })),
   ]
-  return told.sort((a, b) => (a.device_id < b.device_id ? -1 : 1))
+  return devices.sort((a, b) => (a.device_id < b.device_id ? -1 : 1))
 }
 
-/** A device as decisions see it. */
+/** Facts about a device for decisions. */
 export function deviceFacts(row: DeviceRow, store: Pick<StoreRow, 'workflow_type'>): DeviceFacts {
   const deviceType = row.device_type as DeviceType
   return {

@@ -1,19 +1,19 @@
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 
-/** A policy that was read, and from what. */
+/** A parsed policy with its source text. */
 interface Parsed {
   text: string
   policy: ProtectionPolicy
 }
 
-/** Policies read lately, by store, the oldest first: parsing one for each request would cost more than deciding. */
+/** Parsed policies by store, oldest first. Parsing per request would cost more than deciding. */
 const parsed = new Map<string, Parsed>()
-/** Of their texts together, characters. */
+/** Maximum size of the cached texts, characters. */
 const MOST_CHARACTERS = 8 * 1024 * 1024
 let characters = 0
 
-/** The store's policy; what an older release wrote gets the defaults of what has come since. */
+/** Policy of a store. Missing fields of older releases get their defaults. */
 export function policyOf(store: Pick<StoreRow, 'store_id' | 'policy'>): ProtectionPolicy {
   const known = parsed.get(store.store_id)
   if (known?.text === store.policy) return known.policy
@@ -33,7 +33,7 @@ function evict(storeId: string): void {
   parsed.delete(storeId)
 }
 
-/** What the policies that are kept take, characters of their texts. */
+/** Size of the cached texts, characters. */
 export function cachedPolicyCharacters(): number {
   return characters
 }

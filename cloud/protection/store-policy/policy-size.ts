@@ -4,14 +4,14 @@ import { precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import { findStore } from '../../stores/queries.ts'
 
-/** Header, signature and dots of a signed document, characters; generously. */
+/** Upper estimate for header, signature and dots of a signed document, characters. */
 const AROUND = 512
-/** Kept for what changes by itself, characters: agents that enrol, their addresses and next keys, a home that moves. */
+/** Reserve for changes without a check, characters: new agents, addresses, next keys, home moves. */
 const KEPT_FREE = 32 * 1024
 
 /**
- * Throws 409 `policy_too_large` when the store's policy, as this transaction leaves it, is more than agents take in one document: they
- * would refuse it and every one after it, and after 80 hours nothing but staff would be left. For changes that make it longer.
+ * Throws 409 `policy_too_large` if the store's policy exceeds what agents accept. They would reject it and all later
+ * ones, and after 80 hours only staff could release goods. Call it for changes that make the policy longer.
  */
 export async function assertPolicyFits(
   { db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>,

@@ -14,7 +14,7 @@ import { policyOf } from '../store-documents/parsed-policy.ts'
  *   store, operators, agents, home move, devices ─▶ policyClaims ─┬▶ policyOfStore: with its hash ─▶ signPolicy ─▶ agents
  *                                                                 └▶ assertPolicyFits (policy-size.ts)
  *
- * The policy document of a store is made from the rows at every request. Its version is stored with the store.
+ * The cloud builds a store's policy document from rows at every request. The store row contains its version.
  */
 
 const POLICY_LIFE = 80 * 3_600
@@ -41,7 +41,7 @@ const agentsHere = prepared((db, p: { storeId: string }) =>
 const moveOf = prepared((db, p: { storeId: string }) =>
   db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId),
 )
-/** The store's current policy and operators with the hash of what they say; signed by whoever sends them. */
+/** Claims of the store's current policy with their content hash. */
 export async function policyOfStore(db: Db, store: StoreRow, { authority }: Services): Promise<StorePolicy> {
   const claims = await policyClaims(db, store, {
     iat: Math.floor(authority.clock.nowMs() / 1_000),
@@ -50,14 +50,17 @@ export async function policyOfStore(db: Db, store: StoreRow, { authority }: Serv
   return { claims, hash: contentHash(claims) }
 }
 
-/** What it says, issued at this time (s); of nothing that is signed the clock need not be sure. */
+/**
+ * Claims of the policy, issued at `iat` (s). The caller chooses the time, because an unsigned policy needs no trusted
+ * clock.
+ */
 export async function policyClaims(
   db: Db,
   store: StoreRow,
   { iat, epoch }: { iat: number; epoch: number },
 ): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
-  // Beside the policy and not in it: an older release could not read the one and must find the other.
+  // Separate from `policy`, so that an older release that rejects the policy still finds it.
   const { minAgent, ...policy } = policyOf(store)
   return {
     iss: store.tenant,
@@ -90,7 +93,7 @@ export interface StorePolicy {
   readonly hash: string
 }
 
-/** The policy as agents take it. */
+/** Signs the policy for agents. */
 export function signPolicy({ claims }: StorePolicy, { authority }: Services): string {
   return signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner)
 }
@@ -107,7 +110,7 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
   const [row] = await moveOf(db, { storeId })
   if (!row) return {}
-  // Nobody knows yet how far the list will go: further than any list does.
+  // The final number is unknown while agents are awaited.
   const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
 }

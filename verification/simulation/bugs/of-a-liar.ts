@@ -8,7 +8,7 @@ export const LIAR_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/protection/evidence/apply-delegated.js',
-        '!(await facts.isHomeIn(homeEpoch, witness))',
+        '!(await facts.isHomeIn(homeEpoch, source))',
         'homeEpoch < 0',
       ),
     ],
@@ -20,8 +20,8 @@ export const LIAR_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/protection/evidence/apply-delegated.js',
-        'homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, witness))',
-        '(homeEpoch !== undefined && !(await facts.isHomeIn(homeEpoch, witness)))',
+        'homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, source))',
+        '(homeEpoch !== undefined && !(await facts.isHomeIn(homeEpoch, source)))',
       ),
       change(
         'cloud/protection/evidence/apply-delegated.js',
@@ -49,7 +49,7 @@ export const LIAR_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/protection/evidence/apply-outcome.js',
-        'if (await scope.facts.isOwn(row.agent_id, witness))',
+        'if (await scope.facts.isOwn(row.agent_id, source))',
         'if (row.agent_id !== null)',
       ),
     ],
