@@ -10,7 +10,7 @@ import { BATCH_LIMIT, upsertProducts, type Upsert } from './upsert-products.ts'
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
 const WARNINGS_LIMIT = 100
 
-/** What an import answers. */
+/** Response of both product imports. */
 export const ImportAnswer = z.strictObject({
   ...Success,
   imported: z.int().describe('Rows taken, new and changed.'),
@@ -20,7 +20,7 @@ export const ImportAnswer = z.strictObject({
   warnings: z.array(z.string()).optional(),
 })
 
-/** A row as documented; it is checked row by row, so that one bad row does not refuse the others. */
+/** API form of a row. The operation checks each row by itself, so that one bad row does not reject the others. */
 const Row = z.unknown().meta(rowDocument())
 
 function rowDocument() {
@@ -79,7 +79,7 @@ export const bulkImportProducts = operation({
   },
 })
 
-/** Notes an import in the audit log and tells it to whoever listens. */
+/** Writes the audit log entry of an import and emits `product.bulk_imported` if any row was written. */
 export function recordImport(
   call: Call,
   storeId: string,
@@ -89,7 +89,7 @@ export function recordImport(
   if (counts.imported > 0) call.emit({ type: 'product.bulk_imported', storeId, data: { storeId, ...counts } })
 }
 
-/** What should be said about rows that were taken all the same. */
+/** Warnings about rows that were imported, at most 100. */
 export function warningsOf(upserts: readonly Upsert[]): string[] {
   return upserts.flatMap(({ product }) => eanWarning(product.ean) ?? []).slice(0, WARNINGS_LIMIT)
 }

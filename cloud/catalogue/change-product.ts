@@ -9,14 +9,17 @@ import { writeProducts } from './write-products.ts'
 
 type Known = ReadonlyMap<string, readonly Listing[]>
 
-/** A product as it was put into a store. */
+/** Result of `insertIntoStore`. */
 export interface InsertedProduct {
   product: Product
-  /** What was stated and not taken, because other stores sell the product with something else. */
+  /** Fields of the request that were ignored, because other stores sell the product with other values. */
   ignored: string[]
 }
 
-/** Puts a product into a store that does not sell it. Its fields are the new ones only where no other store sells it. */
+/**
+ * Adds a product to a store that does not sell it. If other stores sell the product, only the price is taken from the
+ * input.
+ */
 export async function insertIntoStore(
   call: Call,
   store: StoreRow,
@@ -48,7 +51,7 @@ function differs(input: object, product: Product, name: string): boolean {
   )
 }
 
-/** Changes a product that the store sells: its price here, the rest in all stores. Writes nothing where nothing changes. */
+/** Changes a product that the store sells: `price` and `oldPrice` in this store, other fields in all stores. */
 export async function changeProduct(
   call: Call,
   store: StoreRow,

@@ -9,9 +9,9 @@ import { readProducts, type ReadProducts } from './import/read-products.ts'
 import { findByEans, listListings } from './queries.ts'
 import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts'
 
-/** The file and a few fields beside it. */
+/** Bytes of the form: a file of 20 MB and a few fields. */
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
-/** Files that are read at a time; each takes up to 100 MB. */
+/** Limits memory: reading one file takes up to 100 MB. */
 const CONCURRENT_READS_LIMIT = 3
 let filesBeingRead = 0
 
@@ -43,7 +43,7 @@ function importBatch(
   })
 }
 
-/** What an import of this batch would come to. */
+/** Counts of an import of this batch, without writing anything. */
 async function tryBatch(call: Call, storeId: string, batch: Batch): Promise<Upserted> {
   const store = await ownStore(call, storeId)
   const known = await findByEans(

@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 
-/** Whether one of these stores sells the product. */
+/** True if at least one of these stores sells the product. */
 export async function isSoldIn(db: Db, productId: string, storeIds: readonly string[]): Promise<boolean> {
   if (storeIds.length === 0) return false
   const row = await db

@@ -12,7 +12,7 @@ export interface ProductNames {
   ean?: string | undefined
 }
 
-/** The EAN under whichever of its names it came. Throws 400 when there is none, or two that differ. */
+/** Returns `ean` or its synonym `barcode`. Throws 400 if both are missing or differ. */
 export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barcode'>): string {
   const stated = agreedValue('ean', ean, barcode)
   if (stated === undefined) throw invalid('ean', 'is missing', 'missing')
@@ -20,8 +20,8 @@ export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barco
 }
 
 /**
- * The account's product by productId, id, ean or barcode (decisions §1), at its global price. Throws 400 for
- * none or names of different products, 404 for one that is unknown, another's, or out of sight of a key that is bound to stores.
+ * Finds a product of the account by productId, id, ean or barcode (ADR 0002), with its global price. Throws 400 without
+ * a name or if two names differ. Throws 404 if the product is unknown or in no store that the key is bound to.
  */
 export async function namedProduct(call: Call, names: ProductNames): Promise<ProductRow> {
   const caller = knownCaller(call.caller)

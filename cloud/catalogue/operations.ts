@@ -81,11 +81,11 @@ const OneProductAnswer = Product.extend({
   label: LabelAnswer.optional().describe('Where the barcode is the label of a scale: what it says.'),
 })
 
-/** The product at the price of the store that is named, else at the global one. */
+/** The product at the price of `storeId`, or at the global price without `storeId`. */
 async function oneProduct(call: Call, { storeId, ...asked }: z.output<typeof OneProduct>) {
   const store = storeId === undefined ? undefined : await ownStore(call, storeId)
   const code = asked.ean ?? asked.barcode
-  // What is asked most: a product with that very EAN comes before any label.
+  // Fast path for the most frequent request. An exact EAN match wins over a label.
   const isCodeAlone = asked.productId === undefined && asked.id === undefined && (asked.barcode ?? code) === code
   const known = store && code !== undefined && isCodeAlone ? await findDocumentByEan(call.db, store, code) : undefined
   if (known) return new RawJson<z.input<typeof OneProductAnswer>>(known.doc)

@@ -20,14 +20,14 @@ const EXAMPLE_PRODUCT = 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 
 const ProductAnswer = Product.extend(Success)
 
-/** The product as the store answers it now. */
+/** Returns the stored document of a product. */
 async function answerProduct(call: Call, storeId: string, productId: string) {
   const document = await findDocument(call.db, storeId, productId)
   if (!document) throw notFound('product')
   return new RawJson<z.input<typeof ProductAnswer>>(document.doc)
 }
 
-/** The account's product, which this store must sell. */
+/** Finds a product of the account that this store sells; 404 otherwise. */
 async function productOfStore(
   call: Call,
   storeId: string,

@@ -2,12 +2,12 @@ import { centsOf } from '../operations/fields.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import type { ProductChanges, ProductInput } from './schema.ts'
 
-/** What a POS sync knows besides. */
+/** Data that only products of a POS sync have. */
 export interface PosOrigin {
   posProductId: string | null
 }
 
-/** The fields of a product that every store shares, as columns; what is not stated is not there. */
+/** Converts the fields that all stores share to columns. Omits fields that are undefined. */
 export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>): Partial<ProductRow> {
   const columns: Partial<ProductRow> = {}
   const set = <K extends keyof ProductRow>(name: K, value: ProductRow[K] | undefined) => {
@@ -40,7 +40,7 @@ export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>
   return columns
 }
 
-/** The price in cents as it is stated; what is not stated is not there. */
+/** Converts prices from EUR to cents. Omits prices that are undefined. */
 export function priceColumns({
   price,
   oldPrice,
@@ -51,17 +51,17 @@ export function priceColumns({
   }
 }
 
-/** The columns that say where a product came from. */
+/** Columns of a product that a POS sync wrote. */
 export function originColumns(pos: PosOrigin | undefined): Partial<ProductRow> {
   return pos ? { from_pos: 1, pos_product_id: pos.posProductId } : {}
 }
 
-/** What a till may say that it has no more: null. */
+/** Fields that a POS sync clears with null. */
 type Clearable = 'oldPrice' | 'deposit' | 'depositVat'
-/** What a product may be made of. */
+/** Input of a new product. */
 export type NewProduct = Omit<ProductInput, 'barcode' | Clearable> & Pick<ProductChanges, Clearable>
 
-/** A product that nobody had before. */
+/** Builds the row of a new product. */
 export function newProductRow(
   input: NewProduct,
   made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined },
@@ -104,7 +104,7 @@ export function newProductRow(
   }
 }
 
-/** The product with these columns, as of now; the product itself when they are what it has already. */
+/** Merges columns into a product row. Returns `before` itself if nothing changes. */
 export function changedRow(before: ProductRow, columns: Partial<ProductRow>, nowMs: number): ProductRow {
   const isSame = Object.entries(columns).every(([name, value]) => before[name as keyof ProductRow] === value)
   return isSame ? before : { ...before, ...columns, updated_ms: nowMs }

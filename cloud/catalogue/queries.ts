@@ -5,7 +5,7 @@ import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import type { Listing } from './render.ts'
 import type { PricedProduct } from './schema.ts'
 
-/** Products of a store with the store's own prices. */
+/** Products of a store at the store's prices. */
 function storeProducts(db: Db) {
   return db
     .selectFrom('store_product')
@@ -19,7 +19,7 @@ function storeProducts(db: Db) {
     ])
 }
 
-/** A product of a store as it is answered: JSON. */
+/** Stored JSON response of a product in a store. */
 export interface ProductDocument {
   product_id: string
   doc: string
@@ -47,7 +47,7 @@ const pageOfCategory = prepared((db, p: PageParameters & { category: string }) =
   documentPage(db, p).where('category', '=', p.category),
 )
 
-/** A page of the store's products in the order of their ids, which is the order they were made in. */
+/** A page of the store's products, sorted by id, which is the order of creation. */
 export function listDocuments(
   db: Db,
   storeId: string,
@@ -66,7 +66,7 @@ const oneDocument = prepared((db, p: { storeId: string; productId: string }) =>
     .where('product_id', '=', p.productId),
 )
 
-/** The product as the store answers it; undefined when the store does not sell it. */
+/** The stored document of a product; undefined if the store does not sell it. */
 export async function findDocument(db: Db, storeId: string, productId: string): Promise<ProductDocument | undefined> {
   const [row] = await oneDocument(db, { storeId, productId })
   return row
@@ -82,7 +82,7 @@ const oneDocumentByEan = prepared((db, p: { storeId: string; tenant: string; ean
     .where('product.ean', '=', p.ean),
 )
 
-/** The same by its EAN. */
+/** Like `findDocument`, by EAN. */
 export async function findDocumentByEan(
   db: Db,
   { store_id: storeId, tenant }: Pick<StoreRow, 'store_id' | 'tenant'>,
@@ -100,7 +100,7 @@ const countIn = prepared((db, p: { storeId: string; category: string }) =>
     .where('category', '=', p.category),
 )
 
-/** How many products the store sells, in all or of a category. Exact: it is counted as they are written. */
+/** Exact number of products of a store, or of one category. Each write of a product updates the stored count. */
 export async function countProducts(db: Db, storeId: string, category = ''): Promise<number> {
   const [row] = await countIn(db, { storeId, category })
   return row?.products ?? 0
@@ -122,7 +122,7 @@ const globalByEan = prepared((db, p: { tenant: string; ean: string }) =>
   db.selectFrom('product').selectAll().where('tenant', '=', p.tenant).where('ean', '=', p.ean),
 )
 
-/** A product by its id or its EAN; with a store the product as that store sells it. */
+/** Finds a product by id or EAN. With `storeId`, only a product that this store sells, at its price. */
 export async function findProduct(
   db: Db,
   tenant: string,
@@ -140,7 +140,7 @@ export async function findProduct(
   return row && { ...row, store_id: null, priced_ms: 0 }
 }
 
-/** The product as all stores of the account share it, with the global price. */
+/** Finds a product with its global price. */
 export async function findSharedProduct(
   db: Db,
   tenant: string,
@@ -153,7 +153,7 @@ export async function findSharedProduct(
   return row
 }
 
-/** The products with these EANs, at most 500. */
+/** Products by EAN; at most 500 EANs. */
 export async function findByEans(db: Db, tenant: string, eans: readonly string[]): Promise<Map<string, ProductRow>> {
   if (eans.length === 0) return new Map()
   const rows = await db
@@ -165,7 +165,7 @@ export async function findByEans(db: Db, tenant: string, eans: readonly string[]
   return new Map(rows.map((row) => [row.ean, row]))
 }
 
-/** What each store that sells one of these products (at most 500) says of it. */
+/** Listings of these products (at most 500) in all stores, by product id. */
 export async function listListings(db: Db, productIds: readonly string[]): Promise<Map<string, Listing[]>> {
   const found = new Map<string, Listing[]>()
   if (productIds.length === 0) return found
@@ -183,7 +183,9 @@ export async function listListings(db: Db, productIds: readonly string[]): Promi
   return found
 }
 
-/** A product that the store sells no more is not counted there: nobody could end that later, and the count would be an old one when it comes back. */
+/**
+ * Stops counting a product that the store no longer sells. Otherwise an outdated count would return with the product.
+ */
 export async function endCounting(db: Db, storeId: string, productId: string, updated_ms: number): Promise<void> {
   await db
     .updateTable('stock_level')

@@ -4,10 +4,13 @@ import { listListings } from './queries.ts'
 import { writeProducts } from './write-products.ts'
 
 const NAME = 'catalogue-documents'
-/** Products rendered in one transaction. */
+/** Products per transaction. */
 const BATCH = 200
 
-/** Writes all documents, words and counts anew where an older version of this program wrote them, or none did. Call it before the first answer. */
+/**
+ * Rebuilds all product documents, search terms and counts if another `DOCUMENT_VERSION` wrote them. Call it before the
+ * server accepts requests.
+ */
 export async function refreshDocuments(database: Database): Promise<void> {
   const found = await database.reads
     .selectFrom('installation')

@@ -2,13 +2,13 @@ import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import type { Nutrition, PricedProduct, Product } from './schema.ts'
 
-/** Rises with every change of how a product is shown: kept documents of another version are written anew at the start. */
+/** Increase this with each change of the product document: at the next start all stored documents are rebuilt. */
 export const DOCUMENT_VERSION = '1'
 
-/** What a store says of a product: its price. */
+/** Price of a product in one store. */
 export type Listing = Pick<StoreProductRow, 'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'>
 
-/** A product as the API shows it. */
+/** Converts a row to the API form. */
 export function toProduct(row: PricedProduct): Product {
   const flag = (value: number | null) => (value === null ? null : value === 1)
   return {
@@ -51,7 +51,7 @@ export function pricedAt(product: ProductRow, listing: Listing): PricedProduct {
   return { ...product, store_id, price_cent, old_price_cent, priced_ms: updated_ms }
 }
 
-/** The whole row of a store's product, with its document. Every document there is comes from here. */
+/** Builds the row of a product in a store. All stored documents come from here. */
 export function renderListing(product: ProductRow, listing: Listing): StoreProductRow {
   const { store_id, product_id, price_cent, old_price_cent, updated_ms } = listing
   const doc = JSON.stringify(toProduct(pricedAt(product, listing)))

@@ -4,7 +4,7 @@ import { validate } from '../operations/validation.ts'
 import { eanOfRequest } from './named-product.ts'
 import { ProductInput } from './schema.ts'
 
-/** What is wrong with one row of an import. */
+/** Error of one row of an import. */
 export const RowError = z.strictObject({
   index: z.int().describe('Of the row among those that were sent, from 0.'),
   row: z.int().optional().describe('Of the row in the file, from 1.'),
@@ -15,19 +15,19 @@ export const RowError = z.strictObject({
 })
 export type RowError = z.infer<typeof RowError>
 
-/** Errors that are told; the rest are only counted. */
+/** Errors in the response; further errors are only counted. */
 export const ROW_ERRORS_LIMIT = 1_000
-/** Of one row. */
+/** Errors reported for one row. */
 const ERRORS_OF_ROW = 5
 
 export interface RowErrors {
   readonly listed: readonly RowError[]
-  /** All of them, kept or not. */
+  /** Number of all errors, also of those that `listed` omits. */
   count(): number
   add(error: RowError): void
 }
 
-/** A list of errors that does not grow without end. */
+/** Collects errors up to `ROW_ERRORS_LIMIT`. */
 export function rowErrors(): RowErrors {
   const listed: RowError[] = []
   let count = 0
@@ -40,14 +40,14 @@ export function rowErrors(): RowErrors {
   }
 }
 
-/** What a field is called in a file. */
+/** Column names of fields that have another name in files. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   isOrganic: 'is_organic',
   isVegan: 'is_vegan',
   depositVat: 'deposit_vat',
 }
 
-/** The product in a row; or undefined, with what is wrong added to `errors`. */
+/** Validates one row. Returns undefined and adds the errors if it is invalid. */
 export function checkRow(
   raw: unknown,
   at: { index: number; row?: number },

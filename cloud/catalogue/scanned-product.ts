@@ -4,20 +4,20 @@ import { DEFAULT_IN_STORE_CODES, readLabel, type Label } from '../stores/in-stor
 import { findProduct } from './queries.ts'
 import type { PricedProduct } from './schema.ts'
 
-/** The layouts that a store's scales print. */
+/** Layouts of the in-store codes that the store's scales print. */
 export function layoutsOf({ in_store_codes }: Pick<StoreRow, 'in_store_codes'>): readonly string[] {
   return in_store_codes === null ? DEFAULT_IN_STORE_CODES : (JSON.parse(in_store_codes) as string[])
 }
 
-/** What a barcode turns out to be: a product, and where a scale printed it what its label says. */
+/** Product that a barcode stands for, with the label if a scale printed the barcode. */
 export interface Scanned {
   product: PricedProduct
   label?: Label
 }
 
 /**
- * The product that a store sells under a barcode, or whose scale's label it is. A product with that very EAN comes first: a shop
- * may number ordinary goods in the same range.
+ * Finds the product that a store sells under a barcode or a scale's label. An exact EAN match wins over a label,
+ * because shops may use the same number range for ordinary goods.
  */
 export async function scannedProduct(db: Db, store: StoreRow, barcode: string): Promise<Scanned | undefined> {
   const product = await findProduct(db, store.tenant, { ean: barcode }, store.store_id)

@@ -5,7 +5,7 @@ import { Ean } from './ean.ts'
 
 const Grams = z.number().min(0).max(200).describe('g')
 
-/** Per 100 g or 100 ml; all of it optional. */
+/** Per 100 g or 100 ml. */
 export const Nutrition = z.strictObject({
   calories: z.number().min(0).max(2_000).describe('kcal').optional(),
   fat: Grams.optional(),
@@ -25,7 +25,7 @@ export type Nutrition = z.output<typeof Nutrition>
 const Flags = z.strictObject({ requiresHumanVerification: z.boolean().describe('The buyer’s age is checked.') })
 const ImageAddress = z.url({ protocol: /^https?$/ }).max(2_048)
 
-/** Product as it is answered. */
+/** Product as the API returns it. */
 export const Product = z.strictObject({
   productId: z.string(),
   ean: z.string(),
@@ -60,7 +60,7 @@ export type Product = z.infer<typeof Product>
 
 const Name = text(120).refine((name) => name.trim() !== '', 'must not be blank')
 
-/** What may be left out, and in an update taken back with null. */
+/** Fields that a request may omit, and that an update clears with null. */
 const OPTIONAL_FIELDS = {
   oldPrice: Euros,
   brand: text(120),
@@ -85,7 +85,7 @@ function each<W>(wrap: (schema: z.ZodType) => unknown): W {
 
 const WITH_DEFAULT = { tagged: z.boolean().describe('Default true.').optional(), flags: Flags.optional() }
 
-/** What a merchant says of a product. */
+/** Fields that a merchant sets. */
 export const PRODUCT_FIELDS = {
   name: Name,
   price: Euros,
@@ -94,7 +94,7 @@ export const PRODUCT_FIELDS = {
   ...WITH_DEFAULT,
 }
 
-/** The same fields for a change: all may be left out, and null clears what is optional. */
+/** The same fields in an update: all are optional, and null clears optional ones. */
 export const PRODUCT_CHANGES = {
   name: Name.optional(),
   price: Euros.optional(),
@@ -103,7 +103,7 @@ export const PRODUCT_CHANGES = {
   ...WITH_DEFAULT,
 }
 
-/** A new product, by either name of its EAN. */
+/** EAN of a new product, under either name. */
 export const BARCODE_FIELDS = { ean: Ean.optional(), barcode: Ean.describe('Another name of `ean`.').optional() }
 
 /** One row of a bulk import. */
@@ -112,7 +112,7 @@ export type ProductInput = z.output<typeof ProductInput>
 
 export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
 
-/** The names by which a request may name a product; those that are given must mean the same one. */
+/** Names of a product in a request. All names that are sent must mean the same product. */
 export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),
@@ -120,9 +120,9 @@ export const PRODUCT_NAMES = {
   ean: Id.describe('The product’s EAN; of another form it is unknown.').optional(),
 }
 
-/** A product, with the price of one store when it was read for one. */
+/** Product row; read for a store, it has the store's prices. */
 export interface PricedProduct extends ProductRow {
   store_id: string | null
-  /** When the store's price was set last, ms; 0 without a store. */
+  /** Time of the store's last price change, ms; 0 without a store. */
   priced_ms: number
 }

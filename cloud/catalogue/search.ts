@@ -3,16 +3,16 @@ import { prepared } from '../persistence/prepared.ts'
 import { QUERY_TERMS_LIMIT, queryTermsOf } from './search-terms.ts'
 
 /**
- *   rarest word of the question ─▶ range of (store, word, product) ─▶ are the other words beside it? ─▶ document
+ *   rarest term of the query ─▶ range of (store, term, product) ─▶ do the other terms match? ─▶ document
  *
- * Found products come in the order of the index: the shortest word that fits first, so a whole word before a longer one.
+ * Results have the order of the index: shorter matching terms first, so that whole words come before longer ones.
  */
 
-/** Entries that are counted to find the rarest word. */
+/** Entries that are counted to find the rarest term. */
 const COUNT_LIMIT = 1_000
-/** Entries that are looked through for one question: bounds what two frequent words without a product in common cost. */
+/** Entries that one query scans. Limits the cost of two frequent terms that no product has in common. */
 const SCAN_LIMIT = 20_000
-/** No word begins with it: the end of the range of a beginning. */
+/** Sorts after all terms: the end of a prefix range. */
 const LAST = '\u{10FFFF}'
 
 const countOf = prepared((db, p: { storeId: string; from: string; to: string; limit: number }) =>
@@ -32,18 +32,18 @@ const countOf = prepared((db, p: { storeId: string; from: string; to: string; li
 
 interface Range {
   storeId: string
-  /** After this entry … */
+  /** Exclusive start. */
   word: string
   productId: string
-  /** … and before this word. */
+  /** Exclusive end. */
   to: string
   scan: number
   limit: number
-  /** Patterns of the other words. */
+  /** LIKE patterns of the other terms. */
   [other: `other${number}`]: string
 }
 
-/** By the number of other words. */
+/** One prepared query per number of other terms. */
 const found = Array.from({ length: QUERY_TERMS_LIMIT }, (_, others) =>
   prepared((db, p: Range) => {
     const entries = db
@@ -66,14 +66,14 @@ const found = Array.from({ length: QUERY_TERMS_LIMIT }, (_, others) =>
   }),
 )
 
-/** Documents of at most `limit` products of which each word of `q` begins a word. None for a question without a word. */
+/** Documents of at most `limit` products that contain a word for each prefix in `q`. Empty if `q` contains no term. */
 export async function searchDocuments(db: Db, storeId: string, q: string, limit: number): Promise<string[]> {
   const [rarest, ...others] = await byRarity(db, storeId, queryTermsOf(q))
   const page = found[others.length]
   if (rarest === undefined || !page) return []
   const patterns = Object.fromEntries(others.map((word, i) => [`other${i}`, `% ${word}%`]))
   const documents = new Map<string, string>()
-  // More than once only where a product has several words that begin alike.
+  // Repeats only if several terms of one product have the same prefix.
   for (let [word, productId] = [rarest, '']; documents.size < limit;) {
     const rows = await page(db, { storeId, word, productId, to: rarest + LAST, scan: SCAN_LIMIT, limit, ...patterns })
     for (const row of rows) if (documents.size < limit) documents.set(row.product_id, row.doc)
@@ -84,7 +84,7 @@ export async function searchDocuments(db: Db, storeId: string, q: string, limit:
   return [...documents.values()]
 }
 
-/** The words with the rarest first; of equally rare ones the longest. */
+/** Sorts the rarest term first; of equally rare terms the longest. */
 async function byRarity(db: Db, storeId: string, terms: readonly string[]): Promise<string[]> {
   if (terms.length < 2) return [...terms]
   const counted = []

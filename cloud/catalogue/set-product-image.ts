@@ -3,7 +3,7 @@ import { changedRow } from './product-row.ts'
 import { findSharedProduct, listListings } from './queries.ts'
 import { writeProducts } from './write-products.ts'
 
-/** Sets the picture of a product in all stores that sell it. */
+/** Sets the image of a product in all stores that sell it. */
 export async function setProductImage(
   db: Db,
   tenant: string,

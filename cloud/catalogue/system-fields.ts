@@ -5,7 +5,10 @@ import { eanOfRequest } from './named-product.ts'
 import { Ean } from './ean.ts'
 import type { Product } from './schema.ts'
 
-/** What `updateProduct` takes back unchanged, so that an answer can be edited and sent (decisions §1). */
+/**
+ * Fields that the system sets. `updateProduct` accepts them unchanged, so that clients can edit and send back a
+ * response (ADR 0002).
+ */
 export const SYSTEM_FIELDS = {
   success: z.literal(true).optional(),
   ean: Ean.optional(),
@@ -26,7 +29,7 @@ const SAME_TIME = new Set(['createdAt', 'updatedAt'])
 
 type Sent = z.output<z.ZodObject<Omit<typeof SYSTEM_FIELDS, 'ean' | 'barcode'>>>
 
-/** What of the sent fields is to be set. Throws 400 for a system-set field that is not as it is. */
+/** Removes the system fields from a request. Throws 400 if one of them differs from the product. */
 export function settableFields<T extends Sent>(
   sent: T,
   eans: { ean?: string | undefined; barcode?: string | undefined },

@@ -16,18 +16,18 @@ import { findByEans, listListings } from './queries.ts'
 import type { Listing } from './render.ts'
 import { writeProducts, type ProductWrite } from './write-products.ts'
 
-/** Products of one transaction: what a bulk call may carry. */
+/** Products per transaction and per bulk request. */
 export const BATCH_LIMIT = 500
 
 export interface Upsert {
   product: NewProduct & { ean: string }
-  /** Where it comes from a POS. */
+  /** Set if the product comes from a POS sync. */
   pos?: PosOrigin
 }
 
 export interface Upserted {
   imported: number
-  /** Of those, how many the store had before. */
+  /** How many of them the store already sold. */
   updated: number
 }
 
@@ -38,9 +38,11 @@ interface Context {
 }
 
 /**
- * Puts products into a store, or changes them where it has them: the price here, the rest in all stores. What a row does not state
- * stays, but for a struck-through price that would not be above the price any more. At most 500, each EAN once. What is as it was
- * already is not written. `repriced`: how many the store had at another price.
+ * Adds products to a store or changes those that it sells: the price in this store, other fields in all stores. Takes
+ * at most 500 products, each EAN once.
+ *
+ * Omitted fields keep their values. Exception: an old price that is not above the new price is cleared. Unchanged rows
+ * are not written. `repriced` counts products of the store whose price changed.
  */
 export async function upsertProducts(
   { db, nowMs, services }: Context,

@@ -10,19 +10,23 @@ import { joinTerms, searchTermsOf } from './search-terms.ts'
  *            ├─▶ product_word
  *            └─▶ product_count
  *
- * The one way into the catalogue: what is read stays in step with what is written, in one transaction.
+ * All writes of the catalogue go through this file. It updates documents, search terms and counts in the same
+ * transaction.
  */
 export interface ProductWrite {
-  /** As it is in the database; undefined for a new one. */
+  /** Row in the database; undefined for a new product. */
   before: ProductRow | undefined
   after: ProductRow
-  /** What the stores said of it so far: all of them where the product itself changes. */
+  /** Listings in all stores before the write. May be empty if the product row itself does not change. */
   known: readonly Listing[]
-  /** The price in one store, where that is new or has changed. */
+  /** New or changed price in one store. */
   listing: Omit<Listing, 'product_id'> | undefined
 }
 
-/** Writes products and prices, each product once (in one store each where it does not change itself), and all that follows from them. */
+/**
+ * Writes products and listings with their documents, terms and counts. If a product row does not change, it may occur
+ * once per store; otherwise only once.
+ */
 export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const changed = writes.filter(({ before, after }) => before !== after)
   for (const rows of insertChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
@@ -63,7 +67,7 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
   await addToCounts(db, [...counts.values()])
 }
 
-/** Takes a product out of a store. The product itself stays: purchases and other stores may have it. */
+/** Removes a product from a store. The product row stays, because purchases and other stores may refer to it. */
 export async function removeListing(db: Db, storeId: string, product: ProductRow): Promise<void> {
   await db
     .deleteFrom('store_product')
@@ -146,7 +150,7 @@ const addCounts = preparedInsert((db, rows: readonly Count[]) =>
 )
 
 async function addToCounts(db: Db, counts: readonly Count[]): Promise<void> {
-  // Always in one order: two transactions then wait for each other instead of for ever.
+  // The fixed order avoids deadlocks between two transactions.
   const rows = counts
     .filter(({ products }) => products !== 0)
     .sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))

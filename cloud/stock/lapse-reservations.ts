@@ -3,10 +3,13 @@ import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { endReservation, deleteLapsed, markLapsed, overdueReservations } from './queries.ts'
 
-/** A lapsed reservation is remembered for as long as its checkout might still be paid. */
+/** How long a lapsed reservation is stored, ms: its checkout may still be paid. */
 const LAPSED_RETENTION_MS = 7 * 86_400_000
 
-/** Frees what was reserved for too long, each in a transaction of its own. Safe to run twice and in several processes: each row lapses once. */
+/**
+ * Releases reservations that have timed out, each in its own transaction. Several processes may run this at the same
+ * time: each row lapses once.
+ */
 export async function lapseReservations(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
   await processEach(services, {

@@ -4,7 +4,7 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StockLevelRow, StockReservationRow } from '../persistence/tables/stock.ts'
 
-/** Which of these products the store keeps stock of. */
+/** Products for which the store has a stock level. */
 export async function stockedProducts(db: Db, storeId: string, productIds: readonly string[]): Promise<Set<string>> {
   if (productIds.length === 0) return new Set()
   const rows = await db
@@ -16,7 +16,7 @@ export async function stockedProducts(db: Db, storeId: string, productIds: reado
   return new Set(rows.map((row) => row.product_id))
 }
 
-/** What the store has of a product; undefined when it was never counted there. */
+/** Stock level of a product; undefined if the store never counted it. */
 export function findStock(db: Db, storeId: string, productId: string): Promise<StockLevelRow | undefined> {
   return db
     .selectFrom('stock_level')
@@ -26,7 +26,7 @@ export function findStock(db: Db, storeId: string, productId: string): Promise<S
     .executeTakeFirst()
 }
 
-/** A page of what a store counts, in the order of the product ids. */
+/** A page of the counted products of a store, sorted by product id. */
 export function listStock(db: Db, storeId: string, { after = '', limit, offset }: Page): Promise<StockLevelRow[]> {
   const counted = db
     .selectFrom('stock_level')
@@ -36,14 +36,14 @@ export function listStock(db: Db, storeId: string, { after = '', limit, offset }
   return counted.where('product_id', '>', after).orderBy('product_id').limit(limit).offset(offset).execute()
 }
 
-/** How many products a store counts. */
+/** Number of counted products of a store. */
 export async function countStock(db: Db, storeId: string): Promise<number> {
   const counted = db.selectFrom('stock_level').where('store_id', '=', storeId).where('on_hand', 'is not', null)
   const { count } = await counted.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
   return Number(count)
 }
 
-/** Writes the count; what is reserved stays reserved. */
+/** Sets the count. Reserved pieces stay reserved. */
 export function writeStock(db: Db, level: Omit<StockLevelRow, 'reserved'>): Promise<StockLevelRow> {
   const { on_hand, updated_ms } = level
   return db
@@ -70,19 +70,21 @@ const addReserved = prepared((db, p: Amount) =>
     .returning('reserved'),
 )
 
-/** Promises this much if there is that much: one guarded statement, so that two can never promise the same piece. */
+/**
+ * Reserves pieces if enough are available. One guarded statement, so that two callers cannot reserve the same piece.
+ */
 export async function tryReserve(db: Db, amount: Amount): Promise<boolean> {
   return (await addReserved(db, amount)).length > 0
 }
 
-/** Goods leave: never below zero, because what was counted may be wrong but what left has left. */
+/** Never below zero: the count may be wrong, but the goods have left. */
 function reducedOnHand(quantity: number) {
   return sql<
     number | null
   >`CASE WHEN on_hand IS NULL THEN NULL WHEN on_hand > ${quantity} THEN on_hand - ${quantity} ELSE 0 END`
 }
 
-/** Gives a promise back; with `gone` the goods have left. */
+/** Ends a reservation. With `gone`, also subtracts the pieces. */
 export async function endReservation(db: Db, { storeId, productId, quantity }: Amount, gone: boolean): Promise<void> {
   await db
     .updateTable('stock_level')
@@ -92,7 +94,7 @@ export async function endReservation(db: Db, { storeId, productId, quantity }: A
     .execute()
 }
 
-/** Takes goods that nothing is reserved of any more. False: others had been promised them. */
+/** Subtracts pieces without a reservation. Returns false if they were reserved for others. */
 export async function removeUnreserved(db: Db, { storeId, productId, quantity }: Amount): Promise<boolean> {
   const before = await findStock(db, storeId, productId)
   await db
@@ -104,7 +106,7 @@ export async function removeUnreserved(db: Db, { storeId, productId, quantity }:
   return before === undefined || before.on_hand === null || before.on_hand - before.reserved >= quantity
 }
 
-/** Notes what is promised to whom, until when. */
+/** Inserts reservations. */
 export async function insertReservations(db: Db, rows: readonly StockReservationRow[]): Promise<void> {
   if (rows.length > 0)
     await db
@@ -117,13 +119,15 @@ const deleteOf = prepared((db, p: { ownerId: string }) =>
   db.deleteFrom('stock_reservation').where('owner_id', '=', p.ownerId).returningAll(),
 )
 
-/** Takes all reservations of an order or a purchase away and answers them, in the order in which stock is always locked. */
+/**
+ * Deletes all reservations of an order or purchase. Returns them sorted by product, the order in which stock is locked.
+ */
 export async function deleteReservations(db: Db, ownerId: string): Promise<StockReservationRow[]> {
   const rows = await deleteOf(db, { ownerId })
   return rows.sort((a, b) => (a.product_id < b.product_id ? -1 : 1))
 }
 
-/** Keeps what is held for longer, or shorter. */
+/** Sets a new expiry time for the active reservations of an order or purchase. */
 export async function extendReservations(db: Db, ownerId: string, expires_ms: number): Promise<void> {
   await db
     .updateTable('stock_reservation')
@@ -133,7 +137,7 @@ export async function extendReservations(db: Db, ownerId: string, expires_ms: nu
     .execute()
 }
 
-/** Reservations whose time is over, the oldest first. */
+/** Active reservations that have expired, the oldest first. */
 export function overdueReservations(
   db: Db,
   nowMs: number,
@@ -147,7 +151,7 @@ export function overdueReservations(
   return overdue.orderBy('expires_ms').orderBy('owner_id').orderBy('product_id').limit(limit).offset(offset).execute()
 }
 
-/** Marks a reservation as lapsed; false when it is held no more. */
+/** Marks a reservation as lapsed. Returns false if it is no longer active. */
 export async function markLapsed(db: Db, { owner_id, product_id }: StockReservationRow): Promise<boolean> {
   const rows = await db
     .updateTable('stock_reservation')
@@ -160,7 +164,7 @@ export async function markLapsed(db: Db, { owner_id, product_id }: StockReservat
   return rows.length > 0
 }
 
-/** Forgets what lapsed before this moment. */
+/** Deletes reservations that lapsed before this time. */
 export async function deleteLapsed(db: Db, beforeMs: number): Promise<void> {
   await db.deleteFrom('stock_reservation').where('state', '=', 'lapsed').where('expires_ms', '<=', beforeMs).execute()
 }

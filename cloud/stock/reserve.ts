@@ -13,27 +13,27 @@ import {
 /**
  *   reserve ─▶ held ─▶ consume (goods left)
  *               ├────▶ release (cancelled)
- *               └────▶ lapsed (time over) ─▶ consume all the same, and say so when others were promised the goods
+ *               └────▶ lapsed (timed out) ─▶ consume, and report if the goods were reserved for others meanwhile
  *
- * Stock is optional: where nobody ever set it, nothing of this happens.
+ * Stock is optional: products without a stock level are ignored.
  */
 export interface StockLine {
   productId: string | null
   name: string
   quantity: number
-  /** Where the line stands in the request. */
+  /** Path of the line in the request. */
   path: string
 }
 
 export interface StockRequest {
-  /** The order or purchase. */
+  /** Id of the order or purchase. */
   ownerId: string
   storeId: string
   lines: readonly StockLine[]
   expiresMs: number
 }
 
-/** Reserves all lines or none: 409 `out_of_stock` with a row per line that there is not enough for. */
+/** Reserves all lines or none. Throws 409 `out_of_stock` with a detail for each line that lacks pieces. */
 export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs }: StockRequest): Promise<void> {
   const wanted = new Map<string, number>()
   for (const { productId, quantity } of lines)
@@ -42,7 +42,7 @@ export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs 
   if (stocked.size === 0) return
   const missing = new Map<string, number>()
   const held = []
-  // Always in the same order, so that two baskets never wait for each other.
+  // The fixed order avoids deadlocks between two baskets.
   for (const productId of [...stocked].sort()) {
     const quantity = wanted.get(productId) ?? 0
     if (await tryReserve(db, { storeId, productId, quantity })) {
@@ -80,14 +80,17 @@ function shortages(lines: readonly StockLine[], missing: ReadonlyMap<string, num
   })
 }
 
-/** The order or purchase takes no goods after all. */
+/** Releases the reservations of an order or purchase that ended without goods. */
 export async function releaseStock(db: Db, ownerId: string): Promise<void> {
   for (const row of await deleteReservations(db, ownerId)) {
     if (row.state === 'held') await endReservation(db, amountOf(row), false)
   }
 }
 
-/** The goods have left. Answers the products that were promised to others by then, because the reservation had lapsed. */
+/**
+ * Subtracts the reserved pieces. Returns the ids of products whose reservation had lapsed and whose pieces were
+ * reserved for others.
+ */
 export async function consumeStock(db: Db, ownerId: string): Promise<string[]> {
   const oversold: string[] = []
   for (const row of await deleteReservations(db, ownerId)) {

@@ -14,14 +14,14 @@ const upsertLevels = preparedInsert((db, rows: readonly StockLevelRow[]) =>
     ),
 )
 
-/** Says how many pieces of each product a store has, by productId; what is reserved stays reserved. */
+/** Sets the counts of many products, by product id. Reserved pieces stay reserved. */
 export async function setLevels(
   db: Db,
   storeId: string,
   levels: ReadonlyMap<string, number>,
   updated_ms: number,
 ): Promise<void> {
-  // Always in the same order, so that two writers never wait for each other.
+  // The fixed order avoids deadlocks between two writers.
   const rows = [...levels]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([product_id, on_hand]) => ({ store_id: storeId, product_id, on_hand, reserved: 0, updated_ms }))

@@ -31,7 +31,7 @@ export const setStorePackage = operation({
     if (before === wanted) return { success: true as const, ...toStore(store) }
     const had = defaultFeatures(tenant, before)
     const has = defaultFeatures(tenant, wanted)
-    // What the merchant switched off stays off, unless the package brings it for the first time.
+    // A feature that the merchant switched off stays off, unless the package adds it now.
     const set = {
       package: wanted,
       has_scan_and_go: had.has_scan_and_go === has.has_scan_and_go ? store.has_scan_and_go : has.has_scan_and_go,

@@ -11,7 +11,7 @@ import { updateStoreRow } from '../stores/queries.ts'
 import { Store, toMasterData, toStore } from '../stores/schema.ts'
 import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from '../stores/store-input.ts'
 
-/** What the system sets; sent back as it was answered it is ignored. */
+/** Fields that the system sets. The operation ignores them if they are unchanged. */
 const SYSTEM_SET_SHAPE = {
   success: z.literal(true).optional(),
   id: Id.optional().describe('The same as storeId.'),
@@ -22,7 +22,7 @@ const SYSTEM_SET_SHAPE = {
 }
 type SystemSet = z.output<z.ZodObject<typeof SYSTEM_SET_SHAPE>>
 
-/** What agents and gates go by: it travels in the signed policy document, or decides what it says. */
+/** Columns that the signed policy document contains or depends on. */
 const PUBLISHED_TO_AGENTS = [
   'trading_name',
   'security_tag_mode',
@@ -70,12 +70,12 @@ function assertUnchanged(store: StoreRow, sent: SystemSet): void {
   if (sent.rating !== undefined && sent.rating !== rating) throw refuse('rating')
   if (sent.package !== undefined && sent.package.toUpperCase() !== store.package)
     throw invalid('package', 'is set with setStorePackage, by an administrator')
-  // It may have grown since it was read.
+  // The count may have grown since the client read it.
   if (sent.receiptCount !== undefined && (sent.receiptCount < 0 || sent.receiptCount > receiptCount))
     throw refuse('receiptCount')
 }
 
-/** A live store cannot offer what its package does not have. */
+/** Throws 403 if a field switches on a feature that the package of a live store lacks. */
 function assertPackageHas(store: StoreRow, fields: StoreFields): void {
   const inSandbox = store.tenant.endsWith('.test')
   const have = store.package as Package

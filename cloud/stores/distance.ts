@@ -1,4 +1,4 @@
-/** Where something is, degrees. */
+/** Coordinates, degrees. */
 export interface Position {
   lat: number
   lng: number
@@ -15,7 +15,7 @@ export function distanceKm(a: Position, b: Position): number {
   return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(h)))
 }
 
-/** The middle of some positions; undefined of none. */
+/** Mean of the positions; undefined for an empty list. */
 export function centroid(positions: readonly Position[]): Position | undefined {
   if (positions.length === 0) return undefined
   const sum = positions.reduce((s, p) => ({ lat: s.lat + p.lat, lng: s.lng + p.lng }), { lat: 0, lng: 0 })

@@ -13,10 +13,10 @@ export interface StoreFilter {
   lng?: number | undefined
 }
 
-/** Stores of one tenant that a listing looks at. */
+/** Stores of one tenant that a listing reads. */
 const STORES_LIMIT = 10_000
 
-/** The caller's stores in a city or around a place (decisions §5), in the order they were made in. */
+/** Stores of the caller in a city or within a radius (ADR 0005), sorted by creation time. */
 export async function findStores(call: Call, filter: StoreFilter): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))
@@ -25,14 +25,14 @@ export async function findStores(call: Call, filter: StoreFilter): Promise<Store
   if (filter.radius === undefined) return inCity
   const center = centerOf(filter, inCity)
   const { radius } = filter
-  // Around a place the city only says where that is.
+  // With a radius, the city only defines the centre.
   return own.filter((store) => {
     const position = positionOf(store)
     return position !== undefined && center !== undefined && distanceKm(center, position) <= radius
   })
 }
 
-/** An Ö is one character, or an O and two dots: whoever typed the city had a keyboard of their own. */
+/** An Ö is one code point or two, depending on the keyboard. */
 function comparable(city: string): string {
   return city.normalize('NFC').trim().toLowerCase()
 }

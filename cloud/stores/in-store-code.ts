@@ -7,18 +7,18 @@ import { priceCheckDigit } from '../../policy/gs1/price-check-digit.ts'
  *   │  │    │ │     └ check digit of the EAN-13
  *   │  │    │ └ price in cents (P) or weight in grams (W)
  *   │  │    └ price check digit of those (V), if the layout has one
- *   │  └ the store's own number of the item (I)
+ *   │  └ the store's own item number (I)
  *   └ prefix 20–29: restricted circulation, no meaning outside the company
  *
- * What a scale prints on the goods that it weighed (GS1 General Specifications §2.1.14). The product behind it is registered with
- * the same code at nothing: value and its check digit zero, the last digit that of the EAN-13. 2810270000000 for the one above.
+ * Codes that scales print on weighed goods (GS1 General Specifications §2.1.14). The product is registered under the
+ * same code with value 0 and a new last check digit: 2810270000000 for the example.
  */
 const SHAPE = /^(2\d{1,3})(I{1,8})(V?)(P{4,6}|W{4,6})C$/
 
-/** Layouts of one store. */
+/** Layouts per store. */
 const LAYOUTS_LIMIT = 20
 
-/** How the codes of a store's scales are made up; the first that fits counts. */
+/** Layouts of the codes of a store's scales. */
 export const InStoreCodes = z
   .array(
     z
@@ -39,19 +39,19 @@ export const InStoreCodes = z
     'Layouts of the EAN-13 codes that the store’s scales print, such as `28IIIIVPPPPPC` (price) and `29IIIIVWWWWWC` (weight). An empty list: none.',
   )
 
-/** As German shops have it, where the store says nothing: 28 holds a price, 29 a weight, both with a price check digit. */
+/** Usual layouts in Germany: 28 contains a price, 29 a weight, both with a price check digit. */
 export const DEFAULT_IN_STORE_CODES: readonly string[] = ['28IIIIVPPPPPC', '29IIIIVWWWWWC']
 
-/** What a label says. */
+/** Content of a scale's label. */
 export interface Label {
-  /** As it was scanned. */
+  /** The scanned code. */
   barcode: string
-  /** The EAN under which the product is registered. */
+  /** EAN under which the product is registered. */
   ean: string
   kind: 'price' | 'weight'
-  /** Cents or grams; 0 stands for the product itself and no label. */
+  /** Cents or grams; 0 for the registered product itself. */
   value: number
-  /** Whether both check digits fit; what does not was misread, and must not cost anybody anything. */
+  /** False if a check digit is wrong: the code was misread and must not be priced. */
   isSound: boolean
 }
 
@@ -59,7 +59,7 @@ function prefixOf(layout: string): string {
   return /^\d*/.exec(layout)?.[0] ?? ''
 }
 
-/** The label behind an EAN-13; undefined where no layout of the store fits, so that it is an ordinary code. */
+/** Reads an EAN-13 as a label. Returns undefined if no layout of the store matches. */
 export function readLabel(barcode: string, layouts: readonly string[]): Label | undefined {
   if (!/^2\d{12}$/.test(barcode)) return undefined
   const layout = layouts.find((each) => barcode.startsWith(prefixOf(each)))
@@ -78,7 +78,7 @@ export function readLabel(barcode: string, layouts: readonly string[]): Label | 
   }
 }
 
-/** What the goods behind a label cost, cents: its price, or its weight at a price per kg, half up to a cent. */
+/** Price of the labelled goods, cents: the printed price, or weight × price per kg rounded half up. */
 export function labelCent({ kind, value }: Label, kgPriceCent: number): number {
   return kind === 'price' ? value : Math.floor((value * kgPriceCent + 500) / 1_000)
 }

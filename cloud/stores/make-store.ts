@@ -8,10 +8,10 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { countStores, insertStoreRow } from './queries.ts'
 import type { StoreFields } from './store-input.ts'
 
-/** Stores of one tenant at most: as many as a listing looks at. */
+/** Stores per tenant. Listings read as many. */
 const STORES_LIMIT = 10_000
 
-/** Makes a store with the default policy. 409 `too_many_stores` when the tenant has all it may have. */
+/** Creates a store with the default policy. Throws 409 `too_many_stores` if the tenant has 10,000 stores. */
 export async function makeStore(
   call: Call,
   tenant: Tenant,
@@ -60,7 +60,7 @@ export async function makeStore(
   return row
 }
 
-/** What a store offers its shoppers unless its merchant says otherwise: what its package has. The sandbox has scan and go at any. */
+/** Default features of a store with this package. Stores in the sandbox always have scan and go. */
 export function defaultFeatures(
   tenant: string,
   chosenPackage: Package,

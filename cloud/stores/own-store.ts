@@ -6,7 +6,10 @@ import { packageTooLow } from '../operations/perform.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, listStores } from './queries.ts'
 
-/** The caller's store of this id: 404 when it is unknown or somebody else's, 403 when its package is too low. */
+/**
+ * Finds a store by id. Throws 404 if it is unknown or not visible to the caller, 403 if its package is too low for the
+ * operation.
+ */
 export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
   const caller = knownCaller(call.caller)
   const store = await findStore(call.db, storeId)
@@ -20,7 +23,7 @@ export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
   return store
 }
 
-/** The store that is named, or the only one there is (decisions §1). */
+/** Finds the named store, or the caller's only store if `storeId` is undefined (ADR 0002). */
 export async function ownStoreOrOnly(call: Call, storeId: string | undefined): Promise<StoreRow> {
   if (storeId !== undefined) return ownStore(call, storeId)
   const caller = knownCaller(call.caller)
@@ -31,7 +34,7 @@ export async function ownStoreOrOnly(call: Call, storeId: string | undefined): P
   throw invalid('storeId', `needed, because this key has ${stores.length} stores`, 'missing')
 }
 
-/** The store behind something that was named by its own id: if the store may not be seen, nor may that. */
+/** Finds the store of an object that was named by its own id. Throws 404 for the object if the store is not visible. */
 export async function ownStoreOf(call: Call, storeId: string, what: string): Promise<StoreRow> {
   try {
     return await ownStore(call, storeId)

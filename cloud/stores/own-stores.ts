@@ -5,10 +5,10 @@ import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { packageTooLow } from '../operations/perform.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
-/** Ids in one query; both databases take many more parameters. */
+/** Ids per query. */
 const IDS_PER_QUERY = 1_000
 
-/** The caller's stores of these ids, in their order: as `ownStore`, for many at once. 404 when any is not the caller's. */
+/** Like `ownStore` for many ids; keeps their order. */
 export async function ownStores(call: Call, storeIds: readonly string[]): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const byId = new Map<string, StoreRow>()

@@ -6,18 +6,20 @@ const byId = prepared((db, p: { storeId: string }) =>
   db.selectFrom('store').selectAll().where('store_id', '=', p.storeId),
 )
 
-/** The store with this id, of any tenant. */
+/** Finds a store of any tenant. */
 export async function findStore(db: Db, storeId: string): Promise<StoreRow | undefined> {
   const [row] = await byId(db, { storeId })
   return row
 }
 
-/** The stores of a tenant in the order of their ids, which is the order they were made in. */
+/** Stores of a tenant sorted by id, which is the order of creation. */
 export function listStores(db: Db, tenant: string, limit: number): Promise<StoreRow[]> {
   return db.selectFrom('store').selectAll().where('tenant', '=', tenant).orderBy('store_id').limit(limit).execute()
 }
 
-/** Notes that what agents are told of a store has changed (policy, devices, operators): the next version of its signed policy. */
+/**
+ * Increases the version of the store's signed policy document. Call it after a change of policy, devices or operators.
+ */
 export async function raiseDocumentVersion(db: Db, storeId: string): Promise<void> {
   await db
     .updateTable('store')
@@ -26,7 +28,7 @@ export async function raiseDocumentVersion(db: Db, storeId: string): Promise<voi
     .execute()
 }
 
-/** How many stores a tenant has. */
+/** Number of stores of a tenant. */
 export async function countStores(db: Db, tenant: string): Promise<number> {
   const { count } = await db
     .selectFrom('store')
@@ -36,17 +38,17 @@ export async function countStores(db: Db, tenant: string): Promise<number> {
   return Number(count)
 }
 
-/** Adds a store. */
+/** Inserts a store. */
 export async function insertStoreRow(db: Db, row: StoreRow): Promise<void> {
   await db.insertInto('store').values(row).execute()
 }
 
-/** Sets columns of a store. */
+/** Updates columns of a store. */
 export async function updateStoreRow(db: Db, storeId: string, set: Partial<StoreRow>): Promise<void> {
   await db.updateTable('store').set(set).where('store_id', '=', storeId).execute()
 }
 
-/** The packages of a tenant's stores, each once. */
+/** Distinct packages of a tenant's stores. */
 export async function packagesOf(db: Db, tenant: string): Promise<string[]> {
   const rows = await db.selectFrom('store').select('package').distinct().where('tenant', '=', tenant).execute()
   return rows.map((row) => row.package)

@@ -79,7 +79,7 @@ function additions(row: StoreRow) {
   return definedFields({ gln: row.gln, inStoreCodes: parsed<string[]>(row.in_store_codes) })
 }
 
-/** A store as lists show it. */
+/** Converts a row to the API form. */
 export function toStore(row: StoreRow): Store {
   return {
     storeId: row.store_id,
@@ -98,7 +98,7 @@ function parsed<T>(text: string | null): T | null {
   return text === null ? null : (JSON.parse(text) as T)
 }
 
-/** Everything of a store that shoppers may know. */
+/** Converts a row to the master data form. */
 export function toMasterData(row: StoreRow): StoreMasterData {
   return {
     id: row.store_id,

@@ -7,9 +7,9 @@ import { PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { COUNTRY_CODES } from './countries.ts'
 
-/** A store as it comes in, in the API form, the master data form, or a mixture that agrees with itself. */
+/** Reads a store in the API form, the master data form, or a mixture of both without contradictions. */
 
-/** What of a store its merchant may set, as columns. What was not sent is not there. */
+/** Columns that a merchant may set. Fields that a request omits are absent. */
 export type StoreFields = Partial<
   Pick<
     StoreRow,
@@ -44,7 +44,7 @@ export const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday',
 
 const Url = z.url({ protocol: /^https?$/, error: 'must be an address beginning with https:// or http://' }).max(2_048)
 
-/** A package in either case. */
+/** Package name in upper or lower case. */
 export const AnyCasePackage = z
   .string()
   .max(16)
@@ -66,7 +66,7 @@ const Country = z
 const Latitude = z.number().min(-90).max(90)
 const Longitude = z.number().min(-180).max(180)
 
-/** The parts of an address in both spellings. */
+/** Address with the field names of both forms. */
 export const AddressInput = z.strictObject({
   street: text(160).optional(),
   city: text(120).optional(),
@@ -92,7 +92,7 @@ const OpeningHours = z
   )
   .describe('Weekday to `HH:MM-HH:MM`, such as `{"monday": "09:00-18:30"}`; a day that is missing is closed.')
 
-/** The fields of a store in both forms, all optional; `null` clears what may be empty. */
+/** Fields of a store in both forms. `null` clears optional fields. */
 export const STORE_INPUT_SHAPE = {
   companyName: text(160).optional(),
   tradingName: text(160).optional(),
@@ -137,10 +137,10 @@ export const STORE_INPUT_SHAPE = {
 const StoreInput = z.strictObject(STORE_INPUT_SHAPE)
 export type StoreInput = z.output<typeof StoreInput>
 
-/** Where faults of an input are told: a zod refinement. */
+/** Collects validation errors; a zod refinement context. */
 type Faults = Pick<z.RefinementCtx, 'addIssue'>
 
-/** One value under two names. Two that disagree are a fault of the second. */
+/** Returns the value that was sent under either name. Adds an issue to the second name if the values differ. */
 function agreed<T>(
   faults: Faults,
   a: { path: string[]; value: T | undefined },
@@ -152,7 +152,7 @@ function agreed<T>(
   return a.value ?? b.value
 }
 
-/** The columns that an input sets. Adds an issue where two spellings of one field disagree. */
+/** Converts an input to columns. Adds an issue if two names of a field have different values. */
 export function storeFieldsOf(input: StoreInput, faults: Faults): StoreFields {
   const { name, address, coordinates } = input
   const at = (path: string, value: string | undefined) => ({ path: path.split('.'), value })
@@ -215,7 +215,7 @@ const API_PATHS: Partial<Record<keyof StoreFields, string>> = {
   phone: 'phone',
 }
 
-/** Adds an issue for each of these fields that is missing. */
+/** Adds an issue for each of these columns that is missing. */
 export function requireFields(fields: StoreFields, names: readonly (keyof StoreFields)[], faults: Faults): void {
   for (const column of names) {
     const path = API_PATHS[column]
@@ -226,7 +226,7 @@ export function requireFields(fields: StoreFields, names: readonly (keyof StoreF
 
 export const ADDRESS_FIELDS = ['street', 'city', 'postal_code', 'country_code'] as const
 
-/** A new store: both names, the whole address, and what else is known of it. */
+/** Columns of a new store. Requires both names and the whole address. */
 export function newStoreFields(
   input: StoreInput,
   faults: Faults,

@@ -7,18 +7,18 @@ import { isAtLeast, PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from './own-store.ts'
 
-/** One range of an index that a list reads: a single store, or a whole tenant. */
+/** Index range that a list reads: one store, or a whole tenant. */
 export type StoreScope =
   | { readonly storeId: string }
   | {
       readonly tenant: string
-      /** Only stores with one of these packages; undefined: all stores. */
+      /** Only stores with one of these packages; undefined for all stores. */
       readonly packages: readonly Package[] | undefined
     }
 
 /**
- * What a list with an optional `storeId` reads: this store, else each store that the key is bound to, else the whole
- * tenant. Stores whose package does not include the operation are left out; if one is named, the answer is 403.
+ * Scopes of a list with optional `storeId`: that store, else the stores of the key, else the whole tenant. Skips stores
+ * whose package is too low. Throws 403 if `storeId` names such a store.
  */
 export async function ownScopes(call: Call, storeId: string | undefined): Promise<StoreScope[]> {
   if (storeId !== undefined) return [{ storeId: (await ownStore(call, storeId)).store_id }]
@@ -35,18 +35,18 @@ export async function ownScopes(call: Call, storeId: string | undefined): Promis
   })
 }
 
-/** The condition that rows of this table are in the scope. */
+/** SQL condition: rows of this table are in the scope. */
 export function inScope(table: 'agent' | 'protection_exception', scope: StoreScope): RawBuilder<SqlBool> {
   const store = sql.ref(`${table}.store_id`)
   if ('storeId' in scope) return sql<SqlBool>`${store} = ${scope.storeId}`
   const own = sql<SqlBool>`${sql.ref(`${table}.tenant`)} = ${scope.tenant}`
   if (!scope.packages) return own
   const packages = sql.join(scope.packages.map((name) => sql.lit(name)))
-  // As a join, the planner could leave the order of the index, and sort all rows of the tenant.
+  // A subquery, because with a join the planner could leave the index order and sort all rows.
   return sql<SqlBool>`${own} AND (SELECT package FROM store WHERE store.store_id = ${store}) IN (${packages})`
 }
 
-/** The stores with these ids, of any tenant. */
+/** Stores of any tenant, by id. */
 export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[]): Promise<Map<string, StoreRow>> {
   if (ids.length === 0) return new Map()
   const rows = await db
@@ -57,23 +57,23 @@ export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[
   return new Map(rows.map((row) => [row.store_id, row]))
 }
 
-/** `total` of a list counts this far: counting more would read more than a page is worth. */
+/** Maximum `total` of a list. Counting further would cost more than reading the page. */
 export const TOTAL_LIMIT = 10_000
 
-/** `total` of such a list. */
+/** Schema of `total`. */
 export const Total = z.int().describe(`Matching rows of all pages; ${TOTAL_LIMIT} stands for that many or more.`)
 
-/** Describes a `storeId` that may be left out. */
+/** Description of an optional `storeId`. */
 export const ALL_STORES =
   'Without `storeId` all stores of the account are listed that the key may see. Stores whose package is too low are left out.'
 
-/** Rows of one scope in the order of the list, at most limit + 1, and how many there are, at most `TOTAL_LIMIT`. */
+/** At most limit + 1 rows of one scope in list order, and their number up to `TOTAL_LIMIT`. */
 export interface ScopePage<R> {
   rows: R[]
   total: number
 }
 
-/** One page of all scopes together. Each scope is read by its own index, so no query sorts more than a page. */
+/** Merges one page of all scopes. Each scope is read by its own index, so that no query sorts more than a page. */
 export async function pageOfScopes<R>(
   scopes: readonly StoreScope[],
   read: (scope: StoreScope) => Promise<ScopePage<R>>,

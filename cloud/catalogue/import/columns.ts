@@ -1,7 +1,7 @@
 import { Failure, invalid, type ErrorDetail } from '../../foundation/failure.ts'
 import type { Cell, SheetRow } from './sheet.ts'
 
-/** The columns of a product file, in the order of the template. */
+/** Columns of a product file, in the order of the template. */
 export const COLUMNS = [
   'ean',
   'name',
@@ -27,10 +27,13 @@ const OTHER_NAMES: Readonly<Record<string, Column>> = {
   depositvat: 'deposit_vat',
 }
 
-/** Which column stands where: index by name. */
+/** Index of each column in the rows of a file. */
 export type ColumnPlaces = ReadonlyMap<Column, number>
 
-/** The header row: any order, any case. Throws 400 that names every column that is unknown, missing or there twice. */
+/**
+ * Reads the header row; order and case of the columns are free. Throws 400 that lists all unknown, missing and repeated
+ * columns.
+ */
 export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
   const places = new Map<Column, number>()
   const faults: ErrorDetail[] = []
@@ -70,7 +73,7 @@ function columnOf(written: string): Column | undefined {
   return COLUMNS.find((column) => column === name) ?? OTHER_NAMES[name]
 }
 
-/** The cell of a column; null where it is empty or the file has no such column. */
+/** Cell of a column; null if the cell is empty or the file does not have the column. */
 export function cellOf(cells: readonly Cell[], places: ColumnPlaces, column: Column): Cell {
   const at = places.get(column)
   const cell = at === undefined ? null : (cells[at] ?? null)

@@ -4,15 +4,18 @@ import { Failure, invalid } from '../../foundation/failure.ts'
 import { yieldToEventLoop } from '../../operations/yield-to-event-loop.ts'
 import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, ROWS_AT_A_TIME, type Sheet, type SheetRow } from './sheet.ts'
 
-/** Comma-separated text as spreadsheet programs save it: in several encodings, and with other separators than commas. */
+/** Reads comma-separated text as spreadsheet programs save it, in several encodings and with three separators. */
 
 const SEPARATORS = [',', ';', '\t'] as const
-/** Characters of a row at most: every field at its limit has under 2,000. */
+/** Characters per row. A row with every field at its limit has fewer than 2,000. */
 const ROW_LIMIT = 100_000
-/** Characters that are parsed before others have their turn. Small, because csv-parse takes long for short rows that are not all of one length. */
+/**
+ * Characters that are parsed before other work may run. Small, because csv-parse is slow for short rows of different
+ * lengths.
+ */
 const PIECE = 4 * 1024
 
-/** The rows of a CSV file. Throws 400 for a file that is no text. */
+/** Rows of a CSV file. Throws 400 for a binary file. */
 export function readCsvSheet(file: Buffer): Sheet {
   const { text, warnings } = decode(file)
   return { rows: rowsOf(text), warnings }
@@ -31,14 +34,14 @@ function decode(file: Buffer): { text: string; warnings: string[] } {
   }
 }
 
-/** 0x80 … 0x9f of Windows-1252. The decoder of some versions of Node takes them for control characters, as Latin-1 has them. */
+/** Characters 0x80 to 0x9f of Windows-1252. TextDecoder of some Node versions decodes them as control characters. */
 const HIGH = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ'
 
 function fromWindows1252(file: Buffer): string {
   return file.toString('latin1').replaceAll(/[\u0080-\u009f]/g, (char) => HIGH[char.charCodeAt(0) - 0x80] ?? char)
 }
 
-/** The separator that the first line has most of, outside of quotes. */
+/** The separator that occurs most often in the first line, outside of quotation marks. */
 function separatorOf(text: string): string {
   const counts = new Map<string, number>(SEPARATORS.map((separator) => [separator, 0]))
   let isQuoted = false
@@ -52,7 +55,7 @@ function separatorOf(text: string): string {
   )
 }
 
-/** Piece by piece with everybody else's work in between: parsing 20 MB takes a second. */
+/** Yields between pieces: parsing 20 MB takes a second. */
 async function* pieces(text: string): AsyncGenerator<string> {
   for (let at = 0; at < text.length; at += PIECE) {
     yield text.slice(at, at + PIECE)
@@ -85,7 +88,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
         throw invalid('file', `row ${row} has over ${COLUMNS_LIMIT} columns`, 'too_many_columns')
       }
       width ??= cells.length
-      // As a decimal comma makes it that nobody has put into quotation marks: every cell after it is one too far to the right.
+      // A decimal comma without quotation marks splits a cell in two, which shifts all cells after it.
       const isOverfull = cells.length > width && !isEmptyRow(cells.slice(width))
       yield { row, cells: cells.slice(0, COLUMNS_LIMIT), isOverfull }
     }

@@ -2,8 +2,8 @@ import { cellOf, type ColumnPlaces } from './columns.ts'
 import type { Cell } from './sheet.ts'
 
 /**
- * What the cells of a row say, in the types of the API; what cannot be understood is left as it is, so
- * that the one validation of products names it. Absent cells are absent fields.
+ * Converts the cells of a row to the types of the API. Empty cells are omitted. Values that cannot be converted stay as
+ * they are, so that the validation of products reports them.
  */
 export function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Record<string, unknown> {
   const cell = (column: Parameters<typeof cellOf>[2]) => cellOf(cells, places, column)
@@ -27,18 +27,21 @@ export function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Reco
 function asText(cell: Cell): string | null {
   if (cell === null) return null
   if (cell instanceof Date) return Number.isNaN(cell.getTime()) ? '' : cell.toISOString().slice(0, 10)
-  // An EAN that a spreadsheet took for a number: 13 digits are exact, and never written with an exponent.
+  // Spreadsheets turn EANs into numbers; `toFixed` avoids the exponent of long ones.
   return typeof cell === 'number' && Number.isSafeInteger(cell) ? cell.toFixed(0) : String(cell)
 }
 
-/** A price with dot or comma; no separators of thousands, which could be either. What is no price stays as it is. */
+/**
+ * Accepts a decimal point or comma. Rejects thousands separators, because they are ambiguous. Returns other values
+ * unchanged.
+ */
 export function asPrice(cell: Cell): unknown {
   if (typeof cell !== 'string') return cell
   const written = cell.replace(/\s*(?:€|EUR)$/i, '')
   return /^-?\d+(?:[.,]\d+)?$/.test(written) ? Number(written.replace(',', '.')) : cell
 }
 
-/** 7 or 19, also as `7%`, `7,0` or the 0.07 that a spreadsheet makes of a percentage. */
+/** Converts 7 and 19, `7%`, `7,0` and the 0.07 that spreadsheets store for a percentage. */
 export function asVat(cell: Cell): unknown {
   const written = typeof cell === 'string' ? cell.replace(/\s*%$/, '').replace(',', '.') : cell
   const number = typeof written === 'string' && /^\d+(?:\.\d+)?$/.test(written) ? Number(written) : written

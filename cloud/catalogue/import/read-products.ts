@@ -9,14 +9,14 @@ import { readXlsxSheet } from './xlsx-sheet.ts'
 
 /**
  *   .xlsx ─▶ preflight ─▶ hucre ─┐
- *                                ├─▶ rows ─▶ header ─▶ fields ─▶ the same check as of every product
+ *                                ├─▶ rows ─▶ header ─▶ fields ─▶ validation of products
  *   .csv ──▶ encoding ─▶ csv ────┘
  */
 
 const TOO_MANY_CELLS =
   'the row has more cells than the header: put what holds the separator, such as 1,99, into quotation marks'
 
-/** A product out of a file, with where it stood. */
+/** A valid product with its place in the file. */
 export interface ReadProduct {
   index: number
   row: number
@@ -24,14 +24,14 @@ export interface ReadProduct {
 }
 
 export interface ReadProducts {
-  /** Rows with something in them, without the header. */
+  /** Rows that are not empty, without the header. */
   rows: number
   products: ReadProduct[]
   errors: RowErrors
   warnings: string[]
 }
 
-/** The kind of a file is told by its first bytes, whatever it is called. */
+/** The first bytes decide the kind of the file, not its name. */
 async function readSheet(file: Buffer): Promise<Sheet> {
   if (file.length === 0) throw invalid('file', 'is empty', 'empty_file')
   const magic = file.subarray(0, 4).toString('latin1')
@@ -46,7 +46,10 @@ async function readSheet(file: Buffer): Promise<Sheet> {
   return readCsvSheet(file)
 }
 
-/** The products of a file of at most 10,000 rows. Throws 400 when the file as a whole is no good; a bad row is an error of that row. */
+/**
+ * Reads a file with up to 10,000 products. Throws 400 if the whole file is unusable. An invalid row becomes a row
+ * error.
+ */
 export async function readProducts(file: Buffer): Promise<ReadProducts> {
   const sheet = await readSheet(file)
   const read: ReadProducts = { rows: 0, products: [], errors: rowErrors(), warnings: [...sheet.warnings] }

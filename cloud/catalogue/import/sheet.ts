@@ -1,33 +1,33 @@
-/** What a spreadsheet is to the import, whatever kind of file it came in. */
+/** Common form of spreadsheets of all file types. */
 
 export type Cell = string | number | boolean | Date | null
 
-/** One row that is not empty. */
+/** A row with at least one cell that is not empty. */
 export interface SheetRow {
-  /** As a spreadsheet counts: the first is 1. */
+  /** Row number as spreadsheet programs show it; the first row is 1. */
   row: number
   cells: readonly Cell[]
-  /** Holds something behind the last column of the header: no cell may be where it was meant to be. */
+  /** True if a cell to the right of the header's last column is not empty. The cells may be shifted then. */
   isOverfull?: boolean
 }
 
 export interface Sheet {
   rows: AsyncIterable<SheetRow>
-  /** How the file was understood, where that may surprise. */
+  /** Notes about how the file was decoded. */
   warnings: readonly string[]
 }
 
-/** Products in one file. */
+/** Products per file. */
 export const ROWS_LIMIT = 10_000
-/** Columns that are looked at. */
+/** Columns that are read. */
 export const COLUMNS_LIMIT = 100
-/** Empty rows that are passed over before the file is refused. */
+/** Empty rows that are skipped before the file is rejected. */
 export const EMPTY_ROWS_LIMIT = 20_000
 
-/** Rows that are taken before others have their turn. */
+/** Rows that are read before other work may run. */
 export const ROWS_AT_A_TIME = 100
 
-/** Whether nobody wrote anything into the row. */
+/** True if all cells are empty or blank. */
 export function isEmptyRow(cells: readonly Cell[]): boolean {
   return cells.every((cell) => cell === null || cell === undefined || (typeof cell === 'string' && cell.trim() === ''))
 }

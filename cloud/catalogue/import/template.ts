@@ -2,7 +2,7 @@ import { COLUMNS } from './columns.ts'
 import type { Cell } from './sheet.ts'
 import { writeXlsxSheet } from './xlsx-sheet.ts'
 
-/** An empty product file with one line as an example. */
+/** Example row of the template. */
 const EXAMPLE: readonly Cell[] = [
   '4012345678901',
   'Hafermilch 1 l',
@@ -18,7 +18,7 @@ const EXAMPLE: readonly Cell[] = [
   7,
 ]
 
-/** The template as CSV, with the mark by which spreadsheet programs know UTF-8. */
+/** The template as CSV, with a byte order mark so that spreadsheet programs recognise UTF-8. */
 export function csvTemplate(): string {
   const line = (cells: readonly Cell[]) =>
     cells
@@ -27,7 +27,7 @@ export function csvTemplate(): string {
   return `\ufeff${line(COLUMNS)}\r\n${line(EXAMPLE)}\r\n`
 }
 
-/** The template as a workbook. The EAN is text: a spreadsheet would show a number of 13 digits as 4.01E+12. */
+/** The template as a workbook. The EAN is text, because spreadsheets show a number of 13 digits as 4.01E+12. */
 export function xlsxTemplate(): Promise<Uint8Array> {
   return writeXlsxSheet('products', [COLUMNS, EXAMPLE])
 }

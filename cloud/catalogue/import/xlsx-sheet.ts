@@ -12,9 +12,9 @@ import {
 } from './sheet.ts'
 import { checkWorkbook } from './zip-preflight.ts'
 
-/** Workbooks (.xlsx), by hucre. Nothing else knows of it. */
+/** Wraps hucre, which reads and writes .xlsx files. */
 
-/** The first sheet of a workbook. Throws 400 for a file that is none, or none that should be opened. */
+/** Rows of the first sheet of a workbook. Throws 400 for files that are not workbooks or are unsafe to unpack. */
 export async function readXlsxSheet(file: Buffer): Promise<Sheet> {
   await checkWorkbook(file)
   return { rows: rowsOf(file), warnings: [] }
@@ -45,7 +45,7 @@ async function* rowsOf(file: Buffer): AsyncGenerator<SheetRow> {
   }
 }
 
-/** A workbook of one sheet with these rows. */
+/** Writes a workbook with one sheet. */
 export async function writeXlsxSheet(name: string, rows: readonly (readonly Cell[])[]): Promise<Uint8Array> {
   const writer = new XlsxStreamWriter({ name })
   for (const row of rows) writer.addRow([...row])

@@ -3,23 +3,23 @@ import { invalid, type Failure } from '../../foundation/failure.ts'
 import { ROWS_LIMIT } from './sheet.ts'
 
 /**
- *   end record ─▶ central directory ─▶ limits ─▶ the parts that are read whole: no DTD, not too many texts
+ *   end record ─▶ central directory ─▶ limits ─▶ parts that hucre reads as a whole: no DTD, not too many texts
  *
- * What a workbook may be, looked at before anything unpacks it. APPNOTE.TXT 6.3.10 §4.3 gives the layout.
+ * Rejects unsafe workbooks before anything unpacks them. Layout: APPNOTE.TXT 6.3.10 §4.3.
  */
 
-/** What all parts may unpack to, bytes. */
+/** Unpacked size of all parts together, bytes. */
 const SIZE_LIMIT = 64 * 1024 * 1024
-/** What a part that is read into memory as a whole may unpack to: workbook, styles, relations. */
+/** Unpacked size of a part that hucre reads into memory: workbook, styles, relations. Bytes. */
 const SMALL_PART_LIMIT = 4 * 1024 * 1024
-/** The texts are read whole too; those of 10,000 products with every field at its limit have 7 MB. */
+/** Unpacked size of the shared strings, bytes. 10,000 products with every field at its limit have 7 MB. */
 const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
 const ENTRIES_LIMIT = 1_000
-/** Honest sheets pack up to about 1:60; deflate can do 1:1032. */
+/** Maximum compression ratio. Real sheets reach about 60, deflate can reach 1032. */
 const RATIO_LIMIT = 200
-/** Below, a ratio says nothing. */
+/** The ratio is not checked below this unpacked size, bytes. */
 const RATIO_FROM = 1024 * 1024
-/** 10,000 rows of 10 columns with no text twice have 100,000. */
+/** Shared strings. 10,000 rows with 10 columns and no repeated text have 100,000. */
 const TEXTS_LIMIT = 200_000
 
 const END_RECORD = 0x06054b50
@@ -31,7 +31,7 @@ const LOCAL_SIZE = 30
 const COMMENT_LIMIT = 65_535
 
 const DTD = /<!(?:DOCTYPE|ENTITY)/i
-/** How a text of the workbook ends: `</si>`, `</x:si>` or `<si/>`. */
+/** Ends of a shared string: `</si>`, `</x:si>` or `<si/>`. */
 const TEXT_ENDS = ['/si>', ':si>', 'si/>']
 
 interface Entry {
@@ -46,7 +46,7 @@ function refuse(code: string, message: string): Failure {
   return invalid('file', message, code)
 }
 
-/** Checks a workbook; throws 400 with a code of its own for each reason to refuse one. */
+/** Throws 400 with one error code per reason if the workbook is damaged, encrypted or unsafe. */
 export async function checkWorkbook(file: Buffer): Promise<void> {
   const entries = readDirectory(file)
   if (!entries.some((entry) => entry.name === '[Content_Types].xml'))
@@ -110,7 +110,10 @@ function findEnd(file: Buffer): number {
   throw refuse('damaged', 'is damaged: the end of the zip archive is missing')
 }
 
-/** Looks for a DTD in a part and counts texts, on the way through: nothing is kept. A part that unpacks to more than it says is refused. */
+/**
+ * Unpacks a part in chunks without storing it, counts shared strings and rejects DTDs. Rejects a part that is larger
+ * than the directory claims.
+ */
 async function scanPart(file: Buffer, entry: Entry, isTexts: boolean): Promise<void> {
   const { name, method, packed, size, offset } = entry
   if (offset + LOCAL_SIZE > file.length || file.readUInt32LE(offset) !== LOCAL_RECORD)
@@ -122,7 +125,7 @@ async function scanPart(file: Buffer, entry: Entry, isTexts: boolean): Promise<v
     seen += chunk.length
     if (seen > size) throw refuse('damaged', `unpacks to more than it says (${name.slice(0, 80)})`)
     const text = chunk.toString('latin1')
-    // A mark may be cut in two by the end of a chunk.
+    // The end of a chunk may split a marker.
     if (DTD.test(before + text)) throw refuse('dtd', 'holds a document type definition, which no workbook needs')
     if (isTexts) {
       for (const mark of TEXT_ENDS) texts += occurrences(before.slice(1 - mark.length) + text, mark)
