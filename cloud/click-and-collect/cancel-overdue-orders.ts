@@ -10,7 +10,10 @@ import { updateClickCollectStatus } from './operations.ts'
 import { isFinal, type OrderStatus } from '../pickup-orders/order-state.ts'
 import { findOrder, overdueOrders } from '../pickup-orders/queries.ts'
 
-/** Cancels the orders that nobody fetched in time, each in a transaction of its own. Safe to run twice and in several processes. */
+/**
+ * Cancels orders that were not picked up in time, each in its own transaction. Several processes may run this at the
+ * same time.
+ */
 export function cancelOverdueOrders(database: Database, services: Services): Promise<void> {
   return processEach(services, {
     job: 'overdue orders',

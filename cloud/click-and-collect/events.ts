@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ORDER_STATUSES } from '../pickup-orders/order-state.ts'
 
-/** The `data` of click and collect events (specification, Events). */
+/** `data` of click and collect events (specification, Events). */
 
 const OrderFields = { orderId: z.string(), storeId: z.string(), userId: z.string(), estimatedPickupAt: z.string() }
 

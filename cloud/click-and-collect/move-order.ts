@@ -16,16 +16,16 @@ import { reservedUntil, stockReservedUntil } from './submit-order.ts'
 export interface Move extends PickedItems {
   to: OrderStatus
   reason?: string | undefined
-  /** What the customer shows; checked where it is sent. */
+  /** Code that the customer presents; checked if sent. */
   pickupCode?: string | undefined
-  /** A new estimate, ms. */
+  /** New estimate, ms since 1970. */
   estimatedMs?: number | undefined
 }
 
-/** Of these moves the customer is told by push (specification, States). */
+/** The customer receives a push notification after these moves (specification, States). */
 const NOTIFIED_STATUSES: ReadonlySet<OrderStatus> = new Set(['confirmed', 'ready', 'cancelled'])
 
-/** Moves an order, with its stock and its tagged items. 409 with `allowedNext` for a move that is none. */
+/** Moves an order with its stock and its tagged items. Throws 409 with `allowedNext` for an invalid move. */
 export async function moveOrder(
   call: Call,
   order: PickupOrderRow,

@@ -19,7 +19,7 @@ const DEFAULT_PAGE = 50
 const PICKED_LIMIT = 1_000
 const AHEAD_LIMIT_MS = 366 * 86_400_000
 
-/** The one order as it is answered. */
+/** Converts one order to its API form. */
 async function toOrder(call: Call, row: PickupOrderRow): Promise<Order> {
   const [order] = await toOrders(call.db, [row])
   if (!order) throw notFound('order')

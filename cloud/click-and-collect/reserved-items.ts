@@ -9,12 +9,12 @@ import { renumberItems, notifyGates } from '../protection/items/item-sequence.ts
 import { deleteReservedItems, insertReservedItems, itemsOf, linesOf, sellableItems } from '../pickup-orders/queries.ts'
 
 /**
- *   sellable ─ keepItems ─▶ reserved_bopis ─ handOver ─▶ picked_up
- *      ▲                         │
- *      └──────── freeItems ──────┘
+ *   sellable ─ reserveItems ─▶ reserved_bopis ─ handOverItems ─▶ picked_up
+ *      ▲                            │
+ *      └──────── releaseItems ──────┘
  *
- * The tagged items of an order (decisions §7). The server keeps the first it knows; whoever picks the goods from the shelf
- * may say which they really took.
+ * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items. Staff may replace them by the
+ * items that they picked from the shelf.
  */
 export async function reserveItems(
   call: Call,
@@ -33,14 +33,14 @@ export async function reserveItems(
   notifyGates(call, order.store_id)
 }
 
-/** The goods leave with the customer. Items that staff have put aside meanwhile (on hold) stay as they are. */
+/** Moves the order's items to `picked_up`. Items on hold keep their status. */
 export async function handOverItems(call: Call, order: PickupOrderRow): Promise<void> {
   const { db, nowMs } = call
   await moveItems(db, await reservedItemIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
   notifyGates(call, order.store_id)
 }
 
-/** The items of a cancelled order may be sold again. */
+/** Makes the items of a cancelled order sellable again. */
 export async function releaseItems(call: Call, order: PickupOrderRow): Promise<void> {
   const { db, nowMs } = call
   await moveItems(db, await reservedItemIds(db, order), 'reserved_bopis', 'sellable', nowMs)
@@ -51,14 +51,14 @@ async function reservedItemIds(db: Call['db'], { order_id }: PickupOrderRow): Pr
   return (await itemsOf(db, [order_id])).map((item) => item.item_id)
 }
 
-/** Names of tagged items, as a scanner reads them. */
+/** Identifiers of tagged items, as a scanner reads them. */
 export interface PickedItems {
   epcs?: readonly string[] | undefined
   tagUids?: readonly string[] | undefined
   tagIds?: readonly string[] | undefined
 }
 
-/** These are the items that were really picked: they take the place of others of the same product that were kept. */
+/** Replaces reserved items by the picked items of the same product. */
 export async function replaceReservedItems(call: Call, order: PickupOrderRow, picked: PickedItems): Promise<void> {
   const { db, nowMs } = call
   const items = await namedItems(call, order, picked)
@@ -67,7 +67,7 @@ export async function replaceReservedItems(call: Call, order: PickupOrderRow, pi
   const reserved = await itemsOf(db, [order.order_id])
   const products = new Set(lines.map((line) => line.product_id))
   for (const productId of products) {
-    // A product has several lines where its units differ in price.
+    // A product has several lines if its units have different prices.
     const own = lines.filter((line) => line.product_id === productId)
     const quantity = own.reduce((sum, line) => sum + line.quantity, 0)
     const named = [...items.values()].filter(({ item }) => item.product_id === productId)
@@ -118,7 +118,7 @@ async function namedItems({ db }: Call, order: PickupOrderRow, { epcs = [], tagU
 
 const ROWS_AT_ONCE = 500
 
-/** Moves those of the items that are in one status to another, and answers which. */
+/** Moves those of the items that have status `from`. Returns their ids. */
 async function moveItems(
   db: Call['db'],
   itemIds: readonly string[],

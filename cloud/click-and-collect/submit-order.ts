@@ -13,25 +13,27 @@ import { newPickupCode, pickupCodeHash } from '../pickup-orders/pickup-code.ts'
 import { insertOrder } from '../pickup-orders/queries.ts'
 import { UNITS_LIMIT, type OrderRequest } from '../pickup-orders/schema.ts'
 
-/** How long a store is given to get an order ready, ms. */
+/** Time to prepare an order, ms. */
 const PREPARATION_MS = 30 * 60_000
-/** How long goods are kept after the estimated pick-up, ms: then the order is cancelled by itself. */
+/** Time after the estimated pick-up until an order is cancelled, ms. */
 const RESERVATION_MS = 7 * 86_400_000
 const AHEAD_LIMIT_MS = 366 * 86_400_000
 
-/** Until when an order's goods are kept, ms. */
+/** End of an order's reservation, ms since 1970. */
 export function reservedUntil(estimatedMs: number): number {
   return estimatedMs + RESERVATION_MS
 }
 
-/** Until when its stock is, ms: a day longer, so that the order always ends first and takes its stock with it. */
+/**
+ * End of the stock reservation, ms since 1970: a day later, so that the order always ends first and releases its stock.
+ */
 export function stockReservedUntil(estimatedMs: number): number {
   return reservedUntil(estimatedMs) + 86_400_000
 }
 
 type Submission = Omit<z.output<typeof OrderRequest>, 'storeId'>
 
-/** Takes an order at the store's prices: stock and tagged items are kept for it from now on, or nothing is. */
+/** Creates an order at the store's prices. Reserves stock and tagged items, or fails without any reservation. */
 export async function submitOrder(
   call: Call,
   store: StoreRow,
@@ -101,7 +103,7 @@ async function pricedLines({ db, nowMs }: Call, store: StoreRow, items: Submissi
   )
 }
 
-/** One line a product and price: what a scale labelled has a price of its own. */
+/** Merges lines with the same product and price. Labelled goods of the same product have different prices. */
 function merged(lines: readonly OrderLine[]): OrderLine[] {
   const found = new Map<string, OrderLine>()
   for (const line of lines) {

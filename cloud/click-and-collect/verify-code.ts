@@ -4,15 +4,18 @@ import { OPEN_STATUSES, type OrderStatus } from '../pickup-orders/order-state.ts
 import { isPickupCode } from '../pickup-orders/pickup-code.ts'
 import { findOrder, orderCodes } from '../pickup-orders/queries.ts'
 
-/** What a customer may show: open orders, and those fetched a while ago, so that a second fetching is told as that. */
+/**
+ * Orders that a code may belong to: open ones, and recent ones that were picked up, so that the operation recognises a
+ * second pick-up.
+ */
 const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: number }[] = [
   { statuses: OPEN_STATUSES, limit: 5_000 },
   { statuses: ['picked_up'], limit: 1_000 },
 ]
 
 /**
- * The order of a store that this code belongs to. Only hashes that hold the order's id are kept, so each is tried:
- * a few milliseconds for the limits above.
+ * Finds the order of a pick-up code. Stored hashes include the order id, so the code is hashed for each candidate: a
+ * few ms within the limits above.
  */
 export async function orderOfCode(
   db: Db,

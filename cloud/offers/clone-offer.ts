@@ -7,10 +7,10 @@ import type { OfferOfCaller } from './offer-of-caller.ts'
 import { readList } from './queries.ts'
 import type { CloneOffer } from './schema.ts'
 
-/** The highest price of the API, cents. */
+/** Highest price that the API accepts, cents. */
 const HIGHEST_CENT = 100_000_000
 
-/** Makes a new offer like the named branch of another, at prices of their own where the stores want them. */
+/** Creates an offer with the content of another offer. Stores with a price adjustment get their own prices. */
 export async function cloneOffer(
   call: Call,
   { group, priced }: OfferOfCaller,
@@ -36,7 +36,7 @@ export async function cloneOffer(
   return makeOffer(call, content, input.targetStoreIds, pricesByStore(products, input))
 }
 
-/** One list of prices for all stores that adjust alike. */
+/** Groups the stores by price adjustment: one price list for each adjustment. */
 function pricesByStore(
   products: readonly OfferProduct[],
   { targetStoreIds, priceAdjustments = {} }: CloneOffer,

@@ -1,7 +1,7 @@
 import type { Validity } from './offer-status.ts'
 import { discountOf, type OfferProduct } from './offer-products.ts'
 
-/** Names that a description tells before it only counts. */
+/** Product names that a description lists; further products are counted. */
 const NAMES_LISTED = 2
 
 const DATE = new Intl.DateTimeFormat('de-DE', {
@@ -11,7 +11,7 @@ const DATE = new Intl.DateTimeFormat('de-DE', {
   year: 'numeric',
 })
 
-/** A short German sentence for an offer that came without one: what, how much less, how long. */
+/** Generates a short German description: products, discount and validity. */
 export function describeOffer(products: readonly OfferProduct[], { fromMs, toMs }: Validity): string {
   const names = products.slice(0, NAMES_LISTED).map((product) => product.name)
   const others = products.length - names.length
@@ -21,6 +21,6 @@ export function describeOffer(products: readonly OfferProduct[], { fromMs, toMs 
       : names.join(' und ')
   const percent = discountOf(products)
   const less = percent > 0 ? `, ${products.length > 1 ? 'bis zu ' : ''}${percent} % günstiger` : ' im Angebot'
-  // The last day is the one before an end at midnight.
+  // An offer that ends at midnight is valid until the day before.
   return `${what}${less}. Gültig vom ${DATE.format(fromMs)} bis ${DATE.format(toMs - 1)}.`
 }

@@ -9,15 +9,18 @@ import { dueAfter, statusFrom, type OfferStatus } from './offer-status.ts'
 import { createOffer } from './operations.ts'
 import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
 
-/** Other processes change offers too, and clocks are set: look at least this often. */
+/** Other processes change offers too, and clocks may be set, so the job polls at this interval. */
 const POLL_MS = 30_000
-/** Offers read at once. */
+/** Offers per read. */
 const READ_LIMIT = 100
-/** Transactions under way at once; on SQLite they share a commit. */
+/** Concurrent transactions. On SQLite they share a commit. */
 const AT_ONCE = 10
 const NAME = 'due offers'
 
-/** Starts moving offers on in time. Each move is one guarded UPDATE with its events in the same transaction; answers go by the clock anyway. */
+/**
+ * Starts the job that moves offers to their next status. Each move is one guarded UPDATE with its events in the same
+ * transaction. API responses do not depend on it: they compute the status from the clock.
+ */
 export function startDueOffers(database: Database, services: Services): DueLoop {
   return startDueLoop(services, {
     name: NAME,
@@ -27,7 +30,7 @@ export function startDueOffers(database: Database, services: Services): DueLoop 
   })
 }
 
-/** Moves a bounded number of due offers; answers in how many ms the next is due, 0 or less when more are. */
+/** Moves up to 100 due offers. Returns the ms until the next offer is due; 0 or less if more are due now. */
 export async function moveDue(database: Database, services: Services): Promise<number> {
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
@@ -44,12 +47,12 @@ export async function moveDue(database: Database, services: Services): Promise<n
   return next ? (next.due_ms ?? 0) - services.platform.clock.wall() : POLL_MS
 }
 
-/** Thrown to leave no trace of an offer that another process has moved. */
+/** Thrown to roll back if another process has already moved the offer. */
 class NothingMoved extends Error {
   override name = 'NothingMoved'
 }
 
-/** Moves one offer in a transaction of its own: with its own audit row, and holding up no other when it fails. */
+/** Moves one offer in its own transaction with its own audit entry, so that a failure does not block other offers. */
 async function moveAlone(
   database: Database,
   services: Services,
@@ -69,7 +72,10 @@ async function moveAlone(
   }
 }
 
-/** Moves one offer as far as the clock says; whether it did. What went live and ended unnoticed is not announced any more. */
+/**
+ * Moves an offer to its status at this time; returns false if nothing changes. An offer that started and ended
+ * unnoticed is not announced.
+ */
 async function moveOffer(call: Call, groupId: string): Promise<boolean> {
   const group = await readGroup(call.db, groupId)
   if (!group) return false

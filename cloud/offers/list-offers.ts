@@ -6,7 +6,10 @@ import { statusAt } from './offer-status.ts'
 import { readBranchesOf } from './queries.ts'
 import type { ListedOffer } from './schema.ts'
 
-/** Offers as listings show them, one row for all branches; `visible`: the only stores that the caller may see. */
+/**
+ * Converts offers to their list form, one entry for all branches. `visible`: stores that the caller may see; null for
+ * all.
+ */
 export async function presentOffers(
   db: Db,
   groups: readonly OfferGroupRow[],
@@ -36,7 +39,7 @@ export async function presentOffers(
   })
 }
 
-/** One offer as listings show it. Its status is what the clock says. */
+/** Converts one offer to its list form. The status depends on the clock, not on the stored status. */
 export function toListed(
   group: OfferGroupRow,
   storeIds: string[],

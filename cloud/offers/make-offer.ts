@@ -7,10 +7,10 @@ import { discountOf, type OfferProduct } from './offer-products.ts'
 import { dueAfter, statusAt, type Validity } from './offer-status.ts'
 import { insertBranches, insertList } from './queries.ts'
 
-/** What all branches of an offer have in common when it is made. */
+/** Content that all branches of a new offer share. */
 export interface OfferContent {
   title: string
-  /** Empty: generated. */
+  /** Empty: the description is generated. */
   description: string
   merchantColor: string
   tags: readonly string[]
@@ -25,7 +25,10 @@ export interface PricedBranches {
   products: readonly OfferProduct[]
 }
 
-/** Makes an offer: its group, one document a store in the order of `storeIds`, one list of products a price. */
+/**
+ * Creates an offer: its group, one document for each store in the order of `storeIds`, one product list for each price
+ * list.
+ */
 export async function makeOffer(
   call: Call,
   content: OfferContent,
@@ -52,7 +55,7 @@ export async function makeOffer(
   return { group, branches }
 }
 
-/** The row of a new offer; nothing is stored. */
+/** Builds the row of a new offer without storing it. */
 export function newGroup(
   call: Call,
   content: OfferContent,
@@ -87,7 +90,7 @@ export function newGroup(
   }
 }
 
-/** The document of one branch. */
+/** Builds the document of one branch. */
 export function newBranch(
   call: Call,
   group: OfferGroupRow,
@@ -111,7 +114,7 @@ export function newBranch(
   }
 }
 
-/** Keeps a list of products; answers its id. */
+/** Stores a product list. Returns its id. */
 export async function storeList(call: Call, products: readonly OfferProduct[]): Promise<string> {
   const { tenant } = knownCaller(call.caller)
   const row = {
@@ -128,7 +131,7 @@ export async function storeList(call: Call, products: readonly OfferProduct[]): 
   return row.list_id
 }
 
-/** Tells that these documents have gone live. */
+/** Emits `offer.published` for these branch documents. */
 export function emitPublished(
   call: Pick<Call, 'emit'>,
   branches: readonly Pick<OfferRow, 'offer_id' | 'group_id' | 'store_id'>[],

@@ -22,7 +22,7 @@ export const OfferedProduct = z.strictObject({
 export const OfferDetail = ListedOffer.extend({ products: z.array(OfferedProduct) })
 export type OfferDetail = z.infer<typeof OfferDetail>
 
-/** The products that one store sells in an offer, at that store's prices. */
+/** Products of an offer in one store, at its prices. */
 export interface StoreProducts {
   storeId: string
   products: readonly OfferProduct[]
@@ -57,7 +57,7 @@ export async function withProducts(
   })
 }
 
-/** Joins an offer with its products. All stores of an offer list the same products in the same order. */
+/** Combines an offer and its products. All stores of an offer list the same products in the same order. */
 export function toDetail(listed: ListedOffer, stores: readonly StoreProducts[]): OfferDetail {
   const products = (stores[0]?.products ?? []).map((product, i) => ({
     ...definedFields({ ean: product.ean ?? null }),

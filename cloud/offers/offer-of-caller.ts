@@ -6,23 +6,26 @@ import { findGroup, readBranches } from './queries.ts'
 
 export interface OfferOfCaller {
   group: OfferGroupRow
-  /** All documents, in the order they were added in. */
+  /** All documents in order of creation. */
   branches: OfferRow[]
-  /** Those that were not taken out. */
+  /** Documents of branches that are still in the offer. */
   active: OfferRow[]
-  /** The document that was named; by the group's id the first. */
+  /** The document that the request names; the first active one if it names the group. */
   named: OfferRow
-  /** Whose products and prices the named one stands for: another's, where it was taken out and has stayed as it was then. */
+  /** Document whose products and prices apply to `named`: another active one if `named` was removed. */
   priced: OfferRow
 }
 
-/** The one id out of `offerId` and `id`: 400 when they differ. */
+/** Returns `offerId` or its synonym `id`. Throws 400 if they differ. */
 export function offerIdOf({ offerId, id }: { offerId?: string | undefined; id?: string | undefined }): string {
   if (offerId !== undefined && id !== undefined && offerId !== id) throw invalid('id', 'differs from offerId')
   return offerId ?? id ?? ''
 }
 
-/** The caller's offer with all its branches: 404 for an unknown one, 403 where a key may touch only some of its stores. */
+/**
+ * Finds an offer with all its branches. Throws 404 if it is unknown, 403 if it has branches in stores that the key may
+ * not change.
+ */
 export async function offerOfCaller(call: Call, offerId: string): Promise<OfferOfCaller> {
   const caller = knownCaller(call.caller)
   const group = await findGroup(call.db, caller.tenant, offerId)
@@ -41,7 +44,7 @@ export async function offerOfCaller(call: Call, offerId: string): Promise<OfferO
   return { group, branches, active, named, priced }
 }
 
-/** A key that is bound to stores may change an offer only when all branches are in them. */
+/** Throws 403 if the key is bound to stores and the offer has branches in other stores. */
 export function assertMayChangeAllBranches(call: Call, storeIds: readonly string[], namedStoreId: string): void {
   const caller = knownCaller(call.caller)
   if (caller.kind === 'agent' || caller.storeIds === null) return

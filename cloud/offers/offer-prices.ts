@@ -1,6 +1,9 @@
 import type { Db } from '../persistence/database.ts'
 
-/** The lowest price (cents) by EAN among the offers that hold in a store at a moment; EANs without an offer are absent. */
+/**
+ * Lowest offer price (cents) by EAN, of the offers that are active in a store at this time. EANs without an offer are
+ * absent.
+ */
 export async function offerPrices(
   db: Db,
   storeId: string,

@@ -5,7 +5,7 @@ import { countSellers, readSellers } from './queries.ts'
 import { adjustPrice, discountPercentOf, type PriceAdjustment } from './price-rules.ts'
 import { pricesOf, type OfferProductInput } from './schema.ts'
 
-/** A product of an offer as it is kept, whichever form it came in. */
+/** Stored form of an offer's product. */
 export interface OfferProduct {
   name: string
   priceCent: number
@@ -17,11 +17,11 @@ export interface OfferProduct {
   description?: string
 }
 
-/** EANs told at most in a refusal, and stores told of each. */
+/** EANs in one error, and stores named for each EAN. */
 const DETAILS_LIMIT = 20
 const STORES_LISTED = 5
 
-/** The products as they are kept. Those with an EAN must be sold in every store: 400 that names them. */
+/** Converts the products of a request. Throws 400 with details if a store does not sell a product that has an EAN. */
 export async function offerProducts(
   call: Call,
   inputs: readonly OfferProductInput[],
@@ -47,7 +47,7 @@ function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], 
   }
 }
 
-/** Throws a 400 unless each EAN is in the catalogue of each store; answers the products' names by EAN. */
+/** Throws 400 unless each store sells each EAN. Returns the product names by EAN. */
 export async function assertSold(
   call: Call,
   eans: readonly (string | undefined)[],
@@ -80,12 +80,12 @@ export async function assertSold(
   return new Map([...sellers.values()].map((row) => [row.ean, row.name]))
 }
 
-/** By how much the most reduced product is reduced, whole percent. */
+/** Highest discount among the products, whole percent. */
 export function discountOf(products: readonly OfferProduct[]): number {
   return products.reduce((most, product) => Math.max(most, discountPercentOf(product)), 0)
 }
 
-/** The products at another branch's prices. An old price that is no longer above is none. */
+/** Applies a price adjustment to the products. Removes old prices that are no longer above the new price. */
 export function adjusted(products: readonly OfferProduct[], adjustment: PriceAdjustment): OfferProduct[] {
   return products.map(({ oldPriceCent, ...product }) => {
     const priceCent = adjustPrice(product.priceCent, adjustment)

@@ -1,4 +1,4 @@
-/** How far an offer reaches, by the number of its stores (specification). Each row holds up to `stores`. */
+/** Scope of an offer by its number of stores, from the specification. Each entry includes up to `stores` stores. */
 const SCOPES = [
   { scope: 'LOCAL', stores: 1 },
   { scope: 'MULTI_STORE', stores: 10 },
@@ -9,7 +9,7 @@ const SCOPES = [
 export const OFFER_SCOPES = ['LOCAL', 'MULTI_STORE', 'CITY_WIDE', 'REGIONAL', 'NATIONAL'] as const
 export type OfferScope = (typeof OFFER_SCOPES)[number]
 
-/** The scope of an offer of so many stores. */
+/** The scope of an offer with this number of stores. */
 export function scopeOf(storeCount: number): OfferScope {
   return SCOPES.find(({ stores }) => storeCount <= stores)?.scope ?? 'NATIONAL'
 }

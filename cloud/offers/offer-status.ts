@@ -1,18 +1,18 @@
 /**
  *   DRAFT ── validFrom ──▶ ACTIVE ── validTo ──▶ EXPIRED ── 90 days ──▶ ARCHIVED
  *
- * The life of an offer as data. Time alone moves it forward; only new dates (updateOffer) set it anew.
+ * States of an offer. Time moves an offer forward; new dates (updateOffer) start again.
  */
 export const OFFER_STATUSES = ['DRAFT', 'ACTIVE', 'EXPIRED', 'ARCHIVED'] as const
 export type OfferStatus = (typeof OFFER_STATUSES)[number]
 
-/** When an offer holds: from `fromMs` on, until just before `toMs` (ms since 1970). */
+/** Validity of an offer: from `fromMs` (inclusive) to `toMs` (exclusive), ms since 1970. */
 export interface Validity {
   fromMs: number
   toMs: number
 }
 
-/** Expired offers are kept apart this long before they are archived. */
+/** Time between expiry and archiving. */
 export const ARCHIVE_AFTER_MS = 90 * 24 * 3_600_000
 
 interface OfferMove {
@@ -27,23 +27,23 @@ export const OFFER_MOVES: readonly OfferMove[] = [
   { from: 'EXPIRED', to: 'ARCHIVED', dueMs: ({ toMs }) => toMs + ARCHIVE_AFTER_MS },
 ]
 
-/** What an offer is at a moment. */
+/** Status of an offer at this time. */
 export function statusAt(validity: Validity, nowMs: number): OfferStatus {
   return statusFrom('DRAFT', validity, nowMs)
 }
 
-/** What an offer that is `status` has become by `nowMs`: every move that is due, never one back. */
+/** Applies all moves that are due by `nowMs`. Never moves back. */
 export function statusFrom(status: OfferStatus, validity: Validity, nowMs: number): OfferStatus {
   const move = OFFER_MOVES.find(({ from }) => from === status)
   return move && move.dueMs(validity) <= nowMs ? statusFrom(move.to, validity, nowMs) : status
 }
 
-/** When an offer that is `status` moves on (ms since 1970); null: never. */
+/** Time of the next move, ms since 1970; null if there is none. */
 export function dueAfter(status: OfferStatus, validity: Validity): number | null {
   return OFFER_MOVES.find(({ from }) => from === status)?.dueMs(validity) ?? null
 }
 
-/** The words by which listings filter, and what each means. */
+/** Statuses that each list filter includes. */
 export const OFFER_FILTERS: Readonly<Record<'active' | 'expired' | 'scheduled' | 'draft', readonly OfferStatus[]>> = {
   active: ['ACTIVE'],
   expired: ['EXPIRED', 'ARCHIVED'],

@@ -136,7 +136,7 @@ async function mockUpdate(call: Call, offerId: string, input: UpdateOffer) {
       groupId: group.group_id,
       offerIds,
     })
-  // A mock offer does not remember its dates: one new date alone is as good as any.
+  // Mock offers do not store their dates, so a single new date cannot be checked.
   if (input.validFrom !== undefined && (input.validTo ?? input.validUntil) !== undefined)
     newValidity({ fromMs: 0, toMs: 0 }, input)
   if (input.products) await offerProducts(call, input.products, stores)

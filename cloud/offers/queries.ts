@@ -2,7 +2,7 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { OfferGroupRow, OfferListRow, OfferRow } from '../persistence/tables/offers.ts'
 
-/** Rows in one INSERT. */
+/** Rows per INSERT. */
 const AT_ONCE = 500
 
 const groupOfOffer = prepared((db, p: { tenant: string; offerId: string }) =>
@@ -17,7 +17,7 @@ const groupById = prepared((db, p: { tenant: string; groupId: string }) =>
   db.selectFrom('offer_group').selectAll().where('group_id', '=', p.groupId).where('tenant', '=', p.tenant),
 )
 
-/** The tenant's offer that any id of its group names. */
+/** Finds an offer of the tenant by its group id or the id of a branch document. */
 export async function findGroup(db: Db, tenant: string, id: string): Promise<OfferGroupRow | undefined> {
   const [ofBranch] = await groupOfOffer(db, { tenant, offerId: id })
   if (ofBranch) return ofBranch
@@ -25,12 +25,12 @@ export async function findGroup(db: Db, tenant: string, id: string): Promise<Off
   return group
 }
 
-/** All branch documents of an offer, in the order they were added in; those that were taken out too. */
+/** All branch documents of an offer in order of creation, including removed ones. */
 export function readBranches(db: Db, groupId: string): Promise<OfferRow[]> {
   return db.selectFrom('offer').selectAll().where('group_id', '=', groupId).orderBy('branch_no').execute()
 }
 
-/** The branches that belong to offers of a page now, with the sums of what shoppers did at all of them. */
+/** Active branches of these offers, and the sums of the counters of all branches. */
 export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
   if (groupIds.length === 0) return { branches: [], counts: [] }
   const branches = await db
@@ -54,7 +54,7 @@ export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
   return { branches, counts }
 }
 
-/** The active branches of these offers in branch order. Branches with the same prices share a `list_id`. */
+/** Active branches of these offers in branch order. Branches with the same prices share a `list_id`. */
 export async function readPricedBranches(db: Db, groupIds: readonly string[], storeId?: string) {
   if (groupIds.length === 0) return []
   let query = db
@@ -74,7 +74,7 @@ export async function readLists(db: Db, listIds: Iterable<string>): Promise<Map<
   return new Map(rows.map((row) => [row.list_id, row.products]))
 }
 
-/** A list of products and its prices by EAN. */
+/** Inserts a product list with its prices by EAN. */
 export async function insertList(
   db: Db,
   row: OfferListRow,
@@ -88,12 +88,12 @@ export async function insertList(
       .execute()
 }
 
-/** The list that a branch shows. */
+/** Product list by id. */
 export function readList(db: Db, listId: string): Promise<OfferListRow> {
   return db.selectFrom('offer_list').selectAll().where('list_id', '=', listId).executeTakeFirstOrThrow()
 }
 
-/** Drops those of the lists that no branch shows any more. */
+/** Deletes those of the lists that no branch uses. */
 export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promise<void> {
   for (const listId of new Set(listIds)) {
     const used = await db
@@ -108,7 +108,7 @@ export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promis
   }
 }
 
-/** Adds branch documents. */
+/** Inserts branch documents. */
 export async function insertBranches(db: Db, rows: readonly OfferRow[]): Promise<void> {
   for (let i = 0; i < rows.length; i += AT_ONCE)
     await db
@@ -117,7 +117,7 @@ export async function insertBranches(db: Db, rows: readonly OfferRow[]): Promise
       .execute()
 }
 
-/** Changes what branches have in common: those of the group, or some of them. */
+/** Updates all branch documents of a group, or only `offerIds`. */
 export async function updateBranches(
   db: Db,
   groupId: string,
@@ -130,14 +130,14 @@ export async function updateBranches(
   await query.execute()
 }
 
-/** Deletes branch documents for good. */
+/** Deletes all branch documents of a group, or only `offerIds`. */
 export async function deleteBranches(db: Db, groupId: string, offerIds?: readonly string[]): Promise<void> {
   let query = db.deleteFrom('offer').where('group_id', '=', groupId)
   if (offerIds) query = query.where('offer_id', 'in', offerIds)
   await query.execute()
 }
 
-/** Changes an offer if it is still what was read; whether it was. */
+/** Updates an offer if its status and revision are unchanged. Returns false otherwise. */
 export async function updateGroup(
   db: Db,
   group: Pick<OfferGroupRow, 'group_id' | 'status' | 'rev'>,
@@ -153,7 +153,7 @@ export async function updateGroup(
   return numUpdatedRows === 1n
 }
 
-/** Offers whose status is due to move, and the next that will be: the earliest first. */
+/** Offers with a pending move, the earliest first. */
 export function readDue(db: Db, limit: number) {
   return db
     .selectFrom('offer_group')
@@ -165,7 +165,7 @@ export function readDue(db: Db, limit: number) {
     .execute()
 }
 
-/** By EAN, in how many of these stores it is sold. */
+/** For each EAN, the number of these stores that sell it. */
 export function countSellers(db: Db, tenant: string, eans: readonly string[], storeIds: readonly string[]) {
   return db
     .selectFrom('product')
@@ -178,7 +178,7 @@ export function countSellers(db: Db, tenant: string, eans: readonly string[], st
     .execute()
 }
 
-/** In which of these stores an EAN is sold. */
+/** Those of these stores that sell the EAN. */
 export async function readSellers(
   db: Db,
   tenant: string,
@@ -196,7 +196,7 @@ export async function readSellers(
   return new Set(rows.map((row) => row.store_id))
 }
 
-/** By how much the offer's most reduced product is reduced at any of its branches, whole percent. */
+/** Highest discount of an offer in any of its active branches, whole percent. */
 export async function mostDiscount(db: Db, groupId: string): Promise<number> {
   const row = await db
     .selectFrom('offer')
@@ -208,7 +208,7 @@ export async function mostDiscount(db: Db, groupId: string): Promise<number> {
   return Number(row?.most ?? 0)
 }
 
-/** A page of a tenant's offers, the newest first; `statuses` by the clock. */
+/** A page of a tenant's offers, the newest first. `only` filters by the clock. */
 export async function listGroups(
   db: Db,
   of: {
@@ -238,12 +238,12 @@ export async function listGroups(
   return { rows: await rows.execute(), total: Number(count) }
 }
 
-/** Deletes an offer whose documents are gone. */
+/** Deletes the group of an offer. Delete its documents first. */
 export async function deleteGroup(db: Db, groupId: string): Promise<void> {
   await db.deleteFrom('offer_group').where('group_id', '=', groupId).execute()
 }
 
-/** An offer by its group's id, of any tenant. */
+/** Finds an offer of any tenant by its group id. */
 export function readGroup(db: Db, groupId: string): Promise<OfferGroupRow | undefined> {
   return db.selectFrom('offer_group').selectAll().where('group_id', '=', groupId).executeTakeFirst()
 }

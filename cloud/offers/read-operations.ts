@@ -14,10 +14,10 @@ import { isSandbox, mockDetail, mockOffer, mockOffers } from './sandbox-offers.t
 import { Sandbox } from './schema.ts'
 
 const DEFAULT_PAGE = 20
-/** An offer has up to 500 products: a page stays below 10 MB. */
+/** Offers per page. An offer has up to 500 products; this limits a page to 10 MB. */
 const LARGEST_PAGE = 100
 
-/** Prices in one answer, about 4 MB. */
+/** Prices in one response, about 4 MB. */
 const PRICES_LIMIT = 50_000
 
 const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'

@@ -2,7 +2,7 @@ import type { Call } from '../operations/operation.ts'
 import type { OfferOfCaller } from './offer-of-caller.ts'
 import { deleteBranches, deleteGroup, dropUnusedLists } from './queries.ts'
 
-/** Removes an offer with all its documents; answers how many branches it stood at. */
+/** Deletes an offer with all its documents. Returns the number of active branches. */
 export async function removeOffer(call: Call, { group, branches, active }: OfferOfCaller): Promise<number> {
   await deleteBranches(call.db, group.group_id)
   await deleteGroup(call.db, group.group_id)

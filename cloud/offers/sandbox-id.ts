@@ -3,24 +3,24 @@ import { crockford } from '../../policy/base32.ts'
 import type { Randomness } from '../../policy/platform.ts'
 
 /**
- *   time 6 │ stores 4 │ branch 2 │ kind 1 │ chance 3 │ check 5     bytes, as Crockford Base32
+ *   time 6 │ stores 4 │ branch 2 │ kind 1 │ random 3 │ check 5     bytes, as Crockford Base32
  *
- * With test keys offers are not stored, so the id itself says what a mock offer is. The check binds it to
- * its tenant: another account's id is as unknown as one that never was. It guards nothing but mock data.
+ * Offers of test keys are not stored, so the id contains the mock offer. The check bytes bind the id to its tenant; ids
+ * of other accounts are not found. They protect only mock data.
  */
 export interface SandboxId {
   /** ms since 1970 */
   createdMs: number
-  /** Bit n: the tenant's n-th store. */
+  /** Bit n stands for the tenant's n-th store. */
   stores: number
   branch: number
-  /** Which of the offers that every sandbox has, or `CREATED`. */
+  /** Index of a preconfigured offer, or `CREATED`. */
   kind: number
   randomPart: number
 }
 
 export const CREATED = 255
-/** Stands in the place of a branch for the whole group. */
+/** Branch number of the group id. */
 const GROUP = 0xffff
 const PAYLOAD_BYTES = 16
 const CHECK_BYTES = 5
@@ -42,22 +42,22 @@ function encode(prefix: string, tenant: string, { createdMs, stores, branch, kin
   return `${prefix}_${crockford.encode(Buffer.concat([payload, checkOf(tenant, payload)]))}`
 }
 
-/** Id of one branch document. */
+/** Id of a branch document. */
 export function branchId(tenant: string, id: SandboxId): string {
   return encode('off', tenant, id)
 }
 
-/** Whether a text has the form of `branchId`: longer than the ids of live offers. */
+/** True if a text has the form of `branchId`, which is longer than ids of live offers. */
 export function isSandboxOfferId(text: string): boolean {
   return /^off_[0-9A-HJKMNP-TV-Z]{34}$/.test(text)
 }
 
-/** Id of all branches together. */
+/** Id of the group. */
 export function groupIdOf(tenant: string, id: SandboxId): string {
   return encode('grp', tenant, { ...id, branch: GROUP })
 }
 
-/** What an id of this tenant says; undefined for any other text. */
+/** Decodes an id of this tenant; undefined for any other text. */
 export function readSandboxId(tenant: string, text: string): SandboxId | undefined {
   const match = /^(?:off|grp)_([0-9A-Z]{34})$/.exec(text)
   const bytes = match?.[1] === undefined ? undefined : crockford.decode(match[1])
@@ -74,7 +74,7 @@ export function readSandboxId(tenant: string, text: string): SandboxId | undefin
   }
 }
 
-/** Three bytes of chance, so that offers of one moment differ. */
+/** Three random bytes, so that offers created at the same time differ. */
 export function newRandomPart(random: Randomness): number {
   return Buffer.from(random.bytes(3)).readUIntBE(0, 3)
 }

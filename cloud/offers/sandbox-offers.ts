@@ -15,18 +15,18 @@ import { assertMayChangeAllBranches } from './offer-of-caller.ts'
 import { branchId, CREATED, groupIdOf, newRandomPart, readSandboxId, type SandboxId } from './sandbox-id.ts'
 import { DEFAULT_COLOR } from './schema.ts'
 
-/** Offers with test keys: nothing is stored, what is answered looks like the real thing (decisions §4). */
+/** Mock offers for test keys: nothing is stored, responses have the form of live mode (ADR 0041). */
 
 const DAY_MS = 24 * 3_600_000
-/** Stores that an id can name. */
+/** Stores that an id can refer to. */
 const STORES_NAMED = 32
-/** Stores of the offers that every sandbox has. */
+/** Stores of the preconfigured offers. */
 const PRECONFIGURED = 0b11
 
 interface MockOffer {
   title: string
   description: string
-  /** Days before and after today. */
+  /** Start, in days from today. */
   from: number
   to: number
   productCount: number
@@ -63,18 +63,18 @@ const MOCK_OFFERS: readonly MockOffer[] = [
 export interface SandboxOffer {
   group: OfferGroupRow
   storeIds: string[]
-  /** One a store. */
+  /** One id for each store. */
   offerIds: string[]
-  /** The id that it was named by, as a branch's. */
+  /** Branch document id of the requested offer. */
   named: string
 }
 
-/** Whether this call is made with a test key. */
+/** True if the caller uses a test key. */
 export function isSandbox(call: Call): boolean {
   return knownCaller(call.caller).mode === 'test'
 }
 
-/** What would have been made. */
+/** Builds the response of a creation without storing anything. */
 export async function mockCreatedOffer(
   call: Call,
   content: OfferContent,
@@ -102,7 +102,7 @@ export async function mockCreatedOffer(
   }
 }
 
-/** The mock offer behind an id of this sandbox: 404 for any other, as in live mode. */
+/** Decodes a mock offer from its id. Throws 404 for other ids, as in live mode. */
 export async function mockOffer(call: Call, offerId: string): Promise<SandboxOffer> {
   const id = readSandboxId(knownCaller(call.caller).tenant, offerId)
   if (!id) throw notFound('offer')
@@ -111,7 +111,7 @@ export async function mockOffer(call: Call, offerId: string): Promise<SandboxOff
   return offer
 }
 
-/** The offers that every sandbox has, the newest first. */
+/** The preconfigured offers of a sandbox, the newest first. */
 export async function mockOffers(call: Call): Promise<SandboxOffer[]> {
   const { tenant } = knownCaller(call.caller)
   const [first] = await listStores(call.db, tenant, 1)
@@ -128,9 +128,9 @@ export async function mockOffers(call: Call): Promise<SandboxOffer[]> {
 }
 
 /**
- * A mock offer with products: the first of the sandbox's catalogue, reduced by the offer's discount.
+ * Adds products to a mock offer: the first products of the sandbox's catalogue, reduced by the offer's discount.
  *
- * @param visible The only stores that the caller may see; null: all.
+ * @param visible Stores that the caller may see; null for all.
  */
 export async function mockDetail(
   call: Call,
@@ -152,7 +152,7 @@ export async function mockDetail(
   )
 }
 
-/** The stores that the id of a mock offer stands for. */
+/** Stores that the id of a mock offer refers to. */
 export async function storesNamedBy(db: Db, tenant: string, { stores }: Pick<SandboxId, 'stores'>): Promise<string[]> {
   return (await listStores(db, tenant, STORES_NAMED))
     .filter((_, n) => (stores & (1 << n)) !== 0)

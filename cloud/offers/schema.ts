@@ -15,7 +15,7 @@ function percent(min: number, max: number) {
   return z.number().min(min).max(max).refine(isCountable, 'must have at most 4 decimals')
 }
 
-/** One product of an offer: the API form, the EAN-based form, or both at once. */
+/** One product of an offer: the API form, the EAN form, or both. */
 export const OfferProductInput = z
   .strictObject({
     name: text(120).optional().describe('Needed without an ean.'),
@@ -56,7 +56,7 @@ export const OfferProductInput = z
   })
 export type OfferProductInput = z.output<typeof OfferProductInput>
 
-/** Cents of a product that was found good: what it costs and, where it is known, what it cost before. */
+/** Price and old price (if stated) of a validated product, cents. */
 export function pricesOf(product: OfferProductInput): { priceCent: number; oldPriceCent: number | undefined } {
   const old = product.oldPrice ?? product.originalPrice
   const oldPriceCent = old === undefined ? undefined : centsOf(old)
@@ -90,7 +90,7 @@ const Color = z
   .transform((color) => color.toUpperCase())
 const ImageUrl = z.url({ protocol: /^https?$/ }).max(2_048)
 const Quantity = z.int().min(1).max(1_000_000_000)
-/** Stores, each once. */
+/** Store ids without duplicates. */
 export const StoreIds = z
   .array(Id)
   .min(1)
@@ -129,7 +129,7 @@ function checkEnds(
   }
 }
 
-/** An offer is named by any id of its group; listings call it `id`. */
+/** Names of an offer in requests: any id of its group, under either field name. */
 const OfferName = {
   offerId: Id.optional().describe('Any id of the group.'),
   id: Id.optional().describe('The same as offerId.'),
@@ -143,7 +143,7 @@ function checkName(
     context.addIssue({ code: 'custom', path: ['offerId'], message: 'is missing', input: offerId })
 }
 
-/** What the system sets: sent back unchanged it is ignored (decisions §1). */
+/** Fields that the system sets. Ignored if they are unchanged (ADR 0002). */
 const SystemFields = {
   offerIds: z.array(z.string()).max(STORES_LIMIT).optional(),
   groupId: z.string().max(128).nullable().optional(),
@@ -217,7 +217,7 @@ export type CloneOffer = z.output<typeof CloneOffer>
 
 export const Sandbox = { _sandbox: z.literal(true).optional().describe('With a test key nothing is created.') }
 
-/** What is told of an offer that has just been made. */
+/** Common fields of the responses of createOffer and cloneOffer. */
 export const CreatedOffer = {
   groupId: z.string(),
   storeCount: z.int(),
@@ -229,7 +229,7 @@ export const CreatedOffer = {
   ...Success,
 }
 
-/** An offer as listings show it: one row for all branches. */
+/** An offer in lists: one entry for all branches. */
 export const ListedOffer = z.strictObject({
   id: z.string(),
   groupId: z.string().nullable().describe('null for an offer of a single store.'),

@@ -1,16 +1,16 @@
 import { invalid } from '../foundation/failure.ts'
 import type { ListedOffer, UpdateOffer } from './schema.ts'
 
-/** Counted by what shoppers do: they may have moved on since they were read. */
+/** Counters that may have grown since the client read them. */
 const COUNTERS = ['clickCount', 'favoritedCount'] as const
 const FIXED = ['groupId', 'storeCount', 'productCount', 'isActive', 'status', 'scope', 'discountPercent'] as const
 
-/** Whether an update carries any field that only the system sets. */
+/** True if an update contains a field that the system sets. */
 export function hasSystemFields(input: UpdateOffer): boolean {
   return [...COUNTERS, ...FIXED, 'createdAt' as const, 'offerIds' as const].some((field) => input[field] !== undefined)
 }
 
-/** Fields that the system sets may come back as they were read (decisions §1); anything else in them is a 400. */
+/** Throws 400 if a field that the system sets differs from the offer (ADR 0002). */
 export function assertUnchanged(
   input: UpdateOffer,
   offer: ListedOffer,

@@ -18,12 +18,12 @@ import {
 } from './queries.ts'
 import type { UpdateOffer } from './schema.ts'
 
-/** Documents of branches that were taken out: so many are kept, the newest. */
+/** Maximum number of inactive documents per offer; older ones are deleted. */
 const REMOVED_LIMIT = 1_000
 
 export interface OfferUpdated {
   updatedFields: string[]
-  /** Other documents of the group that were changed alike. */
+  /** Other documents of the group with the same changes. */
   siblingUpdates: number
   addedStores: string[]
   removedStores: string[]
@@ -42,13 +42,13 @@ const UPDATABLE = [
   'quantity',
 ] as const
 
-/** Names of the fields that an update sets, in the specification's words. */
+/** Names of the fields that an update sets, as in the specification. */
 export function updatedFieldsOf({ validUntil, ...input }: UpdateOffer): string[] {
   const sent: Partial<UpdateOffer> = { ...input, validTo: input.validTo ?? validUntil }
   return UPDATABLE.filter((field) => sent[field] !== undefined)
 }
 
-/** Which stores a new list brings, and which it drops. */
+/** Stores that a new list adds and removes. */
 export function storeChanges(
   current: readonly string[],
   wanted: readonly string[] | undefined,
@@ -60,7 +60,7 @@ export function storeChanges(
   }
 }
 
-/** The dates after an update. Throws a 400 when the end is not after the start. */
+/** Dates after an update. Throws 400 if the end is not after the start. */
 export function newValidity(
   { fromMs, toMs }: Validity,
   input: Pick<UpdateOffer, 'validFrom' | 'validTo' | 'validUntil'>,
@@ -76,8 +76,8 @@ export function newValidity(
 }
 
 /**
- * Changes an offer at all its branches. Added stores get documents, dropped ones keep theirs, inactive.
- * `storeIds` of the input, and the stores that stay, must have been found to be the caller's.
+ * Changes an offer in all its branches. Added stores get documents; documents of removed stores become inactive. The
+ * caller must have checked `storeIds` and the remaining stores.
  */
 export async function updateOffer(
   call: Call,
@@ -170,7 +170,7 @@ function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGr
   }
 }
 
-/** Bounds what toggling a store leaves behind. */
+/** Limits the documents that remain when stores are removed and added repeatedly. */
 async function deleteOldestRemoved({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
   const [first] = removed
   if (!first || removed.length <= REMOVED_LIMIT) return

@@ -1,4 +1,4 @@
-/** Where an order may go from each status (decisions §7). `picked_up` and `cancelled` are final. */
+/** Statuses of an order and their moves (ADR 0007). `picked_up` and `cancelled` are final. */
 export const ORDER_STATUSES = ['pending', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 
@@ -11,24 +11,24 @@ const MOVES: Record<OrderStatus, readonly OrderStatus[]> = {
   cancelled: [],
 }
 
-/** Statuses in which somebody may still come. */
+/** Statuses in which the order can still be picked up. */
 export const OPEN_STATUSES: readonly OrderStatus[] = ORDER_STATUSES.filter((status) => MOVES[status].length > 0)
 
-/** What `updateClickCollectStatus` takes: both vocabularies of the specification, `accepted` being `confirmed`. */
+/** Statuses that `updateClickCollectStatus` accepts. The specification has two names for `confirmed`. */
 export const STATUS_NAMES = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
 export type StatusName = (typeof STATUS_NAMES)[number]
 
-/** The status that a word of either vocabulary means. */
+/** Maps `accepted` to `confirmed`. */
 export function statusOf(name: StatusName | 'pending'): OrderStatus {
   return name === 'accepted' ? 'confirmed' : name
 }
 
-/** The statuses that an order may move to. */
+/** Valid next statuses. */
 export function nextOrderStatuses(from: OrderStatus): readonly OrderStatus[] {
   return MOVES[from]
 }
 
-/** Whether nothing can happen to the order any more. */
+/** True if the order cannot move any more. */
 export function isFinal(status: OrderStatus): boolean {
   return MOVES[status].length === 0
 }

@@ -5,7 +5,7 @@ import type { OrderStatus } from './order-state.ts'
 import { itemsOf, linesOf, type ReservedItem } from './queries.ts'
 import type { Order } from './schema.ts'
 
-/** Orders as the API shows them, with their lines and kept items. */
+/** Converts orders with their lines and reserved items to the API form. */
 export async function toOrders(db: Db, orders: readonly PickupOrderRow[]): Promise<Order[]> {
   if (orders.length === 0) return []
   const ids = orders.map((order) => order.order_id)

@@ -4,7 +4,7 @@ import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from '../
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
 
-/** The tenant's order. */
+/** Finds an order of the tenant. */
 export function findOrder(db: Db, tenant: string, orderId: string): Promise<PickupOrderRow | undefined> {
   return db
     .selectFrom('pickup_order')
@@ -14,7 +14,7 @@ export function findOrder(db: Db, tenant: string, orderId: string): Promise<Pick
     .executeTakeFirst()
 }
 
-/** Writes a new order with its lines. */
+/** Inserts an order with its lines. */
 export async function insertOrder(db: Db, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
   await db.insertInto('pickup_order').values(order).execute()
   await db
@@ -23,7 +23,7 @@ export async function insertOrder(db: Db, order: PickupOrderRow, lines: readonly
     .execute()
 }
 
-/** Writes changed columns of an order and raises its revision. */
+/** Updates an order and increments its revision. */
 export function updateOrder(db: Db, order: PickupOrderRow, change: Partial<PickupOrderRow>): Promise<PickupOrderRow> {
   return db
     .updateTable('pickup_order')
@@ -50,7 +50,7 @@ export function listOrders(
   return rest.selectAll().orderBy('order_id', 'desc').limit(limit).offset(offset).execute()
 }
 
-/** How many orders the store has. */
+/** Number of orders of a store. */
 export async function countOrders(db: Db, storeId: string, status: OrderStatus | undefined): Promise<number> {
   const { count } = await ordersOf(db, storeId, status)
     .select((eb) => eb.fn.countAll().as('count'))
@@ -58,7 +58,7 @@ export async function countOrders(db: Db, storeId: string, status: OrderStatus |
   return Number(count)
 }
 
-/** Orders of a store in these statuses with what is kept of their codes, the newest first. */
+/** Ids and code hashes of a store's orders in these statuses, the newest first. */
 export function orderCodes(
   db: Db,
   storeId: string,
@@ -75,7 +75,7 @@ export function orderCodes(
     .execute()
 }
 
-/** Orders that nobody fetched in time, the oldest first. */
+/** Orders whose pick-up time has passed, the oldest first. */
 export function overdueOrders(
   db: Db,
   nowMs: number,
@@ -92,7 +92,7 @@ export function overdueOrders(
     .execute()
 }
 
-/** The lines of these orders. */
+/** Lines of these orders. */
 export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrderLineRow[]> {
   return db
     .selectFrom('pickup_order_line')
@@ -105,7 +105,7 @@ export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrde
 
 export type ReservedItem = PickupOrderItemRow & Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status'>
 
-/** The tagged items that are, or were, kept for these orders. */
+/** Tagged items that are or were reserved for these orders. */
 export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedItem[]> {
   return db
     .selectFrom('pickup_order_item')
@@ -117,7 +117,7 @@ export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedIt
     .execute()
 }
 
-/** Notes which items are kept for an order. */
+/** Reserves items for an order. */
 export async function insertReservedItems(db: Db, rows: readonly PickupOrderItemRow[]): Promise<void> {
   if (rows.length > 0)
     await db
@@ -126,19 +126,19 @@ export async function insertReservedItems(db: Db, rows: readonly PickupOrderItem
       .execute()
 }
 
-/** Forgets that these items are kept for the order. */
+/** Deletes reservations of these items. */
 export async function deleteReservedItems(db: Db, orderId: string, itemIds: readonly string[]): Promise<void> {
   if (itemIds.length > 0)
     await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
 }
 
-/** The item is kept for no order any more; orders that have ended keep on telling what they had. */
+/** Deletes the item's reservations for open orders. Completed orders keep theirs. */
 export async function deleteOpenReservations(db: Db, itemId: string): Promise<void> {
   const open = db.selectFrom('pickup_order').select('order_id').where('status', 'in', OPEN_STATUSES)
   await db.deleteFrom('pickup_order_item').where('item_id', '=', itemId).where('order_id', 'in', open).execute()
 }
 
-/** Sellable items of a product in a store, the first registered first. */
+/** Sellable items of a product in a store, the oldest first. */
 export async function sellableItems(db: Db, storeId: string, productId: string, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('protected_item')

@@ -6,7 +6,7 @@ const LINES_LIMIT = 100
 const QUANTITY_LIMIT = 1_000
 export const UNITS_LIMIT = 2_000
 
-/** One line of an order as it comes in. */
+/** One line of an order request. */
 export const OrderLineInput = z.strictObject({
   productId: Id.optional(),
   ean: text(128).optional().describe('Instead of `productId`.'),
@@ -21,7 +21,7 @@ export const OrderRequest = z.strictObject({
   note: text(250, 0).optional(),
 })
 
-/** An order as it is answered. The pick-up code is not in it. */
+/** An order as the API returns it, without the pick-up code. */
 export const Order = z.strictObject({
   orderId: z.string(),
   storeId: z.string(),

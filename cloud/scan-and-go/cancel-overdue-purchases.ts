@@ -5,7 +5,10 @@ import type { Database, Db } from '../persistence/database.ts'
 import { PAYMENT_MS } from '../purchase-lifecycle/approval.ts'
 import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purchase.ts'
 
-/** Ends what nobody paid in time, each in a transaction of its own. Safe to run twice and in several processes. */
+/**
+ * Cancels purchases that were not paid in time, each in its own transaction. Several processes may run this at the same
+ * time.
+ */
 export async function cancelOverduePurchases(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
   await database.write((db) => capPaymentTimes(db, nowMs))
@@ -16,7 +19,10 @@ export async function cancelOverduePurchases(database: Database, services: Servi
   })
 }
 
-/** Nobody is given longer than this, but by a clock that was ahead: the shopper may be paying, and has the usual time from now. */
+/**
+ * Shortens payment times that are longer than the maximum, because the clock was ahead. The shopper may be paying, so
+ * the full time starts now.
+ */
 async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {
   await db
     .updateTable('purchase')

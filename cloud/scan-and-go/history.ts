@@ -7,7 +7,7 @@ import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from '../purchases/present.ts'
 import { refundsOfMany } from '../purchases/present-refunds.ts'
 
-/** Up to here a total is counted exactly; beyond, counting would cost more than the page. */
+/** Totals above this are estimates, because counting would cost more than reading the page. */
 const EXACT_TOTAL = 10_000
 
 export interface HistoryFilter extends PageRequest {
@@ -51,7 +51,7 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
   }
 }
 
-/** `storeId` is a filter: left out means all stores that the caller may see (decisions §1). */
+/** Without `storeId`: all stores that the caller may see (ADR 0002). */
 async function purchasesOf(call: Call, { storeId, userId }: HistoryFilter) {
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)

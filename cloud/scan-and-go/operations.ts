@@ -104,7 +104,7 @@ const PurchaseNames = z.strictObject({
   sessionId: Id.optional().describe('With a publishable key: the session of the purchase.'),
 })
 
-/** A publishable key sees a purchase only together with its session. */
+/** A publishable key must also name the session of the purchase. */
 async function readPurchase(call: Call, names: z.output<typeof PurchaseNames>): Promise<WholePurchase> {
   const whole = await purchaseOfCaller(call, purchaseIdOf(names))
   const mustMatch = knownCaller(call.caller).kind === 'publishable' || names.sessionId !== undefined
@@ -163,11 +163,11 @@ export const markPurchaseCancelled = operation({
   },
 })
 
-/** What a test checkout can end as. */
+/** Possible results of a test checkout. */
 export const TEST_RESULTS = ['paid', 'declined', 'cancelled'] as const
 export type TestResult = (typeof TEST_RESULTS)[number]
 
-/** Ends a test checkout. Paid once more, or cancelled once more, it stays as it is. */
+/** Ends a test checkout. Does nothing if the checkout already has this result. */
 export async function endTestCheckout(
   call: Call,
   { purchase, store }: WholePurchase,

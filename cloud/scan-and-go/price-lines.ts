@@ -16,9 +16,9 @@ import type { CheckoutLine, PriceOrigin } from '../purchases/schema.ts'
 import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**
- * A line as the server sees it: what it costs, by whose word, and which items it names (decisions §8).
+ * Priced line of a basket with the items that it names (ADR 0008). Source of the price:
  *
- *   ean / productId ─▶ catalogue or offer price      items named ─▶ the registry's product and price      neither ─▶ the client's
+ *   ean / productId ─▶ catalogue or offer      items named ─▶ registry      neither ─▶ client
  */
 export interface PricedLine {
   name: string
@@ -31,21 +31,21 @@ export interface PricedLine {
   brand: string | null
   serialNumber: string | null
   priceOrigin: PriceOrigin
-  /** Whether its units carry tags, where the store uses any. */
+  /** True if its units carry tags in stores that use tags. */
   tagged: boolean
-  /** Whether staff must look at who buys it. */
+  /** True if staff must check the buyer's age. */
   requiresHumanVerification: boolean
-  /** On one piece. */
+  /** Deposit for one piece. */
   deposit?: Deposit | undefined
-  /** Where a scale priced it. */
+  /** Set if a scale priced the goods. */
   weighed?: WeighedLine | undefined
   items: ProtectedItemRow[]
 }
 
-/** How the request has named an item. */
+/** Returns the request path of an item. */
 type WhereOf = (item: ProtectedItemRow) => string
 
-/** Prices every line; tells all price differences at once, so that an app can show them. */
+/** Prices all lines. Throws 409 with all price differences, so that an app can show them. */
 export async function priceLines(
   db: Db,
   store: StoreRow,
@@ -77,9 +77,9 @@ export async function priceLines(
   return priced
 }
 
-/** Lowers catalogue prices to those of offers that hold now. A price that has meanwhile fallen below the offer's stays. */
+/** Applies the active offers. A catalogue price below the offer price stays. */
 async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs: number): Promise<void> {
-  if (isTest(store.tenant)) return // the sandbox stores no offers
+  if (isTest(store.tenant)) return // the sandbox does not store offers
   const eans = new Set(priced.flatMap((line) => (line.priceOrigin === 'catalogue' ? (line.ean ?? []) : [])))
   const prices = await offerPrices(db, store.store_id, [...eans], nowMs)
   for (const line of priced) {
@@ -93,7 +93,7 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
   }
 }
 
-/** The registered items that a line names; unknown ones, and one named twice, are refused. */
+/** Finds the registered items that a line names. Throws 400 if one is unknown or named twice. */
 async function namedItems(
   db: Db,
   store: StoreRow,
@@ -115,7 +115,7 @@ async function namedItems(
     named.set(key, where)
     const item = await findItem(db, store.tenant, normal.identifiers)
     if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
-    // Two names for one item are one unit, but only within one line.
+    // Several identifiers of one item count as one unit within a line.
     const earlier = named.get(item.item_id)
     if (earlier !== undefined && !items.has(item.item_id))
       throw invalid(where, `names the same item as ${earlier}`, 'repeated')
@@ -197,7 +197,10 @@ async function productOfLine(db: Db, store: StoreRow, line: CheckoutLine, path: 
   return scanned ?? { product }
 }
 
-/** The product that all named items share; undefined when the registry knows of none for any of them. */
+/**
+ * Product of the named items; undefined if none is registered with a product. Throws 409 if they have different
+ * products.
+ */
 async function productOfItems(
   db: Db,
   store: StoreRow,
@@ -215,7 +218,10 @@ async function productOfItems(
   return findProduct(db, store.tenant, { productId }, store.store_id)
 }
 
-/** An item of which neither the registry nor its own SGTIN says what it is might be anything: a cheap line must not make it paid. */
+/**
+ * Throws 409 unless the registry or the SGTIN of each item confirms the product. Otherwise the payment of a cheap line
+ * could release any item.
+ */
 function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[], whereOf: WhereOf): void {
   const wrong = items.flatMap((item) => {
     const why = mismatchOf(product, item)
@@ -232,7 +238,7 @@ function mismatchOf(product: PricedProduct, item: ProtectedItemRow): string | un
   return item.product_id === null && gtin === undefined ? 'it is registered without a product' : undefined
 }
 
-/** The price that the registry gives every item of a line; undefined when it gives them none. */
+/** Registered price of the items; undefined if they have none. Throws 409 if they differ. */
 function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
   const price = items[0]?.price_cent
   const others = items.filter((item) => item.price_cent !== price)
@@ -244,7 +250,7 @@ function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): 
   return price ?? undefined
 }
 
-/** 409 that names each item as the request did, so that an app can show which tag is wrong. */
+/** Builds a 409 that names each item as in the request, so that an app can show the wrong tag. */
 function refused(
   reason: 'item_mismatch' | 'item_not_sellable',
   items: readonly { where: string; why: string }[],

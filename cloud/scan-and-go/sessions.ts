@@ -4,7 +4,7 @@ import { knownCaller } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 
-/** Starts a shopper's session in the store. */
+/** Creates a shopping session in a store. */
 export async function openSession(
   call: Call,
   storeId: string,

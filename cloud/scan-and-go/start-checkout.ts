@@ -11,7 +11,7 @@ import { depositLine } from '../purchases/deposit.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
 import { UNITS_LIMIT, type CheckoutLine } from '../purchases/schema.ts'
 
-/** Makes the purchase, its lines and its tagged units; only counted stock is reserved, and nothing is paid yet. */
+/** Creates a purchase with its lines and tagged units, and reserves counted stock. */
 export async function startPurchase(
   call: Call,
   session: ShoppingSessionRow,
@@ -66,7 +66,7 @@ export async function startPurchase(
   return purchase
 }
 
-/** An item that is paid for leaves: what only a shopper's app says that it costs must not make it paid (decisions §8). */
+/** A shopper's app must not set the price of an item, because payment releases the item (ADR 0008). */
 function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller): void {
   const n = lines.findIndex((line) => line.priceOrigin === 'client' && line.items.length > 0)
   if (kind !== 'publishable' || n < 0) return
@@ -76,7 +76,7 @@ function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller):
   )
 }
 
-/** Prices that only a shopper's app vouches for release nothing without staff (decisions §8). */
+/** Purchases with prices of a shopper's app release nothing without staff (ADR 0008). */
 function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
   if (lines.every((line) => line.priceOrigin !== 'client')) return 'server'
   return caller.kind === 'publishable' ? 'shopper' : 'merchant'
@@ -84,10 +84,10 @@ function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
 
 const UNIT_ROWS_AT_ONCE = 500
 
-/** Writes a line and the one of its deposit, if there is any; answers how many. */
+/** Inserts a line and its deposit line. Returns the number of inserted lines. */
 async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: PricedLine, n: number): Promise<number> {
   const lineId = newId('lin', services.platform)
-  // A product that carries no tag has tagged units all the same where items of it are named.
+  // A line that names items has tagged units even if its product carries no tags.
   const tagged = purchase.security_tag_mode === 'none' ? 0 : line.tagged ? line.quantity : line.items.length
   const row: PurchaseLineRow = {
     line_id: lineId,

@@ -5,16 +5,16 @@ import { invalid } from '../foundation/failure.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { CheckoutLine } from '../purchases/schema.ts'
 
-/** Goods that a scale priced: what stands on their label. */
+/** Data of a scale's label on a line. */
 export interface WeighedLine {
   label: Label
-  /** What a kilogram costs, cents; null where the label holds the price itself. */
+  /** Price of a kilogram, cents; null if the label contains the price. */
   kgPriceCent: number | null
 }
 
 /**
- * What the label on a line's goods says; undefined for goods that no scale priced. Throws 400 for a label that was misread, for
- * weighed goods named without their label, whose price nobody knows, and for tags on them: they never carry any (decisions §8).
+ * Reads the label on a line's goods; undefined if no scale priced them. Throws 400 if the label was misread, if weighed
+ * goods lack their label, or if the line names tags, which weighed goods never carry (ADR 0008).
  */
 export function weighedLine(
   store: StoreRow,
@@ -34,13 +34,13 @@ export function weighedLine(
   return { label: own, kgPriceCent: own.kind === 'weight' ? product.price_cent : null }
 }
 
-/** The label at nothing under which weighed goods are registered. */
+/** The label with value 0 under which weighed goods are registered. */
 function baseOf(store: StoreRow, product: PricedProduct): Label | undefined {
   const label = readLabel(product.ean, layoutsOf(store))
   return label?.value === 0 && label.ean === product.ean ? label : undefined
 }
 
-/** What a weighed line costs at a price per kg, cents. */
+/** Price of a weighed line, cents. */
 export function weighedCent({ label, kgPriceCent }: WeighedLine): number {
   return labelCent(label, kgPriceCent ?? 0)
 }
