@@ -9,22 +9,25 @@ import { isTest } from '../purchases/present.ts'
 import { updatePurchase } from '../purchases/queries.ts'
 import { needsSpotCheck, clearSpotCheck, type Shopper } from './spot-check.ts'
 
-/** How long a payment is awaited, ms; the clock stands still while staff must look first. */
+/** Time to pay, ms. It starts after staff approval. */
 export const PAYMENT_MS = 30 * 60_000
 
-/** How long stock is kept for a payment: a little longer, so that the purchase ends first and frees it itself. */
+/**
+ * Stock reservation of a purchase in payment, ms: longer than the payment time, so that the purchase ends first and
+ * releases it.
+ */
 const STOCK_MS = PAYMENT_MS + 5 * 60_000
-/** How long it is kept while staff are awaited: whoever is not looked at by then comes back another day. */
+/** Stock reservation while staff approval is pending, ms. */
 const STOCK_AWAITING_MS = 4 * 3_600_000
 
-/** Until when stock is kept for a new purchase, ms. */
+/** End of the stock reservation of a new purchase, ms since 1970. */
 export function stockReservedUntil({ approval }: Pick<PurchaseRow, 'approval'>, nowMs: number): number {
   return nowMs + (approval === 'awaiting' ? STOCK_AWAITING_MS : STOCK_MS)
 }
 
 export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
 
-/** Why staff must look before this basket is paid: somebody's age, or the store's random check. */
+/** Reason why staff must approve the basket: age check or spot check; null if they need not. */
 export async function approvalNeeded(
   { db, nowMs, services }: Call,
   lines: readonly { requiresHumanVerification: boolean }[],
@@ -35,7 +38,7 @@ export async function approvalNeeded(
   return (await needsSpotCheck(db, store, shopper, { random: services.platform.random, nowMs })) ? 'spot_check' : null
 }
 
-/** Where a new purchase stands: at its payment, or before it. In live mode the payment must be opened first. */
+/** First state of a purchase. In live mode the payment must be opened before it is pending. */
 export function firstState(
   reason: ApprovalReason | null,
   isLive: boolean,
@@ -51,7 +54,7 @@ export function firstState(
   return { status: 'CREATED', approval: 'awaiting', approval_reason: reason, payment_by_ms: null }
 }
 
-/** Staff have looked: the payment may begin, or the purchase is over. */
+/** Records the decision of staff: the payment may start, or the purchase is cancelled. */
 export async function decideApproval(
   call: Call,
   purchase: PurchaseRow,
@@ -71,7 +74,7 @@ export async function decideApproval(
   await clearSpotCheck(call.db, purchase)
   await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
   const change = { approval: 'approved', approved_by: operatorId } as const
-  // In live mode the payment is opened next, and the purchase moves on with it.
+  // In live mode the opening of the payment moves the purchase on.
   if (!isTest(purchase.tenant)) return updatePurchase(call.db, purchase, change)
   return updatePurchase(call.db, purchase, {
     ...change,

@@ -9,8 +9,8 @@ import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import { countsAgainstTotal, unrefundedCent } from '../purchases/refunds.ts'
 
 /**
- * What follows for the figures and the customer's points once money has gone back; not before, for until then it may fail.
- * Money that came too late (`late`) was never the purchase's: nothing follows from it.
+ * Updates the reports and the customer's loyalty points after a refund completed. Ignores refunds of late payments,
+ * which never belonged to the purchase.
  */
 export async function bookRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
   if (refund.kind === 'late' || refund.counted !== null) return
@@ -20,7 +20,7 @@ export async function bookRefund(call: Call, purchase: PurchaseRow, refund: Refu
   await adjustPoints(call, purchase)
 }
 
-/** It came out that the money of a refund that was done did not go back. */
+/** Reverses `bookRefund` for a refund that failed after it was completed. */
 export async function unbookRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
   if (refund.counted === null) return
   await updateRefund(call.db, refund, { counted: null })
@@ -39,12 +39,15 @@ async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
   const own = linesOfRefund(lines, refund, refunds)
   const uncounted = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
   const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? uncounted : own), refund.amount_cent)
-  // A purchase leaves the figures once, however many refunds its rest takes.
+  // A purchase leaves the reports once, even if several refunds pay its rest.
   const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
   return { shares, units: unitsOf(uncounted), lineIds: uncounted.map((line) => line.line_id), isWhole }
 }
 
-/** The lines that a refund is for; of a whole one all but those of parts that are under way: they count them themselves. */
+/**
+ * Lines that a refund covers. For a whole refund: all lines except those of pending partial refunds, which book them
+ * themselves.
+ */
 function linesOfRefund(
   lines: readonly PurchaseLineRow[],
   refund: RefundRow,

@@ -15,8 +15,8 @@ import { isItemOf } from '../protection/leases/return-units.ts'
 import { findRight } from '../protection/rights/rights.ts'
 
 /**
- * Takes a purchase back (decisions §8). Nothing is authorized from then on; of a paid one the
- * authorizations are revoked first, and money goes back only when no token can be used any more. Repeated, it sends what is missing.
+ * Cancels a purchase (ADR 0008). For a paid purchase, first revokes all authorizations; the refund is sent when no
+ * token can be used any more. Repeated after a failed refund, it refunds the missing amount.
  */
 export async function cancelPurchase(
   call: Call,
@@ -39,7 +39,7 @@ export async function cancelPurchase(
   return isOpen || refund ? cancelled : finishCancellation(call, cancelled)
 }
 
-/** Nothing of this purchase is authorized any more; answers the number of the denial. */
+/** Revokes all authorizations and rights of a purchase. Returns the number of its entry in the deny list. */
 export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): Promise<number> {
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
@@ -48,7 +48,7 @@ export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): P
   return denySeq
 }
 
-/** The refund of a cancelled purchase failed: it stands again, and so do its items as far as nobody has moved them since. */
+/** Undoes a cancellation whose refund failed. Items become paid again unless staff have moved them meanwhile. */
 export async function restorePurchase(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const { db, nowMs } = call
   for (const unit of await readUnits(db, purchase.purchase_id)) {
@@ -61,7 +61,7 @@ export async function restorePurchase(call: Call, purchase: PurchaseRow): Promis
   return updatePurchase(db, purchase, { status: 'SUCCESS', refund_status: 'failed', cancel_reason: null })
 }
 
-/** Everything that was ever authorized for a purchase. */
+/** All authorizations of a purchase. */
 export async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: string) {
   return db.selectFrom('protection_authorization').selectAll().where('purchase_id', '=', purchaseId).execute()
 }
@@ -72,7 +72,7 @@ async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
   }
 }
 
-/** Goods that are still here become sellable again by hand; released ones are held, never silently sellable. */
+/** Unreleased items become `cancelled`, and staff make them sellable again. Released items are put on hold. */
 async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   const { db, nowMs, services } = call
   let released = 0
@@ -106,7 +106,7 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   )
 }
 
-/** Whether somebody may still hold a token, or a home has not taken the denial yet. */
+/** True if a token may still be used, or an agent has not acknowledged the denial yet. */
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
   return (await authorizationsOf(call, purchase.purchase_id)).some(

@@ -4,7 +4,7 @@ import { renumberItemsOf } from '../protection/items/item-sequence.ts'
 import { releaseStock } from '../stock/reserve.ts'
 import { updatePurchase } from '../purchases/queries.ts'
 
-/** Ends a purchase that nobody has paid; what stock it kept is there for others. */
+/** Cancels an unpaid purchase and releases its stock. */
 export async function cancelUnpaidPurchase(
   db: Db,
   purchase: PurchaseRow,

@@ -21,16 +21,16 @@ import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
 /**
  *   CREATED ─ approved ─▶ PENDING_PAYMENT ─ completePurchase ─▶ SUCCESS ─ all units released (protection/rights) ─▶ UNLOADED
  *      │                        │                                  │                                                 │
- *      └───── endUnpaid ────────┴──▶ CANCELLED ◀── cancelPurchase ─┴─────────────────────────────────────────────────┘
- *                                        └─ the money cannot go back ─▶ SUCCESS, refund_status failed
+ *      └ cancelUnpaidPurchase ──┴──▶ CANCELLED ◀── cancelPurchase ─┴─────────────────────────────────────────────────┘
+ *                                        └─ the refund failed ─▶ SUCCESS, refund_status failed
  *
- * The life of a purchase (`purchase.status`). Every file of this folder makes one of these moves, or books one.
+ * States of a purchase (`purchase.status`). Each file of this folder makes one of these moves or books one.
  */
 
-/** What `completePurchase` emits. */
+/** Events that `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 
-/** The payment has arrived: items become paid, units are bound, the receipt is fixed for good. */
+/** Completes a paid purchase: items become paid, units are bound to items, the receipt is signed. */
 export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
   const allLines = await readLines(db, purchase.purchase_id)
@@ -66,7 +66,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
   await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
-  // Also an item that somebody else paid faster: it is not being paid here any more.
+  // Items that another purchase paid first also leave the list of items in payment.
   if (await renumberItemsOf(db, purchase)) notifyGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
   call.emit({
@@ -93,13 +93,16 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   return completed
 }
 
-/** What an online decision about this unit would count with. */
+/** Facts about a unit that the protection policy uses. */
 async function receiptFacts(db: Db, line: PurchaseLineRow, item: ProtectedItemRow | undefined): Promise<UnitFacts> {
   const { category = '', brand = '' } = item ? await itemFacts(db, item, line.price_cent) : lineFacts(line)
   return { category, brand, priceCent: line.price_cent }
 }
 
-/** Counted stock is used up; what had been promised to others meanwhile is told to staff, for the money has arrived. */
+/**
+ * Subtracts the reserved stock. Raises an exception if the pieces were reserved for others meanwhile, because the
+ * payment cannot be undone.
+ */
 async function consumeReservedStock({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
   const oversold = await consumeStock(db, purchase.purchase_id)
   if (oversold.length === 0) return
@@ -115,7 +118,10 @@ async function consumeReservedStock({ db, nowMs, services }: Call, purchase: Pur
   )
 }
 
-/** Makes a named item paid and this unit's, unless another purchase was faster: then the unit stays unbound. */
+/**
+ * Makes a named item paid and binds it to the unit. If another purchase paid it first, raises an exception and leaves
+ * the unit unbound.
+ */
 async function bindItem(
   call: Call,
   purchase: PurchaseRow,

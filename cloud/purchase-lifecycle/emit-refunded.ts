@@ -3,10 +3,10 @@ import { definedFields } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 
-/** What a refund emits that is done, or fails after it was done. */
+/** Events of refunds that complete, or fail after completion. */
 export const REFUND_EVENTS = ['payment.refunded', ...ADJUSTMENT_EVENTS] as const
 
-/** Tells the merchant's webhooks that money has gone back. */
+/** Emits `payment.refunded`. */
 export function emitRefunded(call: Call, refund: RefundRow, provider: string | undefined): void {
   call.emit({
     type: 'payment.refunded',

@@ -8,8 +8,8 @@ import { insertRefund, refundableCent } from '../purchases/refunds.ts'
 import { bookRefund } from './book-refund.ts'
 
 /**
- * Ends the cancellation of a purchase that no provider must give anything back for: in the sandbox, and where nothing is left to give.
- * A refund of nothing then says that the purchase has left the figures, whatever becomes of its parts.
+ * Ends a cancellation that needs no refund by a provider: in the sandbox, or if nothing is left to refund. Inserts a
+ * completed refund, possibly of 0 cents, so that the purchase leaves the reports.
  */
 export async function finishCancellation(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const amountCent = isTest(purchase.tenant)

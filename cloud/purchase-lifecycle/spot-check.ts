@@ -6,25 +6,25 @@ import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purc
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /**
- *   not due ──a checkout is picked──▶ due ──staff approve a basket──▶ not due
+ *   not due ──a checkout is selected──▶ due ──staff approve a basket──▶ not due
  *
- * Each checkout may be picked, and once one is, all that follow wait for staff: so nothing is won by beginning again, with the same
- * basket or a smaller one. Who is told not to be picked and begins again is drawn for again.
+ * Each checkout may be selected at random. After that all checkouts of the session and shopper need approval, so that
+ * starting again does not help. A checkout that was not selected may be selected when it starts again.
  */
 
-/** A check that was missed in a session of the same shopper before is due for so long, ms: whoever comes back another day begins anew. */
+/** How long a missed spot check of an earlier session applies to the same shopper, ms. */
 const DUE_MS = 24 * 3_600_000
 
-/** Written out: with a parameter SQLite would not see that the index of these rows will do. */
+/** A literal, because SQLite does not use the partial index with a parameter. */
 const IS_DUE = sql<boolean>`spot_check_due = 1`
 
-/** Who is at a checkout. */
+/** Shopper at a checkout. */
 export interface Shopper {
   session: ShoppingSessionRow
   userId: string | null
 }
 
-/** Whether staff must look at this basket: it is picked at random, or one before it was and nobody has looked since. */
+/** True if the basket is selected at random, or if an earlier spot check is still due. */
 export async function needsSpotCheck(
   db: Db,
   store: StoreRow,
@@ -36,7 +36,7 @@ export async function needsSpotCheck(
   if (spotCheckRate === 0) return false
   const isPicked = (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate
   const isDue = isPicked || shopper.session.spot_check_due === 1 || (await isDueFor(db, shopper, nowMs))
-  // Written either way: two checkouts of a session at once must not both go by what was there before.
+  // Written in both cases, so that concurrent checkouts of a session conflict.
   await db
     .updateTable('shopping_session')
     .set({ spot_check_due: isDue ? 1 : 0 })
@@ -54,7 +54,7 @@ async function isDueFor(db: Db, { session, userId }: Shopper, nowMs: number): Pr
   return due.length > 0
 }
 
-/** Staff have looked at a basket of this shopper. */
+/** Ends the due spot checks of this shopper after staff approved a basket. */
 export async function clearSpotCheck(
   db: Db,
   { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: PurchaseRow,

@@ -1,7 +1,7 @@
 import type { PricedProduct } from '../catalogue/schema.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 
-/** What is paid for a bottle beside what is in it: a line of its own, which never carries a tag (decisions §8, §13). */
+/** Deposit on a container. It is a separate line of a purchase and never tagged (ADR 0008). */
 export interface Deposit {
   cent: number
   vat: 7 | 19
@@ -9,14 +9,17 @@ export interface Deposit {
 
 const NAME = 'Pfand'
 
-/** The deposit on one piece of a product. It is taxed as the product is, unless the merchant says otherwise. */
+/**
+ * Deposit on one piece of a product; undefined if there is none. Its VAT rate is the product's unless the merchant sets
+ * another.
+ */
 export function depositOf({ deposit_cent, deposit_vat, vat }: PricedProduct): Deposit | undefined {
   return deposit_cent === null || deposit_cent === 0
     ? undefined
     : { cent: deposit_cent, vat: (deposit_vat ?? vat) as 7 | 19 }
 }
 
-/** The line of a deposit, behind the line of its goods. */
+/** Builds the deposit line that follows the line of the goods. */
 export function depositLine(
   goods: PurchaseLineRow,
   deposit: Deposit,
@@ -41,7 +44,7 @@ export function depositLine(
   }
 }
 
-/** The lines of the deposits on these lines. */
+/** Ids of the deposit lines that belong to these lines. */
 export function depositsOn(lineIds: readonly string[], lines: readonly PurchaseLineRow[]): string[] {
   const named = new Set(lineIds)
   return lines.filter((line) => line.deposit_of !== null && named.has(line.deposit_of)).map((line) => line.line_id)

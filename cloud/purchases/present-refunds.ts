@@ -5,11 +5,11 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { Purchase, TransactionData } from './schema.ts'
 
-/** What went back of a purchase, as it is shown beside it: the receipt itself stays what it was. */
+/** Refunds as they are shown beside a purchase. The receipt itself never changes. */
 
 type RefundInCents = TransactionData['refunds'][number]
 
-/** The refunds to show beside a purchase. Nothing can have gone back of one that nobody has paid or ended. */
+/** Refunds to show beside a purchase. Skips the query for unpaid purchases, which have none. */
 export async function refundsToShow(
   db: Db,
   { purchase_id, status }: Pick<PurchaseRow, 'purchase_id' | 'status'>,
@@ -17,7 +17,7 @@ export async function refundsToShow(
   return status === 'CREATED' || status === 'PENDING_PAYMENT' ? [] : refundsOf(db, purchase_id)
 }
 
-/** Those of many purchases, the oldest first. */
+/** Refunds of many purchases, the oldest first. */
 export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Promise<Map<string, RefundRow[]>> {
   const found = new Map<string, RefundRow[]>()
   if (purchaseIds.length === 0) return found
@@ -36,17 +36,17 @@ export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Pro
   return found
 }
 
-/** Whether the money of a refund has gone, out of what the purchase was paid with: what came too late never was its own. */
+/** True if the refund is completed and belongs to the purchase's own money; late payments never did. */
 export function isRefunded(refund: RefundRow): boolean {
   return refund.state === 'done' && refund.kind !== 'late'
 }
 
-/** What has gone back of a purchase, cents. */
+/** Amount of completed refunds, cents. */
 export function refundedCent(refunds: readonly RefundRow[]): number {
   return refunds.filter(isRefunded).reduce((sum, refund) => sum + refund.amount_cent, 0)
 }
 
-/** For the transaction data form: cents and ms. Why it went back is the merchant's own note. */
+/** Converts a refund to the transaction data form: cents and ms. Omits the reason, an internal note. */
 export function toRefundInCents(refund: RefundRow): RefundInCents {
   return {
     refundId: refund.refund_id,
@@ -60,7 +60,7 @@ export function toRefundInCents(refund: RefundRow): RefundInCents {
   }
 }
 
-/** For the API form: EUR and ISO 8601. */
+/** Converts a refund to the API form: EUR and ISO 8601. */
 export function toRefundInEuros(refund: RefundRow): Purchase['refunds'][number] {
   const { amountCent, createdAt, completedAt, ...shown } = toRefundInCents(refund)
   return {

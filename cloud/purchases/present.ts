@@ -11,7 +11,7 @@ import type { PriceOrigin, Purchase, PurchaseStatus, StoreData, TransactionData 
 import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
-/** What stands where a certified fiscal device would sign. Fixed, so that nobody takes it for evidence. */
+/** Fixed placeholder for the signature of a certified fiscal device, so that it cannot be mistaken for evidence. */
 export const SANDBOX_TSE = {
   state: 'simulated',
   serialNumber: 'SANDBOX-0000000000',
@@ -37,12 +37,12 @@ function tagFields({ purchase, store }: WholePurchase) {
   })
 }
 
-/** Whether the tenant is somebody's test side. */
+/** True for the tenant of an account's test mode. */
 export function isTest(tenant: string): boolean {
   return tenant.endsWith('.test')
 }
 
-/** The store as it is told with a purchase. */
+/** Store data of a receipt. */
 export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
   const media = store.media === null ? {} : (JSON.parse(store.media) as { logo?: string })
   return {
@@ -54,11 +54,14 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
   }
 }
 
-/** Who reads: `public` is not told who bought, nor the session, with which an app's key reads the purchase; a `list` carries no QR codes, which take milliseconds to draw. */
+/**
+ * Reader of a purchase. `public` omits the buyer, and the session, which gives a publishable key access. `list` omits
+ * QR codes, because drawing them takes milliseconds.
+ */
 export type Audience = 'merchant' | 'public' | 'list'
 
 /**
- * True once devices refuse the receipt token of this purchase.
+ * True after devices stop accepting the receipt token of this purchase.
  *
  * @param nowMs Wall clock, ms since 1970.
  */
@@ -66,7 +69,7 @@ export function isReceiptExpired({ receipt_exp }: Pick<PurchaseRow, 'receipt_exp
   return receipt_exp !== null && nowMs >= receipt_exp * 1_000
 }
 
-/** The transaction data form. */
+/** Converts a purchase to the transaction data form. */
 export function toTransactionData(whole: WholePurchase, call: Call, audience: Audience): TransactionData {
   const { purchase, lines, store, refunds } = whole
   const vat = vatBreakdown(lines.map((l) => ({ cent: l.price_cent * l.quantity, rate: l.vat })))
@@ -117,7 +120,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
   }
 }
 
-/** The API form, with the transaction data as `receipt`. */
+/** Converts a purchase to the API form, with the transaction data as `receipt`. */
 export function toPurchase(whole: WholePurchase, call: Call, audience: Audience = 'merchant'): Purchase {
   const { purchase, lines, refunds } = whole
   return {

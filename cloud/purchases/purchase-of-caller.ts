@@ -9,7 +9,7 @@ import type { WholePurchase } from './present.ts'
 import { findPurchase, readLines } from './queries.ts'
 import { refundsToShow } from './present-refunds.ts'
 
-/** A purchase goes by several names (decisions §1): all are read, and two must agree. */
+/** Reads the purchase id from its synonyms (ADR 0002). Throws 400 if none is sent or two differ. */
 export function purchaseIdOf(names: {
   transactionId?: string | undefined
   purchaseId?: string | undefined
@@ -22,7 +22,7 @@ export function purchaseIdOf(names: {
   return first
 }
 
-/** The caller's purchase: 404 for an unknown one, and for one of a store that the caller may not see. */
+/** Finds a purchase of the caller. Throws 404 if it is unknown or in a store that the caller may not see. */
 export async function purchaseOfCaller(call: Call, purchaseId: string): Promise<WholePurchase> {
   const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
   if (!purchase) throw notFound('purchase')
@@ -35,7 +35,7 @@ export async function purchaseOfCaller(call: Call, purchaseId: string): Promise<
   }
 }
 
-/** The purchase with its lines and refunds. */
+/** Adds store, lines and refunds to a purchase row. */
 export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<WholePurchase> {
   const store = await findStore(call.db, purchase.store_id)
   assert(store, `store ${purchase.store_id} is gone`)

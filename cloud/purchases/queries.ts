@@ -24,35 +24,35 @@ const unitsOf = prepared((db, p: { purchaseId: string }) =>
     .orderBy('unit_no'),
 )
 
-/** The tenant's purchase. */
+/** Finds a purchase of the tenant. */
 export async function findPurchase(db: Db, tenant: string, purchaseId: string): Promise<PurchaseRow | undefined> {
   const [row] = await purchaseById(db, { tenant, purchaseId })
   return row
 }
 
-/** The purchase of a receipt, by its identity in hex. */
+/** Finds the purchase of a receipt by its `cti` in hex. */
 export async function findPurchaseOfReceipt(db: Db, cti: string): Promise<PurchaseRow | undefined> {
   const [row] = await purchaseByCti(db, { cti })
   return row
 }
 
-/** The purchase that this checkout page belongs to, of any tenant: its id is the secret. */
+/** Finds the purchase of a checkout page, of any tenant. The id of the page is a secret. */
 export async function findPurchaseOfCheckout(db: Db, checkoutSessionId: string): Promise<PurchaseRow | undefined> {
   const [row] = await purchaseByCheckout(db, { checkoutSessionId })
   return row
 }
 
-/** Lines of a purchase in their order. */
+/** Lines of a purchase in order. */
 export function readLines(db: Db, purchaseId: string): Promise<PurchaseLineRow[]> {
   return linesOf(db, { purchaseId })
 }
 
-/** The tagged units, lowest first within each line. */
+/** Tagged units, sorted by line and unit number. */
 export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]> {
   return unitsOf(db, { purchaseId })
 }
 
-/** Notes what a cancellation made of a unit's item; null: it was undone. */
+/** Records the item status that a cancellation set; null after the cancellation was undone. */
 export async function recordCancelledUnit(
   db: Db,
   { line_id, unit_no }: PurchaseUnitRow,
@@ -66,7 +66,7 @@ export async function recordCancelledUnit(
     .execute()
 }
 
-/** Writes changed columns of a purchase and raises its revision. */
+/** Updates a purchase and increments its revision. */
 export async function updatePurchase(
   db: Db,
   purchase: PurchaseRow,

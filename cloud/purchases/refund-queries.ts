@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 
-/** The payment that made a purchase paid. */
+/** The payment that paid a purchase. */
 export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
   return db
     .selectFrom('payment')
@@ -11,7 +11,7 @@ export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow
     .executeTakeFirst()
 }
 
-/** Every refund of a purchase, the oldest first. */
+/** All refunds of a purchase, the oldest first. */
 export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
   return db
     .selectFrom('refund')
@@ -22,7 +22,7 @@ export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
     .execute()
 }
 
-/** Changes a refund that is still in this state and was tried as often; undefined when somebody else was faster. */
+/** Updates a refund if its state and number of attempts are unchanged. Returns undefined otherwise. */
 export function updateRefund(db: Db, refund: RefundRow, change: Partial<RefundRow>): Promise<RefundRow | undefined> {
   return db
     .updateTable('refund')

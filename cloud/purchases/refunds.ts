@@ -6,8 +6,8 @@ import { updatePurchase } from './queries.ts'
 import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
 
 /**
- *   held ──no authorization can be used any more──▶ due ──taken by the provider──▶ done
- *                                                    └──refused, or tried too often──▶ failed
+ *   held ──no authorization can be used any more──▶ due ──accepted by the provider──▶ done
+ *                                                    └──rejected, or too many attempts──▶ failed
  */
 export interface NewRefund {
   purchase: PurchaseRow
@@ -19,7 +19,7 @@ export interface NewRefund {
   reason: string | undefined
 }
 
-/** Notes money that is to go back; a job sends it, if nobody does before. */
+/** Inserts a refund. A job sends it if the caller does not. */
 export async function insertRefund(call: Call, refund: NewRefund): Promise<RefundRow> {
   const { db, nowMs, services } = call
   const row: RefundRow = {
@@ -46,38 +46,44 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
   return row
 }
 
-/** Whether the money of a refund is gone, going, or may be gone. */
+/** True unless the refund failed for certain: its amount and lines cannot be refunded again. */
 export function countsAgainstTotal(refund: RefundRow): boolean {
   return refund.state !== 'failed' || refund.in_doubt === 1
 }
 
-/** What of a purchase has not gone back yet, cents. Money that came too late was never the purchase's. */
+/**
+ * Amount of a purchase that can still be refunded, cents. Ignores refunds of late payments, which never belonged to the
+ * purchase.
+ */
 export function refundableCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
   return refunds
     .filter((refund) => refund.kind !== 'late' && countsAgainstTotal(refund))
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
-/** Lines whose items came back already. */
+/** Lines whose items were returned. */
 export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
   return new Set(
     refunds.filter(countsAgainstTotal).flatMap((refund) => JSON.parse(refund.line_ids ?? '[]') as string[]),
   )
 }
 
-/** What the customer still pays for, cents: all but what has gone back for certain. */
+/** Amount that the customer still pays, cents: the total less completed refunds. */
 export function unrefundedCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
   return refunds
     .filter((refund) => refund.kind !== 'late' && refund.state === 'done')
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
-/** Whether this is a refund of the purchase's own money that nobody has given up, and that has not gone yet. */
+/** True if a refund of the purchase's own money was not sent yet or has no result yet. */
 export function isPending({ kind, state }: RefundRow): boolean {
   return kind !== 'late' && (state === 'held' || state === 'due')
 }
 
-/** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. It stays in doubt until somebody knows. */
+/**
+ * Sends a refund in doubt again under its own id, so that the provider cannot pay twice. It stays in doubt until the
+ * provider answers.
+ */
 export function retryRefundInDoubt(
   call: Call,
   refund: RefundRow,
@@ -92,9 +98,11 @@ export function retryRefundInDoubt(
 }
 
 /**
- * Sets aside what a cancelled purchase has left to give back, `held` while somebody may still hold a token; what failed in doubt goes
- * along under its own id. Answers the last refund that is under way then; undefined when there is none, or no provider was paid: in the
- * sandbox, and for baskets that cost nothing.
+ * Creates a refund of the remaining amount of a cancelled purchase, `held` while an agent may still hold a token.
+ * Refunds in doubt are sent again under their own ids.
+ *
+ * Returns the last pending refund. Returns undefined if there is none, or if no provider was paid: in the sandbox and
+ * for free baskets.
  */
 export async function createWholeRefund(
   call: Call,
@@ -122,7 +130,7 @@ export async function createWholeRefund(
   })
 }
 
-/** Sends what of a cancelled purchase has failed, and answers the purchase. */
+/** Refunds the missing amount of a cancelled purchase. Returns the updated purchase. */
 export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const isHeld = (await refundsOf(call.db, purchase.purchase_id)).some((refund) => refund.state === 'held')
   const refund = await createWholeRefund(call, purchase, isHeld ? 'held' : 'due')
@@ -131,7 +139,10 @@ export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Pro
     : purchase
 }
 
-/** Lets the held refunds of a cancelled purchase go; `sent` when all that are left are on their way, `none` when there are none. */
+/**
+ * Makes the held refunds of a cancelled purchase due. `sent`: none was held but some are pending; `none`: none is
+ * pending.
+ */
 export async function releaseHeldRefunds(
   call: Pick<Call, 'db' | 'nowMs'>,
   purchase: PurchaseRow,

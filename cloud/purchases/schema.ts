@@ -5,18 +5,18 @@ import { Id, text, VatRate } from '../operations/fields.ts'
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
-/** Where the price of a line comes from (decisions §8). */
+/** Source of a line's price (ADR 0008). */
 export const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
 export type PriceOrigin = (typeof PRICE_ORIGINS)[number]
 
-/** Lines of one checkout, units of one line and of one purchase at most. */
+/** Lines per checkout, units per line, units per purchase. */
 const LINES_LIMIT = 500
 const QUANTITY_LIMIT = 1_000
 export const UNITS_LIMIT = 5_000
 
 const Identifiers = z.array(text(128)).min(1).max(QUANTITY_LIMIT).optional()
 
-/** One line of a basket as an app sends it (decisions §8). */
+/** One line of a basket in a request (ADR 0008). */
 export const CheckoutLine = z.strictObject({
   name: text(120).optional(),
   priceUnit: z
@@ -51,7 +51,7 @@ const TagFields = {
   securityTagHint: z.string().optional(),
 }
 
-/** What all forms of a refund have in common. */
+/** Fields that all forms of a refund share. */
 export const RefundFields = {
   refundId: z.string(),
   kind: z
@@ -69,7 +69,7 @@ const RefundStatus = z
     '`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.',
   )
 
-/** The store as a purchase tells of it. */
+/** The store in the data of a purchase. */
 export const StoreData = z.strictObject({
   id: z.string(),
   name: z.string(),

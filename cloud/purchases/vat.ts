@@ -1,4 +1,4 @@
-/** One line's share: gross cents and its rate in percent. */
+/** Gross cents of a line and its VAT rate in percent. */
 export interface GrossAmount {
   cent: number
   rate: number
@@ -7,8 +7,8 @@ export interface GrossAmount {
 export type VatBreakdown = Record<string, { net: number; tax: number }>
 
 /**
- * Prices are gross. Per rate, on the sum: tax = round half up(gross × rate / (100 + rate)), net = gross − tax
- * (decisions §5). Rounding line by line would give another total for most baskets.
+ * Calculates VAT per rate from gross sums: tax = gross × rate / (100 + rate), rounded half up (ADR 0005). Rounding each
+ * line would change the total of most baskets.
  */
 export function vatBreakdown(amounts: readonly GrossAmount[]): VatBreakdown {
   const gross = new Map<number, number>()

@@ -11,7 +11,7 @@ import { findPurchaseOfReceipt } from '../purchases/queries.ts'
 import { TransactionData } from '../purchases/schema.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
 
-/** Anybody who has the receipt may read it for this long, ms; opening doors with it ends after a day. */
+/** How long a receipt can be read by its token, ms. Devices accept it for one day. */
 const READING_MS = 400 * 86_400_000
 
 const ReceiptQr = z.strictObject({
@@ -51,10 +51,10 @@ export const generateReceiptQR = operation({
   },
 })
 
-/** The other name of the same operation (specification). */
+/** Second name of the operation in the specification. */
 export const generateReceiptWithQR = operationAlias('generateReceiptWithQR', generateReceiptQR)
 
-/** The purchase behind a receipt token, whoever's it is: having the receipt is the permission. */
+/** Finds the purchase of a receipt token, of any tenant. The token itself is the permission. */
 export async function readPublicReceipt(
   call: Pick<Call, 'db' | 'services' | 'nowMs'>,
   token: string,

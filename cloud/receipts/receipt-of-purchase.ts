@@ -9,7 +9,7 @@ import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persisten
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { definedFields } from '../operations/fields.ts'
 
-/** A tagged unit with the item it was bound to, if any, and what a policy reads of it. */
+/** A tagged unit, the item bound to it (if any) and the facts that the policy uses. */
 export interface ReceiptUnit {
   unit: PurchaseUnitRow
   line: PurchaseLineRow
@@ -23,11 +23,11 @@ export interface NewReceipt {
   token: string
   /** Seconds since 1970. */
   exp: number
-  /** The number that each unit has in the receipt, in the order in which they were given. */
+  /** Index of each unit in the receipt, in the order of the input units. */
   indexes: number[]
 }
 
-/** What the receipt of a completed purchase says; the same whenever it is asked again. `origin`: of the address in its QR code. */
+/** Builds and signs the receipt of a completed purchase. `origin`: of the address in its QR code. */
 export function makeReceipt(
   purchase: PurchaseRow,
   store: StoreRow,
@@ -40,7 +40,7 @@ export function makeReceipt(
   const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...matchKeyOf(u)), facts: u.facts }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
-  // Without entries nobody can match a tag: staff must look, also where the cloud cannot say so (decisions §8).
+  // Without entries agents cannot match tags, so that only staff can release, also offline (ADR 0008).
   const isForStaff = purchase.price_origin === 'shopper'
   const token = signReceiptFor(
     origin,
@@ -61,7 +61,7 @@ export function makeReceipt(
   return { cti: Buffer.from(cti).toString('hex'), token, exp, indexes }
 }
 
-/** What a gate can match a unit by: the bound identifier, else the product, else the line. */
+/** Identifier by which a gate matches a unit: of the bound item, else of the product, else of the line. */
 function matchKeyOf({ line, item }: ReceiptUnit): [kind: Parameters<typeof receiptEntry>[1], id: string] {
   const bound = item && firstIdentifier(definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id }))
   if (bound) return [bound.kind, bound.id]

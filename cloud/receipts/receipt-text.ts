@@ -2,13 +2,13 @@ import type { TransactionData } from '../purchases/schema.ts'
 import { formatsOf } from '../texts/catalogue.ts'
 import { refundSummaryOf } from './refund-summary.ts'
 
-/** Characters in a line of a receipt printer with 80 mm paper. */
+/** Characters per line on 80 mm paper. */
 const WIDTH = 42
 
 const euros = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
 
-/** A receipt as plain text, as a till prints it. */
+/** Formats a receipt as plain text for a receipt printer. */
 export function receiptText(receipt: TransactionData): string {
   const money = (cents: number) => euros.format(cents / 100)
   const back = refundSummaryOf(receipt)

@@ -1,19 +1,19 @@
 import type { TransactionData } from '../purchases/schema.ts'
 
-/** What has become of a receipt's purchase since: stands beside what was sold, and changes nothing of it. */
+/** What happened to a purchase after its receipt was issued. Shown beside the receipt, which never changes. */
 export interface RefundSummary {
   isCancelled: boolean
-  /** Whether anything of it is still the buyer's. */
+  /** True if the buyer still owns at least one line. */
   hasGoods: boolean
   isReturned(itemLineId: string): boolean
   refundedCent: number
   remainingCent: number
-  /** On its way; null where only that is known. */
+  /** Pending refunds, cents; null if a refund is pending but its amount is unknown. */
   pendingCent: number | null
   failedCent: number
 }
 
-/** What buyer and staff should see beside a receipt. */
+/** Summarises cancellation, returns and refunds for buyer and staff. */
 export function refundSummaryOf({
   status,
   refundStatus,
@@ -27,7 +27,7 @@ export function refundSummaryOf({
   const returned = new Set(effective.flatMap((refund) => refund.itemLineIds ?? []))
   const isCancelled = status === 'CANCELLED'
   const pendingCent = sum(own.filter((refund) => refund.status === 'pending'))
-  // What was tried again since is told of once, as it ended.
+  // Counts retried refunds once, by their last result.
   const failed = own.filter(
     (refund, i) =>
       refund.status === 'failed' &&
@@ -40,14 +40,14 @@ export function refundSummaryOf({
     refundedCent,
     remainingCent: totalCent - refundedCent,
     pendingCent: pendingCent === 0 && isCancelled && refundStatus === 'pending' ? null : pendingCent,
-    // What went back in another way is not missing any more.
+    // An amount that was refunded in another way is not missing.
     failedCent: Math.min(sum(failed), Math.max(0, totalCent - refundedCent - pendingCent)),
   }
 }
 
 type Refund = TransactionData['refunds'][number]
 
-/** Those of one moment stand in any order: then one that has not failed is the later one. */
+/** The order of refunds with the same timestamp is undefined; then one that has not failed counts as later. */
 function isLater(other: Refund, refund: Refund, isBehind: boolean): boolean {
   return other.status === 'failed' ? isBehind : other.createdAt >= refund.createdAt
 }
