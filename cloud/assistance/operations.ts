@@ -15,10 +15,10 @@ import { AssistanceRequest, Message, REQUEST_STATUSES, Zone } from './schema.ts'
 
 const ZONES_LIMIT = 500
 const DEFAULT_PAGE = 50
-/** Requests on one page at most, whatever is asked for: each may hold fifty messages. The rest has a cursor. */
+/** Maximum page size, because each request may contain fifty messages. */
 const PAGE_LIMIT = 100
 
-/** The address that a zone's QR code holds. */
+/** Address in the QR code of a zone. */
 export function zoneAddress({ services }: Pick<Call, 'services'>, zoneId: string): string {
   return `${originOf(services.config)}/z/${zoneId}`
 }
@@ -82,7 +82,9 @@ export const fetchZones = operation({
   },
 })
 
-/** The zone, in a store that the caller may see and whose package has zones. */
+/**
+ * Finds a zone of the caller. Throws 404 if it is unknown or its store is not visible, 403 if the package is too low.
+ */
 export async function zoneOfCaller(call: Call, zoneId: string): Promise<ZoneRow> {
   const zone = await findZone(call.db, zoneId)
   if (zone?.tenant !== knownCaller(call.caller).tenant) throw notFound('zone')

@@ -3,22 +3,22 @@ import { hash } from 'node:crypto'
 import type { Db } from '../persistence/database.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
 
-/** A ticket holds 128 random bits, so one round of SHA-256 is enough to keep it. */
+/** Hash of a ticket. One round of SHA-256 suffices for 128 random bits. */
 export function hashOfTicket(ticket: string): string {
   return hash('sha256', ticket, 'base64url')
 }
 
-/** The zone of this id, of any tenant. */
+/** Zone of any tenant, by id. */
 export function findZone(db: Db, zoneId: string): Promise<ZoneRow | undefined> {
   return db.selectFrom('zone').selectAll().where('zone_id', '=', zoneId).executeTakeFirst()
 }
 
-/** Zones of a store in the order they were made in. */
+/** Zones of a store in order of creation. */
 export function listZones(db: Db, storeId: string, limit: number): Promise<ZoneRow[]> {
   return db.selectFrom('zone').selectAll().where('store_id', '=', storeId).orderBy('zone_id').limit(limit).execute()
 }
 
-/** The tenant’s request. */
+/** Request of the tenant, by id. */
 export function findRequest(db: Db, tenant: string, requestId: string): Promise<AssistanceRequestRow | undefined> {
   return db
     .selectFrom('assistance_request')
@@ -28,7 +28,7 @@ export function findRequest(db: Db, tenant: string, requestId: string): Promise<
     .executeTakeFirst()
 }
 
-/** The request behind a shopper's ticket, of any tenant: the ticket is the secret. */
+/** Request of a shopper's ticket, of any tenant: the ticket is the secret. */
 export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceRequestRow | undefined> {
   return db
     .selectFrom('assistance_request')
@@ -37,7 +37,7 @@ export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceR
     .executeTakeFirst()
 }
 
-/** What was said in these requests, in order. */
+/** Messages of these requests in order. */
 export async function messagesOf(db: Db, requestIds: readonly string[]): Promise<Map<string, AssistanceMessageRow[]>> {
   const messages = new Map<string, AssistanceMessageRow[]>(requestIds.map((id) => [id, []]))
   if (requestIds.length === 0) return messages
@@ -51,7 +51,7 @@ export async function messagesOf(db: Db, requestIds: readonly string[]): Promise
   return messages
 }
 
-/** Requests of a store for this reason that are not closed. */
+/** Number of a store's requests with this reason that are not closed. */
 export async function countOpen(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<number> {
   const { count } = await db
     .selectFrom('assistance_request')
@@ -66,7 +66,7 @@ export async function countOpen(db: Db, storeId: string, reason: AssistanceReque
 export interface RequestFilter {
   storeId: string
   status: string | undefined
-  /** The last request of the page before. */
+  /** Last request of the previous page. */
   below: string | undefined
   limit: number
 }
@@ -82,7 +82,7 @@ export function listRequests(
   return query.orderBy('request_id', 'desc').limit(limit).execute()
 }
 
-/** Removes these requests with all that was said in them. */
+/** Deletes these requests with their messages. */
 export async function deleteRequests(db: Db, requestIds: readonly string[]): Promise<void> {
   if (requestIds.length === 0) return
   await db

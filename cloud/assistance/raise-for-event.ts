@@ -4,7 +4,7 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Scope } from './requests.ts'
 import { openRequestForDenial } from './requests.ts'
 
-/** Who stood there five minutes ago has been helped, or has left. */
+/** Older events do not open a request: the shopper was helped or has left. ms */
 const RECENT_MS = 5 * 60_000
 
 type TagEvent = Pick<ProtectionEvent, 'type' | 'storeId'> & {
@@ -22,7 +22,7 @@ type TagEvent = Pick<ProtectionEvent, 'type' | 'storeId'> & {
   ]?: string | null | undefined
 }
 
-/** Opens an assistance request if the event, of the last five minutes, says that a tag needs staff. */
+/** Opens an assistance request if a recent event means that a tag needs staff. */
 export async function raiseForEvent(
   scope: Scope & { tenant: string },
   event: TagEvent,
@@ -43,7 +43,10 @@ function isDeniedForStaff({ type, reason }: TagEvent): boolean {
   return type === 'protection.authorization.denied' && reason === 'manual_assistance_required'
 }
 
-/** A gate alarms for an item on hold, or the cloud refuses its exit: "alarm plus staff notification" (specification, itemStatus table). */
+/**
+ * A gate alarms for an item on hold, or the cloud denies its exit: "alarm plus staff notification" (specification,
+ * itemStatus table).
+ */
 function isHeldAtGate({ type, reason, protectionAction, itemStatus }: TagEvent): boolean {
   if (!itemStatus || GATE_BEHAVIOUR[itemStatus as ItemStatus] !== 'alarm_and_staff') return false
   return type === 'protection.exception.raised'

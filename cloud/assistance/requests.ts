@@ -9,11 +9,11 @@ import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket } from './
 import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
 
 /**
- * Requests of one store for one reason that wait at once: nobody could answer more. What shoppers ask anybody may ask who has seen a
- * zone's code: it must not take the room of goods that wait for staff.
+ * Open requests per store and reason. Separate limits, because everyone who saw a zone's code can send requests; they
+ * must not displace requests for tags.
  */
 const OPEN_LIMIT = 500
-/** Requests are removed this long after the last word, ms: what shoppers say is nobody's archive. */
+/** Requests are deleted this long after the last message, ms. */
 const RETENTION_MS = 30 * 86_400_000
 const REMOVED_AT_ONCE = 200
 
@@ -23,12 +23,12 @@ export interface Scope {
   nowMs: number
 }
 
-/** The secret in the address of a shopper's page: 128 random bits. */
+/** Creates the secret in the address of a shopper's page: 128 random bits. */
 export function newTicket({ random }: Pick<Platform, 'random'>): string {
   return Buffer.from(random.bytes(16)).toString('base64url')
 }
 
-/** Opens a request in a zone. The same ticket again, as when a form is sent twice, is the same request. */
+/** Opens a request in a zone. The same ticket returns the same request, for example if a form is sent twice. */
 export async function openRequest(
   { db, platform, nowMs }: Scope,
   zone: ZoneRow,
@@ -66,7 +66,7 @@ async function checkOpenLimit(db: Db, storeId: string): Promise<void> {
     )
 }
 
-/** Adds what somebody says. The shopper's word opens the request again, the staff's answers it. */
+/** Adds a message. A shopper's message opens the request again; a message of staff answers it. */
 export async function addMessage(
   { db, nowMs }: Omit<Scope, 'platform'>,
   request: AssistanceRequestRow,
@@ -88,7 +88,7 @@ export async function addMessage(
   })
 }
 
-/** Moves a request on. */
+/** Changes the status of a request. `closed` is final. */
 export async function setStatus(
   { db, nowMs }: Omit<Scope, 'platform'>,
   request: AssistanceRequestRow,
@@ -122,11 +122,11 @@ export interface Denial {
   storeId: string
   deviceId: string | null
   purchaseId: string | null
-  /** What was to be opened, where it is no whole purchase. */
+  /** Item that was denied; null if a whole purchase was denied. */
   item: string | null
 }
 
-/** A tag needs staff: asks for them, unless that is so already for this device and purchase or item. */
+/** Opens a request for a tag that needs staff, unless one is open for this device and purchase or item. */
 export async function openRequestForDenial({ db, platform, nowMs }: Scope, denial: Denial): Promise<void> {
   const subject = `${denial.deviceId ?? '-'} ${denial.purchaseId ?? denial.item ?? '-'}`
   const open = await db
@@ -136,7 +136,7 @@ export async function openRequestForDenial({ db, platform, nowMs }: Scope, denia
     .where('subject', '=', subject)
     .where('status', '<>', sql.lit('closed'))
     .executeTakeFirst()
-  // A gate must not fill the list; what it denies stands among the events all the same.
+  // A gate must not fill the list; the denial is also in the event list.
   if (open || (await countOpen(db, denial.storeId, 'manual_assistance_required')) >= OPEN_LIMIT) return
   await db
     .insertInto('assistance_request')
@@ -159,7 +159,7 @@ export async function openRequestForDenial({ db, platform, nowMs }: Scope, denia
     .execute()
 }
 
-/** Removes what nobody has said anything in for a month; safe to run twice. */
+/** Deletes requests without messages in the last 30 days. */
 export async function pruneRequests(db: Db, nowMs: number): Promise<void> {
   const old = await db
     .selectFrom('assistance_request')
@@ -174,7 +174,7 @@ export async function pruneRequests(db: Db, nowMs: number): Promise<void> {
   )
 }
 
-/** A request as the API shows it. */
+/** Converts a request to its API form. */
 export function toRequest(
   row: AssistanceRequestRow,
   zoneName: string | undefined,

@@ -4,10 +4,10 @@ import { text } from '../operations/fields.ts'
 export const MESSAGE_LENGTH = 500
 export const MESSAGES_LIMIT = 50
 
-/** What somebody says; blank is nothing. */
+/** Message of a shopper or of staff; must not be blank. */
 export const Message = text(MESSAGE_LENGTH).refine((message) => message.trim() !== '', 'must not be blank')
 
-/** `answered` waits for the shopper, `open` for staff; `closed` is final. */
+/** `open` waits for staff, `answered` for the shopper; `closed` is final. */
 export const REQUEST_STATUSES = ['open', 'answered', 'closed'] as const
 
 export const Zone = z.strictObject({

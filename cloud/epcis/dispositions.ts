@@ -1,6 +1,6 @@
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
-/** What each status of an item is in the Core Business Vocabulary. `reserved` of CBV is about numbers, not about goods. */
+/** Disposition of each item status in the Core Business Vocabulary. Its `reserved` means numbers, not goods. */
 const DISPOSITION: Readonly<Record<ItemStatus, string>> = {
   sellable: 'sellable_accessible',
   paid: 'retail_sold',
@@ -12,7 +12,7 @@ const DISPOSITION: Readonly<Record<ItemStatus, string>> = {
   exception_hold: 'non_sellable_other',
 }
 
-/** What is done to an item that becomes this; a move out of `exception_hold` is an inspection, whatever comes of it. */
+/** Business step of a move to each status. A move out of `exception_hold` is always an inspection. */
 const STEP: Readonly<Partial<Record<ItemStatus, string>>> = {
   sellable: 'stocking',
   reserved_bopis: 'picking',
@@ -22,12 +22,12 @@ const STEP: Readonly<Partial<Record<ItemStatus, string>>> = {
   exception_hold: 'holding',
 }
 
-/** The disposition of an item of this status; undefined for a word that is none. */
+/** Disposition of an item status; undefined for other texts. */
 export function dispositionOf(status: string | undefined): string | undefined {
   return (DISPOSITION as Record<string, string | undefined>)[status ?? '']
 }
 
-/** The business step by which an item got from one status to another; undefined where CBV has none. */
+/** Business step of a move between two statuses; undefined if CBV has none. */
 export function stepOf(from: string | null, to: string): string | undefined {
   if (from === null) return 'commissioning'
   if (from === 'exception_hold') return 'inspecting'

@@ -1,7 +1,7 @@
 import { CONTEXT, type EpcisEvent } from './event.ts'
 import { writeCursor, type SourceEntry, type Position } from './read-events.ts'
 
-/** At most so many events, and where to go on; without a limit all of them. */
+/** Yields at most `limit` events, then the position of the last one if there are more. */
 async function* limited(
   entries: AsyncIterable<SourceEntry>,
   limit: number | undefined,
@@ -24,7 +24,7 @@ function isEvent(part: EpcisEvent | Position): part is EpcisEvent {
   return 'eventID' in part
 }
 
-/** An EPCIS document in JSON-LD, event by event, with `also` beside its own fields: whole only when its last brace has come. */
+/** Streams an EPCIS document in JSON-LD with the fields of `also`. It is complete only with its last brace. */
 export async function* asDocument(
   entries: AsyncIterable<SourceEntry>,
   limit: number | undefined,
@@ -46,7 +46,7 @@ export async function* asDocument(
   yield `${before === ',' ? '' : before}]}${next}}`
 }
 
-/** One event a line, each an EPCIS event by itself; the last line names the cursor where there is more. */
+/** Streams one EPCIS event per line. The last line contains the cursor if there are more. */
 export async function* asLines(entries: AsyncIterable<SourceEntry>, limit: number | undefined): AsyncGenerator<string> {
   for await (const part of limited(entries, limit)) {
     const line = isEvent(part) ? { '@context': CONTEXT, ...part } : { 'untag:nextCursor': writeCursor(part) }

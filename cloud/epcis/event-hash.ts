@@ -4,12 +4,12 @@ import { NAMESPACE, PREFIX } from './event.ts'
 /*
  *   event ─▶ its values in the canonical order, one text ─▶ SHA-256 ─▶ ni:///sha-256;…?ver=CBV2.0
  *
- * The EPCIS Event Hash ID of the Core Business Vocabulary 2.0 §8.9, for events as we write them: identifiers are canonical GS1
- * Digital Links or other URIs already, and times are UTC with milliseconds. The order and the vectors of the tests are those of its
- * public reference implementation, github.com/RalphTro/epcis-event-hash-generator.
+ * EPCIS Event Hash ID of the Core Business Vocabulary 2.0 §8.9, for events that this cloud writes: identifiers are
+ * canonical URIs, times are UTC with milliseconds. Field order and test vectors follow the reference implementation,
+ * github.com/RalphTro/epcis-event-hash-generator.
  */
 
-/** Any event of EPCIS 2.0 in JSON, as far as it is hashed here: no ILMD, no error declaration. */
+/** An EPCIS 2.0 event in JSON, without ILMD and error declaration. */
 export type HashedEvent = Readonly<Record<string, unknown>> & { type: string }
 
 interface Field {
@@ -20,7 +20,7 @@ interface Field {
 const VOCABULARY = 'https://ref.gs1.org/cbv/'
 
 const plain = (name: string): Field => ({ name, text: (value) => `${name}=${scalar(value)}` })
-/** A word of a standard vocabulary, which stands for a web address. */
+/** A term of a standard vocabulary, hashed as its web address. */
 const term = (name: string, prefix: string): Field => ({
   name,
   text: (value) => `${name}=${expanded(String(value), prefix)}`,
@@ -97,10 +97,10 @@ const EVENT: Field[] = [
   list('bizTransactionList', (transaction) => inOrder(transaction as object, TRANSACTION)),
   list('sensorElementList', (element) => `sensorElement${inOrder(element as object, SENSOR)}`),
 ]
-/** Says nothing of the event itself. */
+/** Fields that do not describe the event itself. */
 const NOT_HASHED = new Set(['type', 'eventID', 'recordTime', '@context'])
 
-/** The text that is hashed: the values of an event in the canonical order, without anything between them. */
+/** Text that is hashed: the values of an event in canonical order, without separators. */
 export function preHash(
   event: HashedEvent,
   namespaces: Readonly<Record<string, string>> = { [PREFIX]: NAMESPACE },
@@ -110,7 +110,7 @@ export function preHash(
   return `eventType=${event.type}${inOrder(event, EVENT)}${sorted(others.flatMap((name) => extension(name, event[name], namespaces)))}`
 }
 
-/** The id that an event has by what it says, whoever computes it. */
+/** Hash id of an event. */
 export function eventHashId(event: HashedEvent, namespaces?: Readonly<Record<string, string>>): string {
   return `ni:///sha-256;${createHash('sha256').update(preHash(event, namespaces)).digest('hex')}?ver=CBV2.0`
 }
@@ -124,7 +124,7 @@ function inOrder(value: object, fields: readonly Field[]): string {
     .join('')
 }
 
-/** By the values of their bytes, whatever the language. */
+/** Sorts by bytes, independent of locale. */
 function sorted(texts: readonly string[]): string {
   return texts
     .map((text) => Buffer.from(text))
@@ -141,7 +141,7 @@ function expanded(term: string, prefix: string): string {
   return term.includes(':') ? term : `${prefix}${term}`
 }
 
-/** A field that EPCIS does not know, under the whole name of its namespace. Lists repeat it. */
+/** A field outside of EPCIS, with its full namespace. Lists repeat the field. */
 function extension(name: string, value: unknown, namespaces: Readonly<Record<string, string>>): string[] {
   if (Array.isArray(value)) return value.flatMap((each) => extension(name, each, namespaces))
   const at = name.indexOf(':') + 1

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 
-/** The namespace of what EPCIS has no word for. */
+/** Namespace of terms that EPCIS does not have. */
 export const NAMESPACE = 'urn:untag:epcis:'
-/** How a document writes it. */
+/** Prefix of the namespace in documents. */
 export const PREFIX = 'untag:'
-/** What the names in a document mean. */
+/** JSON-LD context of a document. */
 export const CONTEXT = ['https://ref.gs1.org/standards/epcis/2.0.0/epcis-context.jsonld', { untag: NAMESPACE }] as const
 
 const Uri = z.string()
 const Place = z.strictObject({ id: Uri })
 
-/** One event of EPCIS 2.0 as we write it: always an ObjectEvent, what happened to things at a place. */
+/** An EPCIS 2.0 event as this cloud writes it: always an ObjectEvent. */
 export const EpcisEvent = z.object({
   type: z.literal('ObjectEvent'),
   eventID: z.string().describe('The event hash ID of CBV 2.0 §8.9: the same event has the same id in every export.'),
@@ -47,5 +47,5 @@ export const EpcisEvent = z.object({
 })
 export type EpcisEvent = z.infer<typeof EpcisEvent>
 
-/** An event before its id is computed. */
+/** An event without its id. */
 export type EventContent = Omit<EpcisEvent, 'eventID'>

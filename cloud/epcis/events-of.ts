@@ -13,14 +13,14 @@ type Store = Pick<StoreRow, 'store_id' | 'gln'>
 
 const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
   detach_hard_tag: 'removing',
-  // A label is only silenced, its number lives on: neither `killing` nor `decommissioning`.
+  // A deactivated label keeps its number, so this is neither `killing` nor `decommissioning`.
   deactivate_label: 'other',
   authorize_exit: 'entering_exiting',
   suppress_alarm: 'entering_exiting',
   unlock_fixture: 'other',
   verify_item_status: 'inspecting',
 }
-/** What is about goods that were paid, where the event does not say what the goods are. */
+/** Actions on paid goods, used if the event does not state the item status. */
 const PAID_GOODS_ACTIONS: ReadonlySet<ProtectionAction> = new Set([
   'detach_hard_tag',
   'deactivate_label',
@@ -36,7 +36,7 @@ export interface Sold {
   moves: readonly ItemMoveRow[]
 }
 
-/** A purchase was paid: named items one by one, all other goods by their products. Deposits are no goods. */
+/** Event of a paid purchase: named items by their identifiers, other goods by product and quantity. Skips deposits. */
 export function soldEvent(store: Store, { purchase_id, completed_ms, lines, moves }: Sold): EpcisEvent {
   const epcs = moves.flatMap((move) => itemUri(namesOf(move)) ?? [])
   const quantities = new Map<string, { epcClass: string; quantity: number; uom?: string }>()
@@ -62,7 +62,10 @@ export function soldEvent(store: Store, { purchase_id, completed_ms, lines, move
   })
 }
 
-/** An item has another status; undefined for one that became paid with its purchase, whose event tells it, and for one without a name. */
+/**
+ * Event of a status change. Undefined for items without an identifier, and for items that became paid with their
+ * purchase, because `soldEvent` contains them.
+ */
 export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: number | null): EpcisEvent | undefined {
   const epc = itemUri(namesOf(move))
   if (epc === undefined || (move.to_status === 'paid' && purchaseCompletedMs === move.at_ms)) return undefined
@@ -81,7 +84,7 @@ export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: 
   })
 }
 
-/** What EPCIS is told of a protection event, or undefined: it knows what happened to things, not what was asked and granted. */
+/** Event of a protection event; undefined for events that are not about things, such as granted requests. */
 export function protectionEvent(store: Store, event: ProtectionEvent, ean: string | null): EpcisEvent | undefined {
   const what = meaningOf(event)
   if (!what) return undefined
@@ -137,7 +140,7 @@ function meaningOf({ type, protectionAction, itemStatus }: ProtectionEvent): Mea
     return { bizStep, disposition: dispositionOf(itemStatus) ?? (isPaid ? 'retail_sold' : undefined) }
   if (type === 'protection.action.failed')
     return { bizStep, disposition: dispositionOf(itemStatus), exception: 'ERROR_CONDITION' }
-  // Something is being carried out that may not leave. It is `stolen` only when people have said so.
+  // The item must not leave. `stolen` is used only after staff decided so.
   if (type === 'protection.authorization.denied' && bizStep === 'entering_exiting')
     return { bizStep, disposition: 'unknown', exception: 'ALARM_CONDITION' }
   if (type === 'protection.exception.raised')
@@ -154,7 +157,7 @@ function recordedAt(ms: number): Pick<EventContent, 'eventTime' | 'eventTimeZone
   return { eventTime: iso(ms), eventTimeZoneOffset: '+00:00', recordTime: iso(ms) }
 }
 
-/** The moment in UTC, and the offset of the clock that told it, as far as EPCIS has that offset. */
+/** UTC time and offset of the device's clock, if EPCIS allows that offset. */
 function occurredTimes(occurredAt: string): Pick<EventContent, 'eventTime' | 'eventTimeZoneOffset'> {
   const [offset] = /[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00)$/.exec(occurredAt) ?? []
   return { eventTime: iso(Date.parse(occurredAt)), eventTimeZoneOffset: offset ?? '+00:00' }

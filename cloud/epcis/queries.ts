@@ -4,18 +4,18 @@ import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import type { EventPosition, EventFilter, EventRange } from '../protection/records/event-queries.ts'
 import type { Sold } from './events-of.ts'
 
-/** A move, and when the purchase that it names was paid. */
+/** A status change, with the payment time of its purchase. */
 export type MoveOfPurchase = ItemMoveRow & { completed_ms: number | null }
 
-/** What separates an item's id from its revision, in the id of a move. */
+/** Separates item id and revision in the id of a move. */
 const DOT = '.'
 
-/** The id of a move among those of one position. */
+/** Id of a move within one position. */
 export function moveId({ item_id, rev }: ItemMoveRow): string {
   return `${item_id}${DOT}${rev}`
 }
 
-/** Moves of a store's items. */
+/** Status changes of a store's items after a position. */
 export function movesAfter(
   db: Db,
   { storeId, purchaseId }: EventFilter,
@@ -49,7 +49,7 @@ export function movesAfter(
 /** A paid purchase with its position. */
 export type PositionedSale = Sold & { completed_position: number }
 
-/** Paid purchases of a store with what they are made of, whatever became of them later. */
+/** Paid purchases of a store after a position, including purchases that were cancelled later. */
 export async function salesAfter(
   db: Db,
   { storeId, purchaseId }: EventFilter,
@@ -94,7 +94,7 @@ export async function salesAfter(
   }))
 }
 
-/** The EANs of these lines. */
+/** EANs by line id. */
 export async function eansOfLines(db: Db, lineIds: readonly string[]): Promise<Map<string, PurchaseLineRow['ean']>> {
   if (lineIds.length === 0) return new Map()
   const rows = await db

@@ -18,26 +18,26 @@ import { eansOfLines, moveId, movesAfter, salesAfter } from './queries.ts'
  *   item moves ────┼─▶ by position, then kind, then id ─▶ EPCIS events
  *   protection ────┘
  *
- * Three listings, each read a page at a time and merged: what is in memory does not grow with the answer.
+ * Reads three lists page by page and merges them, so that memory does not grow with the response.
  */
 
-/** Rows of one listing in memory. */
+/** Rows of one list in memory. */
 const PAGE = 200
 
-/** The listings, in the order in which they come at one position. */
+/** Sources, in their order within one position. */
 const KINDS = ['checkout', 'item', 'protection'] as const
 type Kind = (typeof KINDS)[number]
 
-/** What may be asked for by its type. */
+/** Values of the `type` filter. */
 export const SOURCE_TYPES = ['checkout.completed', 'item.status_changed', ...PROTECTION_EVENT_TYPES] as const
 
-/** Where in the merged listing an entry stands. */
+/** Place of an entry in the merged list. */
 export interface Position extends EventPosition {
   kind: Kind
 }
 
 export interface SourceEntry extends Position {
-  /** undefined: nothing that EPCIS is told. */
+  /** undefined if the entry has no EPCIS event. */
   event: EpcisEvent | undefined
 }
 
@@ -85,14 +85,17 @@ const PAGES: Readonly<Record<Kind, Page>> = {
   },
 }
 
-/** Which listings hold anything that is asked for. */
+/** Sources that match the filter. */
 function kindsOf({ type, deviceId }: EventFilter): Kind[] {
   if (type === 'checkout.completed') return deviceId === undefined ? ['checkout'] : []
   if (type === 'item.status_changed') return deviceId === undefined ? ['item'] : []
   return type === undefined && deviceId === undefined ? [...KINDS] : ['protection']
 }
 
-/** Everything of a store in this range and after `from`, in order. Includes entries that are no EPCIS event, so that a reader knows how far it is. */
+/**
+ * Entries of a store in this range after `from`, in order. Includes entries without an EPCIS event, so that readers can
+ * record their position.
+ */
 export async function* readEvents(
   reading: ReadContext,
   store: Store,
@@ -135,7 +138,7 @@ async function* listing(
   }
 }
 
-/** At that position, listings of a kind before its own are through, those behind it have not begun. */
+/** At the position of `from`, earlier kinds are complete and later kinds have not started. */
 function startOf(kind: Kind, from: Position): EventPosition {
   if (kind === from.kind) return from
   const isThrough = KINDS.indexOf(kind) < KINDS.indexOf(from.kind)
@@ -146,12 +149,12 @@ function compare(a: Position, b: Position): number {
   return a.position - b.position || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
 }
 
-/** The position as text that a request may send back. */
+/** Encodes a position as cursor. */
 export function writeCursor({ position, kind, id }: Position): string {
   return Buffer.from(`${position}/${kind}/${id}`).toString('base64url')
 }
 
-/** The position behind a cursor; undefined if the cloud never wrote this text. */
+/** Decodes a cursor; undefined if it is invalid. */
 export function readCursor(cursor: string): Position | undefined {
   const [, position, kind, id] =
     /^(\d{1,16})\/([a-z]+)\/([^\0]{1,160})$/u.exec(Buffer.from(cursor, 'base64url').toString()) ?? []

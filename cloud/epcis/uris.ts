@@ -3,20 +3,21 @@ import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /*
- * What things, products and places are called in EPCIS: canonical GS1 Digital Links where a GS1 key is known, else URNs of our own.
+ * URIs of things, products and places in EPCIS: canonical GS1 Digital Links if a GS1 key is known, else URNs of this
+ * cloud.
  */
 const GS1 = 'https://id.gs1.org'
-/** What may stand as the extension of a location: 1–20 characters of GS1 set 82. */
+/** Location extensions of GS1: 1–20 characters of set 82. */
 const EXTENSION = /^[!"%-?A-Z_a-z]{1,20}$/
 
-/** Names under which an item was known. */
+/** Identifiers of an item. */
 export interface ItemNames {
   epc?: string | null | undefined
   tagUid?: string | null | undefined
   tagId?: string | null | undefined
 }
 
-/** The name of one item: of its SGTIN, else of whatever its tag says; undefined for one without a name. */
+/** URI of an item, from its SGTIN or another identifier; undefined without identifiers. */
 export function itemUri({ epc, tagUid, tagId }: ItemNames): string | undefined {
   const { gtin14, serial } = (epc && parseEpc(epc)) || {}
   if (gtin14 !== undefined && serial !== undefined) return `${GS1}/01/${gtin14}/21/${escaped(serial)}`
@@ -25,18 +26,18 @@ export function itemUri({ epc, tagUid, tagId }: ItemNames): string | undefined {
   return tagId ? urn('tag', tagId) : undefined
 }
 
-/** The name of a product, by its EAN; undefined where it has none. */
+/** URI of a product; undefined without EAN. */
 export function productUri(ean: string | null): string | undefined {
   const gtin14 = ean === null ? undefined : toGtin14(ean)
   return gtin14 === undefined ? undefined : `${GS1}/01/${gtin14}`
 }
 
-/** Where a store is. */
+/** URI of a store. */
 export function storeUri({ gln, store_id }: Pick<StoreRow, 'gln' | 'store_id'>): string {
   return gln === null ? urn('store', store_id) : `${GS1}/414/${gln}`
 }
 
-/** A gate, lane, zone or device of a store. */
+/** URI of a gate, lane, zone or device in a store. */
 export function placeUri(store: Pick<StoreRow, 'gln' | 'store_id'>, place: string): string {
   const extended = store.gln !== null && EXTENSION.test(place)
   return extended
@@ -44,17 +45,17 @@ export function placeUri(store: Pick<StoreRow, 'gln' | 'store_id'>, place: strin
     : `${urn('place', store.store_id)}:${encodeURIComponent(place)}`
 }
 
-/** A device. */
+/** URI of a device. */
 export function deviceUri(deviceId: string): string {
   return urn('device', deviceId)
 }
 
-/** A purchase as a business transaction. */
+/** URI of a purchase as a business transaction. */
 export function purchaseUri({ gln }: Pick<StoreRow, 'gln'>, purchaseId: string): string {
   return gln === null ? urn('purchase', purchaseId) : `urn:epcglobal:cbv:bt:${gln}:${encodeURIComponent(purchaseId)}`
 }
 
-/** As GS1's own tools write a value into a Digital Link: other spellings of one name are other names, with other hashes of their events. */
+/** Escapes like GS1's tools. Another spelling would be another URI and change the event hash. */
 function escaped(value: string): string {
   return encodeURIComponent(value).replaceAll(
     /[!'()*]/g,
@@ -62,7 +63,7 @@ function escaped(value: string): string {
   )
 }
 
-/** A name of our own. */
+/** URN of this cloud. */
 export function urn(kind: string, name: string): string {
   return `urn:untag:${kind}:${encodeURIComponent(name)}`
 }

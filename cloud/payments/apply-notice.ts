@@ -9,11 +9,11 @@ import { findPayment, updatePayment } from './queries.ts'
 import { insertRefund } from '../purchases/refunds.ts'
 
 /**
- * What a provider says became of a session, in any order and as often as it likes. Answers undefined when there is
- * nothing to change. Money for a purchase that is over goes back by itself (decisions §8).
+ * Applies a provider's notification about a session. Notifications may arrive in any order and repeatedly. Returns
+ * undefined if nothing changes. A payment for an ended purchase is refunded automatically (ADR 0032).
  *
  *   asking, open ──ended──▶ ended          the purchase is CANCELLED
- *   asking, open, ended ──paid──▶ paid     the purchase is SUCCESS, or the money goes back
+ *   asking, open, ended ──paid──▶ paid     the purchase is SUCCESS, or the payment is refunded
  */
 export async function applyNotice(call: Call, paymentId: string, notice: PaymentNotice): Promise<true | undefined> {
   const payment = await findPayment(call.db, paymentId)
@@ -33,9 +33,9 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   return true
 }
 
-/** Whether a notice says something new about this payment. */
+/** True if a notification contains news about this payment. */
 export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
-  // Some tell only later what refunds go by.
+  // Some providers send the charge id later; refunds need it.
   if (payment.state === 'paid')
     return notice.state === 'paid' && payment.charge_ref === null && notice.chargeId !== null
   return notice.state === 'paid' || payment.state !== 'ended'

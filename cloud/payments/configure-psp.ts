@@ -80,7 +80,7 @@ export const configurePSP = operation({
   },
 })
 
-/** The settings as the provider needs them; 400 names every fault, and no value. */
+/** Validates the settings for the provider. Throws 400 that names every invalid field but no value. */
 function readConfig(provider: PaymentProvider, config: Record<string, string>): unknown {
   const read = provider.config.safeParse(config)
   if (read.success) return read.data

@@ -8,23 +8,23 @@ import type { PspConfigRow } from '../persistence/tables/payments.ts'
 import { ProviderFault, type ProviderConnection, type SendToProvider } from './provider.ts'
 import { providerNamed } from './providers.ts'
 
-/** A provider has so long for one answer, ms: a shopper is waiting. */
+/** Time limit for a response of the provider, ms: a shopper is waiting. */
 export const ANSWER_WITHIN_MS = 10_000
 const ANSWER_LIMIT = 256 * 1024
 
-/** Where a provider may be: its credentials are never sent in the open, but to simulators. */
+/** Rules for a provider's address. Credentials are sent over HTTPS only, except to simulators. */
 export function providerRules(config: CloudConfig): TargetRules {
   return { plainHttp: config.allowPrivateTargets, privateTargets: config.allowPrivateTargets }
 }
 
 const contextOf = (configId: string) => `psp_config/${configId}`
 
-/** Settings as they are kept, bound to their row. */
+/** Encrypts settings, bound to their row. */
 export function sealConfig({ authority }: Services, configId: string, config: unknown): string {
   return authority.sealer.seal(Buffer.from(JSON.stringify(config)), contextOf(configId))
 }
 
-/** The provider behind these settings. */
+/** Connects to the provider with these settings. */
 export function connectionOf(row: PspConfigRow, services: Services): ProviderConnection {
   const provider = providerNamed(row.provider)
   assert(provider, `${row.provider} is configured and not built`)
@@ -50,7 +50,7 @@ function sender({ outgoing, platform, config }: Services): SendToProvider {
       return { status, headers, json: parse(body) }
     } catch (error) {
       if (!(error instanceof OutgoingFault)) throw error
-      // An address that the guard refuses was never reached; everything else may have arrived.
+      // If the guard refused the address, nothing was sent. After any other error the request may have arrived.
       throw new ProviderFault(`the provider was not reached: ${error.code}`, error.code === 'address_refused')
     } finally {
       limit.done()

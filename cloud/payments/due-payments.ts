@@ -14,17 +14,17 @@ import { taskRunner } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 
 /**
- *   refunds that are due: sent to the provider
- *   payments that are due: openings that died are given up, and of open ones that nobody told us about the provider is asked
+ * due refunds: send to the provider
+ * due payments: end openings that crashed, and query open sessions that sent no notification
  */
 
 const POLL_MS = 15_000
 const READ_LIMIT = 50
-/** Calls under way at once: one provider that hangs must not hold up all others. */
+/** Concurrent requests, so that one slow provider does not delay all others. */
 const AT_ONCE = 25
 const NAME = 'due payments'
 
-/** Starts looking after payments and refunds. */
+/** Starts the job for payments and refunds. */
 export function startDuePayments(database: Database, services: Services): DueLoop {
   return startDueLoop(services, {
     name: NAME,
@@ -34,7 +34,7 @@ export function startDuePayments(database: Database, services: Services): DueLoo
   })
 }
 
-/** Sees to a bounded number of what is due now; answers in how many ms to look again, 0 when there may be more. */
+/** Processes a limited number of due refunds and payments. Returns the ms until the next run; 0 if more may be due. */
 export async function processDuePayments(database: Database, services: Services): Promise<number> {
   const nowMs = services.platform.clock.wall()
   const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
@@ -56,7 +56,7 @@ async function checkPayment(payment: PaymentRow, database: Database, services: S
   if (payment.state === 'asking') return void (await run.step((call) => endUnopenedPayment(call, payment.payment_id)))
   const checks = payment.checks + 1
   const minutes = CHECK_MINUTES[checks]
-  // One that a clock began which was ahead is as old as it can be known to be.
+  // The clock may have been ahead when the payment was created.
   const beganMs = Math.min(payment.created_ms, services.platform.clock.wall())
   const next = { checks, due_ms: minutes === undefined ? null : beganMs + minutes * 60_000 }
   const claimed = await database.write((db) => updatePayment(db, payment, next))

@@ -19,21 +19,21 @@ import type { Runner } from './runner.ts'
  *   [ purchase CREATED, payment asking ] ─ provider: createSession ─ [ PENDING_PAYMENT, payment open ]
  *                                                    └─ fails, times out ─ [ CANCELLED, payment ended ] ─ 503
  *
- * Whoever asks while it is being opened asks the provider for the same: the payment's id is the idempotency key.
+ * Concurrent openings of a payment send the same request to the provider: the payment id is the idempotency key.
  */
 
-/** How long an opening may take before a job takes it for dead, ms. */
+/** Time after which the job regards an opening as crashed, ms. */
 const OPENING_MS = 2 * 60_000
 
-/** Asking the provider what became of a session nobody told us about: minutes after it was made; at last it is ended. */
+/** Minutes after creation at which the job queries an open session; the last query ends it. */
 export const CHECK_MINUTES = [2, 5, 10, 20, 29, 35, 65] as const
 
-/** Where our page for a payment is: it leads to the provider's, or waits with the shopper for staff. */
+/** Address of the checkout page. It redirects to the provider's page, or waits for staff approval. */
 export function checkoutPageOf(purchase: PurchaseRow, call: Pick<Call, 'services'>): string {
   return `${originOf(call.services.config)}/checkout/${purchase.checkout_session_id}`
 }
 
-/** Where a store's provider sends its notifications. */
+/** Address for notifications of a store's provider. */
 export function notificationUrlOf(
   { provider, store_id: storeId }: Pick<PspConfigRow, 'provider' | 'store_id'>,
   { services }: Pick<Call, 'services'>,
@@ -41,14 +41,14 @@ export function notificationUrlOf(
   return `${services.config.baseUrl}/notify/${provider}/${storeId}`
 }
 
-/** The provider of a store that is to be paid. 409 when there is none. */
+/** Current provider settings of a store. Throws 409 if there are none. */
 export async function pspOf(call: Call, storeId: string) {
   const config = await currentConfig(call.db, storeId)
   if (!config) throw precondition('psp_not_configured', 'no payment service provider is configured for this store')
   return config
 }
 
-/** Notes that a payment is about to be opened at the store's provider. */
+/** Inserts a payment that is about to be opened at the store's provider. */
 export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<PaymentRow> {
   const config = await pspOf(call, purchase.store_id)
   const payment: PaymentRow = {
@@ -74,12 +74,15 @@ export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<P
   return payment
 }
 
-/** Whether a payment that was begun can still be opened, or was: one that nobody opened has ended, and its purchase with it. */
+/** True if a payment is open or can still be opened. An ended payment has also ended its purchase. */
 export async function canStillBeOpened({ db }: Pick<Call, 'db'>, paymentId: string | null): Promise<boolean> {
   return paymentId === null || (await findPayment(db, paymentId))?.state !== 'ended'
 }
 
-/** Opens the payment at the provider and answers it with its `url`. 503 when the provider does not: then the purchase is over. */
+/**
+ * Opens a payment at the provider. Returns it with its `url`. Throws 503 if the provider does not respond; the purchase
+ * is cancelled then.
+ */
 export async function openPayment(run: Runner, paymentId: string): Promise<PaymentRow> {
   const { payment, purchase, store } = await run.read((db) => readPayment(db, paymentId))
   if (payment.state !== 'asking') return payment
@@ -149,7 +152,7 @@ async function recordOpened(
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state === 'open') return payment
   if (payment.state !== 'asking') {
-    // Too late for the shopper; but money that comes all the same must find its payment.
+    // Too late for the shopper, but a payment that still arrives must be found by its session.
     if (payment.provider_ref === null) await updatePayment(call.db, payment, { provider_ref: sessionId })
     return undefined
   }
@@ -178,14 +181,17 @@ async function recordOpened(
   return opened
 }
 
-/** Emits `payment.created` for a purchase of the sandbox: its test page is open. Nothing to pay has no payment. */
+/** Emits `payment.created` for a test purchase when its test page opens. Free purchases have no payment. */
 export function emitTestPayment(call: Call, purchase: PurchaseRow): void {
   const { purchase_id: transactionId, store_id: storeId, total_cent: amountCent, currency, status } = purchase
   if (status !== 'PENDING_PAYMENT' || amountCent === 0) return
   call.emit({ type: 'payment.created', storeId, data: { transactionId, storeId, amountCent, currency } })
 }
 
-/** Ends a payment that was never opened, and its purchase; answers it as it is when somebody has opened it meanwhile. */
+/**
+ * Ends a payment that was never opened and cancels its purchase. Returns the payment unchanged if it was opened
+ * meanwhile.
+ */
 export async function endUnopenedPayment(call: Call, paymentId: string): Promise<PaymentRow | undefined> {
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state !== 'asking') return payment

@@ -80,7 +80,7 @@ function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
   if (purchase.approval === 'awaiting') throw precondition('awaiting_approval', 'staff must look at this basket first')
 }
 
-/** The payment to open or to answer; none in the sandbox, where the test page is it. */
+/** The payment to open or return; undefined in the sandbox, which has a test page instead. */
 async function paymentOf(call: Call, purchase: PurchaseRow): Promise<PaymentRow | undefined> {
   if (isTest(knownCaller(call.caller).tenant)) return undefined
   const open = await openPaymentOf(call.db, purchase.purchase_id)

@@ -1,50 +1,50 @@
 import type { z } from 'zod'
 
 /**
- * What a payment service provider must be able to do. One file a provider in providers/; money is whole cents.
- * The ids of our payments and refunds are the idempotency keys towards the other side: asking twice moves nothing twice.
+ * Interface of a payment service provider; providers/ has one file for each. Amounts are whole cents. Payment and
+ * refund ids are idempotency keys, so that repeated requests move money once.
  */
 
 export interface SessionRequest {
-  /** Our payment: what the provider's notifications name as reference, and the idempotency key. */
+  /** Idempotency key, and reference in the provider's notifications. */
   readonly paymentId: string
   readonly amountCent: number
   readonly currency: string
-  /** Where the shopper's browser goes afterwards, paid or not. */
+  /** Where the provider sends the shopper's browser afterwards, paid or not. */
   readonly returnUrl: string
-  /** Where notifications go, for providers that are told with each session. */
+  /** Address for notifications, for providers that need it per session. */
   readonly notifyUrl: string
-  /** What the shopper reads at the provider: the name of the store. */
+  /** Name of the store, shown to the shopper. */
   readonly title: string
-  /** When we give the payment up, ms since 1970; the same at every try. */
+  /** Time limit of the payment, ms since 1970; the same at each attempt. */
   readonly untilMs: number
 }
 
 export interface Session {
   readonly sessionId: string
-  /** The provider's page. */
+  /** Page of the provider. */
   readonly url: string
 }
 
-/** What a provider says became of a session. */
+/** State of a session at the provider. */
 export interface PaymentNotice {
-  /** null where only our own id is vouched for. */
+  /** null if the notification only authenticates the payment id. */
   readonly sessionId: string | null
-  /** Our payment, where the provider names it. */
+  /** Payment id, if the provider sends it. */
   readonly paymentId: string | null
   readonly state: 'paid' | 'ended'
-  /** Of a paid one. */
+  /** Set for paid sessions. */
   readonly amountCent: number | null
   readonly currency: string | null
-  /** The provider's id of what was paid. */
+  /** The provider's id of the charge. */
   readonly chargeId: string | null
 }
 
-/** What a provider says became of a refund that it had taken. */
+/** State of a refund at the provider. */
 export interface RefundNotice {
-  /** The provider's id of it. */
+  /** The provider's refund id. */
   readonly refundRef: string
-  /** Our refund, where the provider names it. */
+  /** Refund id, if the provider sends it. */
   readonly refundId: string | null
   readonly state: 'done' | 'failed'
 }
@@ -52,44 +52,44 @@ export interface RefundNotice {
 export type Notice = PaymentNotice | RefundNotice
 
 export interface RefundRequest {
-  /** Our refund: the idempotency key. */
+  /** Idempotency key. */
   readonly refundId: string
   readonly sessionId: string
   readonly chargeId: string | null
   readonly amountCent: number
   readonly currency: string
-  /** It was sent before, and nobody knows what became of it. */
+  /** An earlier attempt had an unknown result. */
   readonly isRepeated: boolean
-  /** What else went back of this payment, cents each: for providers that know no idempotency keys. */
+  /** Other completed refunds of this payment, cents, for providers without idempotency keys. */
   readonly doneCents: readonly number[]
 }
 
-/** A notification as it arrived, before anything of it is believed. */
+/** A notification that is not authenticated yet. */
 export interface Notification {
   header(name: string): string | undefined
   readonly body: string
   readonly nowMs: number
-  /** Whether a session with this id was opened with these settings, or one whose id never reached us for this payment. */
+  /** True if this configuration opened the session, or if the session id of this payment never arrived. */
   isOurs(sessionId: string, paymentId?: string | null): Promise<boolean>
-  /** Whether a refund by this id of the provider's, or by our own, was sent with these settings. */
+  /** True if this configuration sent the refund. */
   isOurRefund(refundRef: string, refundId: string | null): Promise<boolean>
 }
 
 export interface ProviderConnection {
   /** Throws a `ProviderFault`. */
   createSession(wish: SessionRequest): Promise<Session>
-  /** What became of a session; undefined while it is open, or when the provider cannot be asked that. Throws a `ProviderFault`. */
+  /** State of a session; undefined while it is open, or if the provider offers no query. Throws a `ProviderFault`. */
   findSession(sessionId: string): Promise<PaymentNotice | undefined>
-  /** Answers the provider's id once it has taken the refund. Throws a `ProviderFault`. */
+  /** Returns the provider's refund id after the provider accepted the refund. Throws a `ProviderFault`. */
   refund(wish: RefundRequest): Promise<string>
   /**
-   * What a genuine notification says of payments and refunds, undefined when it is not genuine; nothing, when it is about none of ours.
-   * Throws a `ProviderFault` where the provider must be asked and does not answer.
+   * Authenticates a notification. Returns undefined if it is not genuine, and an empty list if it concerns no payment
+   * of this configuration. Throws a `ProviderFault` if the provider must be queried and does not respond.
    */
   readNotification(notification: Notification): Promise<readonly Notice[] | undefined>
 }
 
-/** A request to a provider, relative to its own address. */
+/** A request to a provider. */
 export interface ProviderRequest {
   readonly url: string
   readonly method: 'GET' | 'POST'
@@ -99,31 +99,34 @@ export interface ProviderRequest {
 
 export interface ProviderAnswer {
   readonly status: number
-  /** Names in small letters. */
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** The JSON of the answer; undefined when it is none. */
+  /** Parsed JSON body; undefined if the body is not JSON. */
   readonly json: unknown
 }
 
-/** Sends within the time that a provider has. Throws a `ProviderFault` when there is no answer. */
+/** Sends a request within `ANSWER_WITHIN_MS`. Throws a `ProviderFault` if there is no response. */
 export type SendToProvider = (request: ProviderRequest) => Promise<ProviderAnswer>
 
 export interface PaymentProvider {
   readonly name: string
   readonly config: z.ZodType
-  /** The address that these settings lead to, for the guard of addresses. */
+  /** Address of the provider with these settings, for the address guard. */
   addressOf(config: unknown): string
   connect(config: unknown, send: SendToProvider, nowMs: () => number): ProviderConnection
-  /** What it wants to read when it has been heard; by default some JSON. */
+  /** Body of the response to a notification; default: some JSON. */
   readonly acknowledgement?: string
-  /** It knows no idempotency keys for refunds: of one payment it is asked for one at a time. */
+  /** The provider has no idempotency keys for refunds, so refunds of a payment are sent one at a time. */
   readonly refundsOneByOne?: boolean
 }
 
-/** The provider did not do it. */
+/** The provider did not carry out a request. */
 export class ProviderFault extends Error {
   override name = 'ProviderFault'
-  /** It has refused for good and done nothing. Else nobody knows, and the same request may be sent again. */
+  /**
+   * True if the provider rejected the request and did nothing. Otherwise the result is unknown, and the request may be
+   * repeated.
+   */
   readonly isFinal: boolean
   constructor(message: string, isFinal: boolean) {
     super(message)
@@ -131,7 +134,7 @@ export class ProviderFault extends Error {
   }
 }
 
-/** Declares a provider whose settings have a type of their own. */
+/** Declares a provider with typed settings. */
 export function paymentProvider<C extends z.ZodType>(provider: {
   name: string
   config: C
@@ -143,10 +146,10 @@ export function paymentProvider<C extends z.ZodType>(provider: {
   return provider as unknown as PaymentProvider
 }
 
-/** Statuses after which the same request may succeed, or may have: time-outs, conflicts of one key, too many requests. */
+/** Statuses after which the same request may succeed: time-outs, idempotency conflicts, too many requests. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
-/** The answer, read as this. Throws a `ProviderFault`: final when the provider has refused in so many words. */
+/** Parses a response. Throws a `ProviderFault`, final if the provider rejected the request. */
 export function readAnswer<S extends z.ZodType>({ status, json }: ProviderAnswer, schema: S): z.output<S> {
   if (status >= 400 && status < 500 && !RETRYABLE_STATUSES.has(status))
     throw new ProviderFault(`the provider answered ${status}`, true)

@@ -8,7 +8,7 @@ import { stripe } from './providers/stripe.ts'
 import { sumup } from './providers/sumup.ts'
 import { worldline } from './providers/worldline.ts'
 
-/** The providers of the specification. */
+/** Providers of the specification. */
 export const PROVIDER_NAMES = ['stripe', 'adyen', 'mollie', 'paypal', 'klarna', 'sumup', 'worldline', 'custom'] as const
 type ProviderName = (typeof PROVIDER_NAMES)[number]
 
@@ -23,7 +23,7 @@ export const PROVIDERS: Readonly<Record<ProviderName, PaymentProvider>> = {
   custom,
 }
 
-/** The provider of this name; undefined when there is none. */
+/** Finds a provider by name; undefined if there is none. */
 export function providerNamed(name: string): PaymentProvider | undefined {
   const known = PROVIDER_NAMES.find((each) => each === name)
   return known && PROVIDERS[known]

@@ -1,10 +1,10 @@
 import type { Db } from '../persistence/database.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from '../persistence/tables/payments.ts'
 
-/** Settings that notifications are checked against at most: the newest, replaced ones among them. */
+/** Configurations against which a notification is checked: the newest, including replaced ones. */
 const CONFIGS_LIMIT = 10
 
-/** The provider that the store is paid through now. */
+/** Current provider configuration of a store. */
 export function currentConfig(db: Db, storeId: string): Promise<PspConfigRow | undefined> {
   return db
     .selectFrom('psp_config')
@@ -14,7 +14,7 @@ export function currentConfig(db: Db, storeId: string): Promise<PspConfigRow | u
     .executeTakeFirst()
 }
 
-/** Settings of a store at a provider whose notifications may still come, the newest first. */
+/** Configurations whose notifications may still arrive, the newest first. */
 export function configsOf(db: Db, storeId: string, provider: string): Promise<PspConfigRow[]> {
   return db
     .selectFrom('psp_config')
@@ -27,12 +27,12 @@ export function configsOf(db: Db, storeId: string, provider: string): Promise<Ps
     .execute()
 }
 
-/** Settings by their id. */
+/** Configuration by id. */
 export function readConfig(db: Db, configId: string): Promise<PspConfigRow> {
   return db.selectFrom('psp_config').selectAll().where('config_id', '=', configId).executeTakeFirstOrThrow()
 }
 
-/** Puts new settings in the place of the store's; those that nothing was paid with are forgotten. */
+/** Replaces the configuration of a store. Deletes old configurations that have no payments. */
 export async function replaceConfig(db: Db, row: PspConfigRow): Promise<void> {
   const used = db.selectFrom('payment').select('config_id').where('store_id', '=', row.store_id)
   await db.deleteFrom('psp_config').where('store_id', '=', row.store_id).where('config_id', 'not in', used).execute()
@@ -40,12 +40,12 @@ export async function replaceConfig(db: Db, row: PspConfigRow): Promise<void> {
   await db.insertInto('psp_config').values(row).execute()
 }
 
-/** A payment by its id. */
+/** Payment by id. */
 export function findPayment(db: Db, paymentId: string): Promise<PaymentRow | undefined> {
   return db.selectFrom('payment').selectAll().where('payment_id', '=', paymentId).executeTakeFirst()
 }
 
-/** The payment that the provider means: by its session, or by our own id that it was given. */
+/** Payment of a notification, by session id or payment id. */
 export async function findPaymentOfNotice(
   db: Db,
   configId: string,
@@ -56,7 +56,7 @@ export async function findPaymentOfNotice(
     return notice.paymentId === null ? undefined : ours.where('payment_id', '=', notice.paymentId).executeTakeFirst()
   const bySession = await ours.where('provider_ref', '=', notice.sessionId).executeTakeFirst()
   if (bySession || notice.paymentId === null) return bySession
-  // The session's id may not have reached us: its answer was lost, or is still on its way.
+  // The session id may be missing here: the provider's response was lost or is still on its way.
   return ours.where('payment_id', '=', notice.paymentId).where('provider_ref', 'is', null).executeTakeFirst()
 }
 
@@ -70,7 +70,7 @@ export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | 
     .executeTakeFirst()
 }
 
-/** Changes a payment that is still in this state and was looked at as often; undefined when somebody else was faster. */
+/** Updates a payment if its state and number of checks are unchanged. Returns undefined otherwise. */
 export function updatePayment(
   db: Db,
   payment: PaymentRow,
@@ -86,10 +86,10 @@ export function updatePayment(
     .executeTakeFirst()
 }
 
-/** No look at a payment and no try of a refund waits longer for the next, ms: what is due later was put there by a clock that was ahead. */
+/** Longest regular wait until the next check or attempt, ms. A later due time was written by a clock that was ahead. */
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
-/** Payments that somebody must look at, the longest due first. */
+/** Due payments, the longest due first. */
 export function duePayments(db: Db, nowMs: number, limit: number): Promise<PaymentRow[]> {
   const due = db
     .selectFrom('payment')
@@ -98,12 +98,12 @@ export function duePayments(db: Db, nowMs: number, limit: number): Promise<Payme
   return due.orderBy('due_ms').limit(limit).execute()
 }
 
-/** Whether a refund that is due at this time is to be sent now. */
+/** True if a refund with this due time must be sent now. */
 export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + LONGEST_WAIT_MS
 }
 
-/** Refunds that are to be sent, the longest due first. */
+/** Due refunds, the longest due first. */
 export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<RefundRow[]> {
   const due = db
     .selectFrom('refund')
@@ -112,12 +112,12 @@ export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<Refund
   return due.orderBy('due_ms').limit(limit).execute()
 }
 
-/** A refund by its id. */
+/** Refund by id. */
 export function findRefund(db: Db, refundId: string): Promise<RefundRow | undefined> {
   return db.selectFrom('refund').selectAll().where('refund_id', '=', refundId).executeTakeFirst()
 }
 
-/** The refund that the provider means: by our own id that it was given, or by its own. */
+/** Refund of a notification, by our refund id or the provider's. */
 export async function findRefundOfNotice(
   db: Db,
   configId: string,
@@ -132,7 +132,7 @@ export async function findRefundOfNotice(
   return byId ?? ours.where('refund.provider_ref', '=', refundRef).executeTakeFirst()
 }
 
-/** Every other refund of a payment. */
+/** Other refunds of the same payment. */
 export function siblingsOf(db: Db, refund: RefundRow): Promise<RefundRow[]> {
   return db
     .selectFrom('refund')

@@ -12,19 +12,19 @@ import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
 /**
- *   due, failed ──done──▶ done       the figures and points follow; a whole one: CANCELLED
- *   due, done ──failed──▶ failed     they are taken back, and people must look
+ *   due, failed ──done──▶ done       reports and loyalty points are updated; a whole refund: CANCELLED
+ *   due, done ──failed──▶ failed     these updates are reversed, and staff must act
  *
- * What became of a refund, by the provider's answer or by a notification hours later. A cancelled purchase has as its refund_status
+ * Result of a refund, from the provider's response or a later notification. `refund_status` of a cancelled purchase:
  *
- *   pending   some of it is under way, or somebody may still hold a token
- *   done      all of it has gone back
- *   failed    some of its cancellation's money has gone, and some is missing
+ * pending   a refund is pending, or an agent may still hold a token
+ * done      the whole amount was refunded
+ * failed    some refunds of the cancellation completed, and some failed
  *
- * and stands again, as SUCCESS with `failed`, when nothing of that money has gone and something failed.
+ * If none completed and one failed, the purchase returns to SUCCESS with `failed`.
  */
 
-/** The provider has taken it. */
+/** Records that the provider accepted a refund. */
 export async function recordRefundDone(
   call: Call,
   refundId: string,
@@ -32,7 +32,7 @@ export async function recordRefundDone(
 ): Promise<RefundRow | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
-  // Told to have failed, while the answer to the request was on its way: that is newer.
+  // A notification of failure arrived before the response to the request; the notification is newer.
   if (
     !refund ||
     refund.state === 'done' ||
@@ -60,7 +60,10 @@ export async function recordRefundDone(
   return findRefund(db, refundId)
 }
 
-/** The purchase of a refund that is done. A whole one that was given up, so that the purchase stood again, cancels it after all. */
+/**
+ * Purchase of a completed refund. If a whole refund had failed, so that the purchase was restored, cancels the purchase
+ * now.
+ */
 async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<PurchaseRow> {
   if (refund.kind !== 'whole' || purchase.status === 'CANCELLED') return purchase
   return updatePurchase(call.db, purchase, {
@@ -70,7 +73,10 @@ async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund:
   })
 }
 
-/** What follows for a cancelled purchase when one of its refunds has gone: nothing while others are under way, for the last one ends it. */
+/**
+ * Updates a cancelled purchase after one of its refunds completed. Does nothing while others are pending, because the
+ * last one ends the cancellation.
+ */
 async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (refunds.some(isPending)) return
@@ -81,7 +87,10 @@ async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promi
   } else if (!(await hasOpenAuthorizations(call, purchase))) await finishCancellation(call, purchase)
 }
 
-/** The money stays where it is: a cancelled purchase stands again, and people must look. `inDoubt`: nobody knows, so only its own id may ask again. */
+/**
+ * Records that a refund failed: restores the cancelled purchase and raises an exception. `inDoubt`: the result is
+ * unknown, so it may only be repeated under its own id.
+ */
 export async function recordRefundFailed(
   call: Call,
   refund: RefundRow,
@@ -113,7 +122,7 @@ export async function recordRefundFailed(
   return failed
 }
 
-/** Money of a cancelled purchase stays where it is: it stands again, unless other money of its cancellation has gone or is under way. */
+/** Restores the purchase, unless another refund of its cancellation completed or is pending. */
 async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed'))
@@ -121,7 +130,7 @@ async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<vo
   else await updatePurchase(call.db, purchase, { refund_status: refunds.some(isPending) ? 'pending' : 'failed' })
 }
 
-/** What a provider tells of a refund by itself; undefined when that is nothing new. */
+/** Applies a notification about a refund. Returns undefined if it contains no news. */
 export async function applyRefundNotice(
   call: Call,
   refundId: string,
@@ -136,7 +145,7 @@ export async function applyRefundNotice(
   return true
 }
 
-/** Whether this says anything new about a refund. */
+/** True if this state is news about the refund. */
 export function changesRefund(refund: RefundRow, state: 'done' | 'failed'): boolean {
   if (refund.state === 'held') return false
   if (state === 'done') return refund.state === 'due' || (refund.state === 'failed' && refund.in_doubt === 1)

@@ -108,7 +108,7 @@ function presentRefund(refund: RefundRow) {
   }
 }
 
-/** The refund that this request asks for; undefined where the whole of it is done without a provider. */
+/** Creates the refund that a request describes; undefined if no provider has to pay it. */
 async function beginRefund(
   call: Call,
   whole: WholePurchase,
@@ -134,7 +134,10 @@ async function beginRefund(
   )
 }
 
-/** Staff vouch for the goods: what waits, waits no longer. `done`: nobody has to send anything, and nothing is under way. */
+/**
+ * Releases waiting refunds after staff confirmed the goods. `done`: no provider has to pay anything and nothing is
+ * pending.
+ */
 async function releaseConfirmedRefunds(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_send' | 'nothing'> {
   if (purchase.refund_status !== 'pending') return 'nothing'
   const state = await releaseHeldRefunds(call, purchase)
@@ -155,7 +158,7 @@ async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reaso
   return cancelPurchase(call, purchase, reason)
 }
 
-/** What of a cancelled purchase failed and is tried again, or is still on its way: its own money, or some that came too late. */
+/** Repeats a failed refund of a cancelled purchase or returns a pending one. Includes refunds of late payments. */
 async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: readonly RefundRow[]): Promise<RefundRow> {
   const failed = refunds.find(
     (refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds),
@@ -185,7 +188,7 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
   throw precondition('already_refunded', 'nothing of this purchase is left to refund', { allowedNext: [] })
 }
 
-/** Whether another refund has taken the place of this one: for one that was refused, also one of which nobody knows. */
+/** True if another refund replaces this one. For a rejected refund, a refund in doubt also counts. */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(
     (other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late',
@@ -226,7 +229,7 @@ async function refundPart(
   if (amountCent > leftCent)
     throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
-  // No provider was paid in the sandbox, and none for what costs nothing.
+  // In the sandbox and for free purchases no provider was paid.
   const isSent = payment !== undefined && amountCent > 0
   const refund = await insertRefund(call, {
     purchase,
@@ -244,7 +247,7 @@ async function refundPart(
   return refund
 }
 
-/** The named lines, and the deposits on them that have not gone back by themselves. */
+/** The named lines and their deposits that were not refunded separately. */
 function linesToRefund(
   lines: WholePurchase['lines'],
   refunds: readonly RefundRow[],

@@ -12,11 +12,13 @@ import { releaseHeldRefunds } from '../purchases/refunds.ts'
 import { taskRunner } from './runner.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
-/** Seconds after its end in which a token may still be honoured by a clock that is behind. */
+/** Time after its expiry in which a slow clock may still accept a token, ms. */
 const GUARD_MS = 60_000
 const READ_LIMIT = 100
 
-/** Lets the refunds of cancelled purchases go that have waited long enough: every token of theirs has ended, and so has what a home may still accept. */
+/**
+ * Releases refunds of cancelled purchases whose tokens have all ended and whose denial all agents have acknowledged.
+ */
 export async function releaseRefunds(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
   let after: string | undefined = ''
@@ -33,9 +35,9 @@ export async function releaseRefunds(database: Database, services: Services): Pr
 }
 
 /**
- * Cancelled purchases with a refund that was not let go yet, or with none under way: page by page, for some wait long, and must not hold
- * up the others. Asked every few seconds, so what is always the same is no parameter: SQLite prepares a statement anew whenever one
- * might change its plan.
+ * Cancelled purchases with a held refund or without a pending one, page by page, so that long waits do not delay
+ * others. The constants are literals: runs every few seconds, and SQLite prepares statements again if a parameter might
+ * change the plan.
  */
 const waitingPage = prepared((db, p: { after: string }) =>
   db
@@ -69,7 +71,7 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
   if (!(await mayRelease(db, purchase, nowMs))) return undefined
   const state = await releaseHeldRefunds(call, purchase)
-  // Sent already: the provider has the word, and the last of them ends it.
+  // All refunds are sent; the last result ends the cancellation.
   if (state === 'sent') return undefined
   call.changed(purchaseId)
   if (state === 'none') await finishCancellation(call, purchase)
@@ -77,7 +79,7 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
   return true
 }
 
-/** Whether nobody can use a token of this purchase any more: each is void, redeemed or over. */
+/** True if each token of the purchase is void, used up or expired, and all agents have acknowledged the denial. */
 async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
   for (const row of await authorizationsOf({ db }, purchase.purchase_id)) {
     if (row.voided_ms === null && row.exp * 1_000 + GUARD_MS > nowMs && !(await isUsedUp(db, row))) return false
@@ -85,13 +87,16 @@ async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise
   return isDenialAcknowledged(db, purchase)
 }
 
-/** No ledger honours it again. Ours is asked first, and says no to what was taken back; of an agent we know it by its evidence of every step. */
+/**
+ * True if no ledger accepts the token again. The cloud's own ledger rejects revoked tokens; an agent's token needs
+ * evidence of all steps.
+ */
 async function isUsedUp(db: Db, row: ProtectionAuthorizationRow): Promise<boolean> {
   if (row.agent_id === null) return row.revoked_ms !== null
   return new Set((await redemptionsOf(db, row.nonce)).map(({ step }) => step)).size >= row.count
 }
 
-/** Every agent of the store has taken the list of denials up to the one of this receipt. */
+/** True if every agent of the store has received the deny list that contains this receipt. */
 async function isDenialAcknowledged(db: Db, purchase: PurchaseRow): Promise<boolean> {
   const agents = await db
     .selectFrom('agent')

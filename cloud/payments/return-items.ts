@@ -5,7 +5,7 @@ import { notifyGates } from '../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../protection/leases/return-units.ts'
 import { readUnits } from '../purchases/queries.ts'
 
-/** The items of these lines came back: they are `returned`, and nothing is released for them any more (decisions §8). */
+/** Marks the items of these lines as `returned` and ends their release rights (ADR 0008). */
 export async function returnItems(
   call: Call,
   purchase: PurchaseRow,

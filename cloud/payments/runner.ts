@@ -4,16 +4,16 @@ import type { Call, Operation, Services, StepContext } from '../operations/opera
 import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
 
-/** Carries out work that calls a provider between its transactions: an operation in steps, a notification, or a job. */
+/** Runs work with provider requests between transactions, for an operation in steps, a notification or a job. */
 export interface Runner {
   readonly services: Services
-  /** Looks at what is committed. */
+  /** Reads committed data. */
   read<T>(look: (db: Db) => Promise<T>): Promise<T>
-  /** One transaction, durable with its events. */
+  /** One transaction with its events. */
   step<T>(change: (call: Call) => Promise<T>): Promise<T>
 }
 
-/** An operation in steps as a runner. */
+/** Runs within an operation in steps. */
 export function runnerOf(work: StepContext): Runner {
   return {
     services: work.services,
@@ -22,12 +22,15 @@ export function runnerOf(work: StepContext): Runner {
   }
 }
 
-/** Thrown to leave no trace of a step that changed nothing. */
+/** Thrown to roll back a step that changed nothing. */
 class NothingChanged extends Error {
   override name = 'NothingChanged'
 }
 
-/** A runner that no caller asked for: within the tenant, in the name of this operation. A step that answers undefined is undone. */
+/**
+ * Runs without a caller, in the tenant and under the name of this operation. A step that returns undefined is rolled
+ * back.
+ */
 export function taskRunner(operation: Operation, tenant: Tenant, database: Database, services: Services): Runner {
   const caller = systemCaller(tenant, 'payments')
   return {

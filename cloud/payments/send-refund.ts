@@ -8,15 +8,15 @@ import { updateRefund } from '../purchases/refund-queries.ts'
 import { recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
 
-/** Minutes until the next try, after each one that nobody answered; after the last one people must look. */
+/** Minutes until the next attempt if the provider does not respond; after the last one staff must act. */
 const RETRY_MINUTES = [1, 5, 30, 120, 720] as const
 
-/** How long one waits for another of the same payment, ms. */
+/** Wait for another refund of the same payment, ms. */
 const QUEUE_MS = 60_000
 
 /**
- * Sends a refund that is due once, and notes what became of it. Safe to run twice and after a crash: the refund's id is
- * the idempotency key. Answers the refund as it is then.
+ * Sends a due refund and records the result. Safe to repeat, also after a crash: the refund id is the idempotency key.
+ * Returns the updated refund.
  */
 export async function sendRefund(run: Runner, refundId: string): Promise<RefundRow | undefined> {
   const begun = await run.step((call) => beginTry(call, refundId))
@@ -42,17 +42,17 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
   }
 }
 
-/** Whether the provider may have carried it out at a try before this one: tries that were given up count, too. */
+/** True if an earlier attempt may have succeeded, even if it was given up. */
 function mayHaveSucceeded({ attempts, in_doubt }: RefundRow): boolean {
   return attempts > 1 || in_doubt === 1
 }
 
-/** Whether another refund of the same payment was sent, and nobody knows yet what became of it. */
+/** True if another refund of the same payment was sent and has no result yet. */
 function isUnderWay(other: RefundRow, due: RefundRow): boolean {
   return other.state === 'due' && other.attempts > 0 && (due.attempts === 0 || other.refund_id < due.refund_id)
 }
 
-/** Notes the try before it is made: a crash in the middle leaves a refund that is due again. */
+/** Records the attempt before sending, so that after a crash the refund is due again. */
 async function beginTry(call: Call, refundId: string) {
   const { db, nowMs } = call
   const due = await findRefund(db, refundId)
@@ -70,7 +70,7 @@ async function beginTry(call: Call, refundId: string) {
   return refund && { refund, payment, config: await readConfig(db, payment.config_id), doneCents }
 }
 
-/** Notes the failure of the try that is still the last one. */
+/** Records the failure if no newer attempt was made. */
 async function recordRefusal(call: Call, tried: RefundRow, fault: ProviderFault): Promise<RefundRow | undefined> {
   const refund = await findRefund(call.db, tried.refund_id)
   if (!refund || refund.state !== 'due' || refund.attempts !== tried.attempts) return refund

@@ -3,7 +3,10 @@ import { paymentProvider, ProviderFault, readAnswer, type Notice } from '../prov
 import { BaseUrl, Credential, parseJson } from './fields.ts'
 import { isAdyenSigned } from './signed-notifications.ts'
 
-/** Adyen Pay by Link (Checkout API v71): its own page, automatic capture. https://docs.adyen.com/unified-commerce/pay-by-link */
+/**
+ * Adyen Pay by Link (Checkout API v71): Adyen's page, automatic capture.
+ * https://docs.adyen.com/unified-commerce/pay-by-link
+ */
 
 const Config = z.strictObject({
   apiKey: Credential,
@@ -45,10 +48,13 @@ const Body = z.object({
     .max(100),
 })
 
-/** Refunds that failed at once, later, or came back from the bank. */
+/** Refunds that failed immediately or later, or that the bank returned. */
 const REFUND_FAILS = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED'])
 
-/** Of an item only what is signed counts: not the link that it names. A payment that was refused may be tried again on the same page. */
+/**
+ * Uses only signed fields of an item; the link id is not signed. Ignores declined payments, because the shopper may try
+ * again on the same page.
+ */
 function noticesOf({ eventCode, success, merchantReference, pspReference, amount }: Item): Notice[] {
   const paymentId = merchantReference ?? null
   if (eventCode === 'AUTHORISATION' && success === 'true' && paymentId !== null) {
@@ -112,7 +118,7 @@ export const adyen = paymentProvider({
           PaymentLink,
         )
         const state = link.status === 'completed' ? 'paid' : link.status === 'expired' ? 'ended' : undefined
-        // What refunds go by, only the notification tells.
+        // Only notifications contain the charge id that refunds need.
         return (
           state && {
             sessionId,
@@ -140,7 +146,7 @@ export const adyen = paymentProvider({
         if (!read.success) return undefined
         const items = read.data.notificationItems.map((each) => each.NotificationRequestItem)
         if (!items.every((item) => isAdyenSigned(item, hmacKey))) return undefined
-        // A company's webhook tells of all its merchant accounts.
+        // A company's webhook reports all its merchant accounts.
         return items.filter((item) => item.merchantAccountCode === merchantAccount).flatMap(noticesOf)
       },
     }

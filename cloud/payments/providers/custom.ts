@@ -11,7 +11,7 @@ import {
 import { BaseUrl, Credential, PageUrl, parseJson } from './fields.ts'
 import { isStandardSigned } from './signed-notifications.ts'
 
-/** Any provider that speaks our own protocol (decisions §11); `GET /sessions/{id}` is asked where it exists. */
+/** Any provider that implements our protocol (ADR 0032). `GET /sessions/{id}` is optional. */
 
 const Config = z.strictObject({
   baseUrl: BaseUrl.describe('Where `/sessions` and `/refunds` are.'),
@@ -43,7 +43,7 @@ const ENDED = new Set(['failed', 'cancelled', 'canceled', 'declined', 'expired']
 
 const REFUNDED = new Set(['refunded', ...PAID])
 
-/** What becomes of a refund after it was taken; other words (`pending`) say nothing new. */
+/** State of an accepted refund. Ignores other statuses, such as `pending`. */
 function refundNoticeOf({ refundId, status, reference }: z.output<typeof RefundBody>): RefundNotice[] {
   const state = REFUNDED.has(status) ? 'done' : ENDED.has(status) ? 'failed' : undefined
   return state ? [{ refundRef: refundId, refundId: reference ?? null, state }] : []

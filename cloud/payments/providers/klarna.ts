@@ -15,8 +15,8 @@ import {
 import { BaseUrl, basicOf, Credential, PageUrl, parseJson } from './fields.ts'
 
 /**
- * Klarna Hosted Payment Page (https://docs.klarna.com, Payments v1, HPP v1, Order Management v1): what the shopper agrees to is captured at
- * once. Notifications are not signed: they name a session, and what became of that and of its order is asked for.
+ * Klarna Hosted Payment Page (https://docs.klarna.com, Payments v1, HPP v1, Order Management v1), captured immediately.
+ * Notifications are not signed and contain only a session id, so the session and its order are queried.
  */
 
 const Config = z.strictObject({
@@ -42,7 +42,7 @@ const Order = z.object({
 })
 const Body = z.object({ session: z.object({ session_id: KlarnaId }) })
 
-/** Where its page is in German; elsewhere it is in English. */
+/** Countries with the page in German; English elsewhere. */
 const GERMAN = new Set(['DE', 'AT', 'CH'])
 /** After FAILED and BACK the shopper may try again. */
 const ENDED = new Set(['CANCELLED', 'DISABLED', 'TIMEOUT'])
@@ -126,7 +126,7 @@ class Klarna implements ProviderConnection {
 
   async readNotification({ body, isOurs }: Notification): Promise<readonly Notice[] | undefined> {
     const read = Body.safeParse(parseJson(body))
-    // Whoever makes up an id must not have us ask for it.
+    // Querying only known sessions prevents attackers from causing requests with invented ids.
     if (!read.success || !(await isOurs(read.data.session.session_id))) return undefined
     const notice = await this.findSession(read.data.session.session_id)
     return notice ? [notice] : []
@@ -146,7 +146,7 @@ class Klarna implements ProviderConnection {
   }
 }
 
-/** What the shopper is to pay, as Klarna wants it. */
+/** Klarna's form of a payment. */
 function sessionOf({ paymentId, amountCent, currency, title }: SessionRequest, country: string) {
   const line = {
     name: title,

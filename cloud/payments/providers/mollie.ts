@@ -10,8 +10,8 @@ import {
 import { BaseUrl, centOf, decimalOf } from './fields.ts'
 
 /**
- * Mollie Payments (v2). Its notifications are not signed: they only name a payment, and what became of that, and of its refunds, is
- * asked for. It forgets Idempotency-Keys after an hour, so a refund that may have been made is looked for by our own id.
+ * Mollie Payments (v2). Notifications are not signed and contain only a payment id, so the payment and its refunds are
+ * queried. Idempotency keys expire after an hour, so a refund in doubt is first searched by our refund id.
  */
 
 const Config = z.strictObject({
@@ -55,7 +55,7 @@ const amountOf = (cent: number, currency: string) => ({ currency, value: decimal
 
 const Ours = z.object({ reference: z.string().max(100) })
 
-/** What we have named a refund; null: it was made elsewhere, or before we named them. */
+/** Our refund id; null if the refund was created elsewhere or before refunds had ids. */
 function ourIdOf(metadata: unknown): string | null {
   return Ours.safeParse(metadata).data?.reference ?? null
 }
@@ -115,7 +115,7 @@ export const mollie = paymentProvider({
       },
       async readNotification({ body, isOurs }) {
         const id = new URLSearchParams(body.slice(0, 500)).get('id')
-        // Whoever makes up an id must not have us ask for it.
+        // Querying only known sessions prevents attackers from causing requests with invented ids.
         if (id === null || !MollieId.safeParse(id).success || !(await isOurs(id))) return undefined
         return allNotices(await find(id))
       },

@@ -15,8 +15,8 @@ import {
 import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl, parseJson } from './fields.ts'
 
 /**
- * PayPal Orders v2 and Payments v2 (https://developer.paypal.com/api/rest): the shopper approves, and what is approved is captured when
- * we hear of it or ask. PayPal itself says whether a notification is genuine (`verify-webhook-signature`).
+ * PayPal Orders v2 and Payments v2 (https://developer.paypal.com/api/rest). The shopper approves an order; a
+ * notification or query then captures it. PayPal verifies notifications (`verify-webhook-signature`).
  */
 
 const Config = z.strictObject({
@@ -57,9 +57,9 @@ const CaptureResource = z.object({
   supplementary_data: z.object({ related_ids: z.object({ order_id: PayPalId }) }),
 })
 
-/** A capture whose money has come, whatever went back of it since. */
+/** Statuses of a capture whose money arrived, even if it was refunded later. */
 const CAPTURED = new Set(['COMPLETED', 'PARTIALLY_REFUNDED', 'REFUNDED'])
-/** The shopper is not through yet, or must choose another way of paying. */
+/** The shopper has not finished, or must choose another payment method. */
 const STILL_OPEN = new Set(['ORDER_NOT_APPROVED', 'PAYER_ACTION_REQUIRED', 'INSTRUMENT_DECLINED'])
 const REFUND_STATES: Readonly<Record<string, 'done' | 'failed'>> = {
   COMPLETED: 'done',
@@ -82,7 +82,7 @@ function capturedOf({ id, purchase_units: units }: Order): PaymentNotice | undef
   )
 }
 
-/** The order that an event is about, and our payment. */
+/** Order id and payment id of an event. */
 function orderOf({
   event_type: type,
   resource,
@@ -97,7 +97,7 @@ function isRefund(type: string): boolean {
   return type === 'PAYMENT.CAPTURE.REFUNDED' || type.startsWith('PAYMENT.REFUND.')
 }
 
-/** The transmission as PayPal wants it back; undefined when it cannot be one of PayPal's: then it is not asked at all. */
+/** Signature fields of a notification for PayPal's verification; undefined if they cannot come from PayPal. */
 function transmissionOf({ header }: Notification): Record<string, string> | undefined {
   const [id, time, sig, algo, cert] = ['id', 'time', 'sig']
     .map((name) => header(`paypal-transmission-${name}`))
@@ -142,10 +142,10 @@ class PayPal implements ProviderConnection {
     return { sessionId: order.id, url: page.href }
   }
 
-  /** An order is captured once, however often it is asked for: that is its own key. */
+  /** PayPal captures an order once, so that the order id acts as idempotency key. */
   async findSession(id: string): Promise<PaymentNotice | undefined> {
     const found = await this.#call('GET', orderPath(id))
-    // What was never approved is forgotten after some hours.
+    // PayPal deletes orders that were never approved after some hours.
     if (found.status === 404) return endedOf(id)
     const order = readAnswer(found, Order)
     if (order.status === 'VOIDED') return endedOf(id)
@@ -175,7 +175,8 @@ class PayPal implements ProviderConnection {
     if (!transmission || !event.success) return undefined
     const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
     const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
-    // A webhook tells of all orders of an application, and anybody may make one up: PayPal is asked about ours alone.
+    // A webhook reports all orders of an application and is not signed locally: only known orders are verified with
+    // PayPal.
     const isOurs = order
       ? await notification.isOurs(order.id, order.paymentId)
       : refund
@@ -192,7 +193,7 @@ class PayPal implements ProviderConnection {
   }
 
   async #isGenuine(transmission: Record<string, string>, event: string): Promise<boolean> {
-    // The event goes back letter by letter: its sum is part of what is signed.
+    // The signature covers a checksum of the event, so the event must be sent back unchanged.
     const question = JSON.stringify({ ...transmission, webhook_id: this.#config.webhookId }).replace(
       /\}$/,
       `,"webhook_event":${event}}`,

@@ -5,10 +5,10 @@ import type { Notification } from '../provider.ts'
 
 type SignedNotification = Pick<Notification, 'header' | 'body' | 'nowMs'>
 
-/** How old a signature may be, or how far ahead, s: the bound that both schemes recommend. */
+/** Maximum age of a signature, also into the future, s; both schemes recommend it. */
 const TOLERANCE_S = 300
 
-/** Whether a notification is signed as Standard Webhooks has it, by one of the signatures it names. */
+/** Verifies a Standard Webhooks signature; one valid signature in the header suffices. */
 export function isStandardSigned({ header, body, nowMs }: SignedNotification, secret: string): boolean {
   const id = header('webhook-id')
   const time = header('webhook-timestamp')
@@ -20,7 +20,7 @@ export function isStandardSigned({ header, body, nowMs }: SignedNotification, se
   )
 }
 
-/** Whether a notification is signed as Stripe does: `t=…,v1=…`, HMAC-SHA256 in hex over `t.body`. */
+/** Verifies a Stripe signature: `t=…,v1=…`, HMAC-SHA256 in hex over `t.body`. */
 export function isStripeSigned({ header, body, nowMs }: SignedNotification, secret: string): boolean {
   const parts = (header('stripe-signature') ?? '')
     .slice(0, 2_000)
@@ -32,7 +32,7 @@ export function isStripeSigned({ header, body, nowMs }: SignedNotification, secr
   return parts.some((part) => part.startsWith('v1=') && isSameSecret(expected, Buffer.from(part.slice(3), 'hex')))
 }
 
-/** What of an item of Adyen's is signed. */
+/** Signed fields of an Adyen notification item. */
 export interface AdyenItem {
   readonly pspReference: string
   readonly originalReference?: string | null | undefined
@@ -44,7 +44,9 @@ export interface AdyenItem {
   readonly additionalData?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** Whether an item is signed as Adyen does: HMAC-SHA256 in base64, with a key in hex, over its fields with colons between them, nothing escaped. */
+/**
+ * Verifies an Adyen signature: HMAC-SHA256 in base64 with a hex key, over the fields joined by colons without escaping.
+ */
 export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
   const signature = item.additionalData?.['hmacSignature']
   const { value, currency } = item.amount
@@ -62,7 +64,7 @@ export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
   return typeof signature === 'string' && isSameSecret(expected, Buffer.from(signature.slice(0, 200), 'base64'))
 }
 
-/** Whether a notification is signed as Worldline does: `X-GCS-Signature`, HMAC-SHA256 in base64 over the body. */
+/** Verifies a Worldline signature: `X-GCS-Signature`, HMAC-SHA256 in base64 over the body. */
 export function isWorldlineSigned({ header, body }: Pick<Notification, 'header' | 'body'>, secret: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest()
   return isSameSecret(expected, Buffer.from((header('x-gcs-signature') ?? '').slice(0, 200), 'base64'))

@@ -3,7 +3,7 @@ import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice, type Re
 import { BaseUrl, parseJson } from './fields.ts'
 import { isStripeSigned } from './signed-notifications.ts'
 
-/** Stripe Checkout: its own page, one line with the whole amount. */
+/** Stripe Checkout: Stripe's page with one line for the whole amount. */
 
 const Config = z.strictObject({
   secretKey: z
@@ -20,9 +20,9 @@ const Config = z.strictObject({
   baseUrl: BaseUrl.optional().describe('Default https://api.stripe.com.'),
 })
 
-/** The version of Stripe's API that these shapes are of. */
+/** Version of Stripe's API for these schemas. */
 const VERSION = '2024-06-20'
-/** A page lives 30 minutes at least; this much longer than ours, so that asking again a little later is still allowed, s. */
+/** Extra lifetime of the page, s. Stripe requires at least 30 minutes at each attempt. */
 const LONGER_S = 300
 
 const StripeId = z.string().regex(/^[A-Za-z0-9_]{1,200}$/)
@@ -55,7 +55,7 @@ function noticeOf(session: CheckoutSession, state: PaymentNotice['state']): Paym
   }
 }
 
-/** Money that is on its way only (bank debits) is not there: `async_payment_succeeded` follows. */
+/** Bank debits are not paid yet when the session completes; `async_payment_succeeded` follows. */
 function outcomeOf(session: CheckoutSession): PaymentNotice | undefined {
   if (session.payment_status === 'paid') return noticeOf(session, 'paid')
   return session.status === 'expired' ? noticeOf(session, 'ended') : undefined
@@ -64,7 +64,7 @@ function outcomeOf(session: CheckoutSession): PaymentNotice | undefined {
 const ENDS = new Set(['checkout.session.expired', 'checkout.session.async_payment_failed'])
 const COMPLETES = new Set(['checkout.session.completed', 'checkout.session.async_payment_succeeded'])
 
-/** Refunds fail days later too, when the bank does not take them. */
+/** Banks may reject refunds days later. */
 const REFUND_EVENTS = new Set(['refund.failed', 'refund.updated', 'charge.refund.updated'])
 const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = {
   succeeded: 'done',

@@ -3,9 +3,9 @@ import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice, type Pr
 import { BaseUrl, centOf, Credential, PageUrl, parseJson, PathName } from './fields.ts'
 
 /**
- * SumUp Hosted Checkout (https://developer.sumup.com/api, Checkouts v0.1, Transactions v2.1, refunds v1.0). Notifications are not
- * signed: they name a checkout, which is asked for. It knows no idempotency keys: a checkout is made once by its reference, and a
- * refund that may have been made is looked for before it is sent again.
+ * SumUp Hosted Checkout (https://developer.sumup.com/api, Checkouts v0.1, Transactions v2.1, refunds v1.0).
+ * Notifications are not signed and contain only a checkout id, so the checkout is queried. There are no idempotency
+ * keys: a checkout reference can be used once, and a refund in doubt is searched before it is sent again.
  */
 
 const Config = z.strictObject({
@@ -54,7 +54,7 @@ function noticeOf({
   return status === 'EXPIRED' ? { ...about, state: 'ended', chargeId: null } : undefined
 }
 
-/** 409 means that what is asked for cannot be, not that it may be later. */
+/** SumUp responds with 409 if a request can never succeed. */
 function throwIfConflict(answer: ProviderAnswer): void {
   if (answer.status === 409) throw new ProviderFault('the provider answered 409', true)
 }
@@ -76,7 +76,10 @@ export const sumup = paymentProvider({
       })
     const find = async (id: string) => noticeOf(readAnswer(await get(`/v0.1/checkouts/${id}`), Checkout))
 
-    /** Refunds of this amount that the provider has made or begun, less those that are known: by what was not known. */
+    /**
+     * Finds a refund of this amount that the provider has but we do not know: there are more refunds than `doneCents`
+     * lists. Returns its id.
+     */
     async function unknownRefund(
       transactionId: string,
       amountCent: number,
@@ -131,7 +134,7 @@ export const sumup = paymentProvider({
       async readNotification({ body, isOurs }) {
         const read = Body.safeParse(parseJson(body))
         const id = read.data?.payload?.checkout_id ?? read.data?.id
-        // Whoever makes up an id must not have us ask for it.
+        // Querying only known sessions prevents attackers from causing requests with invented ids.
         if (!id || !(await isOurs(id))) return undefined
         const notice = await find(id)
         return notice ? [notice] : []

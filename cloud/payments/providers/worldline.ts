@@ -38,15 +38,18 @@ const REFUND_FAILS = new Set(['REJECTED', 'CANCELLED', 'REJECTED_CREDIT'])
 
 interface SignedRequest {
   readonly method: string
-  /** With its query. */
+  /** With the query. */
   readonly path: string
   readonly date: string
   readonly contentType?: string
-  /** Those that begin with X-GCS are signed. */
+  /** Headers that start with X-GCS are signed. */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The `Authorization` of a request: `GCS v1HMAC:{key}:` and HMAC-SHA256 in base64 over its method, type, date, X-GCS headers and path. */
+/**
+ * `Authorization` header: `GCS v1HMAC:{key}:` and HMAC-SHA256 in base64 over method, type, date, X-GCS headers and
+ * path.
+ */
 export function worldlineAuthorization(
   { method, path, date, contentType = '', headers }: SignedRequest,
   { apiKeyId, secretApiKey }: { apiKeyId: string; secretApiKey: string },
@@ -59,7 +62,7 @@ export function worldlineAuthorization(
   return `GCS v1HMAC:${apiKeyId}:${createHmac('sha256', secretApiKey).update(text).digest('base64')}`
 }
 
-/** A payment that was refused may be tried again on the same page. */
+/** Ignores declined payments, because the shopper may try again on the same page. */
 function paidNotices({ id, status, paymentOutput }: z.output<typeof Payment>, sessionId: string | null): Notice[] {
   const paymentId = paymentOutput?.references?.merchantReference ?? null
   if (status !== 'CAPTURED') return []
@@ -126,7 +129,7 @@ export const worldline = paymentProvider({
       },
       async findSession(sessionId) {
         const answer = await call('GET', `hostedcheckouts/${sessionId}`)
-        // It is forgotten some time after its end.
+        // Worldline deletes checkouts some time after their end.
         const isGone = answer.status === 404
         const checkout = isGone ? undefined : readAnswer(answer, Checkout)
         const payment = checkout?.createdPaymentOutput?.payment
@@ -156,7 +159,7 @@ export const worldline = paymentProvider({
         const event = Event.safeParse(parseJson(notification.body))
         if (!event.success || event.data.merchantId !== merchantId) return []
         const { payment, refund } = event.data
-        // All of it is signed: our own id says which payment is meant.
+        // The whole body is signed, so the payment id identifies the payment.
         return [...(payment ? paidNotices(payment, null) : []), ...(refund ? refundNotices(refund) : [])]
       },
     }
