@@ -24,7 +24,7 @@ import { openVapid } from './push/vapid.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
 import { assertEvent } from './webhooks/event-types.ts'
 
-/** The authority, put together but bound to no address: bin/ gives it sockets, tests call `app` as it is. */
+/** A running cloud without sockets: bin/ adds them, tests call `app` directly. */
 export interface Cloud {
   readonly app: Hono
   readonly services: Services
@@ -45,7 +45,7 @@ export interface CloudParts {
   probeDisk?: () => Promise<void>
 }
 
-/** Puts the rooms of the cloud together on an open database; nothing listens yet. */
+/** Starts the modules of the cloud on an open database. Opens no socket. */
 export async function createCloud({
   config,
   platform,
@@ -57,7 +57,7 @@ export async function createCloud({
   probeDisk = () => Promise.resolve(),
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
-  // SQLite's file is open in this process only (data-dir-lock.ts); PostgreSQL may serve others, whose leases end by themselves.
+  // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases expire.
   if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
@@ -95,7 +95,7 @@ export async function createCloud({
     async stop() {
       await jobs.stop()
       await Promise.all([dispatcher.stop(), pushSender.stop()])
-      // On a full disk nothing else waits for this: what is lost is at most when keys were used in the last minute.
+      // A full disk must not prevent the stop. At most the last uses of keys within one minute are lost.
       await services.keyUsage
         .flush(database)
         .catch((error: unknown) => log.error({ err: error }, 'the last uses of keys were not written down'))

@@ -26,23 +26,23 @@ import { oldestOpen } from './persistence/positions.ts'
 import { cancelOverduePurchases } from './scan-and-go/cancel-overdue-purchases.ts'
 import { lapseReservations } from './stock/lapse-reservations.ts'
 
-/** Work that is due by time. Each kind is safe to run twice, and in several processes. */
+/** Periodic jobs. Each is safe to run twice, and in several processes. */
 
 const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
-/** A key that another process or the command line has revoked is told to agents within so long. */
+/** Agents receive keys that another process or the command line changed within this time, ms. */
 const KEYS_MS = 2_000
 const REVOKED_MS = 2_000
-/** A transaction that is open at two looks in a row is logged. */
+/** A transaction that is open at two checks in a row is logged, ms. */
 const HELD_BACK_MS = 30_000
 
 export interface Jobs {
   stop(): Promise<void>
 }
 
-/** Starts what must be done again and again: freshness, and the clearing of what has expired. */
+/** Starts the periodic jobs: freshness of documents, expiry, audit chain and retries. */
 export function startJobs(
   database: Database,
   services: Services,
@@ -97,14 +97,14 @@ class Repeater {
     this.#cancels.add(cancel)
   }
 
-  /** What is over by a clock that has just jumped may not be over at all: such work waits until the time is known again. */
+  /** Like `every`, but skips runs while the clock is untrusted, because nothing may expire by a clock that jumped. */
   everyByTheClock(ms: number, name: string, work: () => Promise<void>): void {
     this.every(ms, name, async () => {
       if (this.#services.authority.clock.untrustedReason() === null) await work()
     })
   }
 
-  /** Starts nothing more, and waits for what runs. */
+  /** Starts no more runs and waits for running ones. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#cancels) cancel()
@@ -112,24 +112,24 @@ class Repeater {
   }
 }
 
-/** What agents are told, and the keys that it is signed with. */
+/** Starts the jobs that publish documents to agents and rotate signing keys. */
 function startSigning(
   repeater: Repeater,
   database: Database,
   { authority, log }: Services,
   { refresh, cutRevoked }: Pick<AgentMessages, 'refresh' | 'cutRevoked'>,
 ): void {
-  let toldKeys = 0
+  let publishedGeneration = 0
   repeater.every(REFRESH_MS, 'refresh', async () => {
-    await refresh('news')
+    await refresh('changed')
     const doubt = authority.clock.untrustedReason()
     if (doubt) log.warn({ doubt }, 'nothing is signed')
     else await database.write((db) => authority.storeLastSigned(db, authority.clock.nowMs()))
   })
   repeater.every(KEYS_MS, 'signing keys', async () => {
     const generation = await authority.refresh()
-    if (generation === toldKeys) return
-    toldKeys = generation
+    if (generation === publishedGeneration) return
+    publishedGeneration = generation
     await refresh('all')
   })
   repeater.everyByTheClock(HOUSEKEEPING_MS, 'keys whose time has come', () =>
@@ -138,7 +138,7 @@ function startSigning(
   repeater.every(REVOKED_MS, 'revoked agents', cutRevoked)
 }
 
-/** What is forgotten some time after its end, a transaction each. */
+/** Deletes expired rows, each kind in its own transaction. */
 const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
   pruneStoredResponses,
   pruneLogins,
@@ -165,7 +165,7 @@ function startExpiry(repeater: Repeater, database: Database, services: Services)
   everyMinute('loyalty expiry', () => expireEarnings(database, services))
 }
 
-/** Logs a transaction that is open at two looks in a row. */
+/** Logs a transaction that is open at two checks in a row. */
 function heldBackCheck(database: Database, { log }: Services): () => Promise<void> {
   let oldestId: number | undefined
   return async () => {

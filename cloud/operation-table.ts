@@ -110,7 +110,7 @@ import {
 import { assert } from '../policy/assert.ts'
 import type { Operation } from './operations/operation.ts'
 
-/** Every operation of the API, in the order of the documentation. A new one is one line here. */
+/** Every operation of the API, in the order of the documentation. Add new operations here. */
 export const OPERATIONS = {
   fetchStores,
   fetchStore,

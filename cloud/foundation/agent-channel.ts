@@ -1,25 +1,25 @@
 import type { AgentAddress } from '../../policy/topics.ts'
 
-/** What operations may ask of the way to the agents. It is a hint only: whatever matters can also be fetched. */
+/** Messages from operations to agents. They are hints: agents also fetch everything that matters. */
 export interface AgentChannel {
-  /** Something that the agents of this store are told has changed: they should look soon. */
+  /** Publishes changed documents of this store. */
   storeChanged(storeId: string): void
-  /** Items of this store have changed; resolves when that was handed to the broker, and never rejects. */
+  /** Publishes changed items of this store. Resolves when the broker has the message; never rejects. */
   itemsChanged(storeId: string): Promise<void>
-  /** Signing keys have changed: every agent that listens is told. */
+  /** Publishes the documents of all stores again after a change of signing keys. */
   keysChanged(): void
-  /** The agent was revoked: it is told so, and its line is cut. */
+  /** Sends the revocation to the agent and closes its connection. */
   agentRevoked(agent: AgentAddress): void
-  /** Asks an agent to look now, or to give up a token of its own. */
+  /** Sends a signed command to one agent. */
   sendCommand(agent: AgentAddress, command: AgentCommand): void
-  /** Whether its line ends here and is open. */
+  /** True if the agent is connected to the broker of this process. */
   isConnected(agentId: string): boolean
 }
 
-/** What an agent can be asked for at once. */
+/** Commands to an agent; `void` requests that it gives up an unused token. */
 export type AgentCommand = { command: 'sync' } | { command: 'revoke' } | { command: 'void'; nonce: string }
 
-/** Nobody is told anything: agents find out when they ask. */
+/** Sends nothing: agents find changes when they poll. */
 export const NO_CHANNEL: AgentChannel = {
   storeChanged: () => undefined,
   itemsChanged: () => Promise.resolve(),

@@ -3,10 +3,10 @@ import type { Package } from './packages.ts'
 
 export type Mode = 'test' | 'live'
 
-/** Everything that a caller owns hangs on its tenant: `{accountId}.{mode}`. Test and live never meet. */
+/** Owner of data: `{accountId}.{mode}`. Test and live data never mix. */
 export type Tenant = `${string}.${Mode}`
 
-/** The tenant of an account's test or live side. */
+/** The tenant of an account in one mode. */
 export function tenantOf(accountId: string, mode: Mode): Tenant {
   return `${accountId}.${mode}`
 }
@@ -17,15 +17,15 @@ export interface KeyCaller {
   readonly accountId: string
   readonly mode: Mode
   readonly tenant: Tenant
-  /** The only stores that the key may touch; null: all of its tenant. */
+  /** Stores that the key may access; null: all of its tenant. */
   readonly storeIds: readonly string[] | null
   /** The highest package of the account. */
   readonly package: Package
-  /** When the key ends, ms since 1970; null: when somebody ends it. */
+  /** Expiry of the key, ms since 1970; null: none. */
   readonly expiresMs: number | null
 }
 
-/** Who acts where no key does: a job, or the cloud's own page. `name` is what the audit log shows. */
+/** Caller for jobs and for pages of the cloud. The audit log shows `name`. */
 export function systemCaller(tenant: Tenant, name: string): KeyCaller {
   const [accountId = '', mode] = tenant.split('.')
   return {
@@ -59,17 +59,17 @@ export interface AnonymousCaller {
 
 export type Caller = KeyCaller | AgentCaller | AnonymousCaller
 
-/** A caller that belongs to an account. */
+/** A caller with an account. */
 export type KnownCaller = KeyCaller | AgentCaller
 
-/** The caller, when it has a key or is an agent. Throws unauthenticated. */
+/** Narrows to a caller with a key or an agent. Throws 401. */
 export function knownCaller(caller: Caller): KnownCaller {
   if (caller.kind === 'anyone')
     throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
   return caller
 }
 
-/** The caller, when it has a key. Throws unauthenticated. */
+/** Narrows to a caller with a key. Throws 401. */
 export function keyCaller(caller: Caller): KeyCaller {
   const known = knownCaller(caller)
   if (known.kind === 'agent')
@@ -77,14 +77,14 @@ export function keyCaller(caller: Caller): KeyCaller {
   return known
 }
 
-/** Whether the caller may know that a store exists. */
+/** True if the caller may know that the store exists. */
 export function maySee(caller: KnownCaller, store: { store_id: string; tenant: string }): boolean {
   if (store.tenant !== caller.tenant) return false
   if (caller.kind === 'agent') return caller.storeId === store.store_id
   return caller.storeIds === null || caller.storeIds.includes(store.store_id)
 }
 
-/** Who did it, for the audit log. */
+/** Name of the caller in the audit log. */
 export function actorOf(caller: Caller): string {
   if (caller.kind === 'anyone') return 'anyone'
   return caller.kind === 'agent' ? caller.agentId : caller.keyId

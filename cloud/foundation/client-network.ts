@@ -1,12 +1,12 @@
 import { isIPv6 } from 'node:net'
 
-/** Of an IPv6 address these groups name a network; whoever has one has all addresses within. */
+/** Groups of an IPv6 address that name its /64 network. */
 const NETWORK_GROUPS = 4
 const GROUPS = 8
 
 /**
- * What counts as one caller where callers are counted by address: an IPv4 address, or the /64 network of an IPv6 one. The smallest
- * network that anybody is given holds more addresses than could ever be counted.
+ * The unit of limits by address: an IPv4 address, or the /64 network of an IPv6 address. One IPv6 subscriber owns at least a /64,
+ * so single addresses would not limit anything.
  */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%')[0] ?? ''
@@ -21,7 +21,7 @@ export function networkOf(address: string): string {
     .join(':')}::/64`
 }
 
-/** The end may be written as IPv4, which stands for two groups; they name nobody's network. */
+/** The last two groups may be written as IPv4. They are not part of the network. */
 function groupsOf(text: string): string[] {
   return text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]))
 }

@@ -1,4 +1,4 @@
-/** What a cloud can be told. Read from options and environment in bin/, checked there; see docs/reference/configuration.md. */
+/** Settings of a cloud. bin/ reads and validates options and environment; see docs/reference/configuration.md. */
 export interface CloudConfig {
   /** Address of the API root as clients and QR codes use it, such as `https://shop.example/api/v1`. */
   readonly baseUrl: string
@@ -8,11 +8,11 @@ export interface CloudConfig {
   readonly rateLimit: number
   /** Requests per second of one publishable key and client address. */
   readonly publishableRateLimit: number
-  /** Checks every answer against its schema: for tests, not for production. */
+  /** Validates each response against its schema. For tests only. */
   readonly checkAnswers: boolean
-  /** Sends to private, loopback and other closed addresses too: for tests and demonstrations. */
+  /** Allows requests to private, loopback and other closed addresses: for tests and demonstrations. */
   readonly allowPrivateTargets: boolean
-  /** Addresses of proxies whose X-Forwarded-For is believed. */
+  /** Addresses of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 
-/** The error codes of the API and their HTTP status (decisions §2). */
+/** The error codes of the API and their HTTP status (ADR 0003). */
 export const ERROR_STATUS = {
   'invalid-argument': 400,
   unauthenticated: 401,
@@ -16,7 +16,7 @@ export const ERROR_STATUS = {
 } as const
 export type ErrorCode = keyof typeof ERROR_STATUS
 
-/** One thing that is wrong with a request: where, which rule, and what to do. */
+/** One fault of a request: its field, the rule, and what to send instead. */
 export interface ErrorDetail {
   path: string
   code: string
@@ -24,22 +24,22 @@ export interface ErrorDetail {
 }
 
 export interface FailureExtras {
-  /** A finer word than `code`, listed in docs/reference/errors.md. */
+  /** Specific cause within `code`, listed in docs/reference/errors.md. */
   reason?: string
   requiredUpgrade?: string
   currentPackage?: string
   details?: ErrorDetail[]
-  /** States that a refused move could have gone to. */
+  /** States that the move could have gone to. */
   allowedNext?: readonly string[]
-  /** ISO 8601: from when on it is allowed again. */
+  /** Earliest time of the next allowed try, ISO 8601. */
   retryAt?: string
-  /** Seconds after which it may work. */
+  /** `Retry-After`, s. */
   retryAfter?: number
-  /** What remains of a refused call: runs in a transaction of its own after the call's was rolled back; what it answers is run once that is durable. */
+  /** Runs in its own transaction after the rollback of the call. Its result, if any, runs after that commit. */
   afterRefusal?: (db: Db) => Promise<void | (() => void)>
 }
 
-/** A refusal that the caller is told; everything else that is thrown becomes `internal`. */
+/** An error that the caller sees. All other errors become `internal`. */
 export class Failure extends Error {
   override name = 'Failure'
   readonly code: ErrorCode
@@ -51,7 +51,7 @@ export class Failure extends Error {
   }
 }
 
-/** 404, in the same words for what is unknown and for what is another account's. */
+/** 404. Unknown entities and those of other accounts get the same text. */
 export function notFound(what: string): Failure {
   return new Failure('not-found', `no such ${what}`)
 }
@@ -61,7 +61,7 @@ export function invalid(path: string, message: string, code = 'invalid'): Failur
   return new Failure('invalid-argument', `${path}: ${message}`, { details: [{ path, code, message }] })
 }
 
-/** 409: the state of things does not allow it. */
+/** 409 `failed-precondition`: the present state does not allow the change. */
 export function precondition(reason: string, message: string, extras: FailureExtras = {}): Failure {
   return new Failure('failed-precondition', message, { reason, ...extras })
 }

@@ -1,12 +1,12 @@
-/** Where uploaded images lie: a folder, or S3-compatible storage (bin/). Names are content hashes, so nothing is ever changed in place. */
+/** Storage for uploaded images: a folder or S3-compatible storage (bin/). Names are content hashes, so images never change. */
 export interface ImageStore {
-  /** Keeps the bytes under the name; again with the same name does no harm. Durable when it resolves. */
+  /** Stores an image. Idempotent. Durable when it resolves. */
   put(name: string, bytes: Uint8Array, contentType: string): Promise<void>
-  /** The bytes, or undefined when there are none of that name. */
+  /** Reads an image; undefined if it does not exist. */
   get(name: string): Promise<Uint8Array | undefined>
 }
 
-/** `HASH.EXT`, as `put` gets it. */
+/** Names of images: `HASH.EXT`. */
 export const IMAGE_NAME = /^[A-Za-z0-9_-]{43}\.(?:jpg|png|webp)$/
 
 export const IMAGE_TYPES: Readonly<Record<string, string>> = { jpg: 'image/jpeg', png: 'image/png', webp: 'image/webp' }

@@ -1,6 +1,6 @@
 import { isStorageError } from '../persistence/storage-state.ts'
 
-/** The log as the rooms see it: one line of JSON to stderr, made in bin/. Never a token, a key or a secret. */
+/** Log of the cloud: one line of JSON to stderr (bin/). Never log a token, a key or a secret. */
 export interface Log {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
@@ -8,8 +8,8 @@ export interface Log {
 }
 
 /**
- * Logs that background work failed. It stays silent while the database is away or the disk is full: the process logs that once, and every
- * job fails until then.
+ * Logs a failure of background work. Logs nothing if the database is away or the disk is full: the process logs that once for
+ * all jobs.
  */
 export function logJobFailure(log: Log, error: unknown, job: string): void {
   if (isStorageError(error)) return

@@ -1,4 +1,4 @@
-/** A table in memory that drops the entry that was not used for longest. */
+/** A cache that drops the least recently used entry. */
 export interface LruCache<K, V> {
   get(key: K): V | undefined
   set(key: K, value: V): void
@@ -6,9 +6,9 @@ export interface LruCache<K, V> {
   readonly size: number
 }
 
-/** Keeps at most `limit` entries. */
+/** Makes a cache of at most `limit` entries. */
 export function lruCache<K, V>(limit: number): LruCache<K, V> {
-  /** The one used last comes last. */
+  /** The most recently used entry is last. */
   const entries = new Map<K, V>()
 
   function put(key: K, value: V): void {

@@ -2,7 +2,7 @@
 export const PACKAGES = ['DISCOVER', 'ASSIST', 'GO', 'GROW', 'PRIME'] as const
 export type Package = (typeof PACKAGES)[number]
 
-/** Whether a package includes what another one is needed for. */
+/** True if package `have` includes package `need`. */
 export function isAtLeast(have: Package, need: Package): boolean {
   return PACKAGES.indexOf(have) >= PACKAGES.indexOf(need)
 }

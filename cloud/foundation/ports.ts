@@ -1,16 +1,16 @@
 import type { Database } from '../persistence/database.ts'
 
-/** Small interfaces of parts that operations use and that domains implement. */
+/** Interfaces that operations use and other modules implement. */
 
 /**
- * When each key was used last, to the minute. A request only notes it in memory; what was noted is written
- * at once every minute, so that no answer waits for it. What a crash loses is at most the last minute.
+ * Time of the last use of each key, to the minute. Requests note it in memory, and a job stores it every minute, so that no response
+ * waits for the write. A crash loses at most one minute.
  */
 export interface KeyUsage {
   note(keyId: string, nowMs: number): void
-  /** What this process has seen, ms; undefined when nothing: then the database knows. */
+  /** Last use in this process, ms since 1970; undefined: read the database. */
   lastUsedMs(keyId: string): number | undefined
-  /** Writes what was noted since the last time. */
+  /** Stores what was noted since the last flush. */
   flush(database: Database): Promise<void>
 }
 

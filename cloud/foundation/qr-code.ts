@@ -4,17 +4,17 @@ import { encode } from 'uqr'
 /** Quiet zone around the code, modules (ISO/IEC 18004 asks for 4). */
 const BORDER = 4
 /**
- * A receipt is hundreds of random characters, on which each of the eight masks comes out as good as the next (tried on sixty):
- * trying them all costs ten times the drawing. Short codes, which are printed, get the best one.
+ * From this length on, the mask is fixed. Receipts are hundreds of random characters, for which all eight masks are equally good
+ * (measured on sixty receipts), and trying all of them takes ten times as long as drawing. Short codes get the best mask.
  */
 const RANDOM_FROM_CHARACTERS = 200
 const ANY_MASK = 6
 const BEST_MASK = -1
-/** Rows that repeat pack as well at level 3 as at 6, in a quarter of the time. */
+/** Compression level: level 3 packs repeated rows as well as 6, in a quarter of the time. */
 const FAST = 3
 const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 
-/** A QR code at error correction level M as a PNG of one bit a pixel, `size` pixels wide: whole pixels a module, and white around. Wider only where a module would be less than a pixel. */
+/** Draws a QR code (error correction M) as a 1-bit PNG, `size` pixels wide, with a white margin. Wider if a module would be below 1 pixel. */
 export function qrPng(text: string, size = 512): Buffer {
   const { data } = encode(text, {
     ecc: 'M',
@@ -59,11 +59,11 @@ function chunk(type: string, data: Buffer): Buffer {
   return framed
 }
 
-/** Codes drawn lately: drawing one takes milliseconds, and receipts are looked at more than once. */
+/** Cache: drawing takes milliseconds, and receipts are opened more than once. */
 const drawn = new Map<string, string>()
 const DRAWN_LIMIT = 500
 
-/** A QR code as PNG, base64, for whoever cannot show SVG. */
+/** A QR code as PNG in base64, for clients without SVG. */
 export function qrPngBase64(text: string): string {
   const known = drawn.get(text)
   if (known !== undefined) return known

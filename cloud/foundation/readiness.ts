@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { pause, type Platform } from '../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
 
-/** Limit for each check, ms: a load balancer asks every few seconds. */
+/** Limit for each check, ms: load balancers poll every few seconds. */
 const CHECK_LIMIT_MS = 2_000
-/** One result answers all who ask within this time, ms: anyone may ask. */
+/** A result is reused for this time, ms, because anyone may call `/readyz`. */
 const RESULT_LIFE_MS = 1_000
 
 /** A part that is not ready, and why. */
@@ -25,13 +25,13 @@ export interface ReadinessParts {
   isBrokerListening(): boolean
 }
 
-/** Whether this process can serve callers now. */
+/** Reports if this process can serve callers. */
 export interface Readiness {
   /** The parts that are not ready; empty if all are. Takes 2 s at most. */
   check(): Promise<readonly Unready[]>
 }
 
-/** Checks what every call needs. It never says that the process should restart: `/healthz` does that. */
+/** Checks what every call needs. `/healthz`, not this, decides about restarts. */
 export function readiness({ platform, reads, authority, probeDisk, isBrokerListening }: ReadinessParts): Readiness {
   let latest: { atMs: number; result: Promise<readonly Unready[]> } | undefined
 

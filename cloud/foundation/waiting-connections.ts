@@ -1,23 +1,22 @@
 import { networkOf } from './client-network.ts'
 
 /**
- * Connections that the kernel accepts ahead. With fewer, a burst costs a caller its first packet, and the next one comes a
- * second later; with more, the caller waits behind them for longer.
+ * Backlog of the listening socket. With a smaller one, a burst drops SYN packets, which costs a caller 1 s. With a larger one,
+ * callers wait longer.
  */
 export const BACKLOG = 1_024
 
-/** Connections of callers that are unknown so far. */
+/** Connections of callers that are not authenticated yet. */
 export interface WaitingConnections {
-  /** Adds a connection from `address`, which may cost another one its place. Call the result when the caller is known, or gone. */
+  /** Adds a connection from `address` and may cut another one. Call the result when the caller is authenticated or disconnected. */
   add(address: string, cut: () => void): () => void
 }
 
 /**
- *   connect ─▶ waiting ─▶ authenticated, or its request is complete ─▶ out of here
+ *   connect ─▶ waiting ─▶ authenticated, or its request is complete ─▶ removed
  *                 └─ too many: the oldest connection of the network with the most waiting ones is cut
  *
- * A caller that goes on at once keeps its place, however many sockets others open and leave idle: a network that opens
- * many loses its own.
+ * Idle connections of one network cannot displace a caller of another network: the network with the most connections loses its own.
  */
 export function waitingConnections(limit: { most: number; mostOfNetwork: number }): WaitingConnections {
   const networks = new Map<string, Set<() => void>>()
@@ -46,7 +45,7 @@ export function waitingConnections(limit: { most: number; mostOfNetwork: number 
   return {
     add(address, cut) {
       const network = networkOf(address)
-      // An own function for each: the same one may be passed twice.
+      // A new function each time, because a caller may pass the same one twice.
       const own = () => cut()
       networks.set(network, (networks.get(network) ?? new Set()).add(own))
       count++

@@ -21,7 +21,7 @@ export interface InboxParts {
   acknowledge(agent: AgentAddress, ack: string): void
 }
 
-/** Takes what agents publish, in the order in which each sent it. */
+/** Stores what agents publish, in the order in which each agent sent it. */
 export class AgentInbox {
   readonly #parts: InboxParts
   readonly #batches = waitingBatches()
@@ -33,14 +33,14 @@ export class AgentInbox {
     this.#parts = parts
   }
 
-  /** Takes in a batch of an agent's journal and acknowledges it; drops it if too many wait. */
+  /** Stores a batch of an agent's journal and acknowledges it. Drops it if too many wait: the agent sends it again. */
   receiveBatch(from: AgentAddress, batch: string): void {
     const stored = this.#batches.add(from.agentId)
     if (stored)
-      void this.#parts.tasks.track(this.#inTurn(from.agentId, () => this.#takeIn(from, batch)).finally(stored))
+      void this.#parts.tasks.track(this.#inOrder(from.agentId, () => this.#storeBatch(from, batch)).finally(stored))
   }
 
-  /** One state of an agent is written at a time; of those that came meanwhile the last one counts. */
+  /** Stores the state of an agent. Of states that arrive during a write, only the last one is stored. */
   receiveState(agentId: string, payload: string): void {
     const isUnderWay = this.#states.has(agentId)
     this.#states.set(agentId, payload)
@@ -60,10 +60,10 @@ export class AgentInbox {
   }
 
   /**
-   * Batches of one agent in the order in which they came. The one writer of SQLite keeps it by itself, and lets those that wait
-   * share a commit; on PostgreSQL they would only get into each other's way.
+   * Runs the batches of one agent in order. SQLite's single writer keeps the order itself, and waiting batches share a commit. On
+   * PostgreSQL, parallel batches of one agent would conflict.
    */
-  #inTurn(agentId: string, work: () => Promise<void>): Promise<void> {
+  #inOrder(agentId: string, work: () => Promise<void>): Promise<void> {
     if (this.#parts.database.dialect === 'sqlite') return work()
     const turns = this.#turns
     const turn = (turns.get(agentId) ?? Promise.resolve()).then(work)
@@ -72,7 +72,7 @@ export class AgentInbox {
     return turn
   }
 
-  async #takeIn(from: AgentAddress, batch: string): Promise<void> {
+  async #storeBatch(from: AgentAddress, batch: string): Promise<void> {
     const { database, acknowledge } = this.#parts
     const services = this.#parts.services()
     const agent = await findAgent(database.reads, from.agentId)

@@ -14,19 +14,19 @@ import { BackgroundTasks } from './background-tasks.ts'
 /**
  *   agent ── events ──▶ ingest ──▶ ack ──▶ agent          store changed, or a minute passed ──▶ fresh · policy · keys · deny
  *
- * What passes over the broker, beside what the broker itself does.
+ * Messages between the cloud and its agents over the broker.
  */
 export interface AgentMessages {
   readonly hooks: BrokerHooks
   readonly channel: AgentChannel
-  /** Publishes the freshness of every store that has an agent connected, and what is newer than was told; `all`: everything anew. */
+  /** Publishes the freshness of every store with a connected agent, and changed documents; `all`: all documents. */
   refresh(what: AnnouncementScope): Promise<void>
-  /** Cuts the lines of agents that were revoked, by this process or another. */
+  /** Disconnects agents that this process or another one has revoked. */
   cutRevoked(): Promise<void>
   attach(broker: Broker): void
   /** Whether agents can connect to the broker. */
   isBrokerListening(): boolean
-  /** Resolves when nothing is under way. */
+  /** Resolves when no background task runs. */
   settled(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export function agentMessages(database: Database, services: () => Services): Age
       itemsChanged: (storeId) => stores.itemsChanged(storeId),
       keysChanged: () => void tasks.track(stores.refresh('all')),
       agentRevoked(agent) {
-        // Should the line end before this is out, its next login tells it.
+        // If the connection ends first, the agent learns of its revocation at the next login.
         sendCommand(agent, { command: 'revoke' })
         broker?.disconnect(agent.agentId)
       },
@@ -80,7 +80,7 @@ interface HookParts {
   inbox: AgentInbox
 }
 
-/** What the broker asks and reports. */
+/** Implements the callbacks of the broker. */
 function hooksOf({ database, services, stores, inbox }: HookParts): BrokerHooks {
   return {
     async authenticate(agentId, password) {

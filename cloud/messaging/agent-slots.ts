@@ -1,25 +1,25 @@
 import type { Clock } from '../../policy/platform.ts'
 
-/** The places that a broker has for agents. */
+/** Connection slots for agents at the broker. */
 export interface AgentSlots {
-  /** Whether this agent, which has logged in, gets a place. */
+  /** Reserves a slot for an authenticated agent. Returns false if all are taken. */
   reserve(agentId: string): boolean
-  /** The agent's connection ended. Its place stays reserved. */
+  /** Notes the end of the agent's connection. Its slot stays reserved for a day. */
   disconnected(agentId: string): void
-  /** The agent was revoked. */
+  /** Frees the slot of a revoked agent. */
   release(agentId: string): void
 }
 
-/** An agent that has been away for longer competes with new agents again, ms. */
+/** A slot stays reserved for an absent agent for this time, ms. */
 export const RESERVED_MS = 24 * 3_600_000
 
-/** Each agent has one place, which stays reserved for a day after its connection ended. A new agent gets one if there is room. */
+/** Makes `limit` slots. A full broker frees slots of agents that were absent for a day, then rejects new agents. */
 export function agentSlots(
   limit: number,
   clock: Pick<Clock, 'elapsed'>,
   isConnected: (agentId: string) => boolean,
 ): AgentSlots {
-  /** When each agent last took its place or left it, the longest ago first. */
+  /** When each agent last connected or disconnected, oldest first. */
   const seen = new Map<string, number>()
 
   function note(agentId: string): void {

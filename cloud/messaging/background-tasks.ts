@@ -1,6 +1,6 @@
 import { logJobFailure, type Log } from '../foundation/log.ts'
 
-/** Work that no caller waits for. Its failures are logged. */
+/** Tasks that no caller waits for. Failures are logged. */
 export class BackgroundTasks {
   readonly #log: () => Log
   readonly #work = new Set<Promise<void>>()
@@ -17,7 +17,7 @@ export class BackgroundTasks {
     return done
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no task runs. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work)
   }

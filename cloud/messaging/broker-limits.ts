@@ -1,10 +1,10 @@
-/** How many connections the broker holds. */
+/** Connection limits of the broker. */
 export interface BrokerLimits {
-  /** Agents that are logged in now, or were within a day. */
+  /** Agents that are logged in, or were within a day. */
   agents: number
-  /** Connections that are not logged in yet. They never take the place of an agent. */
+  /** Connections without a login. They never displace an agent. */
   unauthenticated: number
-  /** Of these from one address, or its network. */
+  /** Connections without a login from one address or network. */
   unauthenticatedPerNetwork: number
 }
 

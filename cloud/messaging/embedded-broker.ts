@@ -9,36 +9,36 @@ import { agentSlots, type AgentSlots } from './agent-slots.ts'
 import { BROKER_LIMITS, type BrokerLimits } from './broker-limits.ts'
 import { packetGuard, type PacketGuard } from './packet-guard.ts'
 
-/** A message as rooms see it. */
+/** A message to publish. */
 export interface Message {
   topic: string
   payload: string
   retain: boolean
 }
 
-/** The broker as the cloud uses it; nothing rests on it, everything that matters is signed and can be fetched. */
+/** The MQTT broker. It is not trusted: documents are signed, and agents can also fetch them. */
 export interface Broker {
   readonly port: number
   /** False after the listener was closed or failed. */
   isListening(): boolean
   publish(message: Message): void
-  /** Who is connected, by agentId. */
+  /** Connected agents by agentId. */
   connected(): ReadonlyMap<string, AgentAddress>
-  /** Cuts the line of a revoked agent at once, and frees its place. */
+  /** Disconnects a revoked agent at once and frees its slot. */
   disconnect(agentId: string): void
   close(): Promise<void>
 }
 
 export interface BrokerHooks {
-  /** The agent that this password belongs to, or undefined. */
+  /** Resolves to the agent of this password, or undefined. */
   authenticate(agentId: string, password: string): Promise<AgentAddress | undefined>
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void
-  /** Bytes of a packet of this agent arrived, pings and acknowledgements included. A will that the broker publishes is none. */
+  /** Called for each received packet of the agent, pings included. A will that the broker publishes does not count. */
   onActivity(agentId: string): void
 }
 
-/** From the connection to the end of the login, ms. */
+/** Time limit for the login, ms. */
 const LOGIN_WITHIN_MS = 5_000
 const DRAIN_TIMEOUT_MS = 10_000
 /** CONNACK codes of MQTT 3.1.1 §3.2.2.3. */
@@ -51,7 +51,7 @@ export interface BrokerParts {
   limits?: BrokerLimits
 }
 
-/** The broker inside the cloud process: every connection is bound to one agent and its topics. */
+/** Starts the broker in the cloud process. Each connection belongs to one agent and may use only its topics. */
 export async function startBroker(
   listen: { host: string; port: number },
   hooks: BrokerHooks,
@@ -102,7 +102,7 @@ async function mqttOf(
     maxTopicLevels: 12,
     maxClientsIdLength: 64,
     authenticate: (client, username, password, done) => clients.authenticate(client, username, password, done),
-    // Asked for wills too, which are published in a client's name when it is gone.
+    // Also called for wills, which the broker publishes for a disconnected client.
     authorizePublish: (client, packet, done) => {
       const agent = client && clients.agentOf(client)
       if (!agent || !mayPublish(agent, packet.topic)) return done(new Error('not your topic'))
@@ -126,22 +126,22 @@ async function mqttOf(
   return { aedes, refusals }
 }
 
-/** Which agent each connection belongs to, from its login to its end. */
+/** Maps connections to agents, from login to disconnect. */
 class AgentClients {
   readonly #hooks: BrokerHooks
   readonly #parts: BrokerParts
   readonly #limits: BrokerLimits
   readonly #agents = new WeakMap<Client, AgentAddress>()
   readonly #online = new Map<string, AgentAddress>()
-  readonly #lines = new Map<string, Client>()
+  readonly #clients = new Map<string, Client>()
   readonly #guards = new WeakMap<object, { accept(agentId: string): void }>()
-  readonly #places: AgentSlots
+  readonly #slots: AgentSlots
 
   constructor(hooks: BrokerHooks, parts: BrokerParts) {
     this.#hooks = hooks
     this.#parts = parts
     this.#limits = parts.limits ?? BROKER_LIMITS
-    this.#places = agentSlots(this.#limits.agents, parts.platform.clock, (agentId) => this.#lines.has(agentId))
+    this.#slots = agentSlots(this.#limits.agents, parts.platform.clock, (agentId) => this.#clients.has(agentId))
   }
 
   get online(): ReadonlyMap<string, AgentAddress> {
@@ -152,7 +152,7 @@ class AgentClients {
     return this.#agents.get(client)
   }
 
-  /** Guards a new connection, and cuts it unless an agent logs in within the limits. */
+  /** Wraps a new connection and cuts it unless an agent logs in within the limits. */
   admit(socket: Socket, waiting: WaitingConnections, onCut: (why: string) => void): PacketGuard {
     const cut = (why: string) => {
       onCut(why)
@@ -162,17 +162,17 @@ class AgentClients {
     const cancel = this.#parts.platform.timers.after(LOGIN_WITHIN_MS, () =>
       cut(`no login within ${LOGIN_WITHIN_MS / 1_000} s`),
     )
-    const isKnown = () => {
+    const endWait = () => {
       cancel()
       leave()
     }
     socket.setNoDelay(true)
     const guard = packetGuard(socket, onCut)
-    socket.once('close', isKnown)
+    socket.once('close', endWait)
     this.#guards.set(guard, {
       accept: (agentId) => {
         guard.accept()
-        isKnown()
+        endWait()
         socket.on('data', () => this.#hooks.onActivity(agentId))
       },
     })
@@ -185,16 +185,16 @@ class AgentClients {
     password: Buffer | undefined,
     done: (error: AuthenticateError | null, success: boolean | null) => void,
   ): void {
-    // A session that outlives its connection would be kept, with all it misses, in memory and without a limit.
+    // Persistent sessions queue missed messages in memory without a limit.
     if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
     const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
     const full = refusal(`all ${this.#limits.agents} places for agents are taken`, SERVER_UNAVAILABLE)
-    // The client id is bound to the credential: nobody throws another agent off by taking its name.
+    // The client id must match the credential: otherwise one agent could displace another.
     if (username === undefined || username !== client.id || !password) return done(refused, false)
     this.#hooks.authenticate(username, password.toString()).then(
       (agent) => {
         if (!agent) return done(refused, false)
-        if (!this.#places.reserve(agent.agentId)) return done(full, false)
+        if (!this.#slots.reserve(agent.agentId)) return done(full, false)
         this.#agents.set(client, agent)
         this.#guards.get(client.conn)?.accept(agent.agentId)
         done(null, true)
@@ -210,22 +210,22 @@ class AgentClients {
     const agent = this.#agents.get(client)
     if (!agent) return
     this.#online.set(agent.agentId, agent)
-    this.#lines.set(agent.agentId, client)
+    this.#clients.set(agent.agentId, client)
     this.#hooks.onConnected(agent)
   }
 
   disconnected(client: Client): void {
     const agent = this.#agents.get(client)
     if (agent && this.#online.get(agent.agentId) === agent) this.#online.delete(agent.agentId)
-    if (!agent || this.#lines.get(agent.agentId) !== client) return
-    this.#lines.delete(agent.agentId)
-    this.#places.disconnected(agent.agentId)
+    if (!agent || this.#clients.get(agent.agentId) !== client) return
+    this.#clients.delete(agent.agentId)
+    this.#slots.disconnected(agent.agentId)
   }
 
   /** Cuts the agent's connection and frees its place. */
   disconnect(agentId: string): void {
-    this.#places.release(agentId)
-    this.#lines.get(agentId)?.close()
+    this.#slots.release(agentId)
+    this.#clients.get(agentId)?.close()
   }
 }
 

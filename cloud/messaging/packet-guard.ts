@@ -5,20 +5,19 @@ import { LONGEST_PACKET, packetLengths } from '../../policy/packet-lengths.ts'
 /**
  *   socket ──▶ guard ──▶ broker
  *
- * The broker buffers a packet as a whole before it asks who sent it, and knows no limit: one stranger
- * could fill its memory. The guard reads each packet's announced length and cuts the line when it is too
- * long: little until the client was accepted, a batch of events afterwards.
+ * The broker buffers whole packets of any size, even before the login, so one client could fill its memory. The guard reads the
+ * announced length of each packet and closes the connection if it exceeds the limit: 8 KiB before the login, one batch after it.
  *
- * Towards the client it never makes the broker wait, which would hold up everybody else: who does not read
- * what was sent is cut off.
+ * The guard never blocks the broker's writes, because one slow client would delay all others. It closes the connection of a client
+ * that does not read.
  */
 export interface PacketGuard extends Duplex {
-  /** From now on packets may be as large as a batch. */
+  /** Raises the limit to the size of a batch. */
   accept(): void
 }
 
 const BEFORE_ACCEPTED = 8 * 1024
-/** Bytes that may wait for a client: all documents of a store many times over. An agent has one line. */
+/** Maximum of unread bytes of a client: all documents of a store many times over. */
 const UNREAD_LIMIT = 8 * 1024 * 1024
 
 /** Watches the bytes of one connection before the broker parses them. */

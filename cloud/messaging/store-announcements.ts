@@ -12,18 +12,18 @@ import { findStore } from '../stores/queries.ts'
 import type { Broker } from './embedded-broker.ts'
 import type { BackgroundTasks } from './background-tasks.ts'
 
-/** Stores of which this process remembers what it published. Any other is published as a whole. */
+/** Stores whose published versions this process remembers. Other stores are published completely. */
 const STORES_LIMIT = 10_000
-/** Of the denials and of the items what is newer than was told goes to the broker, and so many before it, in case a message was lost. */
+/** Entries of the deny list and of the items that are published again before the new ones, in case a message was lost. */
 const REPUBLISHED_ENTRIES = 8
-/** At most so many: who lacks more fetches it. */
+/** Maximum of entries in one message; agents fetch older ones. */
 const PAGE_LIMIT = 100
-/** What the broker keeps is signed anew so often, ms: it is valid for 80 hours. */
+/** Retained documents are signed again after this time, ms. They are valid for 80 h. */
 const REPUBLISH_ALL_MS = 3_600_000
-/** What was told whole so lately the broker hands to whoever connects, ms: after an outage a store's agents come all at once. */
+/** A new connection does not publish again within this time, ms: after an outage all agents of a store connect at once. */
 const STILL_CURRENT_MS = 60_000
 
-/** What the broker has of a store; agents miss nothing by it, for the freshness names the newest of each kind. */
+/** Versions that this process published for a store. The freshness names the newest ones, so agents detect gaps. */
 interface PublishedState {
   keys: string
   policy: string
@@ -32,8 +32,8 @@ interface PublishedState {
   allAtMs: number
 }
 
-/** `news`: what is newer than was published; `all`: everything anew. */
-export type AnnouncementScope = 'news' | 'all'
+/** `changed`: changed documents; `all`: all documents. */
+export type AnnouncementScope = 'changed' | 'all'
 
 export interface AnnouncementParts {
   database: Database
@@ -41,34 +41,34 @@ export interface AnnouncementParts {
   tasks: BackgroundTasks
 }
 
-/** Publishes the documents of stores that agents need: keys, policy, denials, items and their freshness. */
+/** Publishes the documents of stores to agents: keys, policy, deny list, items and freshness. */
 export class StoreAnnouncements {
   readonly #database: Database
   readonly #services: () => Services
-  readonly #underWay: BackgroundTasks
-  readonly #told = lruCache<string, PublishedState>(STORES_LIMIT)
+  readonly #tasks: BackgroundTasks
+  readonly #published = lruCache<string, PublishedState>(STORES_LIMIT)
   readonly #dirty = new Map<string, AnnouncementScope>()
-  readonly #telling = new Map<string, Promise<void>>()
+  readonly #pendingItems = new Map<string, Promise<void>>()
   #broker: Broker | undefined
 
   constructor({ database, services, tasks }: AnnouncementParts) {
     this.#database = database
     this.#services = services
-    this.#underWay = tasks
+    this.#tasks = tasks
   }
 
-  /** A broker has nothing yet. */
+  /** Sets a new broker, which has no retained documents. */
   attach(broker: Broker): void {
     this.#broker = broker
-    this.#told.clear()
+    this.#published.clear()
   }
 
-  /** Changes that come together are told together. */
-  storeChanged(storeId: string, what: AnnouncementScope = 'news'): void {
+  /** Publishes a store. Changes within one turn of the event loop are published together. */
+  storeChanged(storeId: string, what: AnnouncementScope = 'changed'): void {
     const isUnderWay = this.#dirty.has(storeId)
     if (!isUnderWay || what === 'all') this.#dirty.set(storeId, what)
     if (isUnderWay) return
-    void this.#underWay.track(
+    void this.#tasks.track(
       Promise.resolve().then(() => {
         const wanted = this.#dirty.get(storeId) ?? what
         this.#dirty.delete(storeId)
@@ -77,23 +77,23 @@ export class StoreAnnouncements {
     )
   }
 
-  /** Whoever asks while others wait to be told is told with them. */
+  /** Publishes changed items of a store. Calls within one turn of the event loop share one message. */
   itemsChanged(storeId: string): Promise<void> {
-    const waiting = this.#telling.get(storeId)
+    const waiting = this.#pendingItems.get(storeId)
     if (waiting) return waiting
-    const told = this.#underWay.track(
+    const published = this.#tasks.track(
       Promise.resolve().then(() => {
-        this.#telling.delete(storeId)
+        this.#pendingItems.delete(storeId)
         return this.#publishItems(storeId)
       }),
     )
-    this.#telling.set(storeId, told)
-    return told
+    this.#pendingItems.set(storeId, published)
+    return published
   }
 
-  /** An agent has connected. The broker may have begun anew with nothing. */
+  /** Publishes the store of a newly connected agent, because the broker may have restarted. */
   connected(storeId: string): void {
-    const before = this.#told.get(storeId)
+    const before = this.#published.get(storeId)
     if (!before || this.#services().platform.clock.elapsed() - before.allAtMs >= STILL_CURRENT_MS)
       this.storeChanged(storeId, 'all')
   }
@@ -114,8 +114,8 @@ export class StoreAnnouncements {
     const { keySet } = await authority.ready(store.tenant as Tenant)
     const policy = await policyOfStore(reads, store, services)
     const nowMs = platform.clock.elapsed()
-    const before = this.#told.get(storeId)
-    const known = what === 'news' && before && nowMs - before.allAtMs < REPUBLISH_ALL_MS ? before : undefined
+    const before = this.#published.get(storeId)
+    const known = what === 'changed' && before && nowMs - before.allAtMs < REPUBLISH_ALL_MS ? before : undefined
     const policyNow = `${authority.policySigner.kid} ${policy.hash}`
     if (known?.keys !== keySet.jws) this.#publish(storeId, 'keys', keySet.jws)
     if (known?.policy !== policyNow) this.#publish(storeId, 'policy', signPolicy(policy, services))
@@ -123,10 +123,10 @@ export class StoreAnnouncements {
       const { jws } = await denyPage(reads, store, pageStart(known?.denySeq, store.deny_seq), services)
       this.#publish(storeId, 'deny', jws)
     }
-    const itemSeq = await this.#tellItems(store, known?.itemSeq)
-    // Last, so that whoever hears it can have the rest already.
+    const itemSeq = await this.#publishNewItems(store, known?.itemSeq)
+    // Last, so that agents already have the documents that it names.
     this.#publish(storeId, 'fresh', await freshnessDocument(reads, store, services, policy))
-    this.#told.set(storeId, {
+    this.#published.set(storeId, {
       keys: keySet.jws,
       policy: policyNow,
       denySeq: store.deny_seq,
@@ -140,14 +140,14 @@ export class StoreAnnouncements {
     const store = this.#broker && (await findStore(this.#database.reads, storeId))
     if (!store || !this.#broker || services.authority.clock.untrustedReason() !== null) return
     await services.authority.ready(store.tenant as Tenant)
-    const known = this.#told.get(storeId)
-    const itemSeq = await this.#tellItems(store, known?.itemSeq)
+    const known = this.#published.get(storeId)
+    const itemSeq = await this.#publishNewItems(store, known?.itemSeq)
     this.#publish(storeId, 'fresh', await freshnessDocument(this.#database.reads, store, services))
-    if (known) this.#told.set(storeId, { ...known, itemSeq: Math.max(itemSeq, known.itemSeq) })
+    if (known) this.#published.set(storeId, { ...known, itemSeq: Math.max(itemSeq, known.itemSeq) })
   }
 
-  /** What is newer of the items than was told; answers how far that goes. */
-  async #tellItems(store: StoreRow, before: number | undefined): Promise<number> {
+  /** Publishes items that are newer than `before`. Resolves to the published version. */
+  async #publishNewItems(store: StoreRow, before: number | undefined): Promise<number> {
     const { reads } = this.#database
     const { seq } = await itemHead(reads, store.store_id)
     if (seq === before) return seq
@@ -161,7 +161,7 @@ export class StoreAnnouncements {
   }
 }
 
-/** The number behind which the broker is told, when it has what goes up to `before`. */
+/** Version after which entries are published, if the broker has those up to `before`. */
 function pageStart(before: number | undefined, now: number): number {
   return Math.max(0, now - PAGE_LIMIT, Math.min(before ?? 0, now) - REPUBLISHED_ENTRIES)
 }

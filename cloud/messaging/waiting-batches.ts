@@ -9,7 +9,7 @@ export interface WaitingBatches {
   add(agentId: string): (() => void) | undefined
 }
 
-/** Nothing waits yet. */
+/** Makes an empty counter. */
 export function waitingBatches(): WaitingBatches {
   const ofAgents = new Map<string, number>()
   let all = 0

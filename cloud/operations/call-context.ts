@@ -11,11 +11,11 @@ import type { Call, Operation, OutgoingEvent, Services } from './operation.ts'
 import { serializeResponse } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
-/** A request, whatever wire it came over. */
+/** A request to an operation, over HTTP or MQTT. */
 export interface OperationRequest {
   readonly operation: Operation
   readonly caller: Caller
-  /** The parsed body, or the query of the older form. */
+  /** The parsed body, or the query of the legacy GET form. */
   readonly input: unknown
   readonly isLegacyForm: boolean
   readonly idempotencyKey: string | undefined
@@ -39,7 +39,7 @@ export function identityOf({
 }: OperationRequest): RequestIdentity | undefined {
   if (idempotencyKey === undefined || (caller.kind === 'anyone' && !operation.proofInBody)) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
-  // Without an account it is the secret in the body that keeps one caller's keys from another's.
+  // Without an account, the secret in the body separates the keys of different callers.
   if (caller.kind === 'anyone')
     return {
       tenant: NO_TENANT,
@@ -49,21 +49,20 @@ export function identityOf({
     }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
   const who = callerScope(caller)
-  // Secret keys of the whole account have the hash without a name: under it stands what was answered before others had one of their own.
+  // Secret keys of the whole account use the hash without a scope, as responses that were stored before scopes existed.
   return { keyHash: hashOf(who === 'secret' ? `key\0${idempotencyKey}` : `key\0${who}\0${idempotencyKey}`), ...scope }
 }
 
 /**
- * Who may be given an answer that was made for somebody else's same request. Keys of one kind and the same stores see and may do
- * the same: one that took another's place (rollApiKey), or a second server, repeats its calls. A key of other stores, an app's
- * public key and an agent could not have been given that answer themselves, and it may hold a token: they ask for their own.
+ * Callers with the same scope share stored responses. Keys of one kind and the same stores have equal rights: a rolled key or a
+ * second server may repeat a call. Other keys and agents have their own scope, because a stored response may hold a token.
  */
 function callerScope(caller: KnownCaller): string {
   if (caller.kind === 'agent') return caller.agentId
   return caller.storeIds === null ? caller.kind : [caller.kind, ...new Set([...caller.storeIds].sort())].join(' ')
 }
 
-/** Files count by what is in them. */
+/** Replaces uploaded files by the hash of their content. */
 function withHashes(input: unknown): unknown {
   if (typeof input !== 'object' || input === null) return input
   const fields = Object.entries(input).map(([name, value]) => [
@@ -73,13 +72,13 @@ function withHashes(input: unknown): unknown {
   return Object.fromEntries(fields) as unknown
 }
 
-/** What was changed, and whose it is when it is not the caller's. */
+/** The changed entity; `owner` if it is not the caller's. */
 export interface ChangedEntity {
   id: string
   owner: Tenant | undefined
 }
 
-/** A call with what came of it. */
+/** A call with the effects that its operation requested. */
 export interface CallContext {
   call: Call
   events: OutgoingEvent[]
@@ -87,7 +86,7 @@ export interface CallContext {
   entity(): ChangedEntity | undefined
 }
 
-/** Opens the call of a request on this transaction. `mayAsk`: it can be run once more. */
+/** Makes the call of a request on this transaction. `mayRetry`: the operation can run again after a lease recall. */
 export function openCall(
   { operation, caller, requestId }: OperationRequest,
   db: Db,
@@ -116,7 +115,7 @@ export function openCall(
   return { call, events, afterCommit, entity: () => entity }
 }
 
-/** The answer as it is sent: checked against its schema where tests ask for that. */
+/** Serializes a response. With `checkAnswers` (tests), validates it against its schema. */
 export function serializeChecked(
   { response }: Pick<Operation, 'response'>,
   made: object,
@@ -133,7 +132,7 @@ const insertAudit = prepared((db, p: AuditEntryRow) =>
     .values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
 )
 
-/** The audit row of a change, in the transaction of the change. */
+/** Writes the audit row of a change, in the transaction of the change. */
 export async function writeAudit(
   db: Db,
   request: OperationRequest,
@@ -144,7 +143,7 @@ export async function writeAudit(
   const { caller, operation, requestId } = request
   const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
   const what = { operation: operation.name, entity_id: entity?.id ?? null, request_id: requestId }
-  // What an administrator did to somebody's store stands in the logs of both.
+  // A change by an administrator appears in the audit logs of both accounts.
   for (const log of new Set([tenant, entity?.owner ?? tenant])) {
     await insertAudit(db, {
       entry_id: newId('aud', platform),
@@ -157,8 +156,7 @@ export async function writeAudit(
 }
 
 /**
- * Tests stop here. Production logs the fault and sends the event: it would otherwise roll back a refund or a release, again at every
- * retry, because the documentation lacks a name.
+ * Throws in tests. Production only logs and still sends the event: missing documentation must not roll back a refund or a release.
  */
 function reportUndeclared(name: string, event: string, { config, log }: Services): void {
   const fault = new BrokenInvariant(`${name} emitted "${event}": add it to \`emits\` of ${name}`)
@@ -170,13 +168,13 @@ const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'se
   db.insertInto('outbox_event').values(rows),
 )
 
-/** An operation, or a job without one, as the source of events. */
+/** The operation, or the job, that emits events. */
 export interface EventSource {
   readonly operation: Pick<Operation, 'name' | 'emits'>
   readonly caller: Caller
 }
 
-/** Stores events in the outbox, in the transaction that they come from. */
+/** Stores events in the outbox, in the transaction of the change. */
 export async function writeOutbox(
   db: Db,
   { operation, caller }: EventSource,

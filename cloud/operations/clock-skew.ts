@@ -1,2 +1,2 @@
-/** How far the clocks of processes that share a database may lie apart, ms: what lies further ahead was written by a clock that was wrong. */
+/** Maximum difference between the clocks of processes that share a database, ms. A time further ahead came from a wrong clock. */
 export const MAX_CLOCK_SKEW_MS = 60_000

@@ -5,29 +5,29 @@ import type { Notifier } from './notifier.ts'
 
 /**
  *   timer for the next due moment ─┐
- *   a commit that changed some ────┼──▶ look: read what is due, see to it ─▶ set the timer again
+ *   commit that changed due work ──┼──▶ processDue ─▶ set the timer again
  *   every `pollMs` ────────────────┘
  *
- * Sees to what is due by time. What is due stands in the database with its time, and each piece is one guarded change: a crash loses
- * nothing, and of several processes one does it.
+ * Processes work at its due time. The database holds the due times, and each piece of work is one guarded change: a crash loses
+ * nothing, and only one of several processes does the work.
  */
 export interface DueLoop {
-  /** Resolves when what is under way has ended. */
+  /** Starts no more work. Resolves when running work has ended. */
   stop(): Promise<void>
 }
 
 export interface DueLoopOptions {
-  /** What logs call it. */
+  /** Name of the loop in log lines. */
   readonly name: string
-  /** Given when there may be something new. */
+  /** Notifies of commits that may have added due work. */
   readonly changed: Pick<Notifier, 'subscribe'>
-  /** Other processes change things too, and clocks are set: looks at least this often, ms. */
+  /** Longest time between two checks, ms. Other processes add work too, and clocks are set. */
   readonly pollMs: number
-  /** Sees to a bounded number of what is due; answers in how many ms the next is, 0 or less when more are. */
+  /** Processes a limited number of due pieces. Resolves to the ms until the next one; 0 or less if more are due now. */
   processDue(): Promise<number>
 }
 
-/** Starts looking, at once and then again and again. */
+/** Starts the loop with an immediate check. */
 export function startDueLoop(
   { platform, log }: Services,
   { name, changed, pollMs, processDue }: DueLoopOptions,
@@ -54,7 +54,7 @@ export function startDueLoop(
         return pollMs
       })
     }
-    // At once, with no await between: a signal that comes now starts a new run.
+    // No await may come between: a notification that arrives now must start a new run.
     running = undefined
     if (!stopped) cancel = platform.timers.after(Math.min(waitMs, pollMs), wake)
   }
@@ -72,7 +72,7 @@ export function startDueLoop(
   }
 }
 
-/** Carries these out, so many at once; answers whether all went well. One that fails holds up no other. */
+/** Runs tasks in groups of `atOnce` and logs failures; a failure stops no other task. Resolves to true if all succeeded. */
 export async function runConcurrently(
   tasks: readonly (() => Promise<void>)[],
   atOnce: number,

@@ -1,6 +1,6 @@
 import type { ErrorDetail, Failure } from '../foundation/failure.ts'
 
-/** The Error object of the specification with its additions (decisions §2). */
+/** The Error object of the specification, with our additions (ADR 0003). */
 export interface ErrorBody {
   error: string
   code: string
@@ -13,7 +13,7 @@ export interface ErrorBody {
   requestId: string
 }
 
-/** An error as the specification writes it. */
+/** Converts a failure to the body of an error response. */
 export function errorBody(failure: Failure, requestId: string): ErrorBody {
   const { reason, requiredUpgrade, currentPackage, details, allowedNext, retryAt } = failure.extras
   return {

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { hasDecimals } from '../../policy/decimals.ts'
 import { isIdShaped } from '../../policy/ids.ts'
 
-/** Fields that many operations share. */
+/** Fields and conversions that many operations share. */
 
-/** What no row is ever named: an id of an impossible form is simply unknown (decisions §1). */
+/** An id that no row has. It replaces malformed ids, so that they are unknown: 404, not 400 (ADR 0002). */
 const IMPOSSIBLE_ID = '-'
 
-/** An id as it comes in. Anything that cannot be one is left to be unknown: 404, not 400. */
+/** An id in a request. */
 export const Id = z
   .string()
   .transform((text) => (isIdShaped(text) ? text : IMPOSSIBLE_ID))
@@ -21,7 +21,7 @@ export const Timestamp = z.iso
 export const Limit = z.int().min(1).max(500)
 export const Offset = z.int().min(0).max(1_000_000)
 
-/** A whole number as it stands in a query string. */
+/** A whole number in a query string. */
 export const QueryNumber = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
@@ -29,7 +29,7 @@ export const QueryNumber = z
 
 export const Success = { success: z.literal(true) }
 
-/** The rates that there are, in percent. */
+/** VAT rates of Germany, percent. */
 export const VatRate = z.literal([7, 19], { error: 'must be 7 or 19' }).describe('7 (reduced) or 19 (standard).')
 
 /** Text for people: no control characters. */
@@ -41,7 +41,7 @@ export function text(max: number, min = 1) {
     .refine((s) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(s), 'must not hold control characters')
 }
 
-/** Money of the API in EUR: at most two decimals, 0 … 1,000,000. */
+/** Amount in EUR: at most two decimals, 0 … 1,000,000. */
 export const Euros = z
   .number()
   .min(0)
@@ -58,7 +58,7 @@ export function eurosOf(cents: number): number {
   return cents / 100
 }
 
-/** Leaves out what is null or undefined: optional fields are absent, not null. */
+/** Removes fields that are null or undefined: the API omits optional fields. */
 export function definedFields<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], null> } {
   const kept: Partial<T> = {}
   for (const name in fields) if (fields[name] !== null && fields[name] !== undefined) kept[name] = fields[name]

@@ -6,18 +6,18 @@ import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
 import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts'
 import { Failure } from '../foundation/failure.ts'
 
-/** Answers kept so that the same request is executed once (decisions §9, P5). */
+/** Stored responses, so that a repeated request is executed once (promise P5, ADR 0029). */
 
-/** In place of a status: the request is being carried out. */
+/** Sentinel for `status`: the request is still running. */
 const RUNNING = 0
 
-/** How long an answer is kept, ms. */
+/** Retention of a stored response, ms. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
-/** How long work of several transactions is believed to go on without a word, ms. */
+/** A request of several transactions counts as dead if it renewed its lease longer ago than this, ms. */
 export const RUNNING_LEASE_MS = 60_000
 
-/** What makes two requests the same. */
+/** Two requests with equal values are the same request. */
 export interface RequestIdentity {
   tenant: string
   operation: string
@@ -49,7 +49,7 @@ export function hashOfBytes(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'base64url')
 }
 
-/** JSON with sorted names, so that the same request written otherwise is the same. The depth was bounded at reading. */
+/** JSON with sorted names, so that field order does not matter. `parseJsonBody` has limited the depth. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -74,7 +74,7 @@ const insertResponse = prepared((db, p: IdempotencyRow) => {
     .onConflict((c) => c.columns(['tenant', 'operation', 'key_hash']).doUpdateSet(kept))
 })
 
-/** The kept answer to the same request within the window; throws when the key was used for another one. */
+/** The stored response to this request. Throws 409 if the key belongs to another request, or if the request still runs. */
 export async function findStoredResponse(
   db: Db,
   request: RequestIdentity,
@@ -99,7 +99,7 @@ export async function findStoredResponse(
   return { status: row.status, body: row.body }
 }
 
-/** Marks a request of several transactions as being carried out, until its lease ends. What an earlier life of it remembers stays. */
+/** Marks a request of several transactions as running until its lease ends. Keeps the checkpoint of an earlier attempt. */
 export async function claimRequest(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
   const isSame =
@@ -110,8 +110,8 @@ export async function claimRequest(db: Db, request: RequestIdentity, nowMs: numb
 }
 
 /**
- * What this request, in whichever life, has noted; '' for nothing, undefined when another life of it has ended it. Takes the row
- * for this transaction, so that a life that was only slow cannot do the same beside it.
+ * Reads and locks the checkpoint of this request: '' if there is none, undefined if another attempt has ended the request.
+ * The lock keeps a slow attempt from doing the same work in parallel.
  */
 export async function lockCheckpoint(db: Db, request: RequestIdentity, nowMs: number): Promise<string | undefined> {
   const row = await whereRunning(
@@ -123,34 +123,34 @@ export async function lockCheckpoint(db: Db, request: RequestIdentity, nowMs: nu
   return row?.body
 }
 
-/** Notes, in the transaction of what was done, what a successor must know to go on from there. */
+/** Stores what a later attempt needs to continue. Call it in the transaction of the work itself. */
 export async function storeCheckpoint(db: Db, request: RequestIdentity, memory: string): Promise<void> {
   await whereRunning(db.updateTable('idempotency').set({ body: memory }), request).execute()
 }
 
-/** The work goes on: its lease with it. */
+/** Extends the lease of a running request. */
 export async function renewRequestLease(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   await whereRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request).execute()
 }
 
-/** The work has failed: the same key may try again at once. What was done once stays remembered. */
+/** Ends the lease of a failed request, so that the same key may try again at once. Keeps its checkpoint. */
 export async function releaseRequest(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   await whereRunning(db.deleteFrom('idempotency'), request).where('body', '=', '').execute()
   await whereRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs }), request).execute()
 }
 
 /**
- * Of a database that one process has to itself, when it begins: whoever was at work is gone, and waiting for the end of
- * a lease would keep the same requests from being carried out for nothing. What was done once stays remembered.
+ * Ends the leases of all running requests and keeps their checkpoints. Only for the start of a process that owns its database:
+ * the attempts that held these leases died with the previous process.
  */
 export async function releaseAbandonedRequests(db: Db): Promise<void> {
-  // Written out: with a parameter SQLite would not see that the index of these rows will do.
+  // A literal, because SQLite does not use the partial index for a parameter.
   const isRunning = sql<boolean>`status = ${sql.lit(RUNNING)}`
   await db.deleteFrom('idempotency').where(isRunning).where('body', '=', '').execute()
   await db.updateTable('idempotency').set({ valid_until_ms: 0 }).where(isRunning).execute()
 }
 
-/** Of this request, while it is being carried out. */
+/** Limits a query to the row of this request while it runs. */
 function whereRunning<
   Q extends { where(column: 'tenant' | 'operation' | 'key_hash' | 'status', op: '=', value: string | number): Q },
 >(query: Q, request: RequestIdentity): Q {
@@ -161,7 +161,7 @@ function whereRunning<
     .where('status', '=', RUNNING)
 }
 
-/** Keeps the answer in the transaction of the work itself: both are there after a power cut, or neither. */
+/** Stores the response. Call it in the transaction of the work: a power cut then keeps both or neither. */
 export async function storeResponse(
   db: Db,
   request: RequestIdentity,
@@ -181,7 +181,7 @@ async function writeResponse(
   await insertResponse(db, { tenant, operation, key_hash, request_hash, status, body, valid_until_ms, created_ms })
 }
 
-/** Forgets answers whose window is over. */
+/** Deletes responses older than the retention. */
 export async function pruneStoredResponses(db: Db, nowMs: number): Promise<void> {
   await db
     .deleteFrom('idempotency')

@@ -3,7 +3,7 @@ import { Failure } from '../foundation/failure.ts'
 const MAX_DEPTH = 32
 const MAX_VALUES = 100_000
 
-/** The JSON object in a request body. Bounded before anything walks it: JSON.parse accepts what would overflow a stack later. */
+/** Parses a request body. Limits depth and size first, because JSON.parse accepts nesting that overflows the stack later. */
 export function parseJsonBody(text: string): Record<string, unknown> {
   let value: unknown
   try {
@@ -39,7 +39,7 @@ function checkBounds(root: object): void {
   }
 }
 
-/** PostgreSQL stores no NUL, and half a surrogate pair is no character anywhere. */
+/** PostgreSQL cannot store NUL; an unpaired surrogate is not a character. */
 function checkText(text: string, name: string): void {
   if (text.includes('\0') || !text.isWellFormed()) {
     throw refuse(name, 'bad_characters', `${name || 'the body'} holds a NUL or half a character`)

@@ -1,14 +1,14 @@
 import type { Db } from '../persistence/database.ts'
 
-/** Waits for what was asked for, as long as that is sensible; never rejects. Looks at what is committed. */
+/** Waits a limited time for the lease holders to release. Reads committed data. Never rejects. */
 export type WaitForRelease = (reads: Db) => Promise<void>
 
-/** Thrown by `call.askFirst`: the transaction is undone, `ask` is made durable in one of its own, and the operation runs once more. */
+/** Rolls the transaction back. `perform` then stores the recall in its own transaction, waits, and runs the operation again. */
 export class LeaseRecallNeeded extends Error {
   override name = 'LeaseRecallNeeded'
   readonly recall: (db: Db) => Promise<WaitForRelease>
   constructor(ask: (db: Db) => Promise<WaitForRelease>) {
-    super('somebody is asked before this is answered')
+    super('a lease must be recalled before the operation can run')
     this.recall = ask
   }
 }

@@ -1,11 +1,11 @@
-/** Tells a job of this process that there may be something for it to do. Missing one costs time, never work: jobs also look by themselves. */
+/** Notifies jobs of this process of new work. A lost notification only delays work, because jobs also poll. */
 export interface Notifier {
   notify(): void
-  /** Runs `task` at every signal from now on, until the answer is called. */
+  /** Runs `task` at each notification. Call the result to unsubscribe. */
   subscribe(task: () => void): () => void
 }
 
-/** A signal that nobody listens to yet. */
+/** Makes a notifier without subscribers. */
 export function notifier(): Notifier {
   const tasks = new Set<() => void>()
   return {

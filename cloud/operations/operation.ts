@@ -35,10 +35,10 @@ export const AREAS = [
 ] as const
 export type Area = (typeof AREAS)[number]
 
-/** With test keys these work at any package (decisions §3). */
+/** Areas that work at any package with test keys (ADR 0004). */
 const FREE_IN_SANDBOX: ReadonlySet<Area> = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 
-/** Who may call: holders of a key of some kind, an enrolled agent, or anyone without a key. */
+/** Kinds of callers; `anyone` has no key. */
 export type CallerKind = 'secret' | 'publishable' | 'admin' | 'agent' | 'anyone'
 
 /** The parts of the cloud that operations use beside the database. */
@@ -52,17 +52,17 @@ export interface Services {
   readonly lastSeen: LastSeen
   readonly readiness: Readiness
   readonly images: ImageStore
-  /** Push notices: `wake` says that there may be new ones. */
+  /** `wake` starts the sender after notices were enqueued. */
   readonly push: { readonly wake: () => void; readonly vapid: VapidKeys }
-  /** Given after a commit that changed offers: what is due next may have changed. */
+  /** Notifies after a commit that changed offers. */
   readonly offersChanged: Notifier
-  /** Given after a commit by which something became known that agents had reported on before. */
+  /** Notifies after a commit that registered an entity which stored, unapplied agent reports may name. */
   readonly entityRegistered: Notifier
-  /** Given after a commit that leaves payments or refunds to be seen to. */
+  /** Notifies after a commit that left payments or refunds to process. */
   readonly paymentsDue: Notifier
-  /** Requests to merchants' own systems. */
+  /** HTTP client for addresses that merchants configured. */
   readonly outgoing: OutgoingHttp
-  /** Sends events; `wake` says that there may be new ones. `assertEvent` throws if an event or its data is not declared. */
+  /** `wake` starts the dispatcher after events were stored. `assertEvent` throws if an event or its data is not declared. */
   readonly webhooks: { readonly wake: () => void; readonly assertEvent: (event: OutgoingEvent) => void }
 }
 
@@ -73,85 +73,85 @@ export interface OutgoingEvent {
   data: Record<string, unknown>
 }
 
-/** What an operation works with. `db` is its transaction; nothing else is awaited. */
+/** Context of one call. `db` is its transaction; an operation awaits nothing else. */
 export interface Call<C extends Caller = Caller> {
   readonly operation: Operation
   readonly caller: C
   readonly db: Db
-  /** The moment of the call, ms since 1970. */
+  /** Start of the transaction, ms since 1970. */
   readonly nowMs: number
   readonly requestId: string
   readonly services: Services
-  /** Puts an event into the outbox of this transaction. */
+  /** Stores an event in the outbox when the transaction commits. */
   emit(event: OutgoingEvent): void
-  /** Names what was changed, for the audit row of this transaction; with its owner when that is not the caller. */
+  /** Sets the entity of the audit row; `owner` if it is not the caller's. */
   changed(entityId: string, owner?: Tenant): void
   /**
-   * Runs once the transaction is durable: for telling agents, never for work that must not be lost. What it
-   * promises is waited for before the answer is given; it does not reject.
+   * Runs `task` after the commit. A crash loses it, so use it only for hints, such as messages to agents. The response waits for
+   * the promise, which must not reject.
    */
   afterCommit(task: () => void | Promise<void>): void
   /**
-   * Before anybody is refused: undoes this transaction, makes `ask` durable in one of its own, waits as that says, and
-   * runs the operation once more. That second time, and in steps and jobs, it does nothing.
+   * Rolls this transaction back, stores the recall in its own transaction, waits, and runs the operation again. Does nothing in
+   * that second run, in steps and in jobs.
    */
   recallLeaseAndRetry(ask: (db: Db) => Promise<WaitForRelease>): void
 }
 
-/** What a successor of a request that died is told. */
+/** Result of `once`: a later attempt of the same request reads it from the database. */
 export type Checkpoint = Readonly<Record<string, string | null>>
 
 /**
- * What an operation works with that is too long for one transaction, or that waits for more than the database. Each step is
- * durable by itself and sends its events; the whole may be begun again after a crash and must then do no harm.
+ * Context of an operation of several transactions, or of one that waits for other systems. Each step commits and emits its own
+ * events. After a crash the operation may start again, so each step must be safe to repeat.
  */
 export interface StepContext {
   readonly operation: Operation
   readonly caller: Caller
   readonly services: Services
-  /** The same whenever this request is repeated under its Idempotency-Key, for keys to other systems; undefined without one. */
+  /** Stable for all attempts under one Idempotency-Key; use it as the key towards other systems. Undefined without that header. */
   readonly repeatKey: string | undefined
-  /** Looks at what is committed. */
+  /** Reads committed data. */
   read<T>(look: (call: Call) => Promise<T>): Promise<T>
   /** One transaction. */
   step<T>(change: (call: Call) => Promise<T>): Promise<T>
   /**
-   * One transaction that a request makes once, however often it is repeated under its Idempotency-Key and whenever its process
-   * died: a successor gets the same result, and goes on from there. At most one in an operation; the result is kept as JSON, so
-   * it is ids. `isStill` false: what was done has come to nothing since, and is done anew.
+   * One transaction that all attempts under one Idempotency-Key execute once, even after a crash: later attempts get the stored
+   * result. At most one for each operation. The result is stored as JSON, so it holds ids. If `isStill` resolves to false, the
+   * earlier result has become void and the change runs again.
    */
   once<T extends Checkpoint>(
     change: (call: Call) => Promise<T>,
     isStill?: (call: Call, made: T) => Promise<boolean>,
   ): Promise<T>
-  /** Tells whoever listens how far it is. */
+  /** Sends a progress report to a caller that streams. */
   progress(report: Readonly<Record<string, unknown>>): void
 }
 
-/** An answer that is made part by part while it is sent. */
+/** A response that is produced while it is sent. */
 export interface StreamedResponse {
   readonly contentType: string
-  /** Under which name a browser keeps it. */
+  /** File name for browsers. */
   readonly fileName?: string
   readonly chunks: AsyncIterable<string>
 }
 
-/** Another type of a streamed answer than JSON, for requests with this `format`. */
+/** Content type of a streamed response for requests with this `format`. */
 export interface ResponseFormat {
   readonly format: string
   readonly contentType: string
   readonly description: string
 }
 
-/** What an operation with a streamed answer works with: every part looks for itself at what is committed. */
+/** Context of a streamed response. Each part reads committed data on its own. */
 export type ReadContext = Pick<StepContext, 'operation' | 'caller' | 'services' | 'read'>
 
-/** How an operation takes multipart/form-data: text fields arrive as text, the file as an `UploadedFile`. */
+/** Limits of multipart/form-data: text fields become strings, the file an `UploadedFile`. */
 export interface Multipart {
   readonly fileField: string
-  /** Of the whole body, bytes. */
+  /** Maximum size of the whole body, bytes. */
   readonly limit: number
-  /** Whether it takes JSON as well. */
+  /** True if the operation accepts JSON, too. */
   readonly alsoJson: boolean
 }
 
@@ -161,7 +161,7 @@ export interface LegacyForm {
   run(call: Call, input: unknown): Promise<object>
 }
 
-/** One operation of the API as the kit sees it. */
+/** One operation of the API. */
 export interface Operation {
   readonly name: string
   readonly area: Area
@@ -169,47 +169,47 @@ export interface Operation {
   readonly summary: string
   readonly description: string
   readonly callers: readonly CallerKind[]
-  /** Whether it changes anything: then it takes an Idempotency-Key and leaves an audit row. */
+  /** True if it changes data. It then takes an Idempotency-Key. */
   readonly changes: boolean
-  /** Whether a change leaves an audit row: not what agents do every few seconds. */
+  /** True if a change writes an audit row. False for what agents do every few seconds. */
   readonly audited: boolean
   readonly request: z.ZodType
   readonly response: z.ZodType
   /** An example request for the documentation. */
   readonly example: Record<string, unknown>
-  /** An example answer; where none is declared, one is made up from the schema. */
+  /** Example response. Default: generated from the schema. */
   readonly answer: Record<string, unknown> | undefined
-  /** The `reason`s of its refusals (409) that the documentation shows. */
+  /** The `reason`s of its 409 responses, for the documentation. */
   readonly refusals: readonly string[]
-  /** Every event that the operation emits, or a job that runs in its name (`performTask`), except `protection.*` events of `recordEvent`. */
+  /** Events that the operation, or a job in its name (`performTask`), emits, except `protection.*` events of `recordEvent`. */
   readonly emits: readonly string[]
-  /** The answer holds a secret: a stored copy is sealed (response-sealer.ts). */
+  /** The response holds a secret, so its stored copy is sealed (response-sealer.ts). */
   readonly secretResponse: boolean
-  /** The request itself proves who asks, so that an Idempotency-Key works without an API key. */
+  /** The body authenticates the caller, so an Idempotency-Key works without an API key. */
   readonly proofInBody: boolean
-  /** Body at most, bytes. */
+  /** Maximum size of the body, bytes. */
   readonly bodyLimit: number
-  /** The older listing form over GET, or GET as the only form (`only`). */
+  /** The legacy GET form of a listing. */
   readonly get: LegacyForm | undefined
   readonly getOnly: boolean
   readonly multipart: Multipart | undefined
   /**
-   * What of `run` takes long to compute, before its transaction and beside those of others. It looks at what is committed, and refuses
-   * what `run` would refuse; a repeated request that has its answer gets that instead.
+   * Expensive computation for `run`, outside of its transaction. It reads committed data and rejects what `run` would reject. It is
+   * skipped for a repeated request with a stored response.
    */
   readonly prepare: ((call: Call, input: unknown) => Promise<unknown>) | undefined
   run(call: Call, input: unknown, prepared?: unknown): Promise<object>
-  /** Instead of `run`: several transactions, with progress as server-sent events for who accepts them. */
+  /** Instead of `run`: several transactions. Callers that accept server-sent events get the progress. */
   readonly steps: ((work: StepContext, input: unknown) => Promise<object>) | undefined
-  /** Instead of `run`, for what changes nothing: an answer of any length. `response` describes its JSON form. */
+  /** Instead of `run`, for reads: a response of any length. `response` describes its JSON form. */
   readonly stream: ((reading: ReadContext, input: unknown) => Promise<StreamedResponse>) | undefined
-  /** In which other types it is streamed. */
+  /** Other content types of the stream. */
   readonly formats: readonly ResponseFormat[]
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
 
-/** An operation that still knows its types: the client's methods are made of them (client/operations.ts). */
+/** An operation with its types, from which the client's methods are derived (client/operations.ts). */
 export interface TypedOperation<N extends string, I extends z.ZodType, O extends z.ZodType> extends Operation {
   readonly name: N
   readonly request: I
@@ -248,7 +248,7 @@ type Implementation<I extends z.ZodType, O extends z.ZodType, P> =
   | { steps(work: StepContext, input: z.output<I>): Promise<Serializable<z.input<O>>> }
   | { stream(reading: ReadContext, input: z.output<I>): Promise<StreamedResponse> }
 
-/** Declares an operation. Routes, checks, documentation and tests all come from this. */
+/** Declares an operation. Routes, checks, documentation and tests are derived from it. */
 export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType, P = undefined>(
   declaration: Declaration<N, I, O> & Implementation<I, O, P>,
 ): TypedOperation<N, I, O> {
@@ -275,10 +275,10 @@ export function operation<const N extends string, I extends z.ZodType, O extends
 }
 
 function notRunDirectly(): never {
-  throw new Error('this operation is carried out in steps, or its answer is streamed')
+  throw new Error('this operation runs in steps or streams its response')
 }
 
-/** The same operation by another name. */
+/** Declares another name for an operation. */
 export function operationAlias<const N extends string, I extends z.ZodType, O extends z.ZodType>(
   name: N,
   { name: first, ...operation }: TypedOperation<string, I, O>,
@@ -286,7 +286,7 @@ export function operationAlias<const N extends string, I extends z.ZodType, O ex
   return { ...operation, name, summary: `Another name of ${first}.` }
 }
 
-/** Declares the older GET form of a listing (decisions §1). */
+/** Declares the legacy GET form of a listing (ADR 0002). */
 export function legacyForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O
@@ -295,7 +295,7 @@ export function legacyForm<I extends z.ZodType, O extends z.ZodType>(form: {
   return form as unknown as LegacyForm
 }
 
-/** Whether the package gate applies to this call at all. */
+/** True if calls in this mode need the operation's package. */
 export function needsPackage(operation: Operation, mode: 'test' | 'live'): boolean {
   return !(mode === 'test' && FREE_IN_SANDBOX.has(operation.area))
 }

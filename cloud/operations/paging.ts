@@ -6,8 +6,8 @@ const INVALID_CURSOR =
   'must be a nextCursor that this listing answered: send it as it came, or leave it out to begin at the beginning'
 
 /**
- * The `nextCursor` of the page before, as it comes back: the id of a row, which may be gone by now. Anything else is refused:
- * it would stand before or behind all rows, and look like the beginning or the end of the list.
+ * Field for a cursor: the id of the last row of the previous page, which may be deleted by now. Rejects other texts, because they
+ * sort before or after all rows and would look like the start or the end of the list.
  */
 export function cursorField(prefix: string, isOtherForm: (text: string) => boolean = () => false) {
   return z
@@ -16,12 +16,12 @@ export function cursorField(prefix: string, isOtherForm: (text: string) => boole
     .describe('The `nextCursor` of the page before.')
 }
 
-/** 400 for a cursor of another form than ids, which its listing has to read for itself. */
+/** 400 for listings that parse their own form of cursor. */
 export function invalidCursor(): Failure {
   return invalid('cursor', INVALID_CURSOR)
 }
 
-/** Paging by offset or by cursor, never both (decisions §1). */
+/** Paging by offset or by cursor, never both (ADR 0002). */
 export interface PageRequest {
   limit?: number | undefined
   offset?: number | undefined
@@ -31,17 +31,17 @@ export interface PageRequest {
 export interface Page {
   limit: number
   offset: number
-  /** The id of the last item of the page before. */
+  /** Id of the last item of the previous page. */
   after: string | undefined
 }
 
-/** Limits of a page from what was asked. Throws 400 for an offset beside a cursor; whether that is one, `cursorOf` has seen. */
+/** Start and size of the page. Throws 400 for an offset together with a cursor. Expects a cursor that `cursorField` validated. */
 export function pageLimits({ limit, offset, cursor }: PageRequest, defaultLimit: number): Page {
   if (offset !== undefined && cursor !== undefined) throw invalid('cursor', 'use offset or cursor, not both')
   return { limit: limit ?? defaultLimit, offset: offset ?? 0, after: cursor }
 }
 
-/** The page out of everything, in the order of the ids. */
+/** Cuts a page out of a whole list that is sorted by id. */
 export function slicePage<T>(
   all: readonly T[],
   idOf: (item: T) => string,
@@ -53,7 +53,7 @@ export function slicePage<T>(
   return toPage(all.slice(start, start + page.limit + 1), idOf, page)
 }
 
-/** A page of which one row more than wanted was read: that there is one says that there is more. */
+/** Expects limit + 1 rows; the extra row means that there is a next page. */
 export function toPage<T>(
   rows: readonly T[],
   idOf: (item: T) => string,

@@ -28,10 +28,10 @@ import {
 import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
 
 /**
- *   [ kept answer? ─ else: running ] ─ step ─ step ─ … ─ [ audit ─ keep answer ]
+ *   [ stored response? ─ else: claim ] ─ step ─ step ─ … ─ [ audit ─ store response ]
  *
- * Work of several transactions. Who sends the same Idempotency-Key meanwhile is told to wait; after a crash the lease
- * runs out and a successor begins again: what was to be done `once` it finds in the row, and goes on from there.
+ * Performs an operation of several transactions. A second request with the same Idempotency-Key gets 409 while the first one runs.
+ * After a crash the lease expires, a new attempt starts again and reads the result of `once` from the row.
  */
 export async function performSteps(
   request: OperationRequest,
@@ -53,7 +53,7 @@ export async function performSteps(
     }
     return await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      // A life of it that was only slow: its successor's answer is the one that counts.
+      // This attempt was so slow that another one took over: the response of that one counts.
       const isOurs = identity === undefined || (await lockCheckpoint(db, identity, nowMs)) !== undefined
       const answered = isOurs ? undefined : await findStoredResponse(db, identity, nowMs)
       if (answered) return { replayed: true, ...answered }
@@ -67,7 +67,7 @@ export async function performSteps(
   }
 }
 
-/** Hears how far the work is. */
+/** Receives progress reports. */
 export type ReportProgress = (report: Readonly<Record<string, unknown>>) => void
 
 async function findOrClaim(

@@ -5,8 +5,8 @@ import type { Services, StreamedResponse } from './operation.ts'
 import { validateRequest } from './perform.ts'
 
 /**
- * An answer too long to be held in memory. Refusals come before it begins, and so does its first part: a body that has
- * begun can only be broken off.
+ * Performs an operation whose response is too long for memory. Produces the first part before the response starts, because a failure
+ * after that can only abort the body.
  */
 export async function performStream(
   request: OperationRequest,

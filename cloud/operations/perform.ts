@@ -20,10 +20,9 @@ import { responseSealer, type ResponseSealer } from './response-sealer.ts'
 import { validate } from './validation.ts'
 
 /**
- *   input ─ validate ─ package ─ (prepare) ─ [ transaction: kept answer? ─ run ─ audit ─ outbox ─ keep answer ] ─ after commit
+ *   input ─ validate ─ package ─ (prepare) ─ [ transaction: stored response? ─ run ─ audit ─ outbox ─ store response ] ─ after commit
  *
- * How every operation is carried out, whoever asks and over whatever wire (decisions §2).
- * What takes several transactions goes through `perform-steps.ts`.
+ * Performs every operation, over HTTP and MQTT (ADR 0003). `perform-steps.ts` performs those of several transactions.
  */
 export async function perform(
   request: OperationRequest,
@@ -42,7 +41,7 @@ export async function perform(
   return performChange(request, input, database, services)
 }
 
-/** The checks that come before any operation: its input, validated, or a refusal. */
+/** Validates the input and checks the package of the account. Throws a `Failure`. */
 export async function validateRequest(
   { operation, caller, input, isLegacyForm }: OperationRequest,
   services: Services,
@@ -62,7 +61,7 @@ function checkAccountPackage(operation: Operation, caller: Caller): void {
   throw packageTooLow(operation, caller.package, 'account')
 }
 
-/** Whose package is too low: the caller's account, or one store of it. */
+/** The account or the store whose package is too low. */
 type PackageHolder = 'account' | 'store'
 
 const TOO_LOW: Record<PackageHolder, (have: string, needed: Package) => string> = {
@@ -72,12 +71,12 @@ const TOO_LOW: Record<PackageHolder, (have: string, needed: Package) => string> 
     `this store has ${have}. An administrator changes it with setStorePackage {storeId, package: "${needed.toLowerCase()}"}`,
 }
 
-/** 403 with the package that the store or the account has, the one that the operation needs, and how to change it. */
+/** 403 with the present package, the needed one, and how to change it. */
 export function packageTooLow(operation: Operation, have: string, holder: PackageHolder): Failure {
   return packageMissing(operation.name, operation.minimumPackage, have, holder)
 }
 
-/** The same for a part of an operation, or a field, that needs a higher package than the rest. */
+/** Like `packageTooLow`, for a field or a part of an operation. */
 export function packageMissing(what: string, needed: Package, have: string, holder: PackageHolder): Failure {
   return new Failure('permission-denied', `${what} needs the package ${needed}; ${TOO_LOW[holder](have, needed)}`, {
     reason: 'package_too_low',
@@ -134,7 +133,7 @@ async function performChange(
   }
 }
 
-/** Carries out work that no API call asked for, with the same transaction, audit row and outbox. */
+/** Performs work without an API call, with the same transaction, audit row and outbox. */
 export async function performTask(
   who: Pick<OperationRequest, 'operation' | 'caller' | 'requestId'>,
   database: Database,

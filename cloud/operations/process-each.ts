@@ -1,21 +1,21 @@
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
-/** Read at once, and how often in one run: a job of the clock never keeps a stopping process waiting for long. */
+/** Items read at once, and reads in one run. The product limits how long a job delays the stop of its process. */
 const READ_LIMIT = 100
 const ROUNDS = 10
 
-/** Work of the clock that is done piece by piece, each in a transaction of its own. */
+/** Due items that a job processes one at a time, each in its own transaction. */
 export interface DueItems<T> {
-  /** Its name in the log. */
+  /** Name of the job in log lines. */
   job: string
-  /** What is due now, the oldest first, at most `limit`; what was done is no longer among it. `failed`: as many of the oldest have failed in this run, and are not wanted again. */
+  /** Reads at most `limit` due items, oldest first. Must skip the `failed` oldest ones: they failed in this run and are still due. */
   read(limit: number, failed: number): Promise<readonly T[]>
-  /** Does one piece; must do no harm when another process has done it meanwhile. */
+  /** Processes one item. Must be safe if another process did it meanwhile. */
   process(piece: T): Promise<void>
 }
 
-/** Carries out what is due. A piece that fails is logged, stays due, and keeps no other from its turn. */
+/** Processes due items. A failed item is logged and stays due; the next ones still run. */
 export async function processEach<T>(
   { log }: Pick<Services, 'log'>,
   { job, read, process }: DueItems<T>,

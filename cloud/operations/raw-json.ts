@@ -1,6 +1,6 @@
 /**
- * JSON that is written already: documents kept as text are put into an answer as they are, because
- * reading them only to write them again takes longer than fetching them. `T` is what the text stands for.
+ * Serialized JSON. Stored documents are copied into a response as text, because parsing and serializing them takes longer than
+ * reading them. `T` is the type of the value.
  */
 export class RawJson<T> {
   readonly text: string
@@ -10,15 +10,15 @@ export class RawJson<T> {
   }
 }
 
-/** What an operation may answer: a value with some fields as text, or a whole object as text. */
+/** A response whose fields, or as a whole, may be serialized already. */
 export type Serializable<T> = RawJson<T> | { [K in keyof T]: T[K] | RawJson<T[K]> }
 
-/** A list of documents. */
+/** Joins serialized documents to a list. */
 export function rawList<T>(documents: readonly string[]): RawJson<T[]> {
   return new RawJson(`[${documents.join(',')}]`)
 }
 
-/** The body of an answer: `success`, then the fields. */
+/** Serializes a response: `success` first, then the fields. */
 export function serializeResponse(answer: object): string {
   if (answer instanceof RawJson)
     return answer.text === '{}' ? '{"success":true}' : `{"success":true,${answer.text.slice(1)}`

@@ -3,7 +3,7 @@ import type { StoredResponse } from './idempotency.ts'
 import type { OperationRequest } from './call-context.ts'
 import type { Services } from './operation.ts'
 
-/** How the answers of one request are written to the database and read again. */
+/** Encrypts the stored response of one request, and decrypts it. */
 export interface ResponseSealer {
   seal(answer: StoredResponse): StoredResponse
   open(stored: StoredResponse): StoredResponse
@@ -12,7 +12,7 @@ export interface ResponseSealer {
 const PLAIN: ResponseSealer = { seal: (answer) => answer, open: (stored) => stored }
 const CONTEXT = 'idempotency'
 
-/** An answer that has a secret is stored sealed under its Idempotency-Key, so that only a caller who sends the key again can read it. */
+/** A response with a secret is sealed under its Idempotency-Key: only a caller that sends the key again can read it. */
 export function responseSealer(
   { operation, idempotencyKey }: Pick<OperationRequest, 'operation' | 'idempotencyKey'>,
   { platform }: Pick<Services, 'platform'>,

@@ -4,26 +4,26 @@ import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
 /**
- *   wake ─▶ look: lease what is due ─▶ start: each attempt in the background ─▶ wake
+ *   wake ─▶ sendDue: lease what is due ─▶ start: each attempt in the background ─▶ wake
  *
- * The part that webhooks and push notices have in common. Any number of processes may run such a loop on one database,
- * because `look` leases what it sends.
+ * Loop of the senders of webhooks and push notices. Several processes may run it on one database, because `sendDue` leases what
+ * it sends.
  */
 export interface SendLoop {
-  /** There may be something to send: looks at once. */
+  /** Checks at once if there is something to send. */
   wake(): void
-  /** Starts nothing more, waits up to 5 s for attempts under way, then aborts them. */
+  /** Starts no more attempts, waits up to 5 s for running ones, then aborts them. */
   stop(): Promise<void>
 }
 
-/** The attempts under way. */
+/** The running attempts. */
 export interface Attempts {
-  /** How many there are. */
+  /** Number of running attempts. */
   readonly size: number
-  /** How many of them take a place of this name. */
+  /** Number of running attempts that use a slot of this name. */
   slotsInUse(name: string): number
   /**
-   * Starts one in the background. It takes a place of each name until it ends.
+   * Starts an attempt in the background. It uses one slot of each name until it ends.
    *
    * @param about Fields of the log line if `work` rejects.
    */
@@ -31,21 +31,21 @@ export interface Attempts {
 }
 
 export interface SendLoopOptions {
-  /** What logs call the loop, such as `webhooks`. */
+  /** Name of the loop in log lines, such as `webhooks`. */
   readonly name: string
-  /** Most attempts at once. */
+  /** Maximum of running attempts. */
   readonly maxAttempts: number
   readonly platform: Services['platform']
   getServices(): Services
-  /** Sends what is due and fits. Resolves to the ms until the next look; 0 if there may be more now. */
+  /** Starts attempts for what is due, within the limits. Resolves to the ms until the next check; 0 if more may be due now. */
   sendDue(attempts: Attempts): Promise<number>
 }
 
-/** Longest time between two looks, ms: other processes enqueue, too. */
+/** Longest time between two checks, ms: other processes enqueue, too. */
 export const POLL_MS = 1_000
 const STOP_WITHIN_MS = 5_000
 
-/** Starts looking, at once and then again and again. A look that fails is logged and repeated. */
+/** Starts the loop with an immediate check. A failed check is logged and repeated. */
 export function startSendLoop({ name, maxAttempts, platform, getServices, sendDue }: SendLoopOptions): SendLoop {
   const stopping = new AbortController()
   setMaxListeners(maxAttempts + 1, stopping.signal)

@@ -6,7 +6,7 @@ import type { OperationResult, OperationRequest } from './call-context.ts'
 import type { Services } from './operation.ts'
 import { responseSealer } from './response-sealer.ts'
 
-/** A refused state move is an answer too: the same key must not succeed later. Every other error is thrown on. */
+/** Stores a 409 `failed-precondition` as the response, because the same key must not succeed later. Rethrows other errors. */
 export async function storeErrorResponse(
   error: unknown,
   identity: RequestIdentity | undefined,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A file out of a multipart body, whole: never larger than its operation takes. */
+/** A file of a multipart body, in memory. The operation limits its size. */
 export class UploadedFile {
   readonly name: string
   readonly bytes: Uint8Array
@@ -8,16 +8,16 @@ export class UploadedFile {
     this.name = name
     this.bytes = bytes
   }
-  /** In documentation. */
+  /** Documentation shows the name only. */
   toJSON(): string {
     return this.name
   }
 }
 
-/** The file field of a request. JSON cannot make one. */
+/** The file field of a request; JSON cannot contain one. */
 export const FileField = z
   .instanceof(UploadedFile, { error: 'must be a file: send multipart/form-data' })
   .meta({ type: 'string', format: 'binary' })
 
-/** Yes or no, also as the text that a form sends. */
+/** A boolean, or its text from a form. */
 export const FormBoolean = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])

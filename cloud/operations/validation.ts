@@ -2,10 +2,10 @@ import type { z } from 'zod'
 import { findingsOf, findingText, pathText, type Finding } from '../../policy/findings.ts'
 import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 
-/** Details told at most; a request that is wrong in more places is wrong enough. */
+/** Maximum of details in one response. */
 const DETAILS_LIMIT = 20
 
-/** The input of an operation, or a 400 that names each wrong field and what it should be. */
+/** Parses the input of an operation. Throws a 400 that names each wrong field and its rule. */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
@@ -29,7 +29,7 @@ function detailOf(finding: Finding, schema: z.ZodType): ErrorDetail {
   return { path: pathText(path), code, message: `${findingText(finding)}${meant ? `; did you mean "${meant}"?` : ''}` }
 }
 
-/** The field names that the schema knows at a path. */
+/** Names of the fields that the schema has at a path. */
 function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const def = schema._zod.def as z.core.$ZodTypeDef & {
     shape?: Record<string, z.core.$ZodType>
@@ -48,7 +48,7 @@ function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string
   return next ? fieldsAt(next, rest) : []
 }
 
-/** The known word that is at most two (of short words: one) edits away. */
+/** The only known name within two edits; within one edit for names of at most 4 characters. */
 function closestName(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined
   let bestDistance = word.length <= 4 ? 1 : 2
@@ -63,7 +63,7 @@ function closestName(word: string, known: readonly string[]): string | undefined
   return best
 }
 
-/** Edits between two words (insert, delete, replace, swap of neighbours), or more than `limit`. */
+/** Edits between two names (insert, delete, replace, swap of neighbours), or a number over `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit || a.length > 64) return limit + 1
   let before: number[] = []

@@ -1,4 +1,4 @@
-/** Lets everybody else's work go on for a moment: for what computes longer than others should wait. */
+/** Lets pending events run. Long computations call it, so that other requests do not wait for them. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

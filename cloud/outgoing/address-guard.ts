@@ -1,15 +1,15 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Where the cloud may send to on behalf of a merchant (webhooks, POS, ERP, PSP): never into our own network.
+ * Targets that the cloud may send to for a merchant (webhooks, POS, ERP, PSP). Private networks are closed.
  *
- *   registration: checkTarget(url)                    what the address says by itself
- *   each attempt: checkTarget(url), checkAddress(ip)  what it leads to now, on the address that is connected to
+ *   registration: checkTarget(url)                    checks the URL itself
+ *   each attempt: checkTarget(url), checkAddress(ip)  also checks the resolved address before connecting to it
  */
 export interface TargetRules {
   /** `http:` too: in test mode. */
   readonly plainHttp: boolean
-  /** Private, loopback and all other addresses, on any port: for tests, demonstrations and shops with an own network. */
+  /** Allows private and loopback addresses and any port: for tests, demonstrations and shops with their own network. */
   readonly privateTargets: boolean
 }
 
@@ -17,8 +17,8 @@ export type Refusal = { readonly refusal: string }
 
 const URL_LIMIT = 2_048
 /**
- * Ports of other well-known services, which may take a request for one of theirs (mail, shells, printers …): those that browsers
- * refuse, "port blocking" of the Fetch standard.
+ * Ports of other services (mail, shells, printers …) that could misread an HTTP request as a command. Source: "port blocking" of
+ * the Fetch standard.
  */
 const BAD_PORTS: ReadonlySet<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
@@ -27,7 +27,7 @@ const BAD_PORTS: ReadonlySet<number> = new Set([
   6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ])
 
-/** IPv4 that is not for everybody (IANA special-purpose registry), multicast and reserved. */
+/** IPv4: special-purpose addresses (IANA registry), multicast and reserved. */
 const CLOSED_V4 = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -46,8 +46,8 @@ const CLOSED_V4 = [
 ] as const
 
 /**
- * IPv6 is closed but for global unicast; that leaves out ::1, mapped and compatible IPv4, NAT64, unique local, link-local and
- * multicast without naming them. Within it: IETF assignments with Teredo, documentation, 6to4.
+ * IPv6: only global unicast is open. That excludes ::1, mapped IPv4, NAT64, unique local, link-local and multicast. Within it,
+ * IETF assignments with Teredo, documentation and 6to4 are closed.
  */
 const OPEN_V6 = [['2000::', 3]] as const
 const CLOSED_V6 = [
@@ -61,7 +61,7 @@ const closedV4 = listOf(CLOSED_V4, 'ipv4')
 const openV6 = listOf(OPEN_V6, 'ipv6')
 const closedV6 = listOf(CLOSED_V6, 'ipv6')
 
-/** Names that mean this machine or this network wherever they are asked for. */
+/** Host names of this machine or of private networks. */
 const CLOSED_NAMES =
   /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|arpa|onion)$/
 
@@ -71,7 +71,7 @@ function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' 
   return list
 }
 
-/** What is wrong with connecting to this IP address, or undefined. */
+/** Returns why this IP address is closed; undefined if it is open. */
 export function checkAddress(
   address: string,
   { privateTargets }: Pick<TargetRules, 'privateTargets'>,
@@ -86,8 +86,8 @@ export function checkAddress(
 }
 
 /**
- * The address of a target, as far as it can be judged without asking for its name. The URL parser has
- * brought every spelling of an IPv4 address (octal, hexadecimal, one number, full-width digits) into one form.
+ * Checks a URL without resolving its name. The URL parser normalizes all spellings of IPv4 addresses (octal, hexadecimal, one
+ * number, full-width digits).
  */
 export function checkTarget(text: string, rules: TargetRules): { url: URL } | Refusal {
   if (text.length > URL_LIMIT) return { refusal: `it is longer than ${URL_LIMIT} characters` }

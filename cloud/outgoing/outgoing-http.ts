@@ -1,14 +1,14 @@
 import type { TargetRules } from './address-guard.ts'
 
-/** One request to a merchant's own system. The network is behind this port: made in bin/outgoing-http.ts. */
+/** One request to a merchant's system. bin/outgoing-http.ts implements the network. */
 export interface OutgoingRequest {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** A body that is not text, instead of `body`. */
+  /** Binary body, instead of `body`. */
   readonly bytes?: Uint8Array
-  /** Of the answer, bytes: what is longer is cut off there. */
+  /** Maximum of bytes of the response; longer ones are cut. */
   readonly answerLimit: number
   readonly rules: TargetRules
 }
@@ -17,7 +17,7 @@ export interface OutgoingAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** The answer was longer than the limit, or went on when the time was up. */
+  /** True if the response exceeded the size or time limit. */
   readonly isCut: boolean
 }
 
@@ -34,7 +34,7 @@ export const OUTGOING_FAULTS = [
 ] as const
 export type OutgoingFaultCode = (typeof OUTGOING_FAULTS)[number]
 
-/** There is no answer, and why. */
+/** The request got no response; `code` is the cause. */
 export class OutgoingFault extends Error {
   override name = 'OutgoingFault'
   readonly code: OutgoingFaultCode
@@ -45,10 +45,10 @@ export class OutgoingFault extends Error {
 }
 
 /**
- * Sends requests to addresses that others have chosen. Follows no redirects, connects only to what the rules allow and to the
- * very address that was checked, shares no connections.
+ * Sends requests to addresses that merchants chose. It follows no redirects, connects only to the checked address, and shares no
+ * connections.
  */
 export interface OutgoingHttp {
-  /** Resolves once the answer's head is there and its body has ended or was cut off; rejects with an `OutgoingFault`. */
+  /** Resolves with the response after its body ended or was cut; rejects with an `OutgoingFault`. */
   send(request: OutgoingRequest, signal: AbortSignal): Promise<OutgoingAnswer>
 }

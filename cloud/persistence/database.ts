@@ -1,31 +1,31 @@
 import type { Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
 
-/** What queries are made on: a transaction, or the reading side outside of one. */
+/** Target of queries: a transaction, or the read connection outside of transactions. */
 export type Db = Kysely<Schema>
 
 /**
- * The store of everything. The same schema and the same queries run on SQLite and on PostgreSQL;
- * what differs is in `sqlite.ts` and `postgres.ts`.
+ * The database of the cloud. Schema and queries are the same on SQLite and PostgreSQL; `sqlite.ts` and `postgres.ts` hold the
+ * differences.
  */
 export interface Database {
   readonly dialect: 'sqlite' | 'postgres'
-  /** Reads what is committed; never inside a transaction of somebody else. */
+  /** Reads committed data, outside of any transaction. */
   readonly reads: Db
   /**
-   * Runs `work` in one serializable transaction and resolves when it is durable. `work` awaits nothing
-   * but the `db` it is given, has no effect besides, and may be run again when another transaction got in its way.
+   * Runs `work` in one serializable transaction and resolves after the durable commit. `work` awaits only its `db` and has no other
+   * effects, because it runs again after a conflict.
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** A fault of the disk after which nobody knows what is on it: no answer may rest on this process any more. */
+/** An I/O error left the content of the disk unknown. This process must stop answering. */
 export class StorageFailure extends Error {
   override name = 'StorageFailure'
 }
 
-/** Too many transactions wait. Nothing was stored: the caller may try again. */
+/** Too many transactions wait. Nothing was stored; the caller may retry. */
 export class DatabaseBusy extends Error {
   override name = 'DatabaseBusy'
 }

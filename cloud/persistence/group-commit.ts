@@ -1,9 +1,9 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { DatabaseBusy, StorageFailure } from './database.ts'
 
-/** Transactions that share one commit at most: bounds how long the first of them waits. */
+/** Maximum of transactions in one commit. It limits how long the first one waits. */
 const GROUP_LIMIT = 64
-/** Waiting transactions at most; beyond, callers are refused rather than kept. */
+/** Maximum of waiting transactions; further ones are rejected. */
 const QUEUE_LIMIT = 10_000
 
 interface Job {
@@ -12,23 +12,23 @@ interface Job {
   reject: (reason: unknown) => void
 }
 
-/** A job that has run, to be resolved after the commit. */
+/** A job that has run and resolves after the commit. */
 interface Done {
   job: Job
   value: unknown
 }
 
 export interface GroupCommit {
-  /** Runs `work` between a savepoint and its release; resolves after the commit that holds it. */
+  /** Runs `work` in a savepoint; resolves after the commit that includes it. */
   run<T>(work: () => Promise<T>): Promise<T>
-  /** Resolves when nothing waits any more. */
+  /** Resolves when the queue is empty. */
   drain(): Promise<void>
 }
 
 /**
- * One writer. Transactions that wait at the same time share a commit, because the disk's flush costs
- * more than all the rest; each has its own savepoint and fails alone, and none is told "done" before
- * the commit. `onBegin` is called before each transaction, in the order in which they commit. After an I/O error nobody can know what the disk holds, so the writer stops for good.
+ * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all their work.
+ * Each has a savepoint, fails alone, and resolves after the commit only. `onBegin` runs before each transaction, in commit order.
+ * After an I/O error the content of the disk is unknown, so the writer rejects everything from then on.
  */
 export function groupCommit(
   db: Connection,
@@ -70,7 +70,7 @@ class Writer implements GroupCommit {
     if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
-      // Begun a turn later, so that requests which arrive together commit together.
+      // Starts in the next turn of the event loop, so that requests of one turn share a commit.
       this.#running ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#runAll())
     })
   }
@@ -85,7 +85,7 @@ class Writer implements GroupCommit {
         try {
           await this.#runGroup()
         } catch (error) {
-          // BEGIN itself failed: somebody else holds the file, or the disk is gone.
+          // BEGIN failed: another process holds the lock, or the disk is gone.
           this.#noteFailure(error)
           this.#queue.shift()?.reject(this.#failure ?? error)
         }
@@ -111,14 +111,14 @@ class Writer implements GroupCommit {
     } catch (error) {
       this.#noteFailure(error)
       this.#rollBack()
-      // The one with which the transaction ended is among them; who was refused already hears nothing new.
+      // Includes the job that ended the transaction. Rejecting a settled promise again has no effect.
       for (const job of taken) job.reject(this.#failure ?? error)
       return
     }
     for (const { job, value } of done) job.resolve(value)
   }
 
-  /** One transaction of the group, in its savepoint. Throws if the whole group cannot go on. */
+  /** Runs one transaction of the group in its savepoint. Throws if the whole group must roll back. */
   async #runJob(job: Job, done: Done[]): Promise<void> {
     const { save, release, undo } = this.#statements
     this.#onBegin()
@@ -144,7 +144,7 @@ class Writer implements GroupCommit {
 
   #noteFailure(error: unknown): void {
     const code = (error as { code?: string }).code ?? ''
-    // SQLITE_FULL was cleanly rolled back and ends when there is room again; the others leave the disk in doubt.
+    // SQLITE_FULL was rolled back cleanly. The other codes leave the content of the disk unknown.
     if (this.#failure || !/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
     this.#failure = new StorageFailure(`the disk cannot be trusted any more: ${code}`, { cause: error })
     this.#onFailure(this.#failure)

@@ -3,13 +3,13 @@ import type { Db } from './database.ts'
 import { BASELINE } from './migrations/0001-baseline.ts'
 import type { Migration } from './migrations/migration.ts'
 
-/** In the order in which they are applied. A released migration is never changed; a change of the schema is a new one. */
+/** In order of application. Never change a released migration; add a new one. */
 const MIGRATIONS: readonly Migration[] = [BASELINE]
 
-/** Any number that no other program uses as an advisory lock on this database. */
+/** Number of our advisory lock; no other program on this database uses it. */
 const LOCK = 7_201_120
 
-/** Brings the schema up to date, all in one transaction: after a power cut it is the old one or the new one. */
+/** Applies missing migrations in one transaction, so that a power cut leaves the old schema or the new one. */
 export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<void> {
   if (dialect === 'postgres') return db.transaction().execute((tx) => applyMissing(tx, dialect))
   await sql.raw('BEGIN IMMEDIATE').execute(db)
@@ -17,7 +17,7 @@ export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<v
     await applyMissing(db, dialect)
     await sql.raw('COMMIT').execute(db)
   } catch (error) {
-    // After a failed commit there may be nothing left to undo: what is told is the first error.
+    // A failed commit may have ended the transaction already. The first error is the one to report.
     await sql
       .raw('ROLLBACK')
       .execute(db)
@@ -41,7 +41,7 @@ async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<voi
   }
 }
 
-/** SQLite's strict tables know no bigint; its integers have 64 bits anyway. Text is ordered by bytes, and a clustered table is its key. */
+/** Converts portable SQL: SQLite's integers have 64 bits, its texts sort by bytes, and WITHOUT ROWID clusters a table by its key. */
 function forSqlite(statement: string): string {
   const text = statement
     .replaceAll(/\bbigint\b/g, 'integer')

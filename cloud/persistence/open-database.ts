@@ -4,7 +4,7 @@ import type { OnStorageState } from './storage-state.ts'
 
 /**
  * Opens `file` (SQLite) or a `postgres://` URL, brings the schema up to date and checks that commits are durable.
- * `onFailure`: the disk below SQLite cannot be trusted any more. `onState`: the disk is full, the server is away, or all is well again.
+ * `onFailure`: the content of SQLite's disk is unknown. `onState`: the state of the storage changed.
  */
 export async function openDatabase(
   location: { file: string } | { url: string; clock: Pick<Clock, 'elapsed'> },

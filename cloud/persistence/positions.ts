@@ -23,10 +23,10 @@ export function commitPosition(db: Db): RawBuilder<number> {
   return sql<number>`(${added} + cast(cast(pg_current_xact_id() as text) as bigint))`
 }
 
-/** The offset of each open PostgreSQL database, written into its statements: reading it there makes an insert half as slow again. */
+/** Offset of each open PostgreSQL database, as a literal in its statements. Reading it in the statement makes inserts 50 % slower. */
 const OFFSETS = new WeakMap<DialectAdapter, number>()
 
-/** Remembers the offset while the database is open. It is only raised while no cloud runs on the database. */
+/** Stores the offset for an open database. It changes only while no cloud runs on the database. */
 export function rememberOffset(db: Db, offset: number): void {
   OFFSETS.set(db.getExecutor().adapter, offset)
 }
@@ -34,7 +34,7 @@ export function rememberOffset(db: Db, offset: number): void {
 /** Larger than every position. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 
-/** The tables with positions, and when the cloud took a row in. */
+/** Tables with positions; `takenIn` is the time at which the cloud stored a row. */
 export const POSITIONED = {
   protection: { table: 'protection_event', position: 'position', takenIn: 'processed_ms' },
   item: { table: 'item_move', position: 'position', takenIn: 'at_ms' },
@@ -50,15 +50,15 @@ const IS_ELSEWHERE = sql`exists (
   or exists (
     select from pg_prepared_xacts p where p.transaction = open.id::xid and p.database <> current_database())`
 
-/** How far the lists may be read at a moment. */
+/** Limits for reading the lists at one moment. */
 export interface Frontier {
-  /** Every transaction that may still add a row has this position or a higher one. Rows below it are final. */
+  /** Rows below are final: each open transaction has this position or a higher one. */
   finalBelow: number
-  /** Everything that was committed by then is below. */
+  /** Above all committed positions. */
   end: number
 }
 
-/** The frontier of the lists now. */
+/** Reads the present frontier. */
 export async function readFrontier(db: Db): Promise<Frontier> {
   if (!isPostgres(db)) return { finalBelow: NO_BOUND, end: NO_BOUND }
   const { rows } = await sql<Frontier>`
@@ -104,10 +104,10 @@ export async function isHeldBack(db: Db, storeId: string, { finalBelow, end }: F
   return rows[0]?.held === true
 }
 
-/** By how much clocks of processes may differ, and how long a transaction may last, ms. */
+/** Maximum difference of clocks plus maximum duration of a transaction, ms. */
 const DISORDER_MS = 3_600_000
 
-/** The position from which on to look for what was taken in at `sinceMs` or later. Positions follow that time, but not exactly. */
+/** First position that can hold a row stored at `sinceMs` or later. Positions follow that time only roughly. */
 export async function positionSince(db: Db, source: Positioned, storeId: string, sinceMs: number): Promise<number> {
   if (sinceMs <= 0) return 0
   const { table, position, takenIn } = POSITIONED[source]
@@ -155,7 +155,7 @@ async function transactionId(db: Db): Promise<number> {
   return rows[0]?.id ?? 0
 }
 
-/** Looks at each store's last row: no index orders the rows of all stores. */
+/** Reads the last row of each store, because no index orders the rows of all stores. */
 async function highestPosition(db: Db): Promise<number> {
   const lasts = sql.join(
     SOURCES.map(

@@ -8,19 +8,19 @@ import { isDiskFull, type OnStorageState } from './storage-state.ts'
 export const POOL_SIZE = 12
 /** Calls that wait for a free connection. */
 export const WAITING_LIMIT = 10_000
-/** How long callers are held while the server or the network is silent. */
+/** Timeouts for a silent server or network. */
 export interface PoolLimits {
   /** For opening a connection, and for waiting for a free one, ms. */
   connectMs: number
   /** For the answer to one statement, ms. After that the connection is closed. */
   statementMs: number
-  /** For a write with all its attempts, ms. After that none begins, and a transaction gets no further statement. */
+  /** For a write with all its attempts, ms. After that no attempt starts and no statement is sent. */
   writeMs: number
 }
 export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000, writeMs: 60_000 }
-/** Begins a write. Migrations, which may take longer, begin otherwise. */
+/** First statement of a write. Migrations use another one, because they may take longer. */
 const BEGIN_WRITE = 'start transaction isolation level serializable'
-/** The server ends a transaction whose client is silent for this long, ms: a lost client holds no locks and no follower of events. */
+/** The server aborts a transaction whose client is silent for this long, ms, so that a lost client does not keep its locks. */
 const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 
 /** PostgreSQL's code for a write on a server that only reads. */
@@ -90,7 +90,7 @@ export function guardedPool(
   }
 }
 
-/** Whether the server can be reached and stores, as its answers and errors show. */
+/** Tracks from results and errors if the server is reachable and stores data. */
 class ServerState {
   readonly #note: OnStorageState
   #isAway = false
@@ -99,11 +99,11 @@ class ServerState {
     this.#note = note
   }
 
-  /** The error to throw for one of this statement. */
+  /** Converts an error of this statement to the error to throw. */
   explained(error: unknown, statement: string): unknown {
     if (isDiskFull(error)) this.#note('full', error)
     if (!isLoss(error)) return error
-    // A server that only reads goes on answering reads: like a full disk, it stores again when a transaction is stored.
+    // A read-only server still answers reads, so only a successful commit shows that it stores again.
     this.#isAway = codeOf(error) !== READ_ONLY
     this.#note('away', error)
     const isSent = !(error instanceof TooSlow)
@@ -113,7 +113,7 @@ class ServerState {
   answered(statement: string): void {
     if (this.#isAway) this.#note('available')
     this.#isAway = false
-    // Whether the server stores again shows when a transaction is stored.
+    // Only a commit shows that the server stores again.
     if (statement === 'commit') this.#note('available')
   }
 }

@@ -13,10 +13,10 @@ import { stateReporter, type OnStorageState } from './storage-state.ts'
 /** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
 const RETRYABLE = new Set(['40001', '40P01'])
 
-/** Attempts of one transaction whose connection is lost before COMMIT. After a restart of the server pooled connections are dead. */
+/** Attempts of a transaction that loses its connection before COMMIT. A restart of the server breaks all pooled connections. */
 const LOSS_ATTEMPTS = 3
 
-/** Sums, counts and times in ms come as int8 and numeric; all of ours are below 2^53. */
+/** Parses int8 and numeric as numbers: our sums, counts and times are below 2^53. */
 const TYPES = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') => {
     if (oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC) return Number

@@ -8,9 +8,9 @@ interface Plan {
 }
 
 /**
- * An insert of whole rows that is compiled once for each number of rows: building its text takes longer than carrying it out.
- * `build` hands the rows to `values` as they are and has no other parameters. Every row must have the same columns, none of them
- * undefined; call it with few different numbers of rows.
+ * An insert of rows that is compiled once for each number of rows, because building its SQL takes longer than running it. `build`
+ * must pass the rows to `values` unchanged and have no other parameters. All rows need the same columns, none of them undefined.
+ * Use few different numbers of rows (`insertChunks`).
  *
  *   const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) => db.insertInto('product_word').values(rows))
  */

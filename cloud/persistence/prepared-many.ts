@@ -2,19 +2,19 @@ import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
-/** Keys of one statement: few numbers of them, so that there are few statements to compile; what is left over is filled up. */
+/** Numbers of keys in one statement. Few sizes mean few statements to compile; shorter lists repeat their last key. */
 const SIZES = [1, 5, 20, 100]
 const LARGEST = 100
 
 interface Plan {
   query: CompiledQuery
-  /** Where the keys begin among the parameters. */
+  /** Index of the first key among the parameters. */
   from: number
 }
 
 /**
- * A query over a list of keys that is compiled once for each of a few lengths of the list. `build` passes the keys on as they
- * are and once, and must not mind one that is named twice: use it with `in`.
+ * A query over a list of keys that is compiled once for each of a few list sizes. `build` must pass the keys on once, unchanged, and
+ * must accept duplicates: use it with `in`.
  *
  *   const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').selectAll().where('purchase_id', 'in', ids))
  *   const units = await unitsOf(db, purchaseIds)
@@ -30,11 +30,11 @@ export function preparedForMany<R>(
     plans.set(adapter, ofSize)
     const known = ofSize.get(size)
     if (known) return known
-    const marks = Array.from({ length: size }, (_, i) => `\0key ${i}`)
-    const query = build(db, marks).compile()
-    const from = query.parameters.indexOf(marks[0])
+    const placeholders = Array.from({ length: size }, (_, i) => `\0key ${i}`)
+    const query = build(db, placeholders).compile()
+    const from = query.parameters.indexOf(placeholders[0])
     assert(
-      from >= 0 && marks.every((mark, i) => query.parameters[from + i] === mark),
+      from >= 0 && placeholders.every((placeholder, i) => query.parameters[from + i] === placeholder),
       'the query does not name its keys in their order',
     )
     const plan = { query, from }

@@ -2,7 +2,7 @@ import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
-/** Stands for a parameter while a query is compiled. */
+/** Replaces a parameter while a query is compiled. */
 class Placeholder {
   readonly name: string
   constructor(name: string) {
@@ -12,13 +12,13 @@ class Placeholder {
 
 interface Plan {
   query: CompiledQuery
-  /** What goes where: a placeholder by name, or a value that is always the same. */
+  /** Placeholders and constant values, in the order of the statement. */
   parameters: readonly unknown[]
 }
 
 /**
- * A query that is compiled once and then run with other parameters: compiling costs more than most
- * look-ups. `build` sees placeholders and must pass them on as they are.
+ * A query that is compiled once and run with different parameters, because compiling costs more than most look-ups. `build` gets
+ * placeholders and must pass them on unchanged.
  *
  *   const keyByHash = prepared((db, p: { hash: string }) => db.selectFrom('api_key').selectAll().where('hash', '=', p.hash))
  *   const [key] = await keyByHash(db, { hash })
@@ -48,7 +48,7 @@ export function prepared<P extends object, R>(
   }
 }
 
-/** The parameters of these names as one object, for `values(…)`: placeholders cannot be spread. */
+/** Picks parameters by name, for `values(…)`: placeholders cannot be spread. */
 export function fieldsOf<T extends object, K extends keyof T>(parameters: T, names: readonly K[]): Pick<T, K> {
   return Object.fromEntries(names.map((name) => [name, parameters[name]])) as unknown as Pick<T, K>
 }

@@ -57,14 +57,14 @@ import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, Stor
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /**
- * The tables as queries see them (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`,
- * `exp`), money is whole cents, yes and no are 1 and 0, JSON is text.
+ * Types of the tables (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`, `exp`), money is whole cents,
+ * booleans are 1 and 0, JSON is text.
  */
 export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
   registration: RegistrationRow
-  /** Sealed by an update only, never written sealed. */
+  /** Inserted unsealed; an update seals it. */
   audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
   audit_head: AuditHeadRow
   idempotency: IdempotencyRow

@@ -9,14 +9,14 @@ import { raisePositions } from './positions.ts'
 import type { Schema } from './schema.ts'
 import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
 
-/** Opens one connection; the simulated world has disks of its own. */
+/** Opens one connection. The simulation injects its own disks. */
 export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
 
 /**
  *   write(work) ──▶ group commit ──▶ one writing connection   BEGIN · SAVEPOINT work … · COMMIT (FULL)
- *   reads       ─────────────────▶ one reading connection     sees what is committed (WAL)
+ *   reads       ─────────────────▶ one reading connection     sees committed data (WAL)
  *
- * Two connections, because an await on a single one would let a stranger's query slip into an open transaction.
+ * Two connections, because during an await in a transaction, other queries on the same connection would join that transaction.
  */
 export async function openSqlite(
   file: string,
@@ -49,15 +49,15 @@ export async function openSqlite(
 }
 
 /**
- * A page that is not in the cache comes from the system's own at a microsecond or two, so large caches
- * only hold everything twice: 64 MiB each made a busy cloud 48 MB larger and no faster.
+ * Cache sizes, KiB. The system's page cache serves misses within 2 µs, so larger caches only duplicate it: 64 MiB each made a busy
+ * cloud 48 MB larger and no faster.
  */
 const READING_CACHE_KIB = 16_384
 const WRITING_CACHE_KIB = 8_192
 
 /**
- * better-sqlite3 is compiled with WAL connections at synchronous=NORMAL, which loses acknowledged rows
- * on power loss, and it falls back to that on every later open: so FULL is set on each open and read back.
+ * Opens a connection with synchronous=FULL. better-sqlite3 opens WAL files with NORMAL, which loses acknowledged rows at a power
+ * cut, so each open sets FULL and reads it back.
  */
 export function openConnection(file: string, { readonly = false }: { readonly?: boolean } = {}): Connection {
   const db = new SqliteConnection(file, { readonly, timeout: 5_000 })
@@ -68,7 +68,7 @@ export function openConnection(file: string, { readonly = false }: { readonly?: 
   db.pragma('cell_size_check = ON')
   db.pragma('journal_size_limit = 67108864')
   db.pragma(`cache_size = -${readonly ? READING_CACHE_KIB : WRITING_CACHE_KIB}`)
-  db.pragma('temp_store = MEMORY') // the undo log of savepoints, worth nothing after a crash, stays out of the file system
+  db.pragma('temp_store = MEMORY') // keeps the savepoint journal out of the file system: it is useless after a crash
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
   if (!readonly)
@@ -78,10 +78,10 @@ export function openConnection(file: string, { readonly = false }: { readonly?: 
 
 const STATEMENT_CACHE_LIMIT = 500
 
-/** One for all connections: what was compiled once (prepared.ts) is not compiled again for each of them. */
+/** Shared by all connections, so that they share compiled queries (prepared.ts). */
 const ADAPTER = new SqliteAdapter()
 
-/** A limit stands in the text: SQLite plans a statement anew at each run when a parameter is its limit, which takes longer than most look-ups. */
+/** Writes limits as literals: with a parameter as limit, SQLite plans the statement at each run, which takes longer than most look-ups. */
 class QueryCompiler extends SqliteQueryCompiler {
   protected override visitLimit(node: LimitNode): void {
     const { limit } = node
@@ -90,7 +90,7 @@ class QueryCompiler extends SqliteQueryCompiler {
   }
 }
 
-/** Kysely over one connection, with statements prepared once. Transactions are the caller's. */
+/** Kysely over one connection, with cached statements. The caller manages transactions. */
 function kyselyOn(db: Connection): Db {
   const known = new Map<string, Runner>()
   const prepare = (text: string) => {
@@ -132,7 +132,7 @@ function kyselyOn(db: Connection): Db {
   return new Kysely<Schema>({ config: { dialect }, dialect, driver, executor: new OneConnectionExecutor(connection) })
 }
 
-/** Gives SQLite the number of the transaction under PostgreSQL's name. It begins at 1 with each open, see raisePositions. */
+/** Adds PostgreSQL's `pg_current_xact_id` to SQLite. The count starts at 1 with each open, see raisePositions. */
 function numberTransactions(db: Connection): { begin(): void } {
   let current = 0
   db.function('pg_current_xact_id', () => current)
@@ -141,7 +141,7 @@ function numberTransactions(db: Connection): { begin(): void } {
 
 type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>
 
-/** Rows come over as lists and are made objects here: two thirds of the time that better-sqlite3 takes to make them. */
+/** Converts raw rows to objects, in two thirds of the time that better-sqlite3 takes. */
 function runnerOf(statement: Statement): Runner {
   if (!statement.reader)
     return (parameters) => ({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
@@ -156,7 +156,7 @@ function runnerOf(statement: Statement): Runner {
   return (parameters) => ({ rows: (statement.all(...parameters) as unknown[][]).map(asRow) })
 }
 
-/** There is one connection and it is always ours: none is acquired and released around every query, which takes eight promises each time. */
+/** Uses the only connection directly: acquiring and releasing one costs eight promises for each query. */
 class OneConnectionExecutor extends DefaultQueryExecutor {
   readonly connection: DatabaseConnection
   constructor(connection: DatabaseConnection) {

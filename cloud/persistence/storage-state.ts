@@ -1,25 +1,25 @@
 import { DatabaseUnavailable } from './database.ts'
 
-/** What the storage below the database can do now: `full` still reads, `away` is a PostgreSQL server that does not answer. */
+/** State of the storage: `full` only reads, `away` is a PostgreSQL server that does not answer. */
 export type StorageState = 'available' | 'full' | 'away'
 
-/** Called once for each change of the state, never twice for the same. */
+/** Called once for each change of the state. */
 export type OnStorageState = (state: StorageState, cause?: unknown) => void
 
 /** SQLite's code and PostgreSQL's `disk_full`. */
 const DISK_FULL_CODES = new Set<unknown>(['SQLITE_FULL', '53100'])
 
-/** True if the write failed because there is no room. It changed nothing. */
+/** True if a write failed because the disk is full. It changed nothing. */
 export function isDiskFull(error: unknown): boolean {
   return DISK_FULL_CODES.has((error as { code?: unknown } | null)?.code)
 }
 
-/** True if the error only repeats the state of the storage, which is logged once. */
+/** True if the error follows from the state of the storage, which is logged once. */
 export function isStorageError(error: unknown): boolean {
   return error instanceof DatabaseUnavailable || isDiskFull(error)
 }
 
-/** Reports the state that results from each outcome to `onState`, if it is a new one. */
+/** Filters repeated states before `onState`. */
 export function stateReporter(onState: OnStorageState): (state: StorageState, cause?: unknown) => void {
   let last: StorageState = 'available'
   return (state, cause) => {
@@ -29,7 +29,7 @@ export function stateReporter(onState: OnStorageState): (state: StorageState, ca
   }
 }
 
-/** Runs a write and reports whether there was room for it. */
+/** Awaits a write and reports if the disk had room for it. */
 export async function reportDiskState<T>(note: OnStorageState, write: Promise<T>): Promise<T> {
   try {
     const result = await write

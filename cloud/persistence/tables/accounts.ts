@@ -1,4 +1,4 @@
-/** Who may call, what was done, what must be told. Units and forms: ../schema.ts. */
+/** Accounts, keys, audit log, stored responses and events. Units: ../schema.ts. */
 
 export interface AccountRow {
   account_id: string
@@ -27,10 +27,10 @@ export interface ApiKeyRow {
 
 export interface RegistrationRow {
   registration_id: string
-  /** `store`: sent in with a key. `account`: without one; approved, it makes an account. */
+  /** `store`: submitted with a key. `account`: without one; approval makes an account. */
   kind: 'store' | 'account'
   account_id: string | null
-  /** Who sent it in; null: nobody with a key. */
+  /** Submitter; null: submitted without a key. */
   tenant: string | null
   company_name: string
   details: string
@@ -54,15 +54,15 @@ export interface AuditEntryRow {
   request_id: string
 }
 
-/** What sealing adds to an entry; null until then. */
+/** Columns that sealing sets; null until then. */
 export interface SealRow {
-  /** Its place in the chain of its tenant, from 1. */
+  /** Number in the chain of its tenant, from 1. */
   seq: number | null
   prev_hash: string | null
   hash: string | null
 }
 
-/** The end of a tenant's chain. */
+/** Last entry of a tenant's chain. */
 export interface AuditHeadRow {
   tenant: string
   seq: number
@@ -76,7 +76,7 @@ export interface IdempotencyRow {
   request_hash: string
   status: number
   body: string
-  /** When the lease of a running request ends, ms; null once it has its answer. */
+  /** End of the lease of a running request, ms; null once the response is stored. */
   valid_until_ms: number | null
   created_ms: number
 }
@@ -88,9 +88,9 @@ export interface OutboxEventRow {
   type: string
   at_ms: number
   data: string
-  /** Its place in the order of events; null until the dispatcher has planned its deliveries. */
+  /** Number in the order of events; null until the dispatcher has planned its deliveries. */
   seq: number | null
-  /** For one webhook alone: a test. */
+  /** The only receiver, of a test event. */
   webhook_id: string | null
 }
 
@@ -99,7 +99,7 @@ export interface InstallationRow {
   value: string
 }
 
-/** One row: what a transaction's id is added to for its position (../positions.ts). */
+/** One row: the offset between transaction ids and positions (../positions.ts). */
 export interface PositionOffsetRow {
   id: number
   value: number

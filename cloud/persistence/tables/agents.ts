@@ -1,4 +1,4 @@
-/** Edge agents, their devices and the people at them. Units and forms: ../schema.ts. */
+/** Edge agents, devices and operators. Units: ../schema.ts. */
 
 export interface AgentRow {
   agent_id: string
@@ -17,19 +17,19 @@ export interface AgentRow {
   enrolled_ms: number
   last_seen_ms: number
   revoked_ms: number | null
-  /** Its ledger was put back: until then each claim needs the cloud's yes. */
+  /** The ledger was rolled back: until then each claim needs the cloud. */
   online_only_until_ms: number | null
-  /** Since when its ledger is known to exist twice. */
+  /** When a fork of its ledger was detected. */
   fork_ms: number | null
-  /** What it last said of itself: JSON of `AgentState`. */
+  /** Its last reported state: JSON of `AgentState`. */
   state: string | null
-  /** 1 while its line to the broker stands, 0 after that; null if it never had one. */
+  /** 1 while it is connected to the broker, 0 after that; null if it never was. */
   online: number | null
-  /** The cloud was restored, and this agent has not told everything again: `awaited` or `due`. */
+  /** The cloud was restored and this agent must report its journal again: `awaited` or `due`. */
   resync: string | null
-  /** The agent whose ledger it says that it goes on with: so when it first logs in. */
+  /** Predecessor whose ledger it claims to continue, until its first login. */
   replaces: string | null
-  /** The agent that goes on with its ledger. */
+  /** Successor that continues its ledger. */
   replaced_by: string | null
 }
 
@@ -39,7 +39,7 @@ export interface HomeMoveRow {
   deny_seq: number
 }
 
-/** The receipt home of a store in an epoch that is over. */
+/** The receipt home of a store in a past epoch. */
 export interface FormerHomeRow {
   store_id: string
   home_epoch: number
@@ -54,11 +54,11 @@ export interface AgentFormerKeyRow {
   retired_ms: number
 }
 
-/** A former home that may still have redeemed what nobody knows of. */
+/** A former receipt home whose redemptions the cloud may not know yet. */
 export interface HomeMoveWaitRow {
   store_id: string
   agent_id: string
-  /** The version of the store’s documents that tells it that it is no home any more. */
+  /** Version of the store's documents that ends its role as receipt home. */
   policy_ver: number
 }
 
@@ -101,7 +101,7 @@ export interface DeviceRow {
   registered_ms: number
   last_seen_ms: number | null
   revoked_ms: number | null
-  /** The agent that it goes to once the present one has given up its tokens. */
+  /** The next agent of the device, once the present one has given up its tokens. */
   moving_to: string | null
 }
 

@@ -1,4 +1,4 @@
-/** What a store's days came to. Units and forms: ../schema.ts. */
+/** Daily figures of stores. Units: ../schema.ts. */
 
 /** Every column but the first three is a count or cents that transactions add to. */
 export interface StoreDayRow {
@@ -7,7 +7,7 @@ export interface StoreDayRow {
   day: string
   tenant: string
   sessions: number
-  /** Sessions of that day with a purchase that stands. */
+  /** Sessions of that day with a purchase that was not cancelled. */
   sessions_completed: number
   completed_checkouts: number
   revenue_cent: number
@@ -18,7 +18,7 @@ export interface StoreDayRow {
   messages: number
   new_followers: number
   lost_followers: number
-  /** Receipts given and taken back on that day: these never go down. */
+  /** Receipts issued and refunds made on that day; they never decrease. */
   receipts: number
   refunds: number
 }

@@ -1,4 +1,4 @@
-/** Who asks for help, where, and what is said. Units and forms: ../schema.ts. */
+/** Zones, requests for help and their messages. Units: ../schema.ts. */
 
 export interface ZoneRow {
   zone_id: string
@@ -27,7 +27,7 @@ export interface AssistanceRequestRow {
 
 export interface AssistanceMessageRow {
   request_id: string
-  /** From 1, in the order in which they were said. */
+  /** From 1, in the order of sending. */
   number: number
   author: 'shopper' | 'staff'
   text: string

@@ -1,4 +1,4 @@
-/** Keys and signed documents. Units and forms: ../schema.ts. */
+/** Signing keys and signed documents. Units: ../schema.ts. */
 
 export interface SigningKeyRow {
   kid: string
@@ -8,7 +8,7 @@ export interface SigningKeyRow {
   sealed: string
   state: string
   created_ms: number
-  /** When it came into its state. */
+  /** When it entered its state. */
   changed_ms: number
 }
 

@@ -1,4 +1,4 @@
-/** Orders to be picked up. Units and forms: ../schema.ts. */
+/** Click and collect orders. Units: ../schema.ts. */
 
 export interface PickupOrderRow {
   order_id: string
@@ -31,7 +31,7 @@ export interface PickupOrderLineRow {
   quantity: number
 }
 
-/** A tagged item that is kept for an order. */
+/** A tagged item reserved for an order. */
 export interface PickupOrderItemRow {
   order_id: string
   item_id: string

@@ -1,4 +1,4 @@
-/** Connections to merchants' systems. Units and forms: ../schema.ts. */
+/** Connections to merchants' systems. Units: ../schema.ts. */
 
 export interface IntegrationConnectionRow {
   connection_id: string
@@ -6,9 +6,9 @@ export interface IntegrationConnectionRow {
   store_id: string
   side: string
   system: string
-  /** Credentials as JSON, sealed for `integration_connection/{connection_id}`; null when none are kept. */
+  /** Credentials as JSON, sealed for `integration_connection/{connection_id}`; null if there are none. */
   sealed: string | null
-  /** Who is reading the system now, and until when without a word. */
+  /** Lease of the process that reads the system now. */
   lease_id: string | null
   lease_until_ms: number
   updated_ms: number
@@ -20,9 +20,9 @@ export interface IntegrationPullRow {
   system: string
   data_type: string
   tenant: string
-  /** Hash of whose data it is. */
+  /** Hash of the source of the data. */
   source: string
-  /** null: from the beginning, or nothing more when it is done. */
+  /** null: start at the beginning, or nothing left if `is_done`. */
   next_cursor: string | null
   is_done: number
   /** JSON: cloud/integrations/pull-state.ts. */

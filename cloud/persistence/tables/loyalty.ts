@@ -1,4 +1,4 @@
-/** Loyalty programs and their ledger. Units and forms: ../schema.ts; amounts are points, stamps or cents of a cashback. */
+/** Loyalty programs and their entries. Units: ../schema.ts; amounts are points, stamps or cents of a cashback. */
 
 export interface LoyaltyProgramRow {
   program_id: string
@@ -29,7 +29,7 @@ export interface LoyaltyMemberRow {
   next_expiry_ms: number | null
 }
 
-/** What the entries of one kind come to in a month, `amount` with its sign; `join` counts new members. */
+/** Monthly sum of the entries of one kind, signed; kind `join` counts new members. */
 export interface LoyaltyMonthRow {
   program_id: string
   month: string
@@ -38,7 +38,7 @@ export interface LoyaltyMonthRow {
   entries: number
 }
 
-/** `amount` is signed: what is taken is negative. `reverses` names the entry that is taken back. */
+/** `amount` is signed: deductions are negative. `reverses` is the id of the reversed entry. */
 export interface LoyaltyEntryRow {
   entry_id: string
   tenant: string
@@ -54,6 +54,6 @@ export interface LoyaltyEntryRow {
   month: string
   at_ms: number
   expires_ms: number | null
-  /** Cents that the customer still paid for when this was earned, where some of it had gone back; null: the total. */
+  /** Cents that this was earned on, after earlier refunds; null: the total of the purchase. */
   earned_on_cent: number | null
 }

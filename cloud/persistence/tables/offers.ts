@@ -1,10 +1,10 @@
-/** Offers, their branch documents and their prices. Units and forms: ../schema.ts. */
+/** Offers, their branch documents and their prices. Units: ../schema.ts. */
 
-/** What all branches of an offer share. `status` is where the scheduler has it; answers go by the clock. */
+/** Data that all branches of an offer share. The scheduler sets `status`; responses compute it from the clock. */
 export interface OfferGroupRow {
   group_id: string
   tenant: string
-  /** The first branch document: what listings call the offer, also when that branch is gone. */
+  /** Id of the first branch document: listings use it as the offer's id, even after that branch was removed. */
   lead_id: string
   title: string
   description: string
@@ -16,7 +16,7 @@ export interface OfferGroupRow {
   valid_from_ms: number
   valid_to_ms: number
   status: string
-  /** When `status` moves next; null: never again. */
+  /** Time of the next change of `status`; null: none. */
   due_ms: number | null
   discount_percent: number
   product_count: number
@@ -33,7 +33,7 @@ export interface OfferRow {
   branch_no: number
   store_id: string
   list_id: string
-  /** 0: the branch was taken out of the offer. */
+  /** 0: the branch was removed from the offer. */
   is_active: number
   valid_from_ms: number
   valid_to_ms: number

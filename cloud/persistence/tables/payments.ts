@@ -1,4 +1,4 @@
-/** Providers of payments, payments and refunds. Units and forms: ../schema.ts. */
+/** Payment providers, payments and refunds. Units: ../schema.ts. */
 
 export interface PspConfigRow {
   config_id: string
@@ -18,20 +18,20 @@ export interface PaymentRow {
   purchase_id: string
   config_id: string
   provider: string
-  /** The provider's id of the session; null until it has answered. */
+  /** The provider's id of the session; null until it responded. */
   provider_ref: string | null
-  /** The provider's id of what was paid, where refunds go by that. */
+  /** The provider's id of the payment, if refunds need it. */
   charge_ref: string | null
   url: string | null
   amount_cent: number
   currency: string
-  /** asking → open → paid or ended; asking → ended; ended → paid when the money comes late. */
+  /** asking → open → paid or ended; asking → ended; ended → paid if the money arrives late. */
   state: 'asking' | 'open' | 'paid' | 'ended'
-  /** It is this payment that made the purchase paid. */
+  /** 1 if this payment paid the purchase. */
   applied: number
-  /** How often the provider was asked what became of it. */
+  /** Number of status requests to the provider. */
   checks: number
-  /** When somebody must look next. */
+  /** Time of the next check. */
   due_ms: number | null
   created_ms: number
   paid_ms: number | null
@@ -47,17 +47,17 @@ export interface RefundRow {
   kind: 'whole' | 'part' | 'late'
   amount_cent: number
   currency: string
-  /** JSON array of the lines whose items came back. */
+  /** JSON array of the lines whose items were returned. */
   line_ids: string | null
   reason: string | null
-  /** `held` while authorizations may still be used, then `due` until the provider has taken it. */
+  /** `held` while authorizations may still be used, then `due` until the provider has accepted it. */
   state: 'held' | 'due' | 'done' | 'failed'
-  /** One that failed though the provider may have carried it out, also while it is tried again: only its own id may ask. */
+  /** 1 if it failed but the provider may have executed it, retries included. Retries must use the same id. */
   in_doubt: number
   attempts: number
   due_ms: number | null
   provider_ref: string | null
-  /** What of the day's figures it took back, as JSON; null until it is done, and again when it turns out to have failed. */
+  /** JSON of what it subtracted from the day's figures; null unless it is done. */
   counted: string | null
   created_ms: number
   finished_ms: number | null

@@ -1,4 +1,4 @@
-/** Protected items, rights of units, authorizations, and what became of them. Units and forms: ../schema.ts. */
+/** Protected items, release rights, authorizations, redemptions and exceptions. Units: ../schema.ts. */
 
 export interface ProtectedItemRow {
   item_id: string
@@ -22,19 +22,19 @@ export interface ProtectedItemRow {
   rev: number
   created_ms: number
   updated_ms: number
-  /** Its number among the changes of its store's items. */
+  /** Number of its last change in the store's sequence of item changes. */
   item_seq: number
 }
 
-/** The end of a store's sequence of item changes. */
+/** Last number of a store's sequence of item changes. */
 export interface ItemHeadRow {
   store_id: string
   seq: number
-  /** Names that were given up before this number are forgotten. */
+  /** Rows of `item_gone` below this number are deleted. */
   floor: number
 }
 
-/** A name that its item gave up. */
+/** An identifier that an item no longer has. */
 export interface ItemGoneRow {
   store_id: string
   kind: string
@@ -53,14 +53,14 @@ export interface AlarmDispositionRow {
   disposed_ms: number
 }
 
-/** A change of an item's status, with its names as they were then. */
+/** A change of an item's status, with its identifiers at that time. */
 export interface ItemMoveRow {
   item_id: string
-  /** The item's, after it. */
+  /** The item's revision after the change. */
   rev: number
   tenant: string
   store_id: string
-  /** null: it was registered. */
+  /** null: the item was registered. */
   from_status: string | null
   to_status: string
   epc: string | null
@@ -70,7 +70,7 @@ export interface ItemMoveRow {
   purchase_id: string | null
   line_id: string | null
   at_ms: number
-  /** As whoever moved it by hand said. */
+  /** Reason that the caller of `updateItemStatus` sent. */
   reason: string | null
   operator_id: string | null
   /** Follows the order of commits (../positions.ts). */
@@ -99,14 +99,14 @@ export interface ProtectionAuthorizationRow {
   exp: number
   revoked_ms: number | null
   voided_ms: number | null
-  /** Since when its agent is asked to give it up. */
+  /** When the cloud first requested its release from the agent. */
   void_asked_ms: number | null
   operator_id: string | null
-  /** How the device that asked had read what it asked about. */
+  /** How the device read the goods. */
   scan_source: string | null
 }
 
-/** A grant that rested on its operator's word, kept for an hour. */
+/** A grant that an operator approved; kept for an hour. */
 export interface OperatorApprovalRow {
   nonce: string
   store_id: string
@@ -133,7 +133,7 @@ export interface UnitRightRow {
   redemption_id: string | null
   outcome: string | null
   failures: number
-  /** What its goods came back with: then it is used, and stays so. */
+  /** The refund or cancellation that returned the goods. The right then stays used. */
   returned_by: string | null
   /** A home of receipts has given it to another agent at some time: `given_right` tells what became of that. */
   was_given: 0 | 1
@@ -169,11 +169,11 @@ export interface RedemptionRow {
   at_ms: number
   event_id: string
   outcome: string | null
-  /** The unit whose right it used up; null for a fixture. */
+  /** Unit whose right was used; null for a fixture. */
   line_id: string | null
   unit_no: number | null
   right_class: string | null
-  /** The operator who said what became of it; `reported` is then what the device said. */
+  /** Operator who resolved the outcome; `reported` is then the outcome that the device reported. */
   resolved_by: string | null
   reported: string | null
 }
@@ -215,7 +215,7 @@ export interface ProtectionExceptionRow {
   raised_ms: number
   acknowledged_ms: number | null
   note: string | null
-  /** The event that told of it last. */
+  /** The last event about it. */
   event_id: string | null
   times: number
   last_ms: number | null
@@ -223,14 +223,14 @@ export interface ProtectionExceptionRow {
 }
 
 export interface ProtectionDecisionRow {
-  /** Of the event that told of it. */
+  /** Id of its event. */
   event_id: string
   tenant: string
   store_id: string
   at_ms: number
   /** null: granted. */
   reason: string | null
-  /** JSON of DecisionFacts[]: one for each unit that was looked at. */
+  /** JSON of DecisionFacts[]: one for each evaluated unit. */
   facts: string
 }
 

@@ -1,4 +1,4 @@
-/** Sessions, purchases, their lines and single units. Units and forms: ../schema.ts. */
+/** Sessions, purchases, lines and units. Units of columns: ../schema.ts. */
 
 export interface ShoppingSessionRow {
   session_id: string
@@ -6,11 +6,11 @@ export interface ShoppingSessionRow {
   store_id: string
   user_id: string | null
   created_ms: number
-  /** Its purchases that are paid and not taken back. */
+  /** Number of its purchases that are paid and not cancelled. */
   completed: number
-  /** 1: a spot check has picked it, and staff have not looked yet. */
+  /** 1: picked for a spot check that staff have not done yet. */
   spot_check_due: number
-  /** The userId came with a secret key: it is who the merchant says it is. */
+  /** 1: the userId was sent with a secret key, so the merchant vouches for it. */
   vouched: number
 }
 
@@ -39,7 +39,7 @@ export interface PurchaseRow {
   payment_by_ms: number | null
   created_ms: number
   completed_ms: number | null
-  /** Of the transaction that completed it (../positions.ts). */
+  /** Position of the transaction that completed it (../positions.ts). */
   completed_position: number | null
   rev: number
 }
@@ -59,9 +59,9 @@ export interface PurchaseLineRow {
   price_origin: string
   serial_number: string | null
   tagged: number
-  /** The line whose deposit this one is. */
+  /** The line that this deposit belongs to. */
   deposit_of: string | null
-  /** The label that was scanned, where a scale printed it. */
+  /** The scanned label of a scale. */
   barcode: string | null
   weight_grams: number | null
   kg_price_cent: number | null
@@ -74,6 +74,6 @@ export interface PurchaseUnitRow {
   item_id: string | null
   bound: number
   receipt_index: number | null
-  /** The status that a cancellation gave to its item. */
+  /** Status that a cancellation gave to its item. */
   taken_back: string | null
 }

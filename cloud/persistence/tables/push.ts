@@ -1,19 +1,19 @@
-/** Push subscriptions and waiting notices. Units and forms: ../schema.ts. */
+/** Push subscriptions and queued notices. Units: ../schema.ts. */
 
 export interface PushSubscriptionRow {
   subscription_id: string
   tenant: string
   /** `web`: a browser, through its push service. `https`: an endpoint of the merchant. */
   kind: string
-  /** Whose notices it gets: `user:{userId}`, `store:{storeId}` or `all`. */
+  /** Topic of its notices: `user:{userId}`, `store:{storeId}` or `all`. */
   target: string
   user_id: string | null
   store_id: string | null
-  /** SHA-256 of the endpoint: what makes two registrations the same. */
+  /** SHA-256 of the endpoint. Registrations with the same hash are the same. */
   endpoint_hash: string
-  /** Endpoint and keys as JSON, sealed: who has them can send to the browser. */
+  /** Endpoint and keys as JSON, sealed: they allow sending to the browser. */
   sealed: string
-  /** Undeliverable notices since the last one that arrived. */
+  /** Undeliverable notices since the last delivered one. */
   failed_in_row: number
   created_ms: number
   updated_ms: number
@@ -31,7 +31,7 @@ export interface PushDeliveryRow {
   /** `Topic` of RFC 8030: a newer notice replaces an older one that the browser has not fetched. */
   topic: string
   attempts: number
-  /** When it is next to be sent, or the end of the lease of who is sending it. */
+  /** Time of the next attempt, or end of the lease while a process sends it. */
   due_ms: number
   lease_id: string | null
   /** The sender discards the notice after this time. */

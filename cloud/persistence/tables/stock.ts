@@ -1,4 +1,4 @@
-/** Stock and what is promised of it. Units and forms: ../schema.ts. */
+/** Stock and reservations. Units: ../schema.ts. */
 
 export interface StockLevelRow {
   store_id: string
@@ -8,7 +8,7 @@ export interface StockLevelRow {
   updated_ms: number
 }
 
-/** `owner_id` is an order or a purchase. `state`: held, or lapsed when its time ran out. */
+/** `owner_id` is an order or a purchase. `state`: held, or lapsed after its expiry. */
 export interface StockReservationRow {
   owner_id: string
   product_id: string

@@ -1,4 +1,4 @@
-/** Stores and what they sell. Units and forms: ../schema.ts. */
+/** Stores and products. Units: ../schema.ts. */
 
 export interface StoreRow {
   store_id: string
@@ -32,7 +32,7 @@ export interface StoreRow {
   document_version: number
   deny_seq: number
   created_ms: number
-  /** JSON; null for the usual. */
+  /** JSON; null: the default rules. */
   in_store_codes: string | null
   /** 13 digits. */
   gln: string | null
@@ -67,9 +67,9 @@ export interface ProductRow {
   media_snapshot: string | null
   from_pos: number
   pos_product_id: string | null
-  /** Of one piece. */
+  /** Deposit for one piece. */
   deposit_cent: number | null
-  /** null: taxed as the product is. */
+  /** null: the product's rate. */
   deposit_vat: number | null
 }
 
@@ -78,20 +78,20 @@ export interface StoreProductRow {
   product_id: string
   price_cent: number
   old_price_cent: number | null
-  /** The product's, to be listed by. */
+  /** Copy of the product's category, for listings. */
   category: string | null
-  /** When this store's price was set last. */
+  /** Time of the last price change in this store. */
   updated_ms: number
-  /** The product at this store's price as it is answered: JSON. */
+  /** The product at this store's price, as responses have it: JSON. */
   doc: string
 }
 
-/** A word by which a store's product is found. */
+/** A search term of a product in a store. */
 export interface ProductWordRow {
   store_id: string
   word: string
   product_id: string
-  /** All words of the product, each after a space. */
+  /** All search terms of the product, each after a space. */
   words: string
 }
 

@@ -1,22 +1,22 @@
-/** Who is told of events, and what became of telling them. Units and forms: ../schema.ts. */
+/** Webhooks, deliveries and attempts. Units: ../schema.ts. */
 
 export interface WebhookRow {
   webhook_id: string
   tenant: string
-  /** The only store whose events it gets; null: all of the account. */
+  /** Store whose events it receives; null: all stores of the account. */
   store_id: string | null
-  /** As it was given. */
+  /** As the merchant sent it. */
   url: string
-  /** As the URL parser writes it: what makes two registrations the same. */
+  /** Normalized URL. Registrations with the same one are the same. */
   url_key: string
   enabled: number
   disabled_reason: string | null
   disabled_ms: number | null
   secret: string
-  /** The secret before the last roll, until then. */
+  /** The previous secret, valid until `old_until_ms`. */
   old_secret: string | null
   old_until_ms: number | null
-  /** Deliveries that were given up, with none in between that arrived. */
+  /** Consecutive failed deliveries. */
   failed_in_row: number
   failing_since_ms: number | null
   created_ms: number
@@ -25,7 +25,7 @@ export interface WebhookRow {
 
 export interface WebhookSubscriptionRow {
   tenant: string
-  /** The name of an event, or `*`. */
+  /** Name of an event, or `*`. */
   event: string
   webhook_id: string
 }
@@ -40,7 +40,7 @@ export interface WebhookDeliveryRow {
   status: string
   attempts: number
   first_ms: number | null
-  /** When it is next to be sent, or the end of the lease of who is sending it; null once it is over. */
+  /** Time of the next attempt, or end of the lease while a process sends it; null once it is finished. */
   due_ms: number | null
   lease_id: string | null
   created_ms: number
