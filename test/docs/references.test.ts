@@ -9,6 +9,7 @@ const PAGES = [
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'test/coverage.md',
   'verification/README.md',
   ...pagesIn('docs'),
 ]
