@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { pagesIn, readPage, ROOT, wordsIn, type Block } from './markdown-page.ts'
@@ -14,18 +14,40 @@ const PAGES = [
   ...pagesIn('docs'),
 ]
 const RECORDS = pagesIn('docs/adr').filter((page) => page !== 'docs/adr/README.md')
-/** Pages whose prose is checked. Add a page or folder when its text keeps the limits. */
-const PROSE_PAGES = [
-  ...pagesIn('docs/adr'),
-  ...pagesIn('docs/concepts'),
-  'docs/README.md',
-  'docs/glossary.md',
-  'docs/guides/README.md',
-  'docs/guides/catalogue.md',
-  'docs/guides/customers.md',
-  'docs/guides/protected-items.md',
-  'docs/guides/reports.md',
-]
+const GENERATED = new Set(['test/coverage.md', 'docs/reference/licences.md'])
+/** Pages that still break a limit of prose. Remove a page here when its text keeps the limits. */
+const NOT_YET_SHORT = new Set([
+  'docs/guides/agent-api.md',
+  'docs/guides/api.md',
+  'docs/guides/backup.md',
+  'docs/guides/click-and-collect.md',
+  'docs/guides/development.md',
+  'docs/guides/epcis.md',
+  'docs/guides/gate.md',
+  'docs/guides/integrations.md',
+  'docs/guides/lanes.md',
+  'docs/guides/payments.md',
+  'docs/guides/push.md',
+  'docs/guides/simulation.md',
+  'docs/guides/webhooks.md',
+  'docs/reference/configuration.md',
+  'docs/reference/errors.md',
+  'docs/reference/hardware/http-ingest.md',
+  'docs/reference/hardware/impinj-iot.md',
+  'docs/reference/hardware/llrp.md',
+  'docs/reference/hardware/modbus.md',
+  'docs/reference/hardware/osdp.md',
+  'docs/reference/hardware/pcsc.md',
+  'docs/reference/hardware/scanner.md',
+  'docs/reference/hardware/thingmagic.md',
+  'docs/reference/hardware/traces.md',
+  'docs/reference/hardware/uhf-m100.md',
+  'docs/reference/hardware/zebra-iotc.md',
+  'docs/reference/tokens.md',
+  'docs/reliability.md',
+  'docs/security.md',
+])
+const PROSE_PAGES = PAGES.filter((page) => !GENERATED.has(page) && !NOT_YET_SHORT.has(page))
 
 const LINES_OF_A_RECORD = 60
 const WORDS_OF_A_PARAGRAPH = 80
@@ -139,10 +161,5 @@ describe('the prose of the pages', () => {
     expect(tooLong(paragraphs, (text) => wordsIn(text) > WORDS_OF_A_PARAGRAPH)).toEqual([])
     expect(tooLong(proseLines, (text) => text.length > CHARACTERS_OF_A_LINE)).toEqual([])
     expect(tooLong(cells, (text) => wordsIn(text) > WORDS_OF_A_CELL)).toEqual([])
-  })
-
-  it('is checked in pages that exist', () => {
-    expect(PROSE_PAGES.filter((page) => !existsSync(join(ROOT, page)))).toEqual([])
-    expect(readdirSync(join(ROOT, 'docs/adr')).length).toBeGreaterThan(1)
   })
 })
