@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CloudConfig } from '../../foundation/config.ts'
@@ -33,11 +34,11 @@ export function apiDocuments(operations: ReadonlyMap<string, Operation>, config:
     '/llms.txt': madeOnce(() => staticDocument(llmsText(description(), guide()), PLAIN)),
     '/llms-full.txt': madeOnce(() => staticDocument(llmsFullText(description(), guide()), PLAIN)),
     '/docs': madeOnce(() => {
-      const script = readScript()
+      const scripts = readScripts()
       return staticDocument(
-        `<!doctype html>${String(DocsPage({ description: description(), guide: guide(), script }))}`,
+        `<!doctype html>${String(DocsPage({ description: description(), guide: guide(), scripts }))}`,
         'text/html; charset=utf-8',
-        pageHeaders(script),
+        pageHeaders(scripts),
       )
     }),
   }
@@ -53,11 +54,11 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value
 }
 
-/** The page may run its one program and call the API of its own origin; nothing else. */
-function pageHeaders(script: string): Record<string, string> {
+/** The page may run its own programs and call the API of its own origin; nothing else. */
+function pageHeaders(scripts: readonly string[]): Record<string, string> {
   const allowed = [
     "default-src 'none'",
-    `script-src 'sha256-${hashOf(script)}'`,
+    `script-src ${scripts.map((script) => `'sha256-${hashOf(script)}'`).join(' ')}`,
     `style-src 'sha256-${hashOf(STYLE)}'`,
     "connect-src 'self'",
     "base-uri 'none'",
@@ -71,10 +72,15 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64')
 }
 
-/** Beside this file once it is built; tests run the sources, and use what was built last. */
-function readScript(): string {
+/** The library of the search and the programs of this folder. Tests run the sources and use the programs of the last build. */
+function readScripts(): string[] {
   const here = import.meta.dirname
   const folder = existsSync(join(here, 'documents.ts')) ? join(here, '../../../dist/cloud/http/docs') : here
-  const file = join(folder, 'browser/docs.js')
-  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const programs = ['search.js', 'docs.js'].map((name) => join(folder, 'browser', name)).filter(existsSync)
+  const library = createRequire(import.meta.url).resolve('minisearch')
+  return [
+    `/* MiniSearch, MIT, https://github.com/lucaong/minisearch */${readFileSync(join(library, '../../umd/index.js'), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')}`,
+    // The programs are modules without imports. In a function they run as scripts, which see the global of the library.
+    ...programs.map((file) => `(() => {${readFileSync(file, 'utf8').replace(/^export \{\};?$/m, '')}})()`),
+  ]
 }

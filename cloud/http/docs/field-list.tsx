@@ -1,3 +1,4 @@
+import { Inline } from './prose.tsx'
 import type { Field } from '../../description/fields.ts'
 
 interface Parts {
@@ -37,7 +38,11 @@ function FieldRow({
       {limits === '' ? null : <small> {limits}</small>}
       {required && mark === 'required' ? <em> required</em> : null}
       {required || mark === 'required' ? null : <small> optional</small>}
-      {description === '' ? null : <div>{description}</div>}
+      {description === '' ? null : (
+        <div>
+          <Inline text={description} />
+        </div>
+      )}
     </li>
   )
 }

@@ -3,7 +3,8 @@ import { codeSamples } from '../../description/code-samples.ts'
 import { basesOf, fieldsOf } from '../../description/fields.ts'
 import type { Description, DescribedOperation } from '../../description/openapi.ts'
 import { FieldList } from './field-list.tsx'
-import { Code, Prose } from './prose.tsx'
+import { codeId } from './code-lists.tsx'
+import { Code, Inline, Prose } from './prose.tsx'
 
 /** What any operation may answer; said once. */
 const EVERYWHERE: ReadonlySet<number> = new Set([401, 413, 415, 429, 500, 503])
@@ -80,7 +81,11 @@ function Errors({ errors }: Pick<DescribedOperation, 'errors'>) {
           .toSorted((a, b) => a.status - b.status)
           .map(({ status, code, example }) => (
             <li>
-              <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
+              <b>{status}</b>{' '}
+              <a href={`#${example.reason === undefined ? 'errors' : codeId('reason', example.reason)}`}>
+                <code>{example.reason ?? code}</code>
+              </a>{' '}
+              <Inline text={example.error} />
             </li>
           ))}
         <li>

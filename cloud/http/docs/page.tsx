@@ -2,6 +2,7 @@ import { raw } from 'hono/html'
 import { fieldsOf } from '../../description/fields.ts'
 import type { GuideSection } from '../../description/guide.ts'
 import { API_VERSION, type Description } from '../../description/openapi.ts'
+import { CodeLists } from './code-lists.tsx'
 import { FieldList, schemaId } from './field-list.tsx'
 import { exampleRequests, OperationEntry } from './operation-entry.tsx'
 import { Prose } from './prose.tsx'
@@ -11,12 +12,12 @@ import { TryTemplate } from './try-template.tsx'
 interface Parts {
   description: Description
   guide: readonly GuideSection[]
-  /** The program of the page; without it everything but trying and filtering works. */
-  script: string
+  /** The programs of the page. Without them everything works but search and trying operations. */
+  scripts: readonly string[]
 }
 
 /** The reference of the API, out of the same table that serves it. */
-export function DocsPage({ description, guide, script }: Parts) {
+export function DocsPage({ description, guide, scripts }: Parts) {
   const areas = [...new Set(description.operations.map((o) => o.operation.area))]
   const shared = Object.entries(description.shared)
   return (
@@ -71,12 +72,15 @@ export function DocsPage({ description, guide, script }: Parts) {
               </article>
             ))}
           </section>
+          <CodeLists />
         </main>
         <TryTemplate />
         <script type="application/json" id="examples">
           {raw(forScript(JSON.stringify(exampleRequests(description))))}
         </script>
-        <script type="module">{raw(script)}</script>
+        {scripts.map((script) => (
+          <script>{raw(script)}</script>
+        ))}
       </body>
     </html>
   )
@@ -106,15 +110,13 @@ function Lead({ areas, count }: { areas: readonly string[]; count: number }) {
   )
 }
 
-function Menu({
-  areas,
-  description,
-  guide,
-}: {
+interface MenuParts {
   areas: readonly string[]
   description: Description
   guide: readonly GuideSection[]
-}) {
+}
+
+function Menu({ areas, description, guide }: MenuParts) {
   return (
     <nav id="menu" popover="auto" aria-label="Contents">
       <p>
@@ -123,13 +125,25 @@ function Menu({
         </a>
       </p>
       <input
-        id="filter"
+        id="search"
         type="search"
-        placeholder="Filter operations"
-        aria-label="Filter operations"
+        placeholder="Search (press /)"
+        aria-label="Search guide, operations, fields and codes"
         autocomplete="off"
         hidden
       />
+      <p id="result-count" role="status"></p>
+      <ol id="results" hidden></ol>
+      <div id="contents">
+        <Contents areas={areas} description={description} guide={guide} />
+      </div>
+    </nav>
+  )
+}
+
+function Contents({ areas, description, guide }: MenuParts) {
+  return (
+    <>
       <b>Guide</b>
       <ul>
         {guide.map(({ id, title }) => (
@@ -157,8 +171,11 @@ function Menu({
         <li>
           <a href="#schemas">Shared schemas</a>
         </li>
+        <li>
+          <a href="#codes">Codes</a>
+        </li>
       </ul>
-    </nav>
+    </>
   )
 }
 

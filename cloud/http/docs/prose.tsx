@@ -1,11 +1,20 @@
 import { raw } from 'hono/html'
 
-/** A paragraph in which `words between backticks` are code. */
-export function Prose({ text }: { text: string }) {
-  return <p>{text.split('`').map((part, i) => (i % 2 === 1 ? <code>{part}</code> : part))}</p>
+/** Text in which parts between backticks are code. */
+export function Inline({ text }: { text: string }) {
+  return <>{text.split('`').map((part, i) => (i % 2 === 1 ? <code>{part}</code> : part))}</>
 }
 
-/** Code as it is. Between tags a quote is a quote: half the page would be their escapes. */
+/** A paragraph of such text. */
+export function Prose({ text }: { text: string }) {
+  return (
+    <p>
+      <Inline text={text} />
+    </p>
+  )
+}
+
+/** A code block. Only `&`, `<` and `>` are escaped, because escaped quotes would double the size of the page. */
 export function Code({ text }: { text: string }) {
   return (
     <pre>

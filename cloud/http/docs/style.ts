@@ -22,6 +22,11 @@ nav li a{display:block;padding:.19rem .5rem;border-radius:5px;color:var(--ink);t
 nav li a:hover{text-decoration:underline}
 nav li a[aria-current]{background:var(--mark);color:var(--accent);font-weight:600}
 nav input{width:100%}
+#result-count{margin:.4rem 0 0;font-size:.85rem;font-weight:400;color:var(--soft)}
+#results{list-style:none;margin:.3rem 0 0;padding:0}
+#results small{margin-left:.5em;white-space:nowrap;color:var(--soft)}
+#results span{display:block;color:var(--soft);font-size:.82rem}
+.found{background:var(--mark);scroll-margin-top:5rem}
 main{padding:2.2rem clamp(1rem,4vw,3.5rem) 6rem;max-width:92rem;min-width:0}
 h1{margin:0 0 .6rem;font-size:1.9rem;line-height:1.2;letter-spacing:-.01em}
 h2{margin:3.5rem 0 0;padding-bottom:.4rem;font-size:1.45rem;border-bottom:1px solid var(--line)}
@@ -40,7 +45,11 @@ article header{display:flex;flex-wrap:wrap;align-items:center;gap:.3rem .8rem}
 .text,.samples{min-width:0}
 .text>p{max-width:46rem}
 .meta{color:var(--soft);font-size:.92rem}
-.fields{list-style:none;margin:0;padding:0}
+.fields,.codes{list-style:none;margin:0;padding:0}
+.codes{max-width:60rem}
+.codes li{padding:.5rem 0;border-top:1px solid var(--line);scroll-margin-top:4.5rem}
+.codes li:target{background:var(--mark)}
+#codes~h3{margin-top:1.8rem}
 .fields li{padding:.5rem 0;border-top:1px solid var(--line)}
 .fields li:first-child{border-top:0}
 .fields code{background:none;padding:0;font-weight:600}

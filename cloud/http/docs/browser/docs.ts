@@ -1,4 +1,4 @@
-/** The program of the reference page: the filter, the copy buttons, and forms that try operations with a test key. One file, so that the page can name it by its hash. */
+/** The program of the reference page: the contents, the copy buttons, and forms that try operations with a test key. One file, so that the page can name it by its hash. */
 
 const KEY_NAME = 'untag-test-key'
 const TEST_KEY = /^untag_test_[a-z]{2}_[A-Za-z0-9]+$/
@@ -18,23 +18,7 @@ function element<K extends keyof HTMLElementTagNameMap>(name: K, text = '', clas
 
 function startMenu(): void {
   const menu = document.getElementById('menu')
-  const filter = document.getElementById('filter')
-  if (!menu || !(filter instanceof HTMLInputElement)) return
-  filter.hidden = false
-  filter.addEventListener('input', () => {
-    const wanted = filter.value.trim().toLowerCase()
-    for (const list of all<HTMLElement>('ul', menu)) {
-      for (const item of all<HTMLElement>('li', list))
-        item.hidden = wanted !== '' && item.textContent?.toLowerCase().includes(wanted) === false
-      const isEmpty = all<HTMLElement>('li', list).every((item) => item.hidden)
-      list.hidden = isEmpty
-      if (list.previousElementSibling instanceof HTMLElement && list.previousElementSibling.tagName === 'B')
-        list.previousElementSibling.hidden = isEmpty
-    }
-  })
-  filter.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter') all<HTMLAnchorElement>('li:not([hidden]) a', menu)[0]?.click()
-  })
+  if (!menu) return
   menu.addEventListener('click', (event) => {
     if (event.target instanceof HTMLAnchorElement && menu.matches(':popover-open')) menu.hidePopover()
   })

@@ -1,0 +1,265 @@
+/**
+ * Every code of the cloud's API with what happened and what to do. The reference page shows these texts,
+ * and `npx vitest run test/docs/error-codes-page.test.ts -u` writes them into docs/reference/errors.md.
+ */
+export interface CodeText {
+  code: string
+  /** What happened and what the caller does next. Text between backticks is code. */
+  text: string
+}
+
+function codes(table: Readonly<Record<string, string>>): readonly CodeText[] {
+  return Object.entries(table).map(([code, text]) => ({ code, text }))
+}
+
+/** `reason` in error bodies: more precise than `code`. */
+export const REASON_TEXTS = codes({
+  admin_not_allowed: 'Administrator keys may not call this operation. Use a key of the account.',
+  agent_not_allowed: 'Agents may not call this operation. Use a key of the account.',
+  agent_revoked: 'The agent was revoked. Enrol another one.',
+  agents_only: 'Only an enrolled agent may send batches.',
+  already_paid: 'The purchase is paid. There is no payment to open.',
+  already_redeemed: 'This step of the authorization is used up.',
+  already_refunded: 'These lines, or all that was paid, were refunded before.',
+  answer_not_understood:
+    'The till or ERP system answered outside its API. Read `error`, and check the address of the system.',
+  awaiting_approval: 'Staff must check the basket first: call `approveCheckout`.',
+  balance_too_low: 'The customer has fewer points than that. Nothing was taken.',
+  batches_only: 'Agents report events in signed rows of their journal (`batch`), not in `events`.',
+  checkout_ended: 'The checkout has ended. Start a new one.',
+  claimed_by_agent: 'The device belongs to an agent. Present the token there: `POST /v1/authorize`.',
+  clock_untrusted: 'The clock of the cloud jumped. It signs again after 60 s without another jump.',
+  code_blocked: 'The enrolment code was tried too often. Create a new one.',
+  code_used: 'Another agent has used the enrolment code. Create a new one.',
+  database_unavailable:
+    'PostgreSQL does not answer. Nothing changed, unless the text says that the outcome is unknown. Repeat with the same Idempotency-Key after `Retry-After`.',
+  day_not_over: 'A day can be closed from ten minutes after its end.',
+  delivery_pending: 'The cloud still retries this delivery. Wait until it has ended.',
+  device_of_another_agent:
+    'Another agent of the store drives this device. Remove it from this configuration, or move it with `updateDevice` and `agentId`.',
+  device_revoked: 'The device was taken out of service. Register another one.',
+  disk_full: 'The disk of the cloud or of PostgreSQL is full. Changes are refused until there is room; reads work.',
+  earning_method_off: 'The program does not earn this way. See its `earningMethods`.',
+  event_gone: 'Events are stored for 30 days. This one is older.',
+  idempotency_in_progress: 'The same request is running. Repeat it after `Retry-After`.',
+  idempotency_key_reused: 'This key was used for another request. Use a new key.',
+  illegal_move: 'The item cannot change to this status. `allowedNext` lists the possible ones.',
+  illegal_order_move: 'The order cannot change to this status. `allowedNext` lists the possible ones.',
+  images_unavailable: 'The cloud cannot store images now, or the optional package `sharp` is not installed.',
+  item_in_another_store:
+    'The item is registered in another of your stores. Set it to `transfer_in_transit` there, then call `registerProtectedItems` here.',
+  item_mismatch:
+    'The item is of another product than the line, or items of one line differ. `details` names the tag and why.',
+  item_not_sellable:
+    'The item is paid, returned or on hold; `details` names the tag. A tag may be used again once `updateItemStatus` made it `sellable`.',
+  item_status_differs:
+    'The row states another status than the item has. Leave `itemStatus` out, or call `updateItemStatus`.',
+  key_bound_to_stores: 'This key is bound to stores. Use a key of the whole account.',
+  key_ended: 'The key is revoked or expired. Create a new one.',
+  key_taken: 'Another agent is enrolled with this key.',
+  ledger_fork: 'Two copies of the ledger of this agent exist. Decide with `resolveAgentFork`.',
+  ledger_generation: 'The agent must report with the generation in the message.',
+  ledger_taken: 'Another agent reports this ledger. A re-enrolled agent starts a ledger of its own.',
+  no_fork: 'The cloud knows of no second copy of the ledger of this agent.',
+  not_awaiting_approval: 'Staff have checked the basket already, or it needs no check.',
+  nothing_earned: 'What was paid and not refunded is too little for one point.',
+  nothing_to_claim: 'All keys were handed out, or the live store is not approved yet.',
+  offer_of_other_stores: 'The offer has branches in stores that this key may not use. Use a key for all of them.',
+  out_of_stock: '`details` names the lines and how many pieces are left.',
+  outcome_known: 'The outcome is already known and cannot be changed.',
+  outcome_pending: 'The device may still report. Staff may decide five minutes after the claim.',
+  package_too_low: '`requiredUpgrade` names the package that has this operation.',
+  pickup_code_wrong: 'This is not the pick-up code of the order. Nothing changed.',
+  policy_too_large:
+    'Policy, devices and operators do not fit into one document for agents. Remove devices or operators, or shorten the policy.',
+  price_changed: 'Prices changed; `details` names the lines. Show the shopper the new prices.',
+  price_unknown:
+    'The store has no price for this item, and an app of the shopper cannot set it. Register product or price, or let staff sell it.',
+  product_exists: 'The store sells a product with this EAN. Call `updateProduct`.',
+  program_inactive: 'The loyalty program is switched off.',
+  psp_not_configured: 'The store has no payment provider. Call `configurePSP`, or use a test key.',
+  psp_unavailable:
+    'The payment provider did not answer or refused. Nothing was paid and the purchase is CANCELLED. Start a new checkout.',
+  publishable_not_allowed: 'Publishable keys may not call this operation. Call it from your server with a secret key.',
+  purchase_not_cancellable: 'The purchase has ended and cannot be cancelled.',
+  purchase_not_paid: 'The purchase is not paid, so it has no receipt.',
+  purchase_not_refundable:
+    'Nothing was paid, or the goods have left. For goods that left, name `itemLineIds` or an `amount`.',
+  receipt_expired:
+    'The receipt is older than 24 hours, and devices refuse it. Staff release the goods by `purchaseId` with their `operatorId`.',
+  redemption_ambiguous: 'Several redemptions have this id. Name the `replayProtectedNonce` too.',
+  refund_too_high: 'The amount is more than what is left of the payment.',
+  registration_decided: 'The registration was approved or rejected before.',
+  registration_pending: 'The registration waits for its review.',
+  registration_rejected: 'The registration was rejected; `error` has the reason. Register again.',
+  request_closed: 'A closed request for help stays closed. Open another one.',
+  resyncing:
+    'The cloud was restored from a backup and waits for the reports of the agents, 11 minutes at most. Repeat after `Retry-After`.',
+  scan_and_go_off: 'Scan and go is switched off. Switch it on in the settings of the store.',
+  secret_keys_only: 'Call this from your server, with a secret key.',
+  secret_not_allowed: 'Secret keys may not call this operation.',
+  session_without_customer:
+    'The session names no customer that the cloud can trust. Call `checkIn` with a secret key and `userId`.',
+  several_items: 'Several items belong to this `itemLineId`. Name one by `epc`, `tagUid` or `tagId`.',
+  store_position_unknown: 'The store has no coordinates. Set them with `updateStore`.',
+  sync_in_progress: 'Another synchronisation of this system and store is running. Repeat after `Retry-After`.',
+  system_not_connected: 'The cloud has no credentials for this system. Send them, or synchronise first.',
+  system_unavailable:
+    'The till or ERP system did not answer, failed, or wants fewer requests. What was read until then stays. Repeat after `Retry-After`.',
+  test_keys_only: 'This operation exists in the sandbox only. Use a test key.',
+  token_expired: 'The authorization has expired. Request a new one.',
+  token_invalid: 'The authorization is for another device.',
+  token_revoked: 'The authorization was revoked. Request a new one.',
+  too_far: 'The customer is not at the store.',
+  too_many_keys: 'The account has too many keys. Revoke keys that are not in use.',
+  too_many_messages: 'A request for help holds 50 messages. Open another one.',
+  too_many_push_subscriptions:
+    'A customer or store has at most 20 push subscriptions, an account 100,000. Remove one with `removePushSubscription`.',
+  too_many_registrations: 'Too many registrations wait for review. Try again later.',
+  too_many_requests_open: 'Too many requests for help are open. Close those that are done.',
+  too_many_stores: 'The account has the maximum number of stores.',
+  too_many_webhooks: 'An account has at most 100 webhooks for test data and 100 for live data. Delete one.',
+  too_many_zones: 'A store has at most 500 zones.',
+  too_soon: '`retryAt` is the time from which this is allowed again.',
+  transaction_used: 'Another customer has earned points with this transaction.',
+  version_moved: 'The policy changed meanwhile. Read it again.',
+  webhook_disabled: 'The webhook is switched off. `disabledReason` in `fetchWebhooks` says why.',
+})
+
+/** `details[].code`: what is wrong with one field. */
+export const DETAIL_TEXTS = codes({
+  invalid: 'The value does not fit; `message` says what fits.',
+  missing: 'Add the field.',
+  unknown_field: 'The operation has no such field. Check the spelling.',
+  not_json: 'The body is not valid JSON.',
+  system_field: 'The system sets this field. Send it back unchanged, or leave it out.',
+  repeated: 'Another record of the same call, page or file has this value already.',
+  too_many: 'Too many entries; `message` names the limit.',
+  too_big: 'The value is too large; `message` names the limit.',
+  not_supported: 'The system does not take this; `message` says why.',
+  system_not_built: 'untag has no connector for this system.',
+  url_refused: 'The cloud does not send to this address. Use a public HTTPS address.',
+  credentials_refused: 'The till or ERP system refused the credentials; `message` has its status.',
+  system_refused: 'The till or ERP system refused the request; `message` has its status.',
+  unknown_product: 'The store does not sell this product.',
+  product_unknown: 'No catalogue of the account has this product.',
+  label_missing: 'The product is sold by weight. Send the code that the scale printed.',
+  label_misread: 'The check digits of the label do not fit. Scan it again.',
+  weighed_item: 'Weighed goods carry no tags. Leave the tag out.',
+  wrong_code: 'This is not the code of the loyalty program.',
+  too_many_programs: 'The store has the maximum number of loyalty programs. Remove one.',
+  too_many_devices: 'The store has the maximum number of devices. Remove one.',
+  too_many_operators: 'The store has the maximum number of operators. Remove one.',
+  too_many_units: 'The basket or order has too many units. Make two of it.',
+  too_many_items: 'The line names more tags than it has units.',
+  not_an_image: 'The file is not an image that the cloud can read.',
+  damaged_image: 'The image file is damaged.',
+  too_many_pixels: 'The image has too many pixels. Send a smaller one.',
+  weak_key: 'The key of the agent is unsafe. The enrolment makes another one.',
+  clock_wrong: 'The clock of the machine is wrong; `message` has the time. Set it and enrol again.',
+  wrong_ledger: 'The batch is of another ledger than the one of this agent.',
+  gap: 'Rows are missing before this batch. The agent sends them again.',
+  broken_chain: 'The hash chain of the batch does not fit the rows before it.',
+})
+
+/** `errors[].code` of rows in imports and of records in pushes to tills, and faults of uploaded product files. */
+export const ROW_TEXTS = codes({
+  too_many_cells: 'A CSV row has more cells than the header. Quote cells that contain the separator, such as `1,99`.',
+  empty_file: 'The file is empty. Add a header and at least one product.',
+  no_header: 'The first row of the first sheet must name the columns. Start with the template.',
+  unknown_column: 'The header names a column that does not exist.',
+  missing_column: 'The header lacks a required column.',
+  repeated_column: 'The header names a column twice.',
+  too_many_rows: 'A file holds at most 10,000 products. Delete empty rows.',
+  too_many_columns: 'A file holds at most 100 columns.',
+  too_many_texts: 'The workbook is far larger than its products. Save them in a new one.',
+  too_many_parts: 'The workbook is far larger than its products. Save them in a new one.',
+  too_large_unpacked: 'The workbook is far larger than its products. Save them in a new one.',
+  encrypted: 'The workbook has a password. Save it as `.xlsx` without one.',
+  not_a_workbook: 'The file is not a workbook. Send `.xlsx` or `.csv`.',
+  not_a_spreadsheet: 'The file is not a spreadsheet. Send `.xlsx` or `.csv`.',
+  damaged: 'The file is damaged. Open it in a spreadsheet program and save it again.',
+  dtd: 'The workbook contains a document type definition. Save it again without one.',
+  refused: 'The till or ERP system refused the record; `message` says why.',
+  deposit_article_missing: 'The sale has a deposit. Set `depositArticle` in the credentials.',
+  refund_article_missing: 'The refund is an amount. Set `refundArticle` in the credentials.',
+  refund_not_supported: 'The system takes no such refund; `message` says why.',
+  unknown_tax: 'The system has no tax of this rate. Add it there.',
+  too_old: 'The system does not take records of this age; `message` has the limit.',
+  not_paid: 'The purchase is not paid, so there is no sale to push.',
+  taken_back: 'More was refunded than `refunds[]` of the record shows.',
+})
+
+/** `reason` of a denial: of `verifyProtectedItem`, `verifySecurityTagDeactivation`, the agent's `POST /v1/authorize` and denial events, in the order of the checks. */
+export const DENIAL_TEXTS = codes({
+  token_invalid: 'The token is forged, damaged or for another device. Show it again; then call staff.',
+  token_expired: 'The token or receipt has expired. Request a new one.',
+  token_revoked: 'The token, or the key that signed it, was revoked. Call staff.',
+  device_unknown: 'The device is not registered in this store. Call `registerDevice`.',
+  device_revoked: 'The device is out of service. Call `updateDevice`.',
+  store_mismatch: 'Device, receipt and purchase belong to different stores. Go to the right store.',
+  clock_untrusted: 'The agent does not know the time. Connect it to the cloud, or set its clock.',
+  policy_stale:
+    'The policy is missing or over 80 hours old, or the key set has ended. Connect the agent. Until then only staff release, at `staff_assisted` devices.',
+  device_not_capable: 'The device cannot do this action. Use another device.',
+  technology_mismatch: 'The device cannot read or release this kind of tag. Use another device.',
+  item_unknown: 'The item is not registered here. Call `registerProtectedItems`; offline, call staff.',
+  item_not_paid: 'The item is not paid. Pay first.',
+  already_redeemed: 'The right of this unit is used up. If the tag is still on, call staff.',
+  authorization_outstanding:
+    'Another device holds the right, or the device is moving to another agent. Use that device or wait `retryAfter` seconds; if its agent is offline, staff may release with their `operatorId`.',
+  action_not_allowed: 'The policy of the store forbids this action. Call staff.',
+  workflow_not_allowed:
+    'The policy allows this only in another workflow. `untag policy explain` shows which rule counts.',
+  manual_assistance_required:
+    'The policy requires staff, or the agent is offline and only an item was named. Call staff, or show the receipt.',
+  limit_exceeded:
+    'A limit is used up: approvals of this operator, receipts while isolated, or requests to the receipt home. Another operator may approve; or connect the agent and scan again.',
+})
+
+/** `reason` of `protection.exception.raised`: a person must look. */
+export const EXCEPTION_TEXTS = codes({
+  gate_alarm: 'An unpaid tag left. `detail` starts with severity and cause. Record with `disposeAlarm` what it was.',
+  gate_bulk_alarm: 'Many unpaid items left together. Each has its own `gate_alarm`.',
+  gate_replenishment: 'So many tags passed that goods are being moved. The siren is silent for a while.',
+  late_status: 'The alarm was needless: the item was paid, or a receipt covers it.',
+  late_reads: 'A reader reported tags too late to alarm. Check its network.',
+  unexpected_release:
+    'The contact of a detacher, deactivator or lock moved without a command, or twice for one. A second tag was pulled off, or a key was used.',
+  door_forced: 'The door of a cabinet was opened without a release. The station shows it until the door is shut.',
+  door_left_open: 'The door of a cabinet stayed open too long.',
+  emergency_started: 'An emergency input became active. One event for each device that opened, and one for the input.',
+  emergency_ended: 'The emergency input cleared. One event for each device that opened, and one for the input.',
+  release_jammed: 'The contact was closed before the release, or did not move after it. Check the lock.',
+  event_incomplete: 'A device reported more than its event can hold. `detail` names what is missing. Check the device.',
+  gate_events_dropped: 'A gate reported more than 600 events in a minute. It went on signalling.',
+  double_redeem: 'One unit was released twice, by agents that could not reach each other.',
+  late_redeem: 'A receipt was honoured after it had expired.',
+  released_after_refund:
+    'A unit was released whose line was refunded or whose item came back. The item is on hold: find it, or the money is lost.',
+  redeemed_after_revocation: 'A revoked token, or the receipt of a cancelled purchase, was used afterwards.',
+  cancelled_after_release: 'A purchase was cancelled, but its goods had been released. The items are on hold.',
+  item_already_paid: 'One item was sold twice.',
+  late_payment: 'A payment arrived after its purchase had ended. The cloud refunds it.',
+  payment_mismatch:
+    'A provider received another amount or currency than requested. Check the provider and refund there.',
+  refund_failed: 'A refund failed. Fix the cause, then repeat `refundPayment` or `markPurchaseCancelled`.',
+  stock_oversold: 'A checkout was paid after its stock reservation had ended, and others had reserved the last pieces.',
+  lease_overridden:
+    'An operator released goods while an offline agent holds a token for them. Check whether the goods left there too.',
+  outcome_unknown: 'The outcome of a release is unknown. Check whether the tag is off.',
+  outcome_conflict: 'Two reports about one release contradict each other. Check the tag; the right counts as used up.',
+  foreign_evidence:
+    'An agent reported something that only another agent may report. It has no effect. Find out what runs with its key, and revoke the agent.',
+  unapplied: 'An agent reported something unknown here. The row is stored, and applied after an upgrade if possible.',
+  ledger_rollback:
+    'The ledger of an agent was restored from a copy. It repairs itself and releases nothing alone for 11 minutes. Ask who restored it.',
+  ledger_gap: 'The cloud lacks rows that the agent no longer has. Releases in these rows are unknown here.',
+  agent_fork: 'Two copies of one agent are running. Each claim needs the cloud until `resolveAgentFork`.',
+  key_set_ending:
+    'The key set of an agent ends in less than 30 days. Check that the agent reaches the cloud, and that the cloud has `root.json`.',
+  refused_document:
+    'An agent refused a document, or lacks denials. `acknowledged by somebody else` in the detail means that a freshness key was stolen.',
+  agent_too_old:
+    'An agent is too old for the policy (`minAgent`) and keeps the former one. Upgrade the agent, or lower `minAgent`.',
+})
