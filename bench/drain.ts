@@ -9,7 +9,7 @@ import { messagesOf, type Messages } from '../edge-agent/link/login/sign-message
 import type { Identity } from '../edge-agent/identity/identity.ts'
 import { BATCH_LIMIT } from '../policy/documents/agent-messages.ts'
 import { publicJwk } from '../policy/documents/keys.ts'
-import type { ProtectionEvent } from '../policy/events.ts'
+import type { ProtectionEvent } from '../policy/protection-events.ts'
 import { newId } from '../policy/ids.ts'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../policy/journal.ts'
 import type { Platform } from '../policy/platform.ts'

@@ -1,5 +1,5 @@
 import type { Randomness } from '../policy/platform.ts'
-import { fraction } from '../policy/platform.ts'
+import { randomFraction } from '../policy/platform.ts'
 
 /**
  * Ratios are only worth something when both sides saw the same machine. So the contenders of a figure take turns: every
@@ -34,7 +34,7 @@ export async function takeTurns(
 
 function shuffled<T>(list: readonly T[], random: Randomness): T[] {
   return list
-    .map((value) => ({ value, order: fraction(random) }))
+    .map((value) => ({ value, order: randomFraction(random) }))
     .sort((a, b) => a.order - b.order)
     .map(({ value }) => value)
 }

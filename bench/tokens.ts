@@ -1,5 +1,13 @@
 import { itemHash, signAuthorization, type AuthorizationClaims } from '../policy/documents/authorization.ts'
-import { keyId, keyRing, newKey, signer, type KeyRecord, type KeyRing, type KeyUse } from '../policy/documents/keys.ts'
+import {
+  keyId,
+  keyRing,
+  newKey,
+  createSigner,
+  type KeyRecord,
+  type KeyRing,
+  type KeyUse,
+} from '../policy/documents/keys.ts'
 import type { Randomness } from '../policy/platform.ts'
 
 /** Real authorization tokens for one device of one agent, and what they are checked with. */
@@ -31,7 +39,7 @@ export function tokenSource(random: Randomness): TokenSource {
     iss: ISS,
     state: 'active',
   })
-  const by = signer(own.x, own.secret)
+  const by = createSigner(own.x, own.secret)
   return {
     keys: keyRing([record(own.x, 'token'), ...OTHER_USES.map((use) => record(newKey(random).x, use))]),
     device: DEVICE,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { waitingConnections } from '../cloud/foundation/waiting-connections.ts'
-import { limitedLog, type LimitedLog, type WriteLine } from '../policy/limited-log.ts'
+import { rateLimitedLog, type RateLimitedLog, type WriteLogLine } from '../policy/rate-limited-log.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { HttpLimits } from './connection-limits.ts'
 
@@ -19,9 +19,9 @@ export function limitConnections(
   server: Server,
   limits: HttpLimits,
   platform: Pick<Platform, 'clock' | 'timers'>,
-  write: WriteLine,
-): Pick<LimitedLog, 'stop'> {
-  const log = limitedLog(write, platform)
+  write: WriteLogLine,
+): Pick<RateLimitedLog, 'stop'> {
+  const log = rateLimitedLog(write, platform)
   const waiting = waitingConnections({ most: limits.waiting, mostOfNetwork: limits.waiting })
   const leaving = new WeakMap<Socket, () => void>()
   const silent = new WeakMap<Socket, Cancel>()

@@ -4,7 +4,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/http/json-headers.ts'
 import { BACKLOG } from '../cloud/foundation/waiting-connections.ts'
-import type { WriteLine } from '../policy/limited-log.ts'
+import type { WriteLogLine } from '../policy/rate-limited-log.ts'
 import type { Platform } from '../policy/platform.ts'
 import { connectionLimits, type HttpLimits } from './connection-limits.ts'
 import { limitConnections } from './http-connections.ts'
@@ -35,7 +35,7 @@ export interface ListenOptions {
   limits?: HttpLimits
   platform?: Pick<Platform, 'clock' | 'timers'>
   /** Writes a line about a connection that was refused or cut; by default to nowhere. */
-  warn?: WriteLine
+  warn?: WriteLogLine
 }
 
 /** Fails with a sentence that names the port and the option when the port is taken. */

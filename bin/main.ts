@@ -30,7 +30,7 @@ import {
   TRIGGER_OPTIONS,
   VERIFY_AUDIT_OPTIONS,
 } from './settings.ts'
-import { didYouMean } from '../policy/closest.ts'
+import { spellingHint } from '../policy/spelling-hint.ts'
 import { chooseOutput, sayFailure, writesJson } from './output.ts'
 
 const { version: VERSION } = createRequire(import.meta.url)('untag/package.json') as { version: string }
@@ -250,7 +250,7 @@ function find(args: readonly string[]): Command | undefined {
 /** The commands of a group whose second word is close to this one. */
 function suggestionIn(group: string | undefined, word: string): string {
   const words = COMMANDS.filter((c) => c.words[0] === group).flatMap((c) => c.words[1] ?? [])
-  return didYouMean(word, words).replaceAll(/(mean | or )/g, `$1${group} `)
+  return spellingHint(word, words).replaceAll(/(mean | or )/g, `$1${group} `)
 }
 
 /** Help as text, or what it lists as JSON. */
@@ -309,7 +309,7 @@ function showUnknown(args: readonly string[]): number {
     return 0
   }
   const isWhole = isGroup && (args[1] === undefined || args[1].startsWith('-'))
-  const near = isGroup ? suggestionIn(args[0], args[1] ?? '') : didYouMean(args[0] ?? '', NAMES)
+  const near = isGroup ? suggestionIn(args[0], args[1] ?? '') : spellingHint(args[0] ?? '', NAMES)
   const words = args.filter((word) => word !== '--json').slice(0, 2)
   const unknown = `there is no command "${words.join(' ')}"${near}`
   const fault = isWhole ? `untag ${args[0]} goes on with another word` : unknown

@@ -1,6 +1,6 @@
 import { connect as connectMqtt } from 'mqtt'
 import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
-import { LONGEST_PACKET, packetLengths } from '../policy/packet-lengths.ts'
+import { MAX_PACKET_BYTES, mqttFraming } from '../policy/mqtt-framing.ts'
 
 /** Seconds between signs of life; a line that is silent for one and a half of them is gone. */
 const KEEPALIVE_SECONDS = 15
@@ -53,9 +53,9 @@ export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
         setTimeout(() => end('closed'), CLOSE_MS).unref()
       },
     }
-    const lengths = packetLengths(LONGEST_PACKET)
+    const lengths = mqttFraming(MAX_PACKET_BYTES)
     client.stream.on('data', (chunk: Uint8Array) => {
-      const fault = lengths.faultIn(chunk)
+      const fault = lengths.checkChunk(chunk)
       if (fault !== undefined) end(`the broker sends ${fault}`)
     })
     client.once('connect', () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { didYouMean } from '../policy/closest.ts'
+import { spellingHint } from '../policy/spelling-hint.ts'
 
 /** One setting: an option of the command line and an environment variable, checked in one place. */
 export interface Option<T> {
@@ -239,7 +239,7 @@ function tokensOf(options: Options, args: readonly string[], faults: string[]): 
 }
 
 function suggestion(name: string, options: Options): string {
-  return didYouMean(
+  return spellingHint(
     name,
     listOptions(options).map((option) => option.flag),
   ).replaceAll(/(mean | or )/g, '$1--')

@@ -1,4 +1,4 @@
-import type { Release } from '../policy/documents/release-notice.ts'
+import type { AnnouncedRelease } from '../policy/documents/release-notice.ts'
 import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer, type Authorize, type AuthorizeParts } from './decisions/authorize.ts'
@@ -284,7 +284,7 @@ export class Agent {
   }
 
   /** Silences this agent's gates for a unit that this or another agent released. Returns the reason if the proof does not hold. */
-  #silence(release: Release, senderId: string): string | undefined {
+  #silence(release: AnnouncedRelease, senderId: string): string | undefined {
     const checked = verifyRelease(this.#base, release, senderId)
     if (!checked.ok) return checked.why
     this.gates.onReleased(checked.unit)

@@ -19,7 +19,7 @@ export interface AuthorizationFacts {
 export const EVIDENCE_EXCEPTIONS = ['double_redeem', 'late_redeem', 'redeemed_after_revocation'] as const
 export type EvidenceException = (typeof EVIDENCE_EXCEPTIONS)[number]
 
-export interface AuthorizationView {
+export interface DerivedAuthorizationState {
   state: AuthorizationState
   /** Time of the first redemption that counts, ms; null until redeemed. */
   redeemedAtMs: number | null
@@ -31,7 +31,7 @@ export interface AuthorizationView {
  * time, else revoked, else expired, else issued. The order in which facts arrive never matters, and
  * none is ever taken back; what should not have happened becomes an exception beside the state.
  */
-export function authorizationView(facts: AuthorizationFacts, nowMs: number): AuthorizationView {
+export function deriveAuthorizationState(facts: AuthorizationFacts, nowMs: number): DerivedAuthorizationState {
   const exceptions = new Set<EvidenceException>()
   const byStep = new Map<number, string>()
   let first: number | null = null

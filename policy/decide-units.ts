@@ -1,6 +1,6 @@
 import { decide, type Decision, type DecisionFacts } from './decide.ts'
 import type { ProtectionPolicy } from './store-policy.ts'
-import type { ItemFact } from './vocabulary.ts'
+import type { ItemFactName } from './vocabulary.ts'
 
 export interface UnitsDecision {
   /** The answer as a whole: the first unit that is allowed, else the first unit. */
@@ -8,7 +8,7 @@ export interface UnitsDecision {
   /** The positions of the units that are allowed. */
   allowed: number[]
   /** What was unknown of any unit, and a rule needed it. */
-  unknownFacts: ItemFact[]
+  unknownFacts: ItemFactName[]
 }
 
 /** Decides about several units at once: each unit that is allowed is released, and the others are not. There is at least one. */

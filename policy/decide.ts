@@ -1,9 +1,9 @@
 import { canPerform, canRead, type DeviceFacts } from './devices.ts'
-import type { IdentifierKind } from './identifiers.ts'
+import type { IdentifierKind } from './item-identifiers.ts'
 import { overrideThresholdCent, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
 import type {
   DenyReason,
-  ItemFact,
+  ItemFactName,
   ItemStatus,
   ProtectionAction,
   ProtectionTechnology,
@@ -53,9 +53,9 @@ export interface DecisionFacts {
   /** An operator stands behind the request. */
   operator: boolean
   /** A genuine token is shown: the cloud has asked for staff where the policy wants them, and what is left is whether its word still holds. */
-  grantedByCloud?: true
+  hasValidToken?: true
   /** The operator goes past what another device holds. */
-  goesPast?: true
+  overridesLease?: true
   /** What this operator has approved within the hour, where this would be counted as well. */
   approvals?: number
   /** Why a limit of the policy is used up, when one is. */
@@ -69,7 +69,7 @@ export interface TraceStep {
 }
 
 /** `unknownFacts`: what a rule that was checked needed to know of the item and did not; only with them a decision may be stricter. */
-export type Decision = { trace: TraceStep[]; unknownFacts: ItemFact[] } & (
+export type Decision = { trace: TraceStep[]; unknownFacts: ItemFactName[] } & (
   | { allowed: true }
   | { allowed: false; reason: DenyReason }
 )
@@ -119,7 +119,7 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
 /** Whether a request may be granted; the first reason that holds is the one that is told. */
 export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision {
   const trace: TraceStep[] = []
-  const unknown = new Set<ItemFact>()
+  const unknown = new Set<ItemFactName>()
   for (const [check, fails] of CHECKS) {
     for (const fact of factsMissing(check, facts, policy)) unknown.add(fact)
     const detail = fails(facts, policy)
@@ -130,9 +130,9 @@ export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision
 }
 
 /** What this check needs of the item, and is unknown. The category is needed where the rules that could apply differ. */
-function factsMissing(check: DenyReason, facts: DecisionFacts, policy: ProtectionPolicy): ItemFact[] {
-  const { action, item, grantedByCloud } = facts
-  if (action === 'verify_item_status' || grantedByCloud || !item) return []
+function factsMissing(check: DenyReason, facts: DecisionFacts, policy: ProtectionPolicy): ItemFactName[] {
+  const { action, item, hasValidToken } = facts
+  if (action === 'verify_item_status' || hasValidToken || !item) return []
   if (check === 'action_not_allowed') {
     if (item.category !== undefined) return []
     const answers = rulesFor(facts, policy).map((rule) => rule.workflows && isAllowedBy(facts, rule))
@@ -146,23 +146,23 @@ function factsMissing(check: DenyReason, facts: DecisionFacts, policy: Protectio
 }
 
 /** A decision in the words of the API: whether, and why not. */
-export type ToldDecision = { authorized: true } | { authorized: false; reason: DenyReason; detail: string }
+export type ApiDecision = { authorized: true } | { authorized: false; reason: DenyReason; detail: string }
 
 /** What is told of a decision: the reason that counts is the last thing that was looked at. */
-export function toldOf(decision: Decision): ToldDecision {
+export function toApiDecision(decision: Decision): ApiDecision {
   return decision.allowed
     ? { authorized: true }
     : { authorized: false, reason: decision.reason, detail: decision.trace.at(-1)?.detail ?? decision.reason }
 }
 
 /** Whether the grant rests on an operator's word: such grants are counted per operator and hour. */
-export function restsOnOperator(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
-  return facts.operator && (facts.goesPast === true || staffNeeded(facts, policy) !== null)
+export function countsAsOverride(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
+  return facts.operator && (facts.overridesLease === true || staffNeeded(facts, policy) !== null)
 }
 
 function approvedTooOften(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
   const { approvals } = facts
-  if (approvals === undefined || approvals < policy.operatorOverridesPerHour || !restsOnOperator(facts, policy))
+  if (approvals === undefined || approvals < policy.operatorOverridesPerHour || !countsAsOverride(facts, policy))
     return null
   return `the operator has approved ${approvals} within the hour`
 }
@@ -195,11 +195,11 @@ interface Rule {
 /** The rule for the item's category; where that is unknown, every rule that could apply. */
 function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Rule[] {
   const byCategory = policy.allowedActionsByCategory
-  const others = entryFor('', policy)
+  const others = policyEntryFor('', policy)
   const entries =
     item?.category === undefined
       ? [...new Set([...Object.keys(byCategory), others])]
-      : [entryFor(item.category, policy)]
+      : [policyEntryFor(item.category, policy)]
   return entries.map((entry) => ({
     entry,
     workflows: entry === undefined ? ALLOWED_WITHOUT_ENTRY : byCategory[entry]?.[action],
@@ -213,7 +213,7 @@ function isAllowedBy({ action, device, operator }: DecisionFacts, { workflows }:
 }
 
 /** The entry of the policy that counts for a category: its own, else `*`; undefined: there is neither. */
-export function entryFor(
+export function policyEntryFor(
   category: string | undefined,
   { allowedActionsByCategory: byCategory }: ProtectionPolicy,
 ): string | undefined {
@@ -242,10 +242,10 @@ function categoryOf({ item }: DecisionFacts, { entry }: Rule): string {
 
 /** Why staff are needed, or null. */
 function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
-  const { action, item, device, stage, clockTrusted, grantedByCloud } = facts
+  const { action, item, device, stage, clockTrusted, hasValidToken } = facts
   if (action === 'verify_item_status') return null
   if (stage === 'expired' || !clockTrusted) return 'without word from the cloud an operator must be present'
-  if (grantedByCloud) return null
+  if (hasValidToken) return null
   if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
   if (item?.staffReason !== undefined) return item.staffReason
   if (isDear(item, policy)) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DEFAULT_WORKFLOW, DEVICE_TYPES, PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from './vocabulary.ts'
 import type { DeviceType, ProtectionAction, ProtectionTechnology, WorkflowType } from './vocabulary.ts'
-import type { IdentifierKind } from './identifiers.ts'
+import type { IdentifierKind } from './item-identifiers.ts'
 
 /** What a device can do, in the specification's words. */
 export const DeviceCapabilities = z.strictObject({

@@ -73,7 +73,7 @@ export function severityOf(
 export type TagOwner = 'own' | 'foreign' | 'unclear' | 'alarm'
 
 /** Judges an EPC (upper-case hex) by its beginning and by the company prefix in an SGTIN; undefined: the tag has none, and says nothing of its owner. */
-export function ownerOf({ alarmMasks, ownMasks, ownPrefixes }: GatePolicy, epc: string | undefined): TagOwner {
+export function tagOwnerOf({ alarmMasks, ownMasks, ownPrefixes }: GatePolicy, epc: string | undefined): TagOwner {
   if (epc === undefined) return ownMasks.length + ownPrefixes.length === 0 ? 'unclear' : 'foreign'
   if (alarmMasks.some((mask) => fitsMask(mask, epc))) return 'alarm'
   if (ownMasks.length + ownPrefixes.length === 0) return 'unclear'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { DOCUMENT_KINDS } from './documents/kinds.ts'
-import { isKeepable, ProtectionEvent, UNKEEPABLE } from './events.ts'
+import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-events.ts'
 import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
 /**
@@ -9,7 +9,7 @@ import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
  * lost, altered or doubled row shows. A row carries evidence (what was used up), an event, or both.
  */
 
-const name = (max: number) => z.string().min(1).max(max).refine(isKeepable, UNKEEPABLE)
+const name = (max: number) => z.string().min(1).max(max).refine(isStorableText, UNSTORABLE_TEXT)
 const Nonce = name(64)
 
 export const Evidence = z.discriminatedUnion('kind', [
@@ -24,7 +24,7 @@ export const Evidence = z.discriminatedUnion('kind', [
     /** Which of the rights, 0-based: step − 1 of a token, the entry's number of a receipt. */
     ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
     deviceId: name(128),
-    operatorId: z.string().max(128).refine(isKeepable, UNKEEPABLE).optional(),
+    operatorId: z.string().max(128).refine(isStorableText, UNSTORABLE_TEXT).optional(),
     /** Of a token: which right of which receipt each ordinal stands for, should the cloud have forgotten the token (a restore). */
     receipt: z
       .strictObject({ cti: Nonce, ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000) })
@@ -56,7 +56,12 @@ export const Evidence = z.discriminatedUnion('kind', [
     redemptionId: name(64),
     outcome: z.enum(['failed', 'unknown']),
     /** The `ask+jwt` with which that agent reported the outcome. A row without it has no effect. */
-    report: z.string().min(1).max(DOCUMENT_KINDS.homeQuestion.maxLength).refine(isKeepable, UNKEEPABLE).optional(),
+    report: z
+      .string()
+      .min(1)
+      .max(DOCUMENT_KINDS.homeRequest.maxLength)
+      .refine(isStorableText, UNSTORABLE_TEXT)
+      .optional(),
   }),
 ])
 export type Evidence = z.infer<typeof Evidence>
@@ -78,8 +83,8 @@ export const JournalRow = z.strictObject({
 export type JournalRow = z.infer<typeof JournalRow>
 
 /** A row of which only the place in its chain is known yet: what it says may be of a newer release, or of a device that tells nonsense. */
-export const SealedRow = z.strictObject({ ...JournalRow.shape, body: z.record(z.string(), z.unknown()) })
-export type SealedRow = z.infer<typeof SealedRow>
+export const UncheckedRow = z.strictObject({ ...JournalRow.shape, body: z.record(z.string(), z.unknown()) })
+export type UncheckedRow = z.infer<typeof UncheckedRow>
 
 /** The hash before the first row of a ledger. */
 export function genesisHash(ledgerId: string, generation: number): string {

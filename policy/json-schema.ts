@@ -27,12 +27,12 @@ export interface JsonSchema {
 }
 
 /** Where schemas with a name are kept. */
-export const POINTER = '#/components/schemas/'
+export const SCHEMA_POINTER = '#/components/schemas/'
 
 /** The schema that a reference stands for; anything else is itself. */
-export function resolved(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): JsonSchema {
+export function resolveReference(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const inner = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined)
-  const found = inner === undefined ? undefined : components[inner.slice(POINTER.length)]
+  const found = inner === undefined ? undefined : components[inner.slice(SCHEMA_POINTER.length)]
   return found
     ? {
         ...found,
@@ -44,5 +44,5 @@ export function resolved(schema: JsonSchema, components: Readonly<Record<string,
 
 /** The name of the component that a schema refers to. */
 export function componentOf(schema: JsonSchema): string | undefined {
-  return (schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined))?.slice(POINTER.length)
+  return (schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined))?.slice(SCHEMA_POINTER.length)
 }

@@ -1,4 +1,4 @@
-import { acceptRanges } from './accept.ts'
+import { acceptRanges } from './accept-header.ts'
 
 /** The languages of the pages of cloud and agent. The first one is for readers who name neither. */
 export const LANGUAGES = ['en', 'de'] as const

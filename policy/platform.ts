@@ -72,7 +72,7 @@ export function deadline(timers: Timers, ms: number, parent?: AbortSignal): { si
 }
 
 /** A number in [0, 1) from 48 random bits. */
-export function fraction(random: Randomness): number {
+export function randomFraction(random: Randomness): number {
   const b = random.bytes(6)
   let n = 0
   for (const byte of b) n = n * 256 + byte
@@ -86,7 +86,7 @@ export function fraction(random: Randomness): number {
 export function* retryDelays(random: Randomness, firstMs: number, maxMs: number): Generator<number, never> {
   let ceiling = firstMs
   for (;;) {
-    yield Math.round(ceiling * (0.5 + fraction(random) / 2))
+    yield Math.round(ceiling * (0.5 + randomFraction(random) / 2))
     ceiling = Math.min(ceiling * 2, maxMs)
   }
 }

@@ -1,22 +1,22 @@
 import { z } from 'zod'
-import { POINTER, type JsonSchema } from './json-schema.ts'
+import { SCHEMA_POINTER, type JsonSchema } from './json-schema.ts'
 
 /** Which side of a schema is meant: what callers send, or what they get. */
-export type Io = 'input' | 'output'
+export type SchemaDirection = 'input' | 'output'
 type Node = Record<string, unknown>
 
 /** Turns zod schemas into JSON schemas, and gathers the named ones among them. */
 export interface SchemaWriter {
   /** Every named schema that was written so far, by its name. */
   readonly components: Readonly<Record<string, JsonSchema>>
-  write(schema: z.ZodType, io: Io): JsonSchema
+  write(schema: z.ZodType, io: SchemaDirection): JsonSchema
 }
 
 /** A writer that has written nothing yet. */
 export function schemaWriter(): SchemaWriter {
   const components: Record<string, JsonSchema> = {}
 
-  function write(schema: z.ZodType, io: Io): JsonSchema {
+  function write(schema: z.ZodType, io: SchemaDirection): JsonSchema {
     const { definitions, ...made } = z.toJSONSchema(schema, {
       target: 'openapi-3.0',
       io,
@@ -30,7 +30,7 @@ export function schemaWriter(): SchemaWriter {
   }
 
   /** One name stands for one schema: what comes in may be written otherwise than what goes out. */
-  function nameOf(id: string, definition: Node, io: Io): string {
+  function nameOf(id: string, definition: Node, io: SchemaDirection): string {
     const written = components[id]
     if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map()))) return id
     return io === 'input' ? `${id}Input` : `${id}Output`
@@ -40,18 +40,18 @@ export function schemaWriter(): SchemaWriter {
 }
 
 /** Drops bounds that every safe integer has, patterns beside a format, and `additionalProperties: false` of answers. */
-function tidy(value: unknown, io: Io, renamed: ReadonlyMap<string, string>): JsonSchema {
+function tidy(value: unknown, io: SchemaDirection, renamed: ReadonlyMap<string, string>): JsonSchema {
   return tidied(value, io, renamed) as JsonSchema
 }
 
-function tidied(value: unknown, io: Io, renamed: ReadonlyMap<string, string>): unknown {
+function tidied(value: unknown, io: SchemaDirection, renamed: ReadonlyMap<string, string>): unknown {
   if (Array.isArray(value)) return value.map((each) => tidied(each, io, renamed))
   if (typeof value !== 'object' || value === null) return value
   const { $schema: _schema, id: _id, ...node } = value as Node
   const ref = node['$ref']
   if (typeof ref === 'string') {
     const name = ref.split('/').at(-1) ?? ''
-    return { $ref: `${POINTER}${renamed.get(name) ?? name}` }
+    return { $ref: `${SCHEMA_POINTER}${renamed.get(name) ?? name}` }
   }
   if (node['maximum'] === Number.MAX_SAFE_INTEGER) delete node['maximum']
   if (node['minimum'] === Number.MIN_SAFE_INTEGER) delete node['minimum']
@@ -65,7 +65,7 @@ function tidied(value: unknown, io: Io, renamed: ReadonlyMap<string, string>): u
 }
 
 /** The names of fields are names, whatever they are called. */
-function fields(properties: Node, io: Io, renamed: ReadonlyMap<string, string>): Node {
+function fields(properties: Node, io: SchemaDirection, renamed: ReadonlyMap<string, string>): Node {
   return Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, tidied(child, io, renamed)]))
 }
 

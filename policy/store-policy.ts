@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { hasDecimals } from './decimals.ts'
 import { GatePolicy } from './gate-policy.ts'
-import { Release } from './release.ts'
+import { VersionNumber } from './version.ts'
 import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
 
 /** Purchase totals in cents at which a risk class ends: class 0 is below 50 EUR, 1 below 200, 2 below 1,000, 3 the rest. */
@@ -9,7 +9,7 @@ const RISK_CLASS_CEILINGS = [5_000, 20_000, 100_000] as const
 export type RiskClass = 0 | 1 | 2 | 3
 
 /** Risk of a purchase by its total in cents. */
-export function riskClass(totalCent: number): RiskClass {
+export function riskClassOf(totalCent: number): RiskClass {
   const index = RISK_CLASS_CEILINGS.findIndex((ceiling) => totalCent < ceiling)
   return (index < 0 ? 3 : index) as RiskClass
 }
@@ -73,7 +73,7 @@ export const ProtectionPolicy = z.strictObject({
     .default(10)
     .describe('How often one operator may approve within an hour: by the cloud, and by an agent alone.'),
   spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff look at.'),
-  minAgent: Release.optional().describe(
+  minAgent: VersionNumber.optional().describe(
     'Agents of an older release do not take this policy: they say so (`agent_too_old`) and go on with the one before, which grows old.',
   ),
   home: z

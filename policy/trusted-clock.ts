@@ -16,7 +16,7 @@ export interface TrustedClockState {
   readonly bootId: string
   readonly trust: ClockTrust
   /** A signed time far ahead of our own, waiting for a second one. */
-  readonly doubted?: { readonly signedMs: number; readonly elapsedMs: number }
+  readonly unconfirmed?: { readonly signedMs: number; readonly elapsedMs: number }
 }
 
 /** signed: rests on the cloud's signature · rtc: on a real-time clock after a reboot · home: on the word of the store's home of receipts · none: on nothing. */
@@ -51,15 +51,15 @@ function anchoredAt(
   return { ...mark, anchorMs: ms, anchorElapsedMs: clock.elapsed(), bootId: clock.bootId, trust }
 }
 
-/** Now, ms since 1970, and what that rests on. Whole within one boot; call `afterBoot` first in a new one. */
+/** Now, ms since 1970, and what that rests on. Whole within one boot; call `resumeAfterBoot` first in a new one. */
 export function trustedNow(state: TrustedClockState, clock: Clock): { nowMs: number; trust: ClockTrust } {
   const passed = state.bootId === clock.bootId ? clock.elapsed() - state.anchorElapsedMs : 0
-  const trust = state.bootId === clock.bootId && !state.doubted ? state.trust : 'none'
+  const trust = state.bootId === clock.bootId && !state.unconfirmed ? state.trust : 'none'
   return { nowMs: Math.max(state.anchorMs + passed, state.highWaterMs), trust }
 }
 
 /** To be called at start: after a reboot elapsed time has begun anew, and a real-time clock counts if it is at or past the mark. */
-export function afterBoot(state: TrustedClockState, clock: Clock): TrustedClockState {
+export function resumeAfterBoot(state: TrustedClockState, clock: Clock): TrustedClockState {
   if (state.bootId === clock.bootId) return state
   const mark = { highWaterMs: state.highWaterMs, epoch: state.epoch }
   const wall = clock.wall()
@@ -69,16 +69,16 @@ export function afterBoot(state: TrustedClockState, clock: Clock): TrustedClockS
 }
 
 /** After a reboot without a clock of its own: the time of the store's home counts as a real-time clock does, if it is at or past the mark. */
-export function offerHomeTime(state: TrustedClockState, clock: Clock, ms: number): TrustedClockState {
+export function applyHomeTime(state: TrustedClockState, clock: Clock, ms: number): TrustedClockState {
   // What a signed time has put in doubt another one decides.
-  if (state.trust !== 'none' || state.doubted || ms < state.highWaterMs) return state
+  if (state.trust !== 'none' || state.unconfirmed || ms < state.highWaterMs) return state
   return anchoredAt({ highWaterMs: state.highWaterMs, epoch: state.epoch }, ms, 'home', clock)
 }
 
-export type SignedTimeVerdict = 'accepted' | 'doubted' | 'ignored'
+export type SignedTimeVerdict = 'accepted' | 'unconfirmed' | 'ignored'
 
-/** Takes a signed time into account. `doubted`: far ahead of our own; until a second one agrees, the clock is untrusted. */
-export function offerSignedTime(
+/** Takes a signed time into account. `unconfirmed`: far ahead of our own; until a second one agrees, the clock is untrusted. */
+export function applySignedTime(
   state: TrustedClockState,
   clock: Clock,
   time: SignedTime,
@@ -92,23 +92,24 @@ export function offerSignedTime(
     // A late copy of a true document must not set us back, nor vouch for what we have instead; an answer to our own question may do both.
     if (time.answersChallenge || time.ms >= nowMs)
       return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
-    const { doubted } = state
+    const { unconfirmed } = state
     const isOld = nowMs - time.ms > UNDER_WAY_MS
     return {
-      state: { ...anchoredAt(mark, nowMs, state.trust, clock), ...(isOld && doubted && { doubted }) },
+      state: { ...anchoredAt(mark, nowMs, state.trust, clock), ...(isOld && unconfirmed && { unconfirmed }) },
       verdict: 'accepted',
     }
   }
-  const { doubted } = state
-  if (doubted && clock.elapsed() - doubted.elapsedMs >= SECOND_ANSWER_AFTER_MS) {
-    const expected = doubted.signedMs + clock.elapsed() - doubted.elapsedMs
+  const { unconfirmed } = state
+  if (unconfirmed && clock.elapsed() - unconfirmed.elapsedMs >= SECOND_ANSWER_AFTER_MS) {
+    const expected = unconfirmed.signedMs + clock.elapsed() - unconfirmed.elapsedMs
     if (Math.abs(time.ms - expected) <= STEP_LIMIT_MS)
       return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
   }
-  const first = doubted && Math.abs(time.ms - doubted.signedMs - (clock.elapsed() - doubted.elapsedMs)) <= STEP_LIMIT_MS
+  const first =
+    unconfirmed && Math.abs(time.ms - unconfirmed.signedMs - (clock.elapsed() - unconfirmed.elapsedMs)) <= STEP_LIMIT_MS
   return {
-    state: first ? state : { ...state, doubted: { signedMs: time.ms, elapsedMs: clock.elapsed() } },
-    verdict: 'doubted',
+    state: first ? state : { ...state, unconfirmed: { signedMs: time.ms, elapsedMs: clock.elapsed() } },
+    verdict: 'unconfirmed',
   }
 }
 
@@ -119,6 +120,6 @@ function beginEpoch(
   time: SignedTime,
 ): { state: TrustedClockState; verdict: SignedTimeVerdict } {
   if (time.answersChallenge) return { state: startTrustedClock(time, clock), verdict: 'accepted' }
-  const judged = offerSignedTime(state, clock, { ...time, epoch: state.epoch })
+  const judged = applySignedTime(state, clock, { ...time, epoch: state.epoch })
   return judged.verdict === 'accepted' ? { ...judged, state: { ...judged.state, epoch: time.epoch } } : judged
 }

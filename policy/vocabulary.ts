@@ -4,8 +4,8 @@ export const PROTECTION_TECHNOLOGIES = ['am', 'rf', 'uhf_rfid', 'hf_nfc', 'mecha
 export type ProtectionTechnology = (typeof PROTECTION_TECHNOLOGIES)[number]
 
 /** What the rules of a policy read of an item. */
-export const ITEM_FACTS = ['category', 'brand', 'price'] as const
-export type ItemFact = (typeof ITEM_FACTS)[number]
+export const ITEM_FACT_NAMES = ['category', 'brand', 'price'] as const
+export type ItemFactName = (typeof ITEM_FACT_NAMES)[number]
 
 export const DEVICE_TYPES = [
   'pos_deactivator',
@@ -103,7 +103,7 @@ const CLASS_OF: Record<ProtectionAction, RightClass | null> = {
 }
 
 /** The class of right that an action uses up, or null when it uses none. */
-export function rightClass(action: ProtectionAction): RightClass | null {
+export function rightClassOf(action: ProtectionAction): RightClass | null {
   return CLASS_OF[action]
 }
 
@@ -112,7 +112,7 @@ export function rightClass(action: ProtectionAction): RightClass | null {
  * release. These are the actions that use up a right. Such an action has an outcome whenever it is authorized.
  */
 export function drivesOutput(action: ProtectionAction): boolean {
-  return rightClass(action) !== null
+  return rightClassOf(action) !== null
 }
 
 /** The workflow of a device that neither its own record nor its store's names. */

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fraction, type Randomness } from '../../policy/platform.ts'
+import { randomFraction, type Randomness } from '../../policy/platform.ts'
 import { openBenchCloud, benchAccount } from '../bench-cloud.ts'
 import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { cpuTime, takeTurns, type Contender, type Samples } from '../measure.ts'
@@ -56,7 +56,7 @@ const QUESTIONS: readonly Question[] = [
 ]
 
 function below(limit: number, random: Randomness): number {
-  return Math.floor(fraction(random) * limit)
+  return Math.floor(randomFraction(random) * limit)
 }
 
 /** A word of its name and its brand: frequent ones. */

@@ -1,4 +1,4 @@
-import { fraction } from '../../policy/platform.ts'
+import { randomFraction } from '../../policy/platform.ts'
 import { rowsOf, type Bench, type Figure, type Result, type Sizes, type Target } from '../figure.ts'
 import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
@@ -27,7 +27,7 @@ async function run(bench: Bench): Promise<Result> {
   return withPrograms(async (keep) => {
     const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
     const bare = await shops.bare('single')
-    const some = () => Math.floor(fraction(random) * PRODUCTS)
+    const some = () => Math.floor(randomFraction(random) * PRODUCTS)
     const contender = (name: string, shop: Shop, path: string, count: number, body: () => string) => {
       const bodies = () => Array.from({ length: count }, body)
       return httpContender({

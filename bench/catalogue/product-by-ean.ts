@@ -1,4 +1,4 @@
-import { fraction } from '../../policy/platform.ts'
+import { randomFraction } from '../../policy/platform.ts'
 import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result, type Sizes } from '../figure.ts'
 import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
@@ -29,7 +29,7 @@ async function run(bench: Bench): Promise<Result> {
     const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
     const bare = await shops.bare('single')
     const contender = (name: string, shop: Shop, path: string, body: (number: number) => string, count = requests) => {
-      const bodies = () => Array.from({ length: count }, () => body(Math.floor(fraction(random) * PRODUCTS)))
+      const bodies = () => Array.from({ length: count }, () => body(Math.floor(randomFraction(random) * PRODUCTS)))
       return httpContender({
         name,
         load,

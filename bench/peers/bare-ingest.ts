@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto'
 import Sqlite from 'better-sqlite3'
 import type { EventBatchClaims } from '../../policy/documents/agent-messages.ts'
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import type { JournalBody, JournalRow } from '../../policy/journal.ts'
 
 interface Unit {

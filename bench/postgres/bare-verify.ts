@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { decide, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
 import { newId } from '../../policy/ids.ts'
-import { riskClass } from '../../policy/store-policy.ts'
+import { riskClassOf } from '../../policy/store-policy.ts'
 import { deviceFacts } from '../../cloud/protection/store-documents/device-queries.ts'
 import { policyOf } from '../../cloud/protection/store-documents/parsed-policy.ts'
 import type { DeviceRow } from '../../cloud/persistence/tables/agents.ts'
@@ -145,7 +145,7 @@ function authorizationRow(
     ith_kind: 'epc',
     ith_id: epc,
     event_id: eventId,
-    risk_class: riskClass(total_cent),
+    risk_class: riskClassOf(total_cent),
     policy_version: store.policy_version,
     key_version: 1,
     iat: exp - TOKEN_LIFE,

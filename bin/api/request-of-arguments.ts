@@ -1,7 +1,7 @@
-import { didYouMean } from '../../policy/closest.ts'
+import { spellingHint } from '../../policy/spelling-hint.ts'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { resolved, type JsonSchema } from '../../policy/json-schema.ts'
+import { resolveReference, type JsonSchema } from '../../policy/json-schema.ts'
 import { WrongUsage } from '../options.ts'
 
 type Components = Readonly<Record<string, JsonSchema>>
@@ -25,7 +25,7 @@ export function requestOfArguments(args: readonly string[], schema: JsonSchema, 
     else fields.push({ path: name, value })
   }
   for (const { path, value } of fields) place(request, path.split('.'), value, schema, components, path, faults)
-  for (const name of resolved(schema, components).required ?? [])
+  for (const name of resolveReference(schema, components).required ?? [])
     if (!(name in request)) faults.push(`--${name} is needed`)
   if (faults.length > 0) throw new WrongUsage(faults)
   return request
@@ -90,7 +90,7 @@ function readFile(path: string, faults: string[]): Buffer | undefined {
 
 /** The schema at the end of a path; undefined where there is none. */
 function schemaAt(schema: JsonSchema, path: readonly string[], components: Components): JsonSchema | undefined {
-  let node: JsonSchema | undefined = resolved(schema, components)
+  let node: JsonSchema | undefined = resolveReference(schema, components)
   for (const step of path.slice(0, DEPTH_LIMIT)) {
     const more: JsonSchema['additionalProperties'] = node?.additionalProperties
     const next: JsonSchema | undefined =
@@ -98,7 +98,7 @@ function schemaAt(schema: JsonSchema, path: readonly string[], components: Compo
         ? node.items
         : (own(node?.properties, step) ?? (typeof more === 'object' ? more : undefined))
     if (!next) return undefined
-    node = resolved(next, components)
+    node = resolveReference(next, components)
   }
   return node
 }
@@ -108,7 +108,7 @@ function suggestion(name: string, schema: JsonSchema, components: Components): s
   const path = name.split('.')
   const last = path.pop() ?? ''
   const known = Object.keys(schemaAt(schema, path, components)?.properties ?? {})
-  return didYouMean(last, known).replaceAll(
+  return spellingHint(last, known).replaceAll(
     /(mean | or )/g,
     (text) => `${text}--${path.map((step) => `${step}.`).join('')}`,
   )
@@ -122,7 +122,7 @@ function isBoolean(schema: JsonSchema | undefined, components: Components): bool
   return (
     schema !== undefined &&
     (schema.type === 'boolean' ||
-      (schema.anyOf ?? []).some((option) => isBoolean(resolved(option, components), components)))
+      (schema.anyOf ?? []).some((option) => isBoolean(resolveReference(option, components), components)))
   )
 }
 
@@ -139,7 +139,7 @@ function place(
   if (!node || path.length > DEPTH_LIMIT || path.includes('__proto__'))
     return void faults.push(`there is no field --${name}${suggestion(name, schema, components)}`)
   const isList = node.type === 'array' && !(value?.trimStart().startsWith('[') ?? false)
-  const read = readValue(value, isList ? resolved(node.items ?? {}, components) : node, components)
+  const read = readValue(value, isList ? resolveReference(node.items ?? {}, components) : node, components)
   if ('fault' in read) return void faults.push(`--${name} ${read.fault}`)
   let at: Values = request
   for (const [i, step] of path.slice(0, -1).entries()) {
@@ -165,7 +165,7 @@ function readValue(
   schema: JsonSchema,
   components: Components,
 ): { value: unknown } | { fault: string } {
-  const kinds = (schema.anyOf ?? schema.oneOf ?? [schema]).map((option) => resolved(option, components))
+  const kinds = (schema.anyOf ?? schema.oneOf ?? [schema]).map((option) => resolveReference(option, components))
   if (text === undefined) return isBoolean(schema, components) ? { value: true } : { fault: 'needs a value' }
   if (schema.nullable === true && text === 'null') return { value: null }
   const choices = kinds.flatMap((kind) => kind.enum ?? [])

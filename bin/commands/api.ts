@@ -1,4 +1,4 @@
-import { didYouMean } from '../../policy/closest.ts'
+import { spellingHint } from '../../policy/spelling-hint.ts'
 import { createClient, UntagError } from '../../client/client.ts'
 import type { OperationName } from '../../client/operations.ts'
 import { readOperations, type DescribedApi, type DescribedOperation } from '../api/described-operations.ts'
@@ -55,7 +55,7 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
 function find({ operations }: DescribedApi, name: string): DescribedOperation {
   const operation = operations.get(name)
   if (operation) return operation
-  const near = didYouMean(name, operations.keys())
+  const near = spellingHint(name, operations.keys())
   throw new WrongUsage([`there is no operation ${name}${near === '' ? '; untag api --list shows them' : near}`])
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { fraction, type Platform, type SecretFiles } from '../../policy/platform.ts'
+import { randomFraction, type Platform, type SecretFiles } from '../../policy/platform.ts'
 import { ensureAccount } from '../../cloud/registrations/accounts.ts'
 import { createApiKey, hashOfKey } from '../../cloud/accounts/api-keys.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
@@ -91,5 +91,5 @@ export async function demoOperator(
 
 /** Six random digits; the first is no zero, so that it is typed as it is printed. */
 function newPin(random: Platform['random']): string {
-  return String(100_000 + Math.floor(fraction(random) * 900_000))
+  return String(100_000 + Math.floor(randomFraction(random) * 900_000))
 }

@@ -1,6 +1,11 @@
 import { createClient, type AnswerOf } from '../../client/client.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
-import { explainPolicy, type PolicyAnswer, type PolicyQuestion, type StageAnswer } from '../../policy/explain.ts'
+import {
+  explainPolicy,
+  type PolicyExplanation,
+  type PolicyScenario,
+  type StageDecision,
+} from '../../policy/policy-explanation.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import type { POLICY_EXPLAIN_OPTIONS } from '../settings.ts'
 
@@ -94,9 +99,9 @@ function factsOf({
 }
 
 function textOf(
-  { device, action, category, brand, priceCent, operator }: PolicyQuestion,
+  { device, action, category, brand, priceCent, operator }: PolicyScenario,
   version: number,
-  { entry, stages, offline }: PolicyAnswer,
+  { entry, stages, offline }: PolicyExplanation,
 ): string {
   const goods = [
     category === undefined ? 'an item without a category' : `an item of "${category}"`,
@@ -118,11 +123,11 @@ function textOf(
   ].join('\n')
 }
 
-function offlineText({ authorized, reason, unknownFacts }: PolicyAnswer['offline']): string {
+function offlineText({ authorized, reason, unknownFacts }: PolicyExplanation['offline']): string {
   const answer = authorized ? 'granted' : `refused (${reason})`
   return unknownFacts.length === 0 ? answer : `${answer}; unknown: ${unknownFacts.join(', ')}`
 }
 
-function alone({ stage, isolated }: StageAnswer): string {
+function alone({ stage, isolated }: StageDecision): string {
   return `${stage} ${isolated === null ? 'none' : `${isolated.receipts} in ${isolated.seconds} s`}`
 }

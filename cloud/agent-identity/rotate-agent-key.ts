@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { RotationClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { keyId, keyRing, weaknessOf } from '../../policy/documents/keys.ts'
+import { keyId, keyRing, publicKeyWeakness } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { Success } from '../operations/fields.ts'
@@ -31,7 +31,7 @@ export const rotateAgentKey = operation({
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const agent = await findAgent(call.db, call.caller.agentId)
     if (!agent) throw notFound('agent')
-    const weakness = weaknessOf(x)
+    const weakness = publicKeyWeakness(x)
     if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
     const keys = keyRing([{ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agent.agent_id, state: 'active' }])
     // The login proves freshness; the agent's clock may be wrong.

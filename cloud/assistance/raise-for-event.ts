@@ -1,4 +1,4 @@
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { GATE_BEHAVIOUR } from '../../policy/item-status.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Scope } from './requests.ts'

@@ -2,7 +2,7 @@ import { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import { base64url, calculateJwkThumbprint, exportJWK, importJWK } from 'jose'
 import { z } from 'zod'
-import { newKey, signer, type Signer } from '../../policy/documents/keys.ts'
+import { newKey, createSigner, type Signer } from '../../policy/documents/keys.ts'
 import type { Randomness, SecretFiles } from '../../policy/platform.ts'
 import { KEY_BYTES } from './sealing.ts'
 
@@ -49,7 +49,7 @@ function written(files: SecretFiles, file: string, text: string): string {
 
 async function newRoot(random: Randomness): Promise<string> {
   const { x, secret } = newKey(random)
-  const { kid, privateKey } = signer(x, secret)
+  const { kid, privateKey } = createSigner(x, secret)
   return JSON.stringify({ ...(await exportJWK(privateKey)), kid, alg: 'EdDSA', use: 'sig' })
 }
 
@@ -57,7 +57,7 @@ async function newRoot(random: Randomness): Promise<string> {
 async function readRoot(text: string): Promise<RootKey> {
   const value: unknown = JSON.parse(text)
   const first = FirstRootFile.safeParse(value)
-  if (first.success) return rootOf(signer(first.data.x, Buffer.from(first.data.secret, 'base64url')).privateKey)
+  if (first.success) return rootOf(createSigner(first.data.x, Buffer.from(first.data.secret, 'base64url')).privateKey)
   const key = await importJWK(RootFile.parse(value), 'EdDSA', { extractable: true })
   if (key instanceof Uint8Array) throw new TypeError('a symmetric key')
   return rootOf(KeyObject.from(key))
@@ -69,7 +69,7 @@ async function rootOf(privateKey: KeyObject): Promise<RootKey> {
   return {
     x,
     thumbprint: base64url.decode(await calculateJwkThumbprint(jwk)),
-    signer: signer(x, privateKey.export({ format: 'der', type: 'pkcs8' })),
+    signer: createSigner(x, privateKey.export({ format: 'der', type: 'pkcs8' })),
   }
 }
 

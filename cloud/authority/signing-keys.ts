@@ -1,7 +1,7 @@
 import {
   keyId,
   newKey,
-  signer,
+  createSigner,
   type KeyRecord,
   type KeyState,
   type KeyUse,
@@ -38,7 +38,7 @@ export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Prom
   return rows.map((row) => ({
     record: recordOf(row),
     changedMs: row.changed_ms,
-    signer: row.state === 'active' ? signer(row.x, openSecret(sealer, row.sealed, row.kid)) : undefined,
+    signer: row.state === 'active' ? createSigner(row.x, openSecret(sealer, row.sealed, row.kid)) : undefined,
   }))
 }
 

@@ -1,4 +1,4 @@
-import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
+import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/item-identifiers.ts'
 import { invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'

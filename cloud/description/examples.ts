@@ -1,4 +1,4 @@
-import { resolved, type JsonSchema } from '../../policy/json-schema.ts'
+import { resolveReference, type JsonSchema } from '../../policy/json-schema.ts'
 
 type Components = Readonly<Record<string, JsonSchema>>
 
@@ -140,7 +140,7 @@ export function exampleAnswer(
   return valueOf(schema, '', '', 0)
 
   function valueOf(given: JsonSchema, of: string, name: string, depth: number): unknown {
-    const node = resolved(given, components)
+    const node = resolveReference(given, components)
     if (node.allOf) return Object.assign({}, ...node.allOf.map((part) => valueOf(part, of, name, depth)))
     const known = [BY_PLACE[`${of}.${name}`], node.type === 'array' ? undefined : request[name], BY_NAME[name]].find(
       (value) => fits(value, node),
@@ -172,7 +172,7 @@ export function exampleAnswer(
     return Object.fromEntries(
       Object.entries(sent).filter(
         ([name, value]) =>
-          properties === undefined || fits(value, resolved(properties[name] ?? { enum: [] }, components)),
+          properties === undefined || fits(value, resolveReference(properties[name] ?? { enum: [] }, components)),
       ),
     )
   }
@@ -180,7 +180,8 @@ export function exampleAnswer(
   function objectOf(node: JsonSchema, of: string, depth: number): Record<string, unknown> {
     const required = new Set(node.required)
     const shown = Object.entries(node.properties ?? {}).filter(
-      ([name, field]) => required.has(name) || (fits(BY_NAME[name], resolved(field, components)) && !HIDDEN.has(name)),
+      ([name, field]) =>
+        required.has(name) || (fits(BY_NAME[name], resolveReference(field, components)) && !HIDDEN.has(name)),
     )
     const values: Record<string, unknown> = Object.fromEntries(
       shown.map(([name, field]) => [name, depth > DEPTH ? null : valueOf(field, of, name, depth + 1)]),

@@ -1,4 +1,4 @@
-import { componentOf, resolved, type JsonSchema } from '../../policy/json-schema.ts'
+import { componentOf, resolveReference, type JsonSchema } from '../../policy/json-schema.ts'
 
 /** One field as a reader of the documentation sees it. */
 export interface Field {
@@ -23,20 +23,25 @@ const ID_DESCRIPTION = 'An opaque id'
 
 /** The fields of a schema, those of its parts included. With `expand` shared schemas are listed too, else named. */
 export function fieldsOf(schema: JsonSchema, components: Components, expand: boolean, prefix = '', depth = 0): Field[] {
-  const whole = depth === 0 ? mergeForms(resolved(schema, components)) : expand ? resolved(schema, components) : schema
+  const whole =
+    depth === 0
+      ? mergeForms(resolveReference(schema, components))
+      : expand
+        ? resolveReference(schema, components)
+        : schema
   const parts = (whole.allOf ?? []).flatMap((part) =>
     componentOf(part) !== undefined && !expand ? [] : fieldsOf(part, components, expand, prefix, depth),
   )
   const own = Object.entries(whole.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
     const inner = itemsOf(field, components)
-    const isList = inner !== field && resolved(field, components).type === 'array'
+    const isList = inner !== field && resolveReference(field, components).type === 'array'
     const isShared = componentOf(inner) !== undefined && !expand
     const below =
       isShared || depth >= DEPTH
         ? []
         : fieldsOf(
-            expand ? resolved(inner, components) : inner,
+            expand ? resolveReference(inner, components) : inner,
             components,
             expand,
             `${path}${isList ? '[]' : ''}.`,
@@ -60,12 +65,12 @@ function mergeForms(schema: JsonSchema): JsonSchema {
 
 /** The shared schemas all of whose fields the schema has beside its own. */
 export function basesOf(schema: JsonSchema, components: Components): string[] {
-  return (resolved(schema, components).allOf ?? []).flatMap((part) => componentOf(part) ?? [])
+  return (resolveReference(schema, components).allOf ?? []).flatMap((part) => componentOf(part) ?? [])
 }
 
 /** What a list is a list of; anything else is itself. */
 function itemsOf(field: JsonSchema, components: Components): JsonSchema {
-  const node = componentOf(field) === undefined ? field : resolved(field, components)
+  const node = componentOf(field) === undefined ? field : resolveReference(field, components)
   return node.type === 'array' && node.items ? node.items : field
 }
 
@@ -76,7 +81,7 @@ function describeField(
   components: Components,
   expand: boolean,
 ): Field {
-  const node = expand ? resolved(field, components) : field
+  const node = expand ? resolveReference(field, components) : field
   const description = node.description ?? ''
   const isId = description.startsWith(ID_DESCRIPTION)
   return {
@@ -84,7 +89,7 @@ function describeField(
     type: isId ? 'id' : typeOf(field, components, expand),
     refersTo: expand ? undefined : referenceIn(field),
     required,
-    limits: limitsOf(resolved(field, components)),
+    limits: limitsOf(resolveReference(field, components)),
     description: isId ? '' : description,
   }
 }
@@ -97,7 +102,7 @@ function referenceIn(schema: JsonSchema): string | undefined {
 export function typeOf(schema: JsonSchema, components: Components, expand = false): string {
   const named = componentOf(schema)
   if (named !== undefined && !expand) return schema.nullable === true ? `${named} | null` : named
-  const node = resolved(schema, components)
+  const node = resolveReference(schema, components)
   const base = baseType(node, components, expand)
   return node.nullable === true ? `${base} | null` : base
 }

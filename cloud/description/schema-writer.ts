@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { nameSharedSchemas, namedObjects } from './components.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
-import { schemaWriter, type Io, type SchemaWriter } from '../../policy/schema-writer.ts'
+import { schemaWriter, type SchemaDirection, type SchemaWriter } from '../../policy/schema-writer.ts'
 
 /** An answer that is all of a shared schema and more says so from this many shared fields on. */
 const WORTH_SHARING = 3
@@ -11,7 +11,7 @@ export function apiSchemaWriter(): SchemaWriter {
   nameSharedSchemas()
   const { components, write: plain } = schemaWriter()
 
-  function write(schema: z.ZodType, io: Io): JsonSchema {
+  function write(schema: z.ZodType, io: SchemaDirection): JsonSchema {
     const base = io === 'output' ? baseOf(schema) : undefined
     if (!base) return plain(schema, io)
     const more = plain(base.rest, io)

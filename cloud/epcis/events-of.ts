@@ -1,4 +1,4 @@
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import { iso } from '../operations/fields.ts'
 import type { ItemMoveRow } from '../persistence/tables/protection.ts'

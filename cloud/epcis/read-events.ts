@@ -1,4 +1,4 @@
-import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../policy/events.ts'
+import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../policy/protection-events.ts'
 import type { ReadContext } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { positionSince } from '../persistence/positions.ts'

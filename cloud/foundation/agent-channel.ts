@@ -1,4 +1,4 @@
-import type { AgentAddress } from '../../policy/topics.ts'
+import type { AgentAddress } from '../../policy/mqtt-topics.ts'
 
 /** Messages from operations to agents. They are hints: agents also fetch everything that matters. */
 export interface AgentChannel {

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { newId } from '../../policy/ids.ts'
 import type { AgentCaller, Caller, KeyCaller } from '../foundation/caller.ts'
-import { didYouMean } from '../../policy/closest.ts'
+import { spellingHint } from '../../policy/spelling-hint.ts'
 import { errorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure } from '../foundation/failure.ts'
 import { readIdempotencyKey } from '../operations/idempotency.ts'
@@ -170,7 +170,7 @@ function findOperation(
   if (!operation || !form)
     throw new Failure(
       'not-found',
-      `there is no operation ${method} ${name.slice(0, 80)}${didYouMean(name, operations.keys())}`,
+      `there is no operation ${method} ${name.slice(0, 80)}${spellingHint(name, operations.keys())}`,
     )
   const isLegacyForm = form === 'get' && operation.get !== undefined
   if (form === 'get' && !isLegacyForm && !operation.getOnly)

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { JSX } from 'hono/jsx/jsx-runtime'
-import { prefersPage } from '../../policy/accept.ts'
+import { prefersHtml } from '../../policy/accept-header.ts'
 import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
 import type { ErrorCode, Failure } from '../foundation/failure.ts'
 import { ERROR_STATUS } from '../foundation/failure.ts'
@@ -75,7 +75,7 @@ export function pageRenderer(isSecure: boolean): PageRenderer {
     show: (c, page, status = 200) => c.html(`<!doctype html>${String(page(readerOf(c)))}`, status, PAGE_HEADERS),
     problem,
     problemForBrowser(c, failure, requestId) {
-      const isBrowser = prefersPage(c.req.header('accept')) && c.req.header('authorization') === undefined
+      const isBrowser = prefersHtml(c.req.header('accept')) && c.req.header('authorization') === undefined
       // Who opens an address of the API in a browser is a developer, not a shopper with a receipt.
       const isOfApi = failure.code === 'not-found' && c.req.path.startsWith('/api/')
       return isBrowser ? problem(c, failure, requestId, isOfApi ? 'needsKey' : undefined) : undefined

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findingsOf, findingText, pathText } from '../../policy/findings.ts'
+import { validationFindings, findingMessage, pathText } from '../../policy/validation-findings.ts'
 import type { CloudConfig } from '../foundation/config.ts'
 import { Failure, invalid, type ErrorDetail } from '../foundation/failure.ts'
 import type { Services } from '../operations/operation.ts'
@@ -38,7 +38,7 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
   }
   const read = connector.credentials.safeParse(credentials)
   if (read.success) return []
-  return findingsOf(read.error.issues, credentials).map((finding): ErrorDetail => {
+  return validationFindings(read.error.issues, credentials).map((finding): ErrorDetail => {
     const there = { ...finding, path: ['credentials', ...finding.path] }
     const path = pathText(there.path)
     if (finding.code === 'unknown_field')
@@ -47,7 +47,7 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
         code: finding.code,
         message: `${path}: ${connector.name} has no such setting; it takes ${connector.needs}`,
       }
-    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: findingText(there) }
+    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: findingMessage(there) }
   })
 }
 

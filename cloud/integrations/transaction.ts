@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findingsOf, findingText } from '../../policy/findings.ts'
+import { validationFindings, findingMessage } from '../../policy/validation-findings.ts'
 import { dayOf } from '../analytics/days.ts'
 import type { PushedRecord, PushFault } from './connector.ts'
 import { Moment, readRefunds, SentRefund, type NamedLine, type TransactionRefund } from './transaction-refunds.ts'
@@ -63,14 +63,14 @@ export function readTransaction(
   const { at, form } = plainForm(record)
   const read = Sent.safeParse(form)
   if (!read.success) {
-    const [finding] = findingsOf(read.error.issues, form)
+    const [finding] = validationFindings(read.error.issues, form)
     const there = finding && { ...finding, path: [...at, ...finding.path] }
     return {
       fault: {
         index,
         field: there?.path.join('.') ?? '',
         code: 'invalid',
-        message: there ? findingText(there) : 'invalid',
+        message: there ? findingMessage(there) : 'invalid',
       },
     }
   }

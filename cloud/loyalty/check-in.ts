@@ -1,4 +1,4 @@
-import { isSameSecret } from '../../policy/same-secret.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import { invalid, precondition } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -52,7 +52,7 @@ export async function checkInCustomer(
 }
 
 function assertCode({ row }: Program, code: string): void {
-  if (!isSameSecret(checkInCode(row), code.trim()))
+  if (!secretsEqual(checkInCode(row), code.trim()))
     throw invalid('code', 'is not the code of this program', 'wrong_code')
 }
 

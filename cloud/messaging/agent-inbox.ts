@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
-import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
-import type { AgentAddress } from '../../policy/topics.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
+import type { AgentAddress } from '../../policy/mqtt-topics.ts'
 import { findAgent } from '../agent-identity/sessions.ts'
 import { storeState } from '../agents/documents/agent-state.ts'
 import { reportProtectionEvents } from '../agents/journal/report-events.ts'
@@ -27,7 +27,7 @@ export class AgentInbox {
   readonly #batches = waitingBatches()
   readonly #turns = new Map<string, Promise<void>>()
   readonly #states = new Map<string, string>()
-  #refusals: LimitedLog | undefined
+  #refusals: RateLimitedLog | undefined
 
   constructor(parts: InboxParts) {
     this.#parts = parts
@@ -95,7 +95,7 @@ export class AgentInbox {
   }
 
   #logRefusal(agentId: string, { message: reason }: Failure, { log, platform }: Services): void {
-    this.#refusals ??= limitedLog((fields, message) => log.warn(fields, message), platform)
+    this.#refusals ??= rateLimitedLog((fields, message) => log.warn(fields, message), platform)
     this.#refusals.write({ agentId, reason }, 'a batch was refused', agentId)
   }
 }

@@ -1,4 +1,4 @@
-import { agentTopic, parseTopic, type AgentAddress } from '../../policy/topics.ts'
+import { agentTopic, parseTopic, type AgentAddress } from '../../policy/mqtt-topics.ts'
 import { revokedAmong } from '../agent-identity/agent-queries.ts'
 import { signCommand } from '../agents/documents/pending-commands.ts'
 import { assertAgent } from '../agents/login/agent-login.ts'

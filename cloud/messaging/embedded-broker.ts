@@ -1,8 +1,8 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { Aedes, type AuthenticateError, type Client } from 'aedes'
-import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/topics.ts'
+import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/mqtt-topics.ts'
 import { BACKLOG, waitingConnections, type WaitingConnections } from '../foundation/waiting-connections.ts'
 import type { Log } from '../foundation/log.ts'
 import { agentSlots, type AgentSlots } from './agent-slots.ts'
@@ -93,8 +93,8 @@ async function mqttOf(
   clients: AgentClients,
   hooks: BrokerHooks,
   { log, platform }: BrokerParts,
-): Promise<{ aedes: Aedes; refusals: LimitedLog }> {
-  const refusals = limitedLog((fields, message) => log.warn(fields, message), platform)
+): Promise<{ aedes: Aedes; refusals: RateLimitedLog }> {
+  const refusals = rateLimitedLog((fields, message) => log.warn(fields, message), platform)
   const aedes = await Aedes.createBroker({
     drainTimeout: DRAIN_TIMEOUT_MS,
     keepaliveLimit: 300,

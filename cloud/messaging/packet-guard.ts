@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
-import { LONGEST_PACKET, packetLengths } from '../../policy/packet-lengths.ts'
+import { MAX_PACKET_BYTES, mqttFraming } from '../../policy/mqtt-framing.ts'
 
 /**
  *   socket ──▶ guard ──▶ broker
@@ -22,7 +22,7 @@ const UNREAD_LIMIT = 8 * 1024 * 1024
 
 /** Watches the bytes of one connection before the broker parses them. */
 export function packetGuard(socket: Socket, onRefused: (why: string) => void): PacketGuard {
-  const lengths = packetLengths(BEFORE_ACCEPTED)
+  const lengths = mqttFraming(BEFORE_ACCEPTED)
 
   const guard = new Duplex({
     read: () => void socket.resume(),
@@ -40,7 +40,7 @@ export function packetGuard(socket: Socket, onRefused: (why: string) => void): P
     },
   })
   socket.on('data', (chunk: Uint8Array) => {
-    const fault = lengths.faultIn(chunk)
+    const fault = lengths.checkChunk(chunk)
     if (fault !== undefined) {
       onRefused(fault)
       guard.destroy()
@@ -51,5 +51,5 @@ export function packetGuard(socket: Socket, onRefused: (why: string) => void): P
   socket.on('end', () => guard.push(null))
   socket.on('close', () => guard.destroy())
   socket.on('error', () => guard.destroy())
-  return Object.assign(guard, { accept: () => void (lengths.limit = LONGEST_PACKET) })
+  return Object.assign(guard, { accept: () => void (lengths.maxPacketBytes = MAX_PACKET_BYTES) })
 }

@@ -1,4 +1,4 @@
-import { storeTopic, type StoreTopic } from '../../policy/topics.ts'
+import { storeTopic, type StoreTopic } from '../../policy/mqtt-topics.ts'
 import { denyPage, freshnessDocument } from '../agents/documents/freshness-and-denials.ts'
 import { itemPage } from '../agents/documents/item-pages.ts'
 import type { Tenant } from '../foundation/caller.ts'

@@ -1,5 +1,10 @@
 import type { z } from 'zod'
-import { findingsOf, findingText, pathText, type Finding } from '../../policy/findings.ts'
+import {
+  validationFindings,
+  findingMessage,
+  pathText,
+  type ValidationFinding,
+} from '../../policy/validation-findings.ts'
 import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 
 /** Maximum of details in one response. */
@@ -9,7 +14,7 @@ const DETAILS_LIMIT = 20
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
-  const details = findingsOf(parsed.error.issues, input)
+  const details = validationFindings(parsed.error.issues, input)
     .slice(0, DETAILS_LIMIT)
     .map((finding) => detailOf(finding, schema))
   throw new Failure(
@@ -22,11 +27,15 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
   )
 }
 
-function detailOf(finding: Finding, schema: z.ZodType): ErrorDetail {
+function detailOf(finding: ValidationFinding, schema: z.ZodType): ErrorDetail {
   const { path, code } = finding
   const meant =
     code === 'unknown_field' ? closestName(String(path.at(-1)), fieldsAt(schema, path.slice(0, -1))) : undefined
-  return { path: pathText(path), code, message: `${findingText(finding)}${meant ? `; did you mean "${meant}"?` : ''}` }
+  return {
+    path: pathText(path),
+    code,
+    message: `${findingMessage(finding)}${meant ? `; did you mean "${meant}"?` : ''}`,
+  }
 }
 
 /** Names of the fields that the schema has at a path. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findingsOf, pathText } from '../../policy/findings.ts'
+import { validationFindings, pathText } from '../../policy/validation-findings.ts'
 import { newId } from '../../policy/ids.ts'
 import { knownCaller } from '../foundation/caller.ts'
 import { Failure, invalid, type ErrorDetail } from '../foundation/failure.ts'
@@ -84,11 +84,11 @@ export const configurePSP = operation({
 function readConfig(provider: PaymentProvider, config: Record<string, string>): unknown {
   const read = provider.config.safeParse(config)
   if (read.success) return read.data
-  const details = findingsOf(read.error.issues, config).map((finding): ErrorDetail => {
+  const details = validationFindings(read.error.issues, config).map((finding): ErrorDetail => {
     const path = pathText(['config', ...finding.path])
     if (finding.code === 'unknown_field')
       return { path, code: finding.code, message: `${provider.name} has no such setting` }
-    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: finding.says }
+    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: finding.message }
   })
   throw new Failure('invalid-argument', `config: ${details[0]?.path} ${details[0]?.message}`, { details })
 }

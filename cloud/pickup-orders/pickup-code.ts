@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { crockford } from '../../policy/base32.ts'
 import type { Randomness } from '../../policy/platform.ts'
-import { isSameSecret } from '../../policy/same-secret.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 
 /** 40 random bits: 8 characters in Crockford's Base32, short enough to read aloud. */
 const BYTES = 5
@@ -18,7 +18,7 @@ export function pickupCodeHash(orderId: string, code: string): string {
 
 /** True if the code belongs to the order. Ignores case, spaces and hyphens; reads O as 0, I and L as 1. */
 export function isPickupCode(order: { order_id: string; code_hash: string }, code: string): boolean {
-  return isSameSecret(order.code_hash, pickupCodeHash(order.order_id, code))
+  return secretsEqual(order.code_hash, pickupCodeHash(order.order_id, code))
 }
 
 function normalised(code: string): string {

@@ -3,7 +3,7 @@ import { earnAutomatically, EARNING_EVENTS } from '../loyalty/earn-automatically
 import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
-import type { UnitFacts } from '../../policy/receipts/claims.ts'
+import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'

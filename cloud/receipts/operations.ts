@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { claimedReceiptKeys, openReceipt, receiptAddress } from '../../policy/receipts/receipt-token.ts'
+import { claimedReceiptKeyIds, openReceipt, receiptAddress } from '../../policy/receipts/receipt-token.ts'
 import { originOf } from '../foundation/config.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
@@ -65,7 +65,7 @@ export async function readPublicReceipt(
 }
 
 async function findByToken({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
-  const kids = claimedReceiptKeys(token)
+  const kids = claimedReceiptKeyIds(token)
   if (kids.length === 0) return undefined
   const key = await db
     .selectFrom('signing_key')

@@ -1,8 +1,8 @@
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
-import { firstIdentifier } from '../../policy/identifiers.ts'
-import { MAX_ENTRIES, receiptEntry, receiptIdentity, type UnitFacts } from '../../policy/receipts/claims.ts'
-import { RECEIPT_LIFE, signReceiptFor } from '../../policy/receipts/receipt-token.ts'
-import { riskClass } from '../../policy/store-policy.ts'
+import { firstIdentifier } from '../../policy/item-identifiers.ts'
+import { MAX_ENTRIES, receiptEntry, receiptIdentity, type UnitFacts } from '../../policy/receipts/receipt-claims.ts'
+import { RECEIPT_LIFE, signReceiptForQr } from '../../policy/receipts/receipt-token.ts'
+import { riskClassOf } from '../../policy/store-policy.ts'
 import type { TenantKeys } from '../authority/key-loader.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
@@ -42,14 +42,14 @@ export function makeReceipt(
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
   // Without entries agents cannot match tags, so that only staff can release, also offline (ADR 0008).
   const isForStaff = purchase.price_origin === 'shopper'
-  const token = signReceiptFor(
+  const token = signReceiptForQr(
     origin,
     {
       storeId: store.store_id,
       exp,
       cti,
       units: units.length,
-      riskClass: riskClass(purchase.total_cent),
+      riskClass: riskClassOf(purchase.total_cent),
       policyVersion: store.document_version,
       ...(units.length <= MAX_ENTRIES &&
         !isForStaff && { entries: sorted.map((e) => e.entry), facts: sorted.map((e) => e.facts) }),

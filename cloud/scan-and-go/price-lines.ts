@@ -1,6 +1,6 @@
 import { eanOfGtin14, toGtin14 } from '../../policy/gs1/gtin.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
-import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
+import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/item-identifiers.ts'
 import { scannedProduct, type Scanned } from '../catalogue/scanned-product.ts'
 import { findProduct } from '../catalogue/queries.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'

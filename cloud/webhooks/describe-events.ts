@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PROTECTION_EVENT_TYPES } from '../../policy/events.ts'
+import { PROTECTION_EVENT_TYPES } from '../../policy/protection-events.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { assert } from '../../policy/assert.ts'
-import { PROTECTION_EVENT_TYPES, ProtectionEvent, type ProtectionEventType } from '../../policy/events.ts'
+import { PROTECTION_EVENT_TYPES, ProtectionEvent, type ProtectionEventType } from '../../policy/protection-events.ts'
 import { EventId, eventType, STORE, type EventType } from './event-type.ts'
 import { INTEGRATION_EVENTS } from './integration-events.ts'
 import { LOYALTY_EVENTS } from './loyalty-events.ts'

@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { isSameSecret } from '../../policy/same-secret.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
 import type { CloudConfig } from '../foundation/config.ts'
 import { knownCaller, maySee, type KnownCaller } from '../foundation/caller.ts'
@@ -128,7 +128,7 @@ async function merge(
   const merged = [...new Set([...before, ...events])].toSorted()
   await writeEvents(db, known, merged)
   const isOther =
-    secret !== undefined && !isSameSecret(openSecret(services.authority.sealer, known.webhook_id, known.secret), secret)
+    secret !== undefined && !secretsEqual(openSecret(services.authority.sealer, known.webhook_id, known.secret), secret)
   const roll = isOther ? rolledSecret(call, known, secret, DEFAULT_OVERLAP_HOURS) : {}
   const webhook = await changeWebhook(db, known.webhook_id, { ...roll, updated_ms: nowMs })
   const until = webhook.old_until_ms

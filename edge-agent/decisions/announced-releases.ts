@@ -1,5 +1,5 @@
-import type { Release } from '../../policy/documents/release-notice.ts'
-import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
+import type { AnnouncedRelease } from '../../policy/documents/release-notice.ts'
+import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import type { RequestContext, Grant } from './request.ts'
 
 /**
@@ -11,7 +11,7 @@ export function announcedReleases(
   grant: Grant,
   claimed: readonly number[],
   nowMs: number,
-): Release[] {
+): AnnouncedRelease[] {
   const { action: protectionAction, deviceId, identifiers } = request
   if (protectionAction !== 'deactivate_label' && protectionAction !== 'detach_hard_tag') return []
   const { epc, tagUid } = identifiers
@@ -27,8 +27,8 @@ function proofOf(
   { receipt, token }: RequestContext['request'],
   grant: Grant,
   step: number,
-): Release['proof'] | undefined {
-  const text = receipt === undefined ? undefined : receiptTextIn(receipt)
+): AnnouncedRelease['proof'] | undefined {
+  const text = receipt === undefined ? undefined : extractReceiptToken(receipt)
   const ordinal = grant.source === 'receipt' ? step : grant.receipt?.ordinals[step]
   if (text !== undefined && ordinal !== undefined) return { receipt: text, ordinal }
   const given = grant.source === 'token' ? (grant.token ?? token) : undefined

@@ -1,10 +1,10 @@
 import type { CommandResult } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
-import type { Release } from '../../policy/documents/release-notice.ts'
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { AnnouncedRelease } from '../../policy/documents/release-notice.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { rightClass } from '../../policy/vocabulary.ts'
+import { rightClassOf } from '../../policy/vocabulary.ts'
 import { OVERRIDE_ID, type Claimed } from '../ledger/claims/claim-request.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
@@ -49,7 +49,7 @@ export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts 
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon' | 'voidIfUnused'>
   outcomes: Pick<Outcomes, 'settle'>
   /** A tag came off: the gates of the store are to know. Returns at once. */
-  onReleased(release: Release): void
+  onReleased(release: AnnouncedRelease): void
 }
 
 /** How long a request waits for the cloud to take what happened just before it, ms. */
@@ -171,7 +171,7 @@ class Authorizer {
         redemptionId,
         source,
         nonce,
-        rightClass: rightClass(action) ?? 'fixture',
+        rightClass: rightClassOf(action) ?? 'fixture',
         candidates,
         all,
         exp,

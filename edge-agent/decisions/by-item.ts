@@ -1,5 +1,5 @@
 import { decide, type DecisionFacts } from '../../policy/decide.ts'
-import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
+import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { drivesOutput, type DenyReason } from '../../policy/vocabulary.ts'

@@ -1,12 +1,12 @@
-import { restsOnOperator, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { countsAsOverride, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
 import { decideUnits } from '../../policy/decide-units.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
-import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
-import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
+import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
+import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt, RECEIPT_LIFE, type OpenedReceipt } from '../../policy/receipts/receipt-token.ts'
-import { isolatedLimit } from '../../policy/offline.ts'
+import { isolatedDenial } from '../../policy/isolated-agent.ts'
 import { limitAt, riskClassCeiling } from '../../policy/store-policy.ts'
-import { rightClass } from '../../policy/vocabulary.ts'
+import { rightClassOf } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
 import { judgedAt } from '../trust/time/clock.ts'
@@ -32,7 +32,7 @@ export function readReceipt(
   trust: Pick<Trust, 'keys' | 'hearIssued'>,
   scanned: string,
   storeId: string,
-  at?: { now: number; isAtLeast: boolean },
+  at?: { now: number; nowIsLowerBound: boolean },
 ): OpenedReceipt {
   const opened = openReceipt(scanned, { keys: trust.keys, storeId, ...at })
   if (opened.ok) trust.hearIssued({ policy: opened.claims.policyVersion, issuedS: opened.claims.exp - RECEIPT_LIFE })
@@ -55,7 +55,7 @@ export function decideByReceipt(
   const { trust, clock, ledger, items } = parts
   const { request, device } = context
   const policy = trust.policy?.policy
-  const rights = rightClass(request.action)
+  const rights = rightClassOf(request.action)
   const { nowMs, trust: clockTrust } = clock.now()
   const opened = readReceipt(trust, scanned, device.storeId, judgedAt(clock))
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
@@ -80,11 +80,11 @@ export function decideByReceipt(
     operator,
     limit:
       opened.ok && policy && !home.decidesAsHome && isCounted
-        ? isolatedLimit(policy, {
+        ? isolatedDenial(policy, {
             riskClass: opened.claims.riskClass,
             stage,
             isolatedSeconds: home.isolatedSeconds,
-            counted: ledger.claims.isolatedCount,
+            honouredReceipts: ledger.claims.isolatedCount,
           })
         : undefined,
   }
@@ -117,7 +117,7 @@ export function decideByReceipt(
     home: { agentId: policy.home, epoch: policy.homeEpoch },
     ...(!home.decidesAsHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted &&
-      units.some((unit, n) => allowed.includes(n) && restsOnOperator(unit, policy)) &&
+      units.some((unit, n) => allowed.includes(n) && countsAsOverride(unit, policy)) &&
       request.operatorId !== undefined && {
         approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour },
       }),

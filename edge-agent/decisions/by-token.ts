@@ -7,7 +7,7 @@ import {
   type AuthorizationClaims,
   type OpenedAuthorization,
 } from '../../policy/documents/authorization.ts'
-import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
+import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -78,7 +78,7 @@ export function decideByToken(
     identifiedBy: [],
     right: 'free',
     operator: request.operatorId !== undefined,
-    grantedByCloud: true,
+    hasValidToken: true,
   }
   const decision = decide(facts, policyThatAllows(context))
   if (!decision.allowed) return { granted: false, reason: decision.reason }

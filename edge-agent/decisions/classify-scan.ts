@@ -1,8 +1,8 @@
 import { parseEpc } from '../../policy/gs1/epc.ts'
-import { readDigitalLink, readElementString } from '../../policy/gs1/element-string.ts'
+import { parseDigitalLink, parseElementString } from '../../policy/gs1/element-string.ts'
 import { eanOfGtin14, hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
-import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
-import { readBadge } from '../../policy/verifiers.ts'
+import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
+import { parseBadge } from '../../policy/operator-verifiers.ts'
 
 /** What a scanned text is, before anything in it is believed. */
 export type ScannedCode =
@@ -16,15 +16,15 @@ export type ScannedCode =
 /** Longest first: a receipt's Base32 could hold anything, a JWS has dots, an EPC is hex, an EAN digits. */
 export function classifyScan(text: string): ScannedCode {
   const trimmed = text.trim()
-  const receipt = receiptTextIn(trimmed)
+  const receipt = extractReceiptToken(trimmed)
   if (receipt !== undefined) return { kind: 'receipt', text: receipt }
   if (/^[\w-]{20,}\.[\w-]{20,}\.[\w-]{86}$/.test(trimmed)) return { kind: 'token', text: trimmed }
-  if (readBadge(trimmed).length > 0) return { kind: 'badge', text: trimmed }
+  if (parseBadge(trimmed).length > 0) return { kind: 'badge', text: trimmed }
   if (/^\d{8}$|^\d{13}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: trimmed }
   // UPC-A as scanners send it that are not told to make it an EAN-13.
   if (/^\d{12}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: `0${trimmed}` }
   // The GTIN of a case of goods has no EAN of its own, and is a product all the same.
-  const item = readDigitalLink(trimmed) ?? readElementString(trimmed)
+  const item = parseDigitalLink(trimmed) ?? parseElementString(trimmed)
   if (item) return { kind: 'ean', ean: eanOfGtin14(item.gtin14) ?? item.gtin14 }
   const epc = /^[0-9A-Fa-f]{24,}$|^urn:epc:/.test(trimmed) ? parseEpc(trimmed) : undefined
   return epc ? { kind: 'epc', epc: epc.hex } : { kind: 'unknown' }

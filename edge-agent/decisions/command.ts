@@ -1,6 +1,6 @@
 import type { CommandResult, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
-import type { ItemIdentifiers } from '../../policy/identifiers.ts'
+import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import type { Execute } from '../devices/release-watch.ts'
 import type { Ledger } from '../ledger/ledger.ts'

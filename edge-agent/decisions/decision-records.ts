@@ -1,6 +1,6 @@
 import type { CommandResult } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { SCAN_SOURCE_OF } from '../../policy/vocabulary.ts'

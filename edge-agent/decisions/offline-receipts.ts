@@ -1,4 +1,4 @@
-import { rightClass, type DenyReason } from '../../policy/vocabulary.ts'
+import { rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
 import type { Home } from '../peers/home.ts'
 import type { HomeWish } from '../peers/home-requester.ts'
 import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
@@ -89,7 +89,7 @@ function withHomeRequest(verdict: Verdict, homeRequestId: string | undefined): V
 function homeRequestOf({ request, device }: RequestContext, { nonce, candidates, all, exp }: Grant): HomeWish {
   return {
     cti: nonce,
-    rightClass: rightClass(request.action) ?? 'release',
+    rightClass: rightClassOf(request.action) ?? 'release',
     candidates,
     all,
     exp,

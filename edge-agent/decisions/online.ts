@@ -1,7 +1,7 @@
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
-import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
-import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
-import { DENY_REASONS, rightClass, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
+import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
+import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
+import { DENY_REASONS, rightClassOf, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import { readReceipt } from './by-receipt.ts'
 import { decideByToken, openWithNewestKeys, type TokenParts } from './by-token.ts'
@@ -49,7 +49,7 @@ function cloudRequest(context: RequestContext): { operation: string; body: Recor
   const common = {
     deviceId: device.deviceId,
     // Only what was meant for us: around it may stand an address, or noise.
-    ...(request.receipt !== undefined && { receiptToken: receiptTextIn(request.receipt) ?? request.receipt }),
+    ...(request.receipt !== undefined && { receiptToken: extractReceiptToken(request.receipt) ?? request.receipt }),
     ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
     ...(request.occurredAt !== undefined && { occurredAt: request.occurredAt }),
@@ -59,7 +59,7 @@ function cloudRequest(context: RequestContext): { operation: string; body: Recor
       operation: 'verifyProtectedItem',
       body: { ...common, protectionAction: request.action, authorizationToken: request.token, ...request.identifiers },
     }
-  if (request.receipt !== undefined && !namesItem(context) && rightClass(request.action) === 'release') {
+  if (request.receipt !== undefined && !namesItem(context) && rightClassOf(request.action) === 'release') {
     return { operation: 'verifySecurityTagDeactivation', body: common }
   }
   return {
@@ -91,7 +91,7 @@ async function verdictOf(
   }
   const verdict = decideByToken(parts, context, await openWithNewestKeys(parts, link, context, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
-  const all = rightClass(context.request.action) === 'exit' && !namesItem(context)
+  const all = rightClassOf(context.request.action) === 'exit' && !namesItem(context)
   return { granted: true, grant: { ...verdict.grant, token, all, acknowledgedSeq, ...receiptOf(body), ...itemStatus } }
 }
 

@@ -1,4 +1,4 @@
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import type { Cancel, Timers } from '../../policy/platform.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'

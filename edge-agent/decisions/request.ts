@@ -1,10 +1,10 @@
 import { assert } from '../../policy/assert.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
-import type { ItemIdentifiers } from '../../policy/identifiers.ts'
+import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import {
   drivesOutput,
   type DenyReason,
-  type ItemFact,
+  type ItemFactName,
   type ItemStatus,
   type Outcome,
   type ProtectionAction,
@@ -49,7 +49,7 @@ export interface AuthorizeAnswer {
   /** The status is as old as this, and may have changed since. */
   statusAgeSeconds?: number
   /** Of an offline decision: what a rule needed to know of the item and was unknown, so the strictest rule counted. Never empty. */
-  unknownFacts?: readonly ItemFact[]
+  unknownFacts?: readonly ItemFactName[]
 }
 
 /** The fields of an answer for which no device was commanded. */
@@ -97,14 +97,14 @@ export interface Grant {
   /** The event that granted it, where the cloud did. */
   eventId?: string
   itemStatus?: ItemStatus
-  unknownFacts?: readonly ItemFact[]
+  unknownFacts?: readonly ItemFactName[]
 }
 
 /** What is known of the item, for the answer. */
 export interface ItemInfo {
   itemStatus?: ItemStatus
   statusAgeSeconds?: number
-  unknownFacts?: readonly ItemFact[]
+  unknownFacts?: readonly ItemFactName[]
 }
 
 /** What an answer says of the item. */

@@ -1,4 +1,4 @@
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'

@@ -1,7 +1,7 @@
 import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
-import { limitedLog, type LimitedLog } from '../../policy/limited-log.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -60,8 +60,8 @@ export class Devices {
   readonly #parts: DevicesParts
   readonly #releases: ReleaseWatch
   // A loose plug or a scanner on the wrong baud rate reports something every second.
-  readonly #stateLog: LimitedLog
-  readonly #faultLog: LimitedLog
+  readonly #stateLog: RateLimitedLog
+  readonly #faultLog: RateLimitedLog
   #supervisor: Supervisor | undefined
 
   constructor(parts: DevicesParts) {
@@ -89,8 +89,8 @@ export class Devices {
       },
     })
     this.doors = openDoors({ record: this.journal.add, isOnline, onAlarm, onChange })
-    this.#stateLog = limitedLog((fields, message) => log.info(fields, message), platform)
-    this.#faultLog = limitedLog((fields, message) => log.warn(fields, message), platform)
+    this.#stateLog = rateLimitedLog((fields, message) => log.info(fields, message), platform)
+    this.#faultLog = rateLimitedLog((fields, message) => log.warn(fields, message), platform)
   }
 
   get statuses(): readonly DeviceStatus[] {

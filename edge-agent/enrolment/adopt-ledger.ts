@@ -1,4 +1,4 @@
-import { decodeClaims } from '../../policy/documents/decode-claims.ts'
+import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
 import { openLedgerFile } from '../ledger/file/ledger-file.ts'
 import { Journal } from '../ledger/journal/journal.ts'
 import { LEDGER_ID } from '../ledger/ledger.ts'
@@ -65,6 +65,6 @@ export function takeOver(
 
 /** Not checked here: it only says how much is told. */
 function generationOf(jws: string): number {
-  const { cloudGeneration } = decodeClaims(jws)
+  const { cloudGeneration } = decodeUnverifiedClaims(jws)
   return typeof cloudGeneration === 'number' ? cloudGeneration : 0
 }

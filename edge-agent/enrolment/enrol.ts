@@ -5,9 +5,9 @@ import {
   normaliseEnrolmentCode,
   type EnrolmentClaims,
 } from '../../policy/documents/agent-messages.ts'
-import { decodeClaims } from '../../policy/documents/decode-claims.ts'
+import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { newKey, publicJwk, signer, thumbprint, type Signer } from '../../policy/documents/keys.ts'
+import { newKey, publicJwk, createSigner, thumbprint, type Signer } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { KeySetClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
@@ -108,11 +108,11 @@ function requestOf(
   return {
     code,
     publicJwk: publicJwk(x),
-    proof: signedWith(signer(x, secret)),
+    proof: signedWith(createSigner(x, secret)),
     ...(former && {
       replaces: {
         agentId: former.agentId,
-        proof: signedWith(signer(former.x, Buffer.from(former.secret, 'base64url'))),
+        proof: signedWith(createSigner(former.x, Buffer.from(former.secret, 'base64url'))),
       },
     }),
     ...(name !== undefined && { name }),
@@ -144,7 +144,7 @@ export function keepFirstDocuments(
 function tenantOf(documents: readonly string[], rootX: string): string | undefined {
   const keys = rootRing({ rootX })
   for (const jws of documents) {
-    const { aud: audience } = decodeClaims(jws)
+    const { aud: audience } = decodeUnverifiedClaims(jws)
     if (typeof audience !== 'string') continue
     const opened = openDocument<KeySetClaims>(jws, DOCUMENT_KINDS.keys, { keys, audience })
     if (opened.ok && KeySetClaims.safeParse(opened.claims).success) return audience

@@ -1,7 +1,7 @@
 import type { DoorState } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { PolicyStage } from '../../policy/store-policy.ts'
-import { RELEASE } from '../../policy/release.ts'
+import { UNTAG_VERSION } from '../../policy/version.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Doors } from '../devices/doors.ts'
@@ -101,7 +101,7 @@ export function agentStatus({
     policyVersion: trust.policy?.ver ?? null,
     stage: trust.stage(),
     isOvertaken: trust.isOvertaken,
-    release: RELEASE,
+    release: UNTAG_VERSION,
     neededRelease: neededRelease(ledger) ?? null,
     clock: clockTrust,
     now: new Date(now).toISOString(),

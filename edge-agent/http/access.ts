@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import { isSameSecret } from '../../policy/same-secret.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import type { Caller } from '../lanes/lane-state.ts'
 import { BROWSER_LIFE_MS, type Pairing } from '../ledger/pairings.ts'
 import type { Log } from '../log.ts'
@@ -59,7 +59,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
 
   function programWith(token: string): PairedCaller | undefined {
     const own = ownCredential()
-    if (own !== undefined && isSameSecret(token, own)) return { id: 'credential' }
+    if (own !== undefined && secretsEqual(token, own)) return { id: 'credential' }
     return pairings.find('program', hashSecret(token), nowMs())
   }
 

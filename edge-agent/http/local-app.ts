@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
-import { limitedLog } from '../../policy/limited-log.ts'
+import { rateLimitedLog } from '../../policy/rate-limited-log.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/file/commit.ts'
 import type { Log } from '../log.ts'
 import { pageRoutes } from '../pages/pages.tsx'
@@ -44,7 +44,7 @@ export function localApp(
 ): Hono {
   const app = new Hono()
   const access = openAccess({ agent, log, credential })
-  const refusals = limitedLog((fields, message) => log.warn(fields, message), agent.platform)
+  const refusals = rateLimitedLog((fields, message) => log.warn(fields, message), agent.platform)
 
   app.use('*', errorPages(agent))
   allowOwnNames(app, hosts)

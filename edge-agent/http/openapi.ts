@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { POINTER, type JsonSchema } from '../../policy/json-schema.ts'
-import { schemaWriter, type Io, type SchemaWriter } from '../../policy/schema-writer.ts'
+import { SCHEMA_POINTER, type JsonSchema } from '../../policy/json-schema.ts'
+import { schemaWriter, type SchemaDirection, type SchemaWriter } from '../../policy/schema-writer.ts'
 import { AgentFault } from './response-schemas.ts'
 import { AGENT_ERRORS, type AgentErrorCode } from './error-codes.ts'
 import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from './operations.ts'
@@ -97,11 +97,11 @@ function describe(name: string, operation: AgentOperation, parts: Parts): Json {
 }
 
 /** A reference to a schema: under its own name, or under `name`. */
-function named(schema: z.ZodType, io: Io, name: string, { writer, schemas }: Parts): JsonSchema {
+function named(schema: z.ZodType, io: SchemaDirection, name: string, { writer, schemas }: Parts): JsonSchema {
   const written = inPlace(writer, schema, io)
   if (written.$ref !== undefined) return written
   schemas[name] = written
-  return { $ref: `${POINTER}${name}` }
+  return { $ref: `${SCHEMA_POINTER}${name}` }
 }
 
 /** The error answers, one for each status; operations with the same errors share them. */
@@ -127,7 +127,7 @@ function titled(name: string): string {
 }
 
 /** A schema as it is written inside another one: a named schema is a reference. */
-function inPlace(writer: SchemaWriter, schema: z.ZodType, io: Io): JsonSchema {
+function inPlace(writer: SchemaWriter, schema: z.ZodType, io: SchemaDirection): JsonSchema {
   return writer.write(z.object({ schema }), io).properties?.['schema'] ?? {}
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import type { z } from 'zod'
-import { findingsOf, findingText, pathText } from '../../policy/findings.ts'
+import { validationFindings, findingMessage, pathText } from '../../policy/validation-findings.ts'
 import { fail } from './fail.ts'
 
 /** Maximum size of a JSON body, bytes. */
@@ -32,9 +32,9 @@ export function readQuery<S extends z.ZodType>(c: Context, schema: S): z.output<
 function checked<S extends z.ZodType>(c: Context, schema: S, value: unknown): z.output<S> | Response {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const details = findingsOf(parsed.error.issues, value)
+  const details = validationFindings(parsed.error.issues, value)
     .slice(0, DETAILS_LIMIT)
-    .map((finding) => ({ path: pathText(finding.path), code: finding.code, message: findingText(finding) }))
+    .map((finding) => ({ path: pathText(finding.path), code: finding.code, message: findingMessage(finding) }))
   const error = details.map(({ message }) => message).slice(0, 3)
   return fail(c, 400, 'invalid-argument', error.join('; '), details)
 }

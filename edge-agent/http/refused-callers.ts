@@ -1,4 +1,4 @@
-import type { LimitedLog } from '../../policy/limited-log.ts'
+import type { RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
 import { askingLimit } from '../peers/peer-rate-limit.ts'
 
@@ -14,7 +14,7 @@ export interface RefusedCallers {
 }
 
 /** Logs each refusal at the rate of `log`. */
-export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<LimitedLog, 'write'>): RefusedCallers {
+export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<RateLimitedLog, 'write'>): RefusedCallers {
   const refused = askingLimit(clock, REFUSED)
   const note = (from: string, why: string) => log.write({ from, why }, 'a request between agents was refused')
   return {

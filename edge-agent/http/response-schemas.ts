@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { REGISTRATION_FAULTS } from '../health/registration.ts'
-import { DENY_REASONS, ITEM_FACTS, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
+import { DENY_REASONS, ITEM_FACT_NAMES, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
 
 /**
  * Answers of the agent's HTTP, as its OpenAPI document describes them. They are strict: tests compare every answer with
@@ -24,7 +24,7 @@ export const Decision = z
     itemStatus: z.enum(ITEM_STATUSES).optional(),
     statusAgeSeconds: z.number().min(0).optional().describe('Age of itemStatus.'),
     unknownFacts: z
-      .array(z.enum(ITEM_FACTS))
+      .array(z.enum(ITEM_FACT_NAMES))
       .min(1)
       .optional()
       .describe('Facts that a rule needs and the agent lacks. The strictest rule counted.'),

@@ -1,4 +1,4 @@
-import { keyId, newKey, signer, type Signer } from '../../policy/documents/keys.ts'
+import { keyId, newKey, createSigner, type Signer } from '../../policy/documents/keys.ts'
 import type { Randomness } from '../../policy/platform.ts'
 import { formerKeys, type Identity, type KeyPair } from './identity.ts'
 
@@ -65,5 +65,5 @@ export function openAgentKey(first: Identity, keep: (identity: Identity) => void
 }
 
 function signerOf({ x, secret }: KeyPair): Signer {
-  return signer(x, Buffer.from(secret, 'base64url'))
+  return createSigner(x, Buffer.from(secret, 'base64url'))
 }

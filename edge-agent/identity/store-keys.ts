@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { SecretFiles } from '../../policy/platform.ts'
-import { storeKeyId } from '../../policy/verifiers.ts'
+import { storeKeyId } from '../../policy/operator-verifiers.ts'
 import type { Log } from '../log.ts'
 
 /** The newest key, and the one before: the accepted policy may still name that until the next one arrives. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ItemIdentifiers } from '../../policy/identifiers.ts'
+import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import type { KnownItem } from './item-table.ts'
 import type { Replica } from './replica.ts'
 

@@ -1,6 +1,6 @@
 import type { DeviceFacts } from '../../policy/devices.ts'
-import { namesTag } from '../../policy/identifiers.ts'
-import { rightClass, type DenyReason } from '../../policy/vocabulary.ts'
+import { hasItemIdentifier } from '../../policy/item-identifiers.ts'
+import { rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
 import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { itemNamed } from '../items/find-item.ts'
@@ -61,7 +61,7 @@ export class LaneDecisions {
 
   /** Of a receipt with tags the answer names one unit; people at the lane want to know how many are left. */
   #withRest({ receipt, identifiers, action }: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
-    const isOneUnit = answer.authorized && namesTag(identifiers) && rightClass(action) === 'release'
+    const isOneUnit = answer.authorized && hasItemIdentifier(identifiers) && rightClassOf(action) === 'release'
     if (!isOneUnit || receipt === undefined) return answer
     const rest = unusedRights(this.#parts, receipt, 'release')
     return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer

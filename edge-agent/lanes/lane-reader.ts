@@ -1,9 +1,9 @@
 import type { TagName } from '../../device-drivers/drivers/device.ts'
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
-import { normaliseIdentifiers } from '../../policy/identifiers.ts'
+import { normaliseIdentifiers } from '../../policy/item-identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
 import {
-  rightClass,
+  rightClassOf,
   SCAN_SOURCE_OF,
   type DeviceType,
   type ProtectionAction,
@@ -131,7 +131,7 @@ export class LaneReader {
   #receiptBefore({ receipt }: LaneState, action: ProtectionAction): { receipt?: string } {
     const nowMs = this.#parts.platform.clock.elapsed()
     const isFresh = receipt !== undefined && nowMs - receipt.atMs <= RECEIPT_MEMORY_MS
-    return isFresh && rightClass(action) !== null ? { receipt: receipt.text } : {}
+    return isFresh && rightClassOf(action) !== null ? { receipt: receipt.text } : {}
   }
 }
 

@@ -1,6 +1,6 @@
 import type { OperatorRecord, Verifier } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { findCard, isVerifiedBy, newPinVerifier, readBadge } from '../../policy/verifiers.ts'
+import { findCardIndex, matchesVerifier, newPinVerifier, parseBadge } from '../../policy/operator-verifiers.ts'
 import { lockouts, type Lockouts } from './lockouts.ts'
 import { operatorLocks, type OperatorLocks } from './operator-locks.ts'
 
@@ -8,7 +8,7 @@ import { operatorLocks, type OperatorLocks } from './operator-locks.ts'
 export type Proof =
   | { badge: string }
   | { operatorId: string; pin: string }
-  /** Upper-case hex, as `readCard` gives it; `readerId`: where it was held. */
+  /** Upper-case hex, as `parseCardNumber` gives it; `readerId`: where it was held. */
   | { card: string; readerId: string }
 
 export type SignInResult =
@@ -68,7 +68,7 @@ export class Operators {
     if ('pin' in proof) return this.#tryPin(proof, caller, storeKey)
     if ('card' in proof) return this.#tryCard(proof.card, proof.readerId, storeKey)
     let last: SignInResult = WRONG
-    for (const { operatorId, secret } of readBadge(proof.badge)) {
+    for (const { operatorId, secret } of parseBadge(proof.badge)) {
       // A scanner that swaps Y and Z makes a second candidate: only names that exist may lock.
       const record = this.#recordOf(operatorId)
       if (!record) continue
@@ -101,7 +101,7 @@ export class Operators {
     const kind = record ? 'known' : 'invented'
     const waitMs = this.#tries.waitMs(operatorId, caller, kind)
     if (waitMs > 0) return locked(waitMs)
-    const isRight = isVerifiedBy(record?.pin ?? this.#makeDecoy(), pin, key)
+    const isRight = matchesVerifier(record?.pin ?? this.#makeDecoy(), pin, key)
     if (!isRight || !record?.pin) {
       this.#tries.failed(operatorId, caller, kind)
       return WRONG
@@ -114,7 +114,7 @@ export class Operators {
     const { operatorId } = record
     const waitMs = this.#tries.waitMs(operatorId, caller)
     if (waitMs > 0) return locked(waitMs)
-    if (!isVerifiedBy(record.badge, secret, key)) {
+    if (!matchesVerifier(record.badge, secret, key)) {
       this.#tries.failed(operatorId, caller)
       return WRONG
     }
@@ -127,7 +127,7 @@ export class Operators {
     if (waitMs > 0) return locked(waitMs)
     const { records } = this.#operators()
     const cards = records.map((each) => each.card)
-    const record = records[findCard(cards, card, key)]
+    const record = records[findCardIndex(cards, card, key)]
     if (!record) {
       this.#cardTries.failed(readerId)
       return WRONG

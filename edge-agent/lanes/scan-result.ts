@@ -1,7 +1,7 @@
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import type { PickupOrder } from '../decisions/pickup-code.ts'
 import type { DeviceAlarm } from '../devices/devices.ts'
-import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
+import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Caller } from './lane-state.ts'
 
 /** Who is known to have had something scanned; without it anybody may have. */

@@ -1,6 +1,6 @@
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { readCard } from '../../policy/verifiers.ts'
+import { parseCardNumber } from '../../policy/operator-verifiers.ts'
 import type { Wiring } from '../devices/wiring.ts'
 
 /** Cards that staff hold before readers which are set up for that: each is told of once while it is held there. */
@@ -44,7 +44,7 @@ export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): S
         if (read && 'tagUid' in read.tag) show(sourceId, laneId, read.tag.tagUid)
         return true
       }
-      const card = event.type === 'scan' ? readCard(event.text) : undefined
+      const card = event.type === 'scan' ? parseCardNumber(event.text) : undefined
       if (card === undefined) return false
       show(sourceId, laneId, card)
       return true

@@ -1,4 +1,4 @@
-import type { ReceiptClaims } from '../../policy/receipts/claims.ts'
+import type { ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { judgedAt, type AgentClock } from '../trust/time/clock.ts'

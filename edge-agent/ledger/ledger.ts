@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import type { JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import { evidenceOf, outcomeOf } from './claims/claim-evidence.ts'

@@ -1,4 +1,4 @@
-import { agentTopic } from '../../policy/topics.ts'
+import { agentTopic } from '../../policy/mqtt-topics.ts'
 import type { Identity } from '../identity/identity.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Log } from '../log.ts'

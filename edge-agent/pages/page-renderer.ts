@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { JSX } from 'hono/jsx/jsx-runtime'
-import { prefersPage } from '../../policy/accept.ts'
+import { prefersHtml } from '../../policy/accept-header.ts'
 import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { AgentConfig } from '../config.ts'
@@ -52,7 +52,7 @@ export function errorPages(agent: PageRendererParts): MiddlewareHandler {
     await next()
     const isJson = c.res.headers.get('content-type')?.startsWith('application/json') === true
     if (c.res.status < 400 || !isJson || c.req.header('authorization') !== undefined) return
-    if (!prefersPage(c.req.header('accept'))) return
+    if (!prefersHtml(c.req.header('accept'))) return
     const { status } = c.res
     const page = String(ProblemPage({ localization: renderer.localize(c), problem: problemOf(status) }))
     // The setter of `c.res` keeps the headers of the error, except its type.

@@ -1,4 +1,4 @@
-import { HOME_MESSAGE_LIFE, HomeAnswer, type HomeQuestion } from '../../policy/documents/home-messages.ts'
+import { HOME_MESSAGE_LIFE, HomeGrant, type HomeRequest } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { httpClient } from '../link/wire/http-client.ts'
@@ -7,7 +7,7 @@ import type { HomeParts } from './home-dependencies.ts'
 import { agentKeys, type HomeAt } from './store-agents.ts'
 
 export type HomeCall = Pick<
-  HomeQuestion,
+  HomeRequest,
   'redemptionId' | 'cti' | 'rightClass' | 'candidates' | 'all' | 'receiptExp' | 'outcome'
 >
 
@@ -15,7 +15,7 @@ export type HomeCall = Pick<
  * `too many`: the home rejects the call by its rate limit; it is online, so this agent must not claim in its place. `no home`: the home does
  * not know its role or the asker, because one of both has an old policy; staff decide. Undefined: no valid answer.
  */
-export type HomeCallAnswer = HomeAnswer | 'too many' | 'no home' | undefined
+export type HomeCallAnswer = HomeGrant | 'too many' | 'no home' | undefined
 
 /** A person stands at the gate: who does not answer within this is out of reach, ms. */
 const ANSWER_WITHIN_MS = 1_000
@@ -45,18 +45,18 @@ export class HomeCalls {
   #sign(at: HomeAt, call: HomeCall, jti: string): string {
     const { agentId, signer, nowMs } = this.#parts
     const times = messageTimes(nowMs(), HOME_MESSAGE_LIFE)
-    const claims: HomeQuestion = { aud: at.agentId, ...times, iss: agentId, jti, homeEpoch: at.epoch, ...call }
-    return signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer())
+    const claims: HomeRequest = { aud: at.agentId, ...times, iss: agentId, jti, homeEpoch: at.epoch, ...call }
+    return signDocument(DOCUMENT_KINDS.homeRequest, claims, signer())
   }
 
   /** Accepts the answer to the outstanding question alone: an old answer may be outdated. */
-  #verified(text: string, at: HomeAt, { redemptionId }: HomeCall, jti: string): HomeAnswer | undefined {
+  #verified(text: string, at: HomeAt, { redemptionId }: HomeCall, jti: string): HomeGrant | undefined {
     const { trust, agentId } = this.#parts
-    const opened = openDocument<HomeAnswer>(text, DOCUMENT_KINDS.homeAnswer, {
+    const opened = openDocument<HomeGrant>(text, DOCUMENT_KINDS.homeGrant, {
       keys: agentKeys(trust, at.agentId),
       audience: agentId,
     })
-    const answer = opened.ok ? HomeAnswer.safeParse(opened.claims).data : undefined
+    const answer = opened.ok ? HomeGrant.safeParse(opened.claims).data : undefined
     const isOurs = answer?.jti === jti && answer.redemptionId === redemptionId && answer.iss === at.agentId
     return isOurs ? answer : undefined
   }

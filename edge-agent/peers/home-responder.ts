@@ -1,5 +1,5 @@
-import { decodeClaims } from '../../policy/documents/decode-claims.ts'
-import { HOME_MESSAGE_LIFE, HomeQuestion, type HomeAnswer } from '../../policy/documents/home-messages.ts'
+import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
+import { HOME_MESSAGE_LIFE, HomeRequest, type HomeGrant } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
@@ -92,15 +92,15 @@ export class HomeAnswers {
     return given ? { kind: 'answer', answer: this.#sign(question, given) } : NOT_HOME
   }
 
-  #opened(text: string): HomeQuestion | undefined {
+  #opened(text: string): HomeRequest | undefined {
     const { agentId, trust } = this.#parts
     const asker = issuerOf(text)
     if (asker === undefined || asker === agentId) return undefined
-    const opened = openDocument<HomeQuestion>(text, DOCUMENT_KINDS.homeQuestion, {
+    const opened = openDocument<HomeRequest>(text, DOCUMENT_KINDS.homeRequest, {
       keys: agentKeys(trust, asker),
       audience: agentId,
     })
-    const question = opened.ok ? HomeQuestion.safeParse(opened.claims).data : undefined
+    const question = opened.ok ? HomeRequest.safeParse(opened.claims).data : undefined
     return question?.iss === asker ? question : undefined
   }
 
@@ -110,14 +110,14 @@ export class HomeAnswers {
   }
 
   /** Whether a question was asked just now, as far as can be known here. */
-  #isOfNow({ iat, exp }: HomeQuestion): boolean {
+  #isOfNow({ iat, exp }: HomeRequest): boolean {
     const { nowMs, clock } = this.#parts
     const nowS = nowMs() / 1_000
     return clock.now().trust === 'none' || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
   }
 
   /** Records an outcome, or grants rights. Call it inside a transaction. */
-  #decide(question: HomeQuestion, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
+  #decide(question: HomeRequest, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
     const { ledger, trust } = this.#parts
     const nowMs = this.#parts.nowMs()
     const {
@@ -142,11 +142,11 @@ export class HomeAnswers {
     )
   }
 
-  #sign({ iss: asker, jti, redemptionId }: HomeQuestion, given: GrantAnswer): string {
+  #sign({ iss: asker, jti, redemptionId }: HomeRequest, given: GrantAnswer): string {
     const { agentId, signer, nowMs } = this.#parts
     const times = messageTimes(nowMs(), HOME_MESSAGE_LIFE)
-    const claims: HomeAnswer = { aud: asker, ...times, iss: agentId, jti, redemptionId, ...given }
-    return signDocument(DOCUMENT_KINDS.homeAnswer, claims, signer())
+    const claims: HomeGrant = { aud: asker, ...times, iss: agentId, jti, redemptionId, ...given }
+    return signDocument(DOCUMENT_KINDS.homeGrant, claims, signer())
   }
 
   #keep(text: string, reply: Promise<HomeReply>): void {
@@ -158,6 +158,6 @@ export class HomeAnswers {
 
 /** Who says that it asks; nothing is believed by it but whose keys to check with. */
 function issuerOf(text: string): string | undefined {
-  const { iss } = decodeClaims(text)
+  const { iss } = decodeUnverifiedClaims(text)
   return typeof iss === 'string' ? iss : undefined
 }

@@ -1,4 +1,4 @@
-import { HOME_MESSAGE_LIFE, HomeTime, HomeTimeQuestion } from '../../policy/documents/home-messages.ts'
+import { HOME_MESSAGE_LIFE, HomeTimeResponse, HomeTimeRequest } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { retryDelays, type Cancel } from '../../policy/platform.ts'
@@ -37,19 +37,19 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
     const at = homeOf(trust, agentId)
     if (!at) return
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
-    const question: HomeTimeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti }
+    const question: HomeTimeRequest = { aud: at.agentId, ...times(), iss: agentId, jti }
     const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post(
       'time',
-      { question: signDocument(DOCUMENT_KINDS.homeTimeQuestion, question, signer()) },
+      { question: signDocument(DOCUMENT_KINDS.homeTimeRequest, question, signer()) },
       { timeoutMs: ANSWER_WITHIN_MS },
     )
     const text = answer.kind === 'answered' ? answer.body['answer'] : undefined
     if (typeof text !== 'string') return
-    const opened = openDocument<HomeTime>(text, DOCUMENT_KINDS.homeTime, {
+    const opened = openDocument<HomeTimeResponse>(text, DOCUMENT_KINDS.homeTimeResponse, {
       keys: agentKeys(trust, at.agentId),
       audience: agentId,
     })
-    const told = opened.ok ? HomeTime.safeParse(opened.claims) : undefined
+    const told = opened.ok ? HomeTimeResponse.safeParse(opened.claims) : undefined
     // Only the answer to this very question: an old one tells an old time.
     if (told?.success && told.data.jti === jti && told.data.iss === at.agentId) clock.offerHome(told.data.timeMs)
   }
@@ -64,17 +64,17 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
 
   return {
     answer(question, asker) {
-      const opened = openDocument<HomeTimeQuestion>(question, DOCUMENT_KINDS.homeTimeQuestion, {
+      const opened = openDocument<HomeTimeRequest>(question, DOCUMENT_KINDS.homeTimeRequest, {
         keys: agentKeys(trust, asker),
         audience: agentId,
       })
-      const asked = opened.ok ? HomeTimeQuestion.safeParse(opened.claims) : undefined
+      const asked = opened.ok ? HomeTimeRequest.safeParse(opened.claims) : undefined
       const { nowMs, trust: clockTrust } = clock.now()
       // What was heard from another home is not passed on.
       if (!asked?.success || asked.data.iss !== asker || clockTrust === 'none' || clockTrust === 'home')
         return undefined
-      const answer: HomeTime = { aud: asker, ...times(), iss: agentId, jti: asked.data.jti, timeMs: nowMs }
-      return signDocument(DOCUMENT_KINDS.homeTime, answer, signer())
+      const answer: HomeTimeResponse = { aud: asker, ...times(), iss: agentId, jti: asked.data.jti, timeMs: nowMs }
+      return signDocument(DOCUMENT_KINDS.homeTimeResponse, answer, signer())
     },
     start: () => void round(),
     stop() {

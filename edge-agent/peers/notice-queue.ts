@@ -1,4 +1,4 @@
-import type { Release } from '../../policy/documents/release-notice.ts'
+import type { AnnouncedRelease } from '../../policy/documents/release-notice.ts'
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 
@@ -13,7 +13,7 @@ export interface NoticeQueueParts {
   platform: Pick<Platform, 'timers' | 'random'>
   log: Log
   /** `done`: the agent accepted the notice, or never will. */
-  post(release: Release): Promise<'done' | 'later'>
+  post(release: AnnouncedRelease): Promise<'done' | 'later'>
   /** The oldest notice was dropped. */
   onFull(): void
 }
@@ -28,7 +28,7 @@ export interface NoticeQueueParts {
 export class NoticeQueue {
   readonly #parts: NoticeQueueParts
   /** The newest last. */
-  readonly #waiting: Release[] = []
+  readonly #waiting: AnnouncedRelease[] = []
   #inFlight = 0
   #delays: Generator<number, never>
   #retry: Cancel | undefined
@@ -43,7 +43,7 @@ export class NoticeQueue {
     return this.#waiting.length + this.#inFlight
   }
 
-  add(release: Release): void {
+  add(release: AnnouncedRelease): void {
     if (this.#inFlight < AT_ONCE) void this.#deliver(release)
     else this.#keep(release)
   }
@@ -53,7 +53,7 @@ export class NoticeQueue {
     this.#retry?.()
   }
 
-  async #deliver(release: Release): Promise<void> {
+  async #deliver(release: AnnouncedRelease): Promise<void> {
     const { post, log } = this.#parts
     this.#inFlight++
     // What fails here is a fault of ours, and no release depends on it.
@@ -86,7 +86,7 @@ export class NoticeQueue {
     if (release) void this.#deliver(release)
   }
 
-  #keep(release: Release): void {
+  #keep(release: AnnouncedRelease): void {
     if (this.#waiting.length >= WAITING_LIMIT) {
       this.#waiting.shift()
       this.#parts.onFull()

@@ -1,11 +1,11 @@
-import { decodeClaims } from '../../policy/documents/decode-claims.ts'
+import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import {
   RELEASE_NOTICE_LIFE,
   ReleaseNotice,
   SILENT_SECONDS,
-  type Release,
+  type AnnouncedRelease,
 } from '../../policy/documents/release-notice.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import type { Platform } from '../../policy/platform.ts'
@@ -45,7 +45,7 @@ export interface ReleaseNoticesParts {
   fetch: Fetch
   log: Log
   /** A genuine notice of this agent: checks its proof and silences the gates; why not, where it does not. */
-  onNotice(release: Release, senderId: string): string | undefined
+  onNotice(release: AnnouncedRelease, senderId: string): string | undefined
 }
 
 /** An agent that does not answer within this is offline; its notices wait, ms. */
@@ -75,14 +75,14 @@ export class ReleaseNotices {
   }
 
   /** Sends a release of this agent to every agent of the store that has a gate. Returns at once, never throws. */
-  send(release: Release): void {
+  send(release: AnnouncedRelease): void {
     for (const agentId of this.#agentsWithGates()) this.#queueOf(agentId).add(release)
   }
 
   /** Takes a notice of another agent. */
   take(text: string): NoticeReply {
     const { agentId, storeId, trust, onNotice } = this.#parts
-    const { iss } = decodeClaims(text)
+    const { iss } = decodeUnverifiedClaims(text)
     if (typeof iss !== 'string' || iss === agentId) return { kind: 'not_genuine' }
     const opened = openDocument<ReleaseNotice>(text, DOCUMENT_KINDS.release, {
       keys: agentKeys(trust, iss),
@@ -133,7 +133,7 @@ export class ReleaseNotices {
     return [...new Set(owners)].filter((id) => storeAgent(trust, id) !== undefined)
   }
 
-  async #post(agentId: string, release: Release): Promise<'done' | 'later'> {
+  async #post(agentId: string, release: AnnouncedRelease): Promise<'done' | 'later'> {
     const { trust, clock, fetch, platform } = this.#parts
     const agent = storeAgent(trust, agentId)
     // It was revoked meanwhile, or nobody walks out with that any more.
@@ -150,7 +150,7 @@ export class ReleaseNotices {
     return 'done'
   }
 
-  #sign(release: Release): string {
+  #sign(release: AnnouncedRelease): string {
     const { agentId, storeId, clock, signer } = this.#parts
     const claims = { aud: storeId, ...messageTimes(clock.now().nowMs, RELEASE_NOTICE_LIFE), iss: agentId, ...release }
     return signDocument(DOCUMENT_KINDS.release, claims, signer())

@@ -124,7 +124,7 @@ export class Freshness {
     const { times, items, denials, heard, ledger } = this.#parts
     const verdict = times.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return KNOWN
-    if (verdict === 'doubted') return refused('its time lies far ahead of ours')
+    if (verdict === 'unconfirmed') return refused('its time lies far ahead of ours')
     this.#claims = fresh
     this.#key = key
     items?.hearHead(fresh.items, fresh.timeMs)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { JournalRow, SealedRow } from '../journal.ts'
+import { JournalRow, UncheckedRow } from '../journal.ts'
 
 /** What passes between one agent and the cloud, each signed by its sender. */
 
@@ -30,8 +30,8 @@ export const EventBatchClaims = z.strictObject({
 export type EventBatchClaims = z.infer<typeof EventBatchClaims>
 
 /** The same as the cloud opens it: a row that it cannot read is kept all the same (P3). */
-export const SealedBatchClaims = EventBatchClaims.extend({ events: z.array(SealedRow).min(1).max(BATCH_LIMIT) })
-export type SealedBatchClaims = z.infer<typeof SealedBatchClaims>
+export const UncheckedBatchClaims = EventBatchClaims.extend({ events: z.array(UncheckedRow).min(1).max(BATCH_LIMIT) })
+export type UncheckedBatchClaims = z.infer<typeof UncheckedBatchClaims>
 
 /** `ack+jwt`: every row up to `seq` is durably applied. Only this lets an agent prune. */
 export const AckClaims = z.strictObject({

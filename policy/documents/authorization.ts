@@ -1,10 +1,16 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import type { IdentifierKind } from '../identifiers.ts'
-import { isSameSecret } from '../same-secret.ts'
+import type { IdentifierKind } from '../item-identifiers.ts'
+import { secretsEqual } from '../secrets-equal.ts'
 import { PROTECTION_ACTIONS, type DenyReason } from '../vocabulary.ts'
 import { DOCUMENT_KINDS } from './kinds.ts'
-import { openDocument, signDocument, type DocumentFault, type Expectation, type Verified } from './signed-document.ts'
+import {
+  openDocument,
+  signDocument,
+  type DocumentFault,
+  type DocumentExpectation,
+  type Verified,
+} from './signed-document.ts'
 import type { Signer } from './keys.ts'
 
 /** `led` of what the cloud itself is the ledger of: devices without agent, and those whose agent's ledger is doubted (contracts §3). */
@@ -42,7 +48,7 @@ export type OpenedAuthorization =
   | { ok: false; fault: DocumentFault; detail: string }
 
 /** Checks an authorization token: signature, kind, device, times and every claim. */
-export function openAuthorization(token: string, expected: Expectation): OpenedAuthorization {
+export function openAuthorization(token: string, expected: DocumentExpectation): OpenedAuthorization {
   const opened = openDocument<AuthorizationClaims>(token, DOCUMENT_KINDS.authorization, expected)
   if (!opened.ok) return opened
   const claims = AuthorizationClaims.safeParse(opened.claims)
@@ -74,5 +80,5 @@ export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: str
 
 /** Whether the token is for the item known by this identifier. */
 export function isForItem(authorization: AuthorizationClaims, kind: IdentifierKind, id: string): boolean {
-  return isSameSecret(itemHash(authorization.aud, authorization.jti, kind, id), authorization.ith)
+  return secretsEqual(itemHash(authorization.aud, authorization.jti, kind, id), authorization.ith)
 }

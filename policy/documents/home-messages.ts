@@ -8,7 +8,7 @@ const Common = { aud: z.string(), iat: z.int().min(0), exp: z.int().min(0) }
 export const HOME_MESSAGE_LIFE = 60
 
 /** `ask+jwt`, signed by the asking agent, for the home. The redemption id is committed before: a repeated question gets the same answer. */
-export const HomeQuestion = z.strictObject({
+export const HomeRequest = z.strictObject({
   ...Common,
   iss: z.string().max(128),
   /** Names this very question; only the answer that carries it counts. */
@@ -25,10 +25,10 @@ export const HomeQuestion = z.strictObject({
   /** What became of it: a failed one gives its units back. */
   outcome: z.enum(OUTCOMES).optional(),
 })
-export type HomeQuestion = z.infer<typeof HomeQuestion>
+export type HomeRequest = z.infer<typeof HomeRequest>
 
 /** `redeem+jwt`, signed by the home, for the asking agent. */
-export const HomeAnswer = z.strictObject({
+export const HomeGrant = z.strictObject({
   ...Common,
   iss: z.string(),
   jti: z.string(),
@@ -38,12 +38,12 @@ export const HomeAnswer = z.strictObject({
   /** Why nothing was given; absent with ordinals. */
   reason: z.enum(DENY_REASONS).optional(),
 })
-export type HomeAnswer = z.infer<typeof HomeAnswer>
+export type HomeGrant = z.infer<typeof HomeGrant>
 
 /** `asktime+jwt`, signed by an agent that does not know the time, for the home. */
-export const HomeTimeQuestion = z.strictObject({ ...Common, iss: z.string().max(128), jti: z.string().min(16).max(64) })
-export type HomeTimeQuestion = z.infer<typeof HomeTimeQuestion>
+export const HomeTimeRequest = z.strictObject({ ...Common, iss: z.string().max(128), jti: z.string().min(16).max(64) })
+export type HomeTimeRequest = z.infer<typeof HomeTimeRequest>
 
 /** `hometime+jwt`, signed by the home, for that agent: what time it is there, ms. */
-export const HomeTime = z.strictObject({ ...Common, iss: z.string(), jti: z.string(), timeMs: z.int().min(0) })
-export type HomeTime = z.infer<typeof HomeTime>
+export const HomeTimeResponse = z.strictObject({ ...Common, iss: z.string(), jti: z.string(), timeMs: z.int().min(0) })
+export type HomeTimeResponse = z.infer<typeof HomeTimeResponse>

@@ -81,7 +81,7 @@ export function newKey(random: Randomness): NewKey {
 }
 
 /** What signs with an Ed25519 key. `x`: the public key, base64url; `secret`: the private key, PKCS #8 DER. */
-export function signer(x: string, secret: Buffer): Signer {
+export function createSigner(x: string, secret: Buffer): Signer {
   return { kid: keyId(x), privateKey: createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' }) }
 }
 
@@ -109,7 +109,7 @@ const SMALL_ORDER_Y = new Set([
  * Says what is wrong with a public key that somebody offers, or undefined when it is good.
  * OpenSSL accepts keys of small order and non-canonical ones; with such a key one signature fits many messages.
  */
-export function weaknessOf(x: string): string | undefined {
+export function publicKeyWeakness(x: string): string | undefined {
   const bytes = Buffer.from(x, 'base64url')
   if (bytes.length !== 32 || bytes.toString('base64url') !== x) return 'not 32 bytes in canonical base64url'
   const y = littleEndian(bytes) & (2n ** 255n - 1n)

@@ -32,11 +32,11 @@ export const DOCUMENT_KINDS = {
   assertion: { typ: 'assert+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
   enrolment: { typ: 'enrol+jwt', use: 'agent', maxLife: 5 * MINUTE, maxLength: TOKEN },
   rotation: { typ: 'rotate+jwt', use: 'agent', maxLife: 5 * MINUTE, maxLength: TOKEN },
-  homeQuestion: { typ: 'ask+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
-  homeAnswer: { typ: 'redeem+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
-  homeTimeQuestion: { typ: 'asktime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
+  homeRequest: { typ: 'ask+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
+  homeGrant: { typ: 'redeem+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
+  homeTimeRequest: { typ: 'asktime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
   release: { typ: 'release+jwt', use: 'agent', maxLife: MINUTE, maxLength: 4_096 },
-  homeTime: { typ: 'hometime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
+  homeTimeResponse: { typ: 'hometime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
 } as const satisfies Record<string, DocumentKind>
 
 export type DocumentKindName = keyof typeof DOCUMENT_KINDS

@@ -14,7 +14,7 @@ const Proof = z.union([
 ])
 
 /** One confirmed release. The proof verifies the unit, the tag that was named, and nothing else. */
-export const Release = z.strictObject({
+export const AnnouncedRelease = z.strictObject({
   deviceId: z.string().min(1).max(128),
   protectionAction: z.enum(['deactivate_label', 'detach_hard_tag']),
   /** Seconds since 1970. */
@@ -24,10 +24,10 @@ export const Release = z.strictObject({
   tagUid: z.string().max(20).optional(),
   proof: Proof,
 })
-export type Release = z.infer<typeof Release>
+export type AnnouncedRelease = z.infer<typeof AnnouncedRelease>
 
 /** `release+jwt`, signed by the releasing agent, for the agents of the store. */
-export const ReleaseNotice = Release.extend({
+export const ReleaseNotice = AnnouncedRelease.extend({
   /** The store. */
   aud: z.string(),
   iat: z.int().min(0),

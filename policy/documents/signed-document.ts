@@ -36,18 +36,18 @@ export interface CommonClaims {
   exp: number
 }
 
-export type Opened<T> =
+export type OpenedDocument<T> =
   | { ok: true; claims: Verified<T & CommonClaims>; key: VerificationKey }
   | { ok: false; fault: DocumentFault; detail: string }
 
-export interface Expectation {
+export interface DocumentExpectation {
   keys: KeyRing
   /** The only audience that is accepted. */
   audience: string
   /** Trusted time, seconds since 1970. Absent: the document was accepted before, times are not looked at again. */
   now?: number
   /** Nobody knows how much later than `now` it is: nothing is too early, and what has ended by then has ended. */
-  isAtLeast?: boolean
+  nowIsLowerBound?: boolean
 }
 
 /** A document may come from a clock this much ahead of ours, seconds. */
@@ -114,7 +114,11 @@ export function claimedKeyId(text: string, kind: DocumentKind): string | undefin
 }
 
 /** Checks `text` as a document of `kind`. The claims beyond {aud, iat, exp} are the kind's own to check. */
-export function openDocument<T extends object>(text: string, kind: DocumentKind, expected: Expectation): Opened<T> {
+export function openDocument<T extends object>(
+  text: string,
+  kind: DocumentKind,
+  expected: DocumentExpectation,
+): OpenedDocument<T> {
   if (text.length > kind.maxLength) return refuse('too_long', `over ${kind.maxLength} characters`)
   const first = text.indexOf('.')
   const second = text.indexOf('.', first + 1)
@@ -144,7 +148,7 @@ export function openDocument<T extends object>(text: string, kind: DocumentKind,
 function checkCommonClaims(
   claims: Record<string, unknown>,
   kind: DocumentKind,
-  { audience, now, isAtLeast = false }: Expectation,
+  { audience, now, nowIsLowerBound = false }: DocumentExpectation,
 ) {
   const { aud, iat, exp } = claims
   if (aud !== audience) return refuse('wrong_audience', `not for ${audience}`)
@@ -154,7 +158,7 @@ function checkCommonClaims(
   if (issued < 0 || expires <= issued) return refuse('claims_invalid', 'exp must come after iat')
   if (expires - issued > kind.maxLife) return refuse('life_too_long', `lives over ${kind.maxLife} s`)
   if (now === undefined) return undefined
-  if (!isAtLeast && issued > now + ISSUED_AHEAD_TOLERANCE)
+  if (!nowIsLowerBound && issued > now + ISSUED_AHEAD_TOLERANCE)
     return refuse('issued_in_future', `issued ${Math.round(issued - now)} s ahead`)
   if (now >= expires) return refuse('expired', `expired ${Math.round(now - expires)} s ago`)
   return undefined

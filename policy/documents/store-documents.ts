@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { DeviceFacts } from '../devices.ts'
-import { Release } from '../release.ts'
+import { VersionNumber } from '../version.ts'
 import { ProtectionPolicy } from '../store-policy.ts'
 import { RIGHT_CLASSES, SECURITY_TAG_MODES } from '../vocabulary.ts'
 import { ItemsHead } from './item-documents.ts'
@@ -35,7 +35,7 @@ export const KeySetClaims = z.strictObject({
 })
 export type KeySetClaims = z.infer<typeof KeySetClaims>
 /** Key sets of before that an agent brings to remind a restored cloud of what it had revoked: each restore may forget one more. */
-export const REMINDERS_LIMIT = 4
+export const EARLIER_KEY_SETS_LIMIT = 4
 
 const Verifier = z.strictObject({ salt: z.string(), key: z.string(), n: z.int(), r: z.int(), p: z.int() })
 /** scrypt parameters with a salt and the derived key, base64url. */
@@ -58,14 +58,14 @@ export const PolicyClaims = z.strictObject({
   ...Versioned,
   iss: z.string(),
   /** An agent of an older release refuses it, before it looks at anything else; left out: every release may take it. */
-  minAgent: Release.optional(),
+  minAgent: VersionNumber.optional(),
   securityTagMode: z.enum(SECURITY_TAG_MODES),
   policy: ProtectionPolicy.omit({ minAgent: true }),
   /** For the pages. */
   storeName: z.string(),
   devices: z.array(DeviceFacts.extend({ name: z.string().nullable() })).max(1_000),
   operators: z.array(OperatorRecord).max(500),
-  /** Id of the store key of the operators' verifiers (policy/verifiers.ts). Missing if there are no operators. */
+  /** Id of the store key of the operators' verifiers (policy/operator-verifiers.ts). Missing if there are no operators. */
   storeKey: z.string().length(16).optional(),
   /** The home has moved: it honours receipts from before only with the deny list up to here. */
   homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),

@@ -83,7 +83,7 @@ function fieldEnd(text: string, at: number): number | undefined {
  * identifiers and fields without brackets, GS (1D) behind fields without a fixed length. Undefined when
  * anything in it is no such field, or it names no GTIN with a right check digit.
  */
-export function readElementString(text: string): ScannedItem | undefined {
+export function parseElementString(text: string): ScannedItem | undefined {
   if (text.length > MAX_LENGTH) return undefined
   let gtin: string | undefined
   let serial: string | undefined
@@ -115,7 +115,7 @@ function unescaped(text: string): string | undefined {
  * Reads a GS1 Digital Link with a GTIN, on whatever host: `https://id.gs1.org/01/09506000134352/21/ABC?17=…`
  * (GS1 Digital Link URI Syntax 1.4). The older words `gtin` and `ser` are read too. Undefined for any other text.
  */
-export function readDigitalLink(text: string): ScannedItem | undefined {
+export function parseDigitalLink(text: string): ScannedItem | undefined {
   if (text.length > MAX_LENGTH) return undefined
   const match = DIGITAL_LINK.exec(text)
   const gtin = match?.[1]

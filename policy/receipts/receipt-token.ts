@@ -1,7 +1,7 @@
 import { base32 } from '../base32.ts'
 import type { DocumentFault } from '../documents/signed-document.ts'
 import type { KeyRing, Signer } from '../documents/keys.ts'
-import { decodeClaims, encodeClaims, type ReceiptClaims } from './claims.ts'
+import { decodeReceiptClaims, encodeReceiptClaims, type ReceiptClaims } from './receipt-claims.ts'
 import { isCoseSignedBy, parseCose, signCose } from './cose-sign1.ts'
 
 /**
@@ -25,7 +25,7 @@ export const RECEIPT_PREFIX = '2KCE3IQBE4CE'
 
 /** Signs a receipt with a receipt key; the answer is what the QR code holds behind `/R/`. */
 export function signReceipt(claims: ReceiptClaims, by: Signer): string {
-  return base32.encode(signCose(encodeClaims(claims), EXTERNAL_AAD, by))
+  return base32.encode(signCose(encodeReceiptClaims(claims), EXTERNAL_AAD, by))
 }
 
 /** What the QR code holds: upper-case, so that it fits the alphanumeric mode and opens on a phone. */
@@ -40,7 +40,7 @@ export const RECEIPT_QR_CHARACTERS = 600
  * Signs a receipt whose address at `origin` fits a QR code of version 15 at level M. Facts of the units that do not fit are
  * left out; everything else always fits.
  */
-export function signReceiptFor(origin: string, claims: ReceiptClaims, by: Signer): string {
+export function signReceiptForQr(origin: string, claims: ReceiptClaims, by: Signer): string {
   const whole = signReceipt(claims, by)
   if (claims.facts === undefined || receiptAddress(origin, whole).length <= RECEIPT_QR_CHARACTERS) return whole
   const { facts: _tooLong, ...bare } = claims
@@ -58,11 +58,11 @@ export interface ReceiptExpectation {
   /** Trusted time, seconds since 1970; absent where reading needs no time (the public receipt). */
   now?: number
   /** Nobody knows how much later than `now` it is: no receipt is too new, and one that has ended by then has ended. */
-  isAtLeast?: boolean
+  nowIsLowerBound?: boolean
 }
 
 /** The part of a scanned text that may be a receipt token: from the last place where one can begin to the end. */
-export function receiptTextIn(scanned: string): string | undefined {
+export function extractReceiptToken(scanned: string): string | undefined {
   if (scanned.length > MAX_SCAN_LENGTH) return undefined
   const text = scanned.trim().toUpperCase()
   const start = text.lastIndexOf(RECEIPT_PREFIX)
@@ -70,8 +70,8 @@ export function receiptTextIn(scanned: string): string | undefined {
 }
 
 /** The ids of the keys that the text may be signed with, as read and with Y and Z swapped; nothing is believed yet. */
-export function claimedReceiptKeys(scanned: string): string[] {
-  const token = receiptTextIn(scanned)
+export function claimedReceiptKeyIds(scanned: string): string[] {
+  const token = extractReceiptToken(scanned)
   if (token === undefined || token.length > MAX_LENGTH) return []
   return [token, swapYZ(token)].flatMap((text) => {
     const bytes = base32.decode(text)
@@ -81,7 +81,7 @@ export function claimedReceiptKeys(scanned: string): string[] {
 
 /** Checks what a scanner read. Scanners on German hosts swap Y and Z: the signature says which reading is true. */
 export function openReceipt(scanned: string, expected: ReceiptExpectation): OpenedReceipt {
-  const token = receiptTextIn(scanned)
+  const token = extractReceiptToken(scanned)
   if (token === undefined) return refuse('malformed', 'no receipt token in the text')
   const asRead = openToken(token, expected)
   if (asRead.ok) return asRead
@@ -107,12 +107,12 @@ function openToken(token: string, expected: ReceiptExpectation): OpenedReceipt {
   if (key.use !== 'receipt') return refuse('wrong_kind', `key ${key.kid} signs no receipts`)
   if (key.state === 'revoked' || key.state === 'retired') return refuse('key_revoked', `key ${key.kid} is ${key.state}`)
   if (!isCoseSignedBy(cose, EXTERNAL_AAD, key.publicKey)) return refuse('bad_signature', `not signed by ${key.kid}`)
-  const claims = decodeClaims(cose.payload)
+  const claims = decodeReceiptClaims(cose.payload)
   if (!claims) return refuse('claims_invalid', 'the claims are not those of a receipt')
   if (expected.storeId !== undefined && claims.storeId !== expected.storeId)
     return refuse('wrong_audience', 'a receipt of another store')
   if (expected.now !== undefined) {
-    if (!expected.isAtLeast && claims.exp > expected.now + RECEIPT_LIFE + AHEAD_TOLERANCE)
+    if (!expected.nowIsLowerBound && claims.exp > expected.now + RECEIPT_LIFE + AHEAD_TOLERANCE)
       return refuse('life_too_long', 'expires later than any receipt may')
     if (expected.now >= claims.exp) return refuse('expired', 'over 24 hours old')
   }

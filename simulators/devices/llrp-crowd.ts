@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { fraction, pause } from '../../policy/platform.ts'
+import { randomFraction, pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { encodeSgtin } from '../../policy/gs1/sgtin.ts'
 import type { LlrpReader } from './llrp.ts'
@@ -73,7 +73,7 @@ export function crowd(options: CrowdOptions): Crowd {
   const { signal } = stopping
   // Everybody on the way listens for the end.
   setMaxListeners(0, signal)
-  const below = (n: number) => Math.floor(fraction(random) * n)
+  const below = (n: number) => Math.floor(randomFraction(random) * n)
 
   function look(epc: string, antenna: number, distance: number): void {
     const rssiDbm = -48 - 45 * distance - below(6)
@@ -101,18 +101,18 @@ export function crowd(options: CrowdOptions): Crowd {
   async function comeAndGo(): Promise<void> {
     const everyMs = 60_000 / options.walkersPerMinute
     while (!signal.aborted) {
-      await pause(timers, everyMs * (0.5 + fraction(random)), signal).catch(() => {})
+      await pause(timers, everyMs * (0.5 + randomFraction(random)), signal).catch(() => {})
       if (signal.aborted) return
       const carried = Array.from({ length: below(MAX_CARRIED + 1) }, () => epcs[below(epcs.length)] ?? '').filter(
         (epc) => epc !== '',
       )
-      void walk({ epcs: [...new Set(carried)], direction: fraction(random) < LEAVING ? 'out' : 'in' })
+      void walk({ epcs: [...new Set(carried)], direction: randomFraction(random) < LEAVING ? 'out' : 'in' })
     }
   }
 
   async function stray(epc: string): Promise<void> {
     while (!signal.aborted) {
-      await pause(timers, STRAY_EVERY_MS * (0.5 + fraction(random)), signal).catch(() => {})
+      await pause(timers, STRAY_EVERY_MS * (0.5 + randomFraction(random)), signal).catch(() => {})
       if (!signal.aborted) reader.see(epc, { antenna: insideAntenna, rssiDbm: -66 - below(6) })
     }
   }

@@ -1,5 +1,5 @@
 import type { Randomness } from '../../policy/platform.ts'
-import { isSameSecret } from '../../policy/same-secret.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import { OSDP_REPLY } from '../../device-drivers/protocols/osdp/messages.ts'
 import {
   DEFAULT_KEY,
@@ -50,7 +50,7 @@ export function deviceChannel(random: Randomness): DeviceChannel {
     prove(cryptogram) {
       const from = begun
       begun = null
-      if (!from || !isSameSecret(cryptogram, panelCryptogram(from.keys, from.panelRandom, from.deviceRandom)))
+      if (!from || !secretsEqual(cryptogram, panelCryptogram(from.keys, from.panelRandom, from.deviceRandom)))
         return null
       const first = firstReplyMac(from.keys, cryptogram)
       channel = secureChannel(from.keys, first)

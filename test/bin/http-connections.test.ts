@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import { afterEach, expect, it, vi } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../bin/connection-limits.ts'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
-import { LINES_A_MINUTE } from '../../policy/limited-log.ts'
+import { LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 let server: HttpServer
@@ -56,7 +56,7 @@ it('answers while 2,400 idle connections are opened, and logs few of the ones th
   const idle = await opened(2_400)
   await vi.waitFor(() => expect(idle.cut()).toBe(1_900), { timeout: 10_000 })
   expect(await (await fetch(url)).text()).toBe('here')
-  expect(lines).toHaveLength(LINES_A_MINUTE)
+  expect(lines).toHaveLength(LINES_PER_MINUTE)
   await world.advance(60_000)
   expect(lines.at(-1)).toMatch(/^an HTTP connection was cut \{"suppressed":\d{4}\}$/)
 })

@@ -9,7 +9,7 @@ import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { pushPort } from '../../device-drivers/transports/push-port.ts'
 import { ingestRoutes } from '../../edge-agent/http/routes/ingest-routes.ts'
-import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
+import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { pushingReader } from '../../simulators/devices/http-ingest.ts'
 import type { PushFormat } from '../../simulators/devices/http-ingest.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -62,7 +62,7 @@ function bench(settings: Record<string, unknown> = {}) {
   })
   const app = new Hono()
   const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
-  const refusals = limitedLog((fields, message) => log.warn(fields, message), world)
+  const refusals = rateLimitedLog((fields, message) => log.warn(fields, message), world)
   ingestRoutes(app, { devices, port, platform: world, refusals })
   const post = (body: string, headers: Record<string, string> = {}, method = 'POST') =>
     app.request('/ingest/gate-1', {
@@ -147,7 +147,7 @@ describe('http-ingest', () => {
     // One for each wrong secret of the device.
     expect(b.warnings).toHaveLength(5)
     for (let n = 0; n < 100; n++) await b.post(body, { authorization: 'Bearer wrong' })
-    expect(b.warnings).toHaveLength(LINES_A_MINUTE)
+    expect(b.warnings).toHaveLength(LINES_PER_MINUTE)
     await b.world.advance(10)
     expect(b.reads().length).toBe(3)
   })

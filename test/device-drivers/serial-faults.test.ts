@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fraction } from '../../policy/platform.ts'
+import { randomFraction } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
@@ -69,7 +69,7 @@ async function shift(name: string, seed: number, outcomes: Set<string>): Promise
   const kind = DEVICES[name]
   if (!kind) throw new Error(name)
   const random = seededRandom(seed)
-  const below = (n: number) => Math.floor(fraction(random) * n)
+  const below = (n: number) => Math.floor(randomFraction(random) * n)
   const world = virtualPlatform({ seed })
   const device = kind.make(world)
   const port = memoryPort((link) => void device.serve(link))

@@ -1,4 +1,4 @@
-import { fraction } from '../../policy/platform.ts'
+import { randomFraction } from '../../policy/platform.ts'
 import type { Randomness } from '../../policy/platform.ts'
 import type { CommandResult } from '../../device-drivers/drivers/device.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
@@ -29,7 +29,7 @@ export function troubles(
   { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: TroubleOptions,
 ): Troubles {
   const random = seededRandom(seed)
-  const below = (n: number) => Math.floor(fraction(random) * n)
+  const below = (n: number) => Math.floor(randomFraction(random) * n)
   const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
   const fault = (): Fault => {
     const kinds: Fault[] = [

@@ -1,4 +1,4 @@
-import { POINTER, type JsonSchema } from '../../policy/json-schema.ts'
+import { SCHEMA_POINTER, type JsonSchema } from '../../policy/json-schema.ts'
 
 /** One field of a schema, with every variant of a union and every part of an `allOf` merged. */
 export interface Field {
@@ -34,12 +34,12 @@ interface Place {
 
 /** Every field of a schema that `owner` uses as a whole. */
 export function fieldsOf(schema: JsonSchema, owner: string, components: Place['components']): Fields {
-  const own = schema.$ref === undefined ? schema : (components[schema.$ref.slice(POINTER.length)] ?? {})
+  const own = schema.$ref === undefined ? schema : (components[schema.$ref.slice(SCHEMA_POINTER.length)] ?? {})
   return collect(own, { owner, path: '', components, within: [] })
 }
 
 function collect(schema: JsonSchema, place: Place): Fields {
-  if (schema.$ref !== undefined) return collectNamed(schema.$ref.slice(POINTER.length), place)
+  if (schema.$ref !== undefined) return collectNamed(schema.$ref.slice(SCHEMA_POINTER.length), place)
   let fields = new Map<string, Field>([['', fieldOf(schema, place)]])
   const add = (step: string, child: JsonSchema, isRequired: boolean) => {
     for (const [path, field] of collect(child, { ...place, path: place.path + step }))

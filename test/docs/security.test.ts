@@ -5,9 +5,9 @@ import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from '../../edge-agent/http/operations.ts'
 import { CommandClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { PROTECTION_EVENT_TYPES } from '../../policy/events.ts'
+import { PROTECTION_EVENT_TYPES } from '../../policy/protection-events.ts'
 import { Evidence } from '../../policy/journal.ts'
-import { AGENT_TOPICS, STORE_TOPICS } from '../../policy/topics.ts'
+import { AGENT_TOPICS, STORE_TOPICS } from '../../policy/mqtt-topics.ts'
 import { ROOT } from '../house/sources.ts'
 
 /** Calls that need no login and come from agents. */

@@ -50,10 +50,10 @@ describe('comparisons of secrets', () => {
       expect(leakyComparisons(harmless), harmless).toEqual([])
   })
 
-  it('go through isSameSecret, which takes as long for right as for wrong ones', () => {
+  it('go through secretsEqual, which takes as long for right as for wrong ones', () => {
     expect(sources.flatMap(({ path, code }) => leakyComparisons(code).map((text) => `${path}: ${text}`))).toEqual([])
     expect(sources.filter(({ code }) => code.includes('timingSafeEqual')).map(({ path }) => path)).toEqual([
-      'policy/same-secret.ts',
+      'policy/secrets-equal.ts',
     ])
   })
 })

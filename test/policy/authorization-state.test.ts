@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { authorizationView, type RedemptionEvidence } from '../../policy/authorization-state.ts'
+import { deriveAuthorizationState, type RedemptionEvidence } from '../../policy/authorization-state.ts'
 
 const EXP = 600_000
 const evidence = (redemptionId: string, step: number, atMs: number): RedemptionEvidence => ({
@@ -9,43 +9,49 @@ const evidence = (redemptionId: string, step: number, atMs: number): RedemptionE
   atMs,
 })
 
-describe('authorizationView', () => {
+describe('deriveAuthorizationState', () => {
   it('is issued, then expired by time alone', () => {
-    expect(authorizationView({ expMs: EXP, evidence: [] }, EXP - 1).state).toBe('issued')
-    expect(authorizationView({ expMs: EXP, evidence: [] }, EXP).state).toBe('expired')
+    expect(deriveAuthorizationState({ expMs: EXP, evidence: [] }, EXP - 1).state).toBe('issued')
+    expect(deriveAuthorizationState({ expMs: EXP, evidence: [] }, EXP).state).toBe('expired')
   })
 
   it('is redeemed by evidence in time, also when that arrives long afterwards', () => {
-    const view = authorizationView({ expMs: EXP, evidence: [evidence('r1', 1, EXP)] }, EXP * 100)
+    const view = deriveAuthorizationState({ expMs: EXP, evidence: [evidence('r1', 1, EXP)] }, EXP * 100)
     expect(view).toMatchObject({ state: 'redeemed', redeemedAtMs: EXP })
     expect([...view.exceptions]).toEqual([])
   })
 
   it('keeps its state and tells late_redeem when the claim came after the end', () => {
-    const view = authorizationView({ expMs: EXP, evidence: [evidence('r1', 1, EXP + 1)] }, EXP * 2)
+    const view = deriveAuthorizationState({ expMs: EXP, evidence: [evidence('r1', 1, EXP + 1)] }, EXP * 2)
     expect(view.state).toBe('expired')
     expect([...view.exceptions]).toEqual(['late_redeem'])
   })
 
   it('lets a redemption win over a revocation that came later, without a word', () => {
-    const view = authorizationView({ expMs: EXP, revokedAtMs: 5_000, evidence: [evidence('r1', 1, 4_999)] }, 6_000)
+    const view = deriveAuthorizationState(
+      { expMs: EXP, revokedAtMs: 5_000, evidence: [evidence('r1', 1, 4_999)] },
+      6_000,
+    )
     expect(view.state).toBe('redeemed')
     expect([...view.exceptions]).toEqual([])
   })
 
   it('tells redeemed_after_revocation', () => {
-    const view = authorizationView({ expMs: EXP, revokedAtMs: 5_000, evidence: [evidence('r1', 1, 5_000)] }, 6_000)
+    const view = deriveAuthorizationState(
+      { expMs: EXP, revokedAtMs: 5_000, evidence: [evidence('r1', 1, 5_000)] },
+      6_000,
+    )
     expect(view.state).toBe('redeemed')
     expect([...view.exceptions]).toEqual(['redeemed_after_revocation'])
   })
 
   it('takes the same redemption reported twice for one, and another one for a double', () => {
     const twice = { expMs: EXP, evidence: [evidence('r1', 1, 10), evidence('r1', 1, 10)] }
-    expect([...authorizationView(twice, 20).exceptions]).toEqual([])
+    expect([...deriveAuthorizationState(twice, 20).exceptions]).toEqual([])
     const double = { expMs: EXP, evidence: [evidence('r1', 1, 10), evidence('r2', 1, 11)] }
-    expect([...authorizationView(double, 20).exceptions]).toEqual(['double_redeem'])
+    expect([...deriveAuthorizationState(double, 20).exceptions]).toEqual(['double_redeem'])
     const steps = { expMs: EXP, evidence: [evidence('r1', 1, 10), evidence('r2', 2, 11)] }
-    expect([...authorizationView(steps, 20).exceptions]).toEqual([])
+    expect([...deriveAuthorizationState(steps, 20).exceptions]).toEqual([])
   })
 
   it('does not depend on the order in which facts arrive', () => {
@@ -64,8 +70,8 @@ describe('authorizationView', () => {
           .map((e) => ({ e, key: order.next().value }))
           .sort((a, b) => a.key - b.key)
           .map(({ e }) => e)
-        const one = authorizationView({ ...facts, expMs: EXP }, now)
-        const other = authorizationView({ ...facts, expMs: EXP, evidence: [...shuffled, ...shuffled] }, now)
+        const one = deriveAuthorizationState({ ...facts, expMs: EXP }, now)
+        const other = deriveAuthorizationState({ ...facts, expMs: EXP, evidence: [...shuffled, ...shuffled] }, now)
         expect(other.state).toBe(one.state)
         expect(other.redeemedAtMs).toBe(one.redeemedAtMs)
         expect([...other.exceptions].sort()).toEqual([...one.exceptions].sort())

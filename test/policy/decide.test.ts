@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { decide, restsOnOperator } from '../../policy/decide.ts'
+import { decide, countsAsOverride } from '../../policy/decide.ts'
 import { completeCapabilities, type DeviceFacts } from '../../policy/devices.ts'
-import { explainPolicy, type PolicyQuestion } from '../../policy/explain.ts'
+import { explainPolicy, type PolicyScenario } from '../../policy/policy-explanation.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { DENY_REASONS } from '../../policy/vocabulary.ts'
 import { decisionVectors } from '../support/decision-vectors.ts'
@@ -54,7 +54,7 @@ describe('decide', () => {
       priceCent: 9_999,
       operator: false,
     } as const
-    const outcome = (changed: Partial<PolicyQuestion>) =>
+    const outcome = (changed: Partial<PolicyScenario>) =>
       explainPolicy({ ...question, ...changed }, policy).stages.map((s) => (s.authorized ? 'granted' : s.reason))
     const { entry, stages } = explainPolicy(question, policy)
     expect([entry, stages.map((s) => [s.stage, s.authorized, s.isolated])]).toEqual([
@@ -102,7 +102,7 @@ describe('decide', () => {
     const needed = byName('a price at the threshold with an operator')
     const free = byName('a paid item at a self-checkout')
     if (!needed || !free) throw new Error('vectors are missing')
-    expect(restsOnOperator(needed.facts, needed.policy)).toBe(true)
-    expect(restsOnOperator({ ...free.facts, operator: true }, free.policy)).toBe(false)
+    expect(countsAsOverride(needed.facts, needed.policy)).toBe(true)
+    expect(countsAsOverride({ ...free.facts, operator: true }, free.policy)).toBe(false)
   })
 })

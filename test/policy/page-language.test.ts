@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { acceptRanges, prefersPage } from '../../policy/accept.ts'
+import { acceptRanges, prefersHtml } from '../../policy/accept-header.ts'
 import { pageLanguage } from '../../policy/page-language.ts'
 
 describe('the language of a page', () => {
@@ -61,7 +61,7 @@ describe('a caller gets a page', () => {
     ['text/html;q=0', false],
     ['', false],
     [undefined, false],
-  ])('if its Accept header is %j: %s', (accept, isPage) => expect(prefersPage(accept)).toBe(isPage))
+  ])('if its Accept header is %j: %s', (accept, isPage) => expect(prefersHtml(accept)).toBe(isPage))
 
   it('and no header costs more than its first characters', () => {
     expect(acceptRanges('a,'.repeat(100_000)).length).toBeLessThanOrEqual(500)

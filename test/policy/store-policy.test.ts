@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { completeCapabilities } from '../../policy/devices.ts'
-import { DEFAULT_POLICY, policyStage, ProtectionPolicy, riskClass } from '../../policy/store-policy.ts'
+import { DEFAULT_POLICY, policyStage, ProtectionPolicy, riskClassOf } from '../../policy/store-policy.ts'
 
 describe('the protection policy', () => {
   it('has the defaults of decisions §9', () => {
@@ -39,7 +39,7 @@ describe('the protection policy', () => {
   })
 
   it('classes purchases by their total', () => {
-    expect([0, 4_999, 5_000, 19_999, 20_000, 99_999, 100_000, 1e8].map(riskClass)).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
+    expect([0, 4_999, 5_000, 19_999, 20_000, 99_999, 100_000, 1e8].map(riskClassOf)).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
   })
 
   it('ages', () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  afterBoot,
-  offerSignedTime,
+  resumeAfterBoot,
+  applySignedTime,
   startTrustedClock,
   trustedNow,
   type TrustedClockState,
@@ -32,39 +32,39 @@ describe('the trusted clock', () => {
   it('is not set back by an old signed time, but by the answer to its own question', async () => {
     const { world, state } = started()
     await world.advance(MINUTE)
-    const late = offerSignedTime(state, world.clock, fresh(START + 10_000))
+    const late = applySignedTime(state, world.clock, fresh(START + 10_000))
     expect(trustedNow(late.state, world.clock).nowMs).toBe(START + MINUTE)
-    const asked = offerSignedTime(late.state, world.clock, answer(START + MINUTE - 2_000))
+    const asked = applySignedTime(late.state, world.clock, answer(START + MINUTE - 2_000))
     expect(trustedNow(asked.state, world.clock).nowMs).toBe(START + MINUTE - 2_000)
   })
 
   it('never falls below the mark', async () => {
     const { world, state } = started()
-    const marked = offerSignedTime(state, world.clock, fresh(START + 5 * MINUTE)).state
-    expect(offerSignedTime(marked, world.clock, answer(START + 4 * MINUTE)).verdict).toBe('ignored')
+    const marked = applySignedTime(state, world.clock, fresh(START + 5 * MINUTE)).state
+    expect(applySignedTime(marked, world.clock, answer(START + 4 * MINUTE)).verdict).toBe('ignored')
     expect(trustedNow(marked, world.clock).nowMs).toBe(START + 5 * MINUTE)
   })
 
   it('wants a second answer a minute later before it believes a step of over ten minutes', async () => {
     const { world, state } = started()
     const hour = 60 * MINUTE
-    const first = offerSignedTime(state, world.clock, fresh(START + hour))
-    expect(first.verdict).toBe('doubted')
+    const first = applySignedTime(state, world.clock, fresh(START + hour))
+    expect(first.verdict).toBe('unconfirmed')
     expect(trustedNow(first.state, world.clock)).toEqual({ nowMs: START, trust: 'none' })
     await world.advance(59_000)
-    const soon = offerSignedTime(first.state, world.clock, fresh(START + hour + 59_000))
-    expect(soon.verdict).toBe('doubted')
+    const soon = applySignedTime(first.state, world.clock, fresh(START + hour + 59_000))
+    expect(soon.verdict).toBe('unconfirmed')
     await world.advance(1_000)
-    const second = offerSignedTime(soon.state, world.clock, fresh(START + hour + MINUTE))
+    const second = applySignedTime(soon.state, world.clock, fresh(START + hour + MINUTE))
     expect(second.verdict).toBe('accepted')
     expect(trustedNow(second.state, world.clock)).toEqual({ nowMs: START + hour + MINUTE, trust: 'signed' })
   })
 
   it('forgets the doubt when the next answer agrees with itself', async () => {
     const { world, state } = started()
-    const doubted = offerSignedTime(state, world.clock, fresh(START + 86_400_000)).state
+    const doubted = applySignedTime(state, world.clock, fresh(START + 86_400_000)).state
     await world.advance(1_000)
-    const honest = offerSignedTime(doubted, world.clock, fresh(START + 1_000))
+    const honest = applySignedTime(doubted, world.clock, fresh(START + 1_000))
     expect(honest.verdict).toBe('accepted')
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
   })
@@ -73,26 +73,26 @@ describe('the trusted clock', () => {
     const { world, state } = started()
     await world.advance(10 * MINUTE)
     // In truth it is an hour later; a hostile broker has kept what was said five minutes after the start.
-    const { state: doubted, verdict } = offerSignedTime(state, world.clock, fresh(START + 70 * MINUTE))
-    expect([verdict, trustedNow(doubted, world.clock).trust]).toEqual(['doubted', 'none'])
-    const old = offerSignedTime(doubted, world.clock, fresh(START + 5 * MINUTE))
+    const { state: doubted, verdict } = applySignedTime(state, world.clock, fresh(START + 70 * MINUTE))
+    expect([verdict, trustedNow(doubted, world.clock).trust]).toEqual(['unconfirmed', 'none'])
+    const old = applySignedTime(doubted, world.clock, fresh(START + 5 * MINUTE))
     expect(trustedNow(old.state, world.clock)).toEqual({ nowMs: START + 10 * MINUTE, trust: 'none' })
     await world.advance(MINUTE)
-    const second = offerSignedTime(old.state, world.clock, fresh(START + 71 * MINUTE))
+    const second = applySignedTime(old.state, world.clock, fresh(START + 71 * MINUTE))
     expect([second.verdict, trustedNow(second.state, world.clock)]).toEqual([
       'accepted',
       { nowMs: START + 71 * MINUTE, trust: 'signed' },
     ])
     // What comes over the network is always a little late: that is of now.
-    const honest = offerSignedTime(old.state, world.clock, fresh(START + 11 * MINUTE - 300))
+    const honest = applySignedTime(old.state, world.clock, fresh(START + 11 * MINUTE - 300))
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
   })
 
   it('starts the wait again when the second answer tells another time', async () => {
     const { world, state } = started()
-    const doubted = offerSignedTime(state, world.clock, fresh(START + 60 * MINUTE)).state
+    const doubted = applySignedTime(state, world.clock, fresh(START + 60 * MINUTE)).state
     await world.advance(2 * MINUTE)
-    expect(offerSignedTime(doubted, world.clock, fresh(START + 600 * MINUTE)).verdict).toBe('doubted')
+    expect(applySignedTime(doubted, world.clock, fresh(START + 600 * MINUTE)).verdict).toBe('unconfirmed')
   })
 
   it('takes the real-time clock after a reboot only when it is at or past the mark', async () => {
@@ -100,39 +100,42 @@ describe('the trusted clock', () => {
     world.reboot()
     expect(trustedNow(state, world.clock).trust).toBe('none')
     world.setWall(START + 30 * MINUTE)
-    expect(trustedNow(afterBoot(state, world.clock), world.clock)).toEqual({ nowMs: START + 30 * MINUTE, trust: 'rtc' })
+    expect(trustedNow(resumeAfterBoot(state, world.clock), world.clock)).toEqual({
+      nowMs: START + 30 * MINUTE,
+      trust: 'rtc',
+    })
     world.setWall(0)
-    expect(trustedNow(afterBoot(state, world.clock), world.clock)).toEqual({ nowMs: START, trust: 'none' })
+    expect(trustedNow(resumeAfterBoot(state, world.clock), world.clock)).toEqual({ nowMs: START, trust: 'none' })
   })
 
   it('is vouched for after a reboot by what says the same or later, or answers its own question; not by a document of before', async () => {
     const { world, state } = started()
     world.reboot()
     world.setWall(START + 1_440 * MINUTE)
-    const booted = afterBoot(state, world.clock)
-    const heard = offerSignedTime(booted, world.clock, fresh(START + MINUTE))
+    const booted = resumeAfterBoot(state, world.clock)
+    const heard = applySignedTime(booted, world.clock, fresh(START + MINUTE))
     expect(heard).toMatchObject({ verdict: 'accepted', state: { highWaterMs: START + MINUTE } })
     expect(trustedNow(heard.state, world.clock)).toEqual({ nowMs: START + 1_440 * MINUTE, trust: 'rtc' })
     expect(
-      trustedNow(offerSignedTime(heard.state, world.clock, fresh(START + 1_441 * MINUTE)).state, world.clock).trust,
+      trustedNow(applySignedTime(heard.state, world.clock, fresh(START + 1_441 * MINUTE)).state, world.clock).trust,
     ).toBe('signed')
-    const asked = offerSignedTime(heard.state, world.clock, answer(START + 2 * MINUTE))
+    const asked = applySignedTime(heard.state, world.clock, answer(START + 2 * MINUTE))
     expect(trustedNow(asked.state, world.clock)).toEqual({ nowMs: START + 2 * MINUTE, trust: 'signed' })
   })
 
   it('is lowered by a new time epoch of the root alone', () => {
     const { world, state } = started()
     const poisoned = startTrustedClock(answer(START + 1e12), world.clock)
-    expect(offerSignedTime(poisoned, world.clock, answer(START)).verdict).toBe('ignored')
-    const healed = offerSignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: true })
+    expect(applySignedTime(poisoned, world.clock, answer(START)).verdict).toBe('ignored')
+    const healed = applySignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: true })
     expect(trustedNow(healed.state, world.clock).nowMs).toBe(START)
-    expect(offerSignedTime(healed.state, world.clock, answer(START + 1e12)).verdict).toBe('ignored')
+    expect(applySignedTime(healed.state, world.clock, answer(START + 1e12)).verdict).toBe('ignored')
     expect(state.epoch).toBe(0)
     // A document may be an old copy: it takes the epoch on, and lowers nothing.
-    expect(offerSignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: false }).verdict).toBe(
+    expect(applySignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: false }).verdict).toBe(
       'ignored',
     )
-    const told = offerSignedTime(state, world.clock, { ms: START + 1_000, epoch: 1, answersChallenge: false })
+    const told = applySignedTime(state, world.clock, { ms: START + 1_000, epoch: 1, answersChallenge: false })
     expect([told.verdict, told.state.epoch, trustedNow(told.state, world.clock).nowMs]).toEqual([
       'accepted',
       1,
@@ -152,7 +155,7 @@ describe('the trusted clock', () => {
         let state: TrustedClockState = first
         for (const { pass, lie, asked } of steps) {
           await world.advance(pass)
-          state = offerSignedTime(state, world.clock, {
+          state = applySignedTime(state, world.clock, {
             ms: Math.max(0, trustedNow(state, world.clock).nowMs + lie),
             epoch: 0,
             answersChallenge: asked,

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { decide, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
 import { decideUnits } from '../../policy/decide-units.ts'
 import { completeCapabilities, releaseActionOf, type DeviceFacts } from '../../policy/devices.ts'
-import { DEFAULT_WORKFLOW, ITEM_FACTS, ITEM_STATUSES, type ItemFact } from '../../policy/vocabulary.ts'
+import { DEFAULT_WORKFLOW, ITEM_FACT_NAMES, ITEM_STATUSES, type ItemFactName } from '../../policy/vocabulary.ts'
 import { anyPolicy, RULED_BRANDS, RULED_CATEGORIES } from '../support/random-policies.ts'
 
 const DEVICES: DeviceFacts[] = (['self_checkout_detacher', 'pos_deactivator', 'exit_gate'] as const).map(
@@ -39,9 +39,9 @@ const anyFacts: fc.Arbitrary<DecisionFacts> = fc
     operator: fc.constantFrom(false, false, true),
   })
   .map(({ asked, ...facts }) => ({ ...facts, ...asked }))
-const anyForgotten = fc.subarray([...ITEM_FACTS], { minLength: 1 })
+const anyForgotten = fc.subarray([...ITEM_FACT_NAMES], { minLength: 1 })
 
-function forget(facts: DecisionFacts, forgotten: readonly ItemFact[]): DecisionFacts {
+function forget(facts: DecisionFacts, forgotten: readonly ItemFactName[]): DecisionFacts {
   const known = Object.entries(facts.item ?? {}).filter(([field]) => !forgotten.some((fact) => FIELDS[fact] === field))
   return { ...facts, item: Object.fromEntries(known) as unknown as ItemFacts }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { DecisionFacts, ItemFacts } from '../../policy/decide.ts'
 import type { DeviceCapabilities, DeviceFacts } from '../../policy/devices.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
-import type { DenyReason, ItemFact } from '../../policy/vocabulary.ts'
+import type { DenyReason, ItemFactName } from '../../policy/vocabulary.ts'
 
 interface Change {
   facts?: Partial<DecisionFacts>
@@ -13,7 +13,7 @@ interface Change {
 
 interface File {
   base: { facts: DecisionFacts; device: DeviceFacts; item: ItemFacts; policy: Record<string, unknown> }
-  vectors: (Change & { name: string; expect: DenyReason | 'allowed'; unknownFacts?: ItemFact[] })[]
+  vectors: (Change & { name: string; expect: DenyReason | 'allowed'; unknownFacts?: ItemFactName[] })[]
 }
 
 export interface DecisionVector {
@@ -21,7 +21,7 @@ export interface DecisionVector {
   facts: DecisionFacts
   policy: ProtectionPolicy
   expect: DenyReason | 'allowed'
-  unknownFacts: ItemFact[]
+  unknownFacts: ItemFactName[]
 }
 
 /** The vectors of policy/vectors/decisions.json, each as whole facts and policy. */

@@ -2,7 +2,7 @@ import {
   keyId,
   keyRing,
   newKey,
-  signer,
+  createSigner,
   type KeyRecord,
   type KeyState,
   type KeyUse,
@@ -19,7 +19,7 @@ export interface TestKey {
 export function testKey(use: KeyUse, options: { seed?: number; iss?: string; state?: KeyState } = {}): TestKey {
   const { x, secret } = newKey(seededRandom(options.seed ?? use.length * 1_000 + use.charCodeAt(0)))
   return {
-    signer: signer(x, secret),
+    signer: createSigner(x, secret),
     record: { kid: keyId(x), alg: 'EdDSA', x, use, iss: options.iss ?? 'acc_1.test', state: options.state ?? 'active' },
   }
 }

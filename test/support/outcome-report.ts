@@ -1,4 +1,4 @@
-import type { HomeQuestion } from '../../policy/documents/home-messages.ts'
+import type { HomeRequest } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
@@ -9,10 +9,10 @@ import type { TestAgent } from './test-agent.ts'
 /** Signs what an agent reports to a receipt home of a right that it was given there. */
 export function outcomeReport(
   by: TestAgent,
-  about: Pick<HomeQuestion, 'redemptionId' | 'cti' | 'homeEpoch' | 'outcome'> & Partial<HomeQuestion>,
+  about: Pick<HomeRequest, 'redemptionId' | 'cti' | 'homeEpoch' | 'outcome'> & Partial<HomeRequest>,
   signer: Signer = by.signer,
 ): string {
-  const claims: HomeQuestion = {
+  const claims: HomeRequest = {
     aud: '',
     iat: 1_800_000_000,
     exp: 1_800_000_060,
@@ -24,7 +24,7 @@ export function outcomeReport(
     receiptExp: 1_800_086_400,
     ...about,
   }
-  return signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer)
+  return signDocument(DOCUMENT_KINDS.homeRequest, claims, signer)
 }
 
 /** Makes an agent the receipt home of the shop; answers the epoch. */

@@ -1,8 +1,8 @@
 import { enrolmentCodeHash } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { newKey, publicJwk, signer, type Signer } from '../../policy/documents/keys.ts'
+import { newKey, publicJwk, createSigner, type Signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
-import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash, rowHash, type Evidence, type JournalRow } from '../../policy/journal.ts'
 import { messagesOf, type Messages } from '../../edge-agent/link/login/sign-messages.ts'
@@ -33,7 +33,7 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId, former?
   const { platform } = shop.cloud
   const { code } = await shop.ok('createEnrolmentCode', { storeId })
   const { x, secret } = newKey(platform.random)
-  const own = signer(x, secret)
+  const own = createSigner(x, secret)
   const ledgerId = newId('led', platform)
   const proof = proofFor(shop, code, ledgerId, own)
   const replaces = former && { agentId: former.agentId, proof: proofFor(shop, code, ledgerId, former.signer) }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isOlderRelease } from '../../../policy/release.ts'
+import { isOlderVersion } from '../../../policy/version.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { notFound, precondition } from '../../foundation/failure.ts'
 import { Id, iso, Limit, definedFields, Success } from '../../operations/fields.ts'
@@ -83,7 +83,7 @@ function describe({ services }: Pick<Call, 'services'>, row: AgentRow, store: St
     }),
     ...(state?.release !== undefined &&
       minAgent !== undefined &&
-      isOlderRelease(state.release, minAgent) && { neededRelease: minAgent }),
+      isOlderVersion(state.release, minAgent) && { neededRelease: minAgent }),
     ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
   }
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { AgentState } from '../../../policy/documents/agent-messages.ts'
-import { Release } from '../../../policy/release.ts'
+import { VersionNumber } from '../../../policy/version.ts'
 import { iso, definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
@@ -13,7 +13,7 @@ import type { AgentRow } from '../../persistence/tables/agents.ts'
  * State that an agent reports, for display only. The agent sends it over the broker when its connection begins and
  * ends, and with its document request every 15 s.
  */
-const StoredState = AgentState.omit({ online: true }).extend({ release: Release.optional() }).strip()
+const StoredState = AgentState.omit({ online: true }).extend({ release: VersionNumber.optional() }).strip()
 export type KeptState = z.infer<typeof StoredState>
 
 /** Maximum length of a reported state, characters. */

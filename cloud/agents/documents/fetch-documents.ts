@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { REMINDERS_LIMIT } from '../../../policy/documents/store-documents.ts'
-import { Release } from '../../../policy/release.ts'
+import { EARLIER_KEY_SETS_LIMIT } from '../../../policy/documents/store-documents.ts'
+import { VersionNumber } from '../../../policy/version.ts'
 import { notFound } from '../../foundation/failure.ts'
 import { Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
@@ -69,12 +69,12 @@ export const fetchSignedDocuments = operation({
       .optional(),
     revocations: z
       .array(z.string().max(MAX_KEY_SET))
-      .max(REMINDERS_LIMIT)
+      .max(EARLIER_KEY_SETS_LIMIT)
       .optional()
       .describe(
         'keys+jwt: key sets of before that revoke what the present one does not, or count time in a later epoch; a cloud that was put back has forgotten it, and does it again.',
       ),
-    release: Release.optional().describe('What the agent runs; fetchAgents shows it.'),
+    release: VersionNumber.optional().describe('What the agent runs; fetchAgents shows it.'),
     ledgerSeq: z
       .int()
       .min(0)

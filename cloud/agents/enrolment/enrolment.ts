@@ -1,11 +1,11 @@
 import { crockford } from '../../../policy/base32.ts'
 import { EnrolmentClaims, enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { keyId, keyRing, weaknessOf } from '../../../policy/documents/keys.ts'
+import { keyId, keyRing, publicKeyWeakness } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { newId } from '../../../policy/ids.ts'
 import { genesisHash } from '../../../policy/journal.ts'
-import { isSameSecret } from '../../../policy/same-secret.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { raiseDocumentVersion } from '../../stores/queries.ts'
 import { isKeyTaken } from '../../agent-identity/agent-keys.ts'
 import { invalid, notFound, precondition } from '../../foundation/failure.ts'
@@ -63,7 +63,7 @@ export interface EnrolmentRequest {
 /** Enrols an agent. The same code with the same key returns the same agent. */
 export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
   const { x } = request.publicJwk
-  const weakness = weaknessOf(x)
+  const weakness = publicKeyWeakness(x)
   if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
   const codeHash = enrolmentCodeHash(request.code)
   const code = await call.db
@@ -123,7 +123,7 @@ function openProof(
   })
   if (!opened.ok) return opened.fault === 'expired' || opened.fault === 'issued_in_future' ? 'other time' : undefined
   const claims = EnrolmentClaims.safeParse(opened.claims)
-  return claims.success && isSameSecret(codeHash, claims.data.codeHash) ? claims.data : undefined
+  return claims.success && secretsEqual(codeHash, claims.data.codeHash) ? claims.data : undefined
 }
 
 async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promise<AgentRow> {

@@ -1,7 +1,7 @@
 import { EnrolmentClaims } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import { isSameSecret } from '../../../policy/same-secret.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { AgentRow, EnrolmentCodeRow } from '../../persistence/tables/agents.ts'
 import { inheritHome } from '../../protection/devices/adopt-device.ts'
@@ -45,7 +45,7 @@ export async function findPredecessor(
     now,
   })
   const claims = opened.ok ? EnrolmentClaims.safeParse(opened.claims) : undefined
-  return claims?.success && isSameSecret(code.code_hash, claims.data.codeHash) && claims.data.ledger === ledger
+  return claims?.success && secretsEqual(code.code_hash, claims.data.codeHash) && claims.data.ledger === ledger
     ? predecessor
     : undefined
 }

@@ -1,4 +1,4 @@
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { DeviceType, ItemStatus } from '../../../policy/vocabulary.ts'
 import { raiseForEvent } from '../../assistance/raise-for-event.ts'
 import { definedFields } from '../../operations/fields.ts'

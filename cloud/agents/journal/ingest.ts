@@ -1,9 +1,9 @@
-import { CLOUD_AUDIENCE, SealedBatchClaims, type AckClaims } from '../../../policy/documents/agent-messages.ts'
+import { CLOUD_AUDIENCE, UncheckedBatchClaims, type AckClaims } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import type { VerificationKey } from '../../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../../policy/documents/signed-document.ts'
-import { findingsOf, findingText } from '../../../policy/findings.ts'
-import { rowHash, type SealedRow } from '../../../policy/journal.ts'
+import { validationFindings, findingMessage } from '../../../policy/validation-findings.ts'
+import { rowHash, type UncheckedRow } from '../../../policy/journal.ts'
 import type { AgentCaller } from '../../foundation/caller.ts'
 import { Failure, invalid, precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
@@ -39,7 +39,7 @@ export async function ingestBatch(
     return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   const texts = await checkChain(call, agent, claims)
 
-  const isNew = ({ seq }: SealedRow) => seq > agent.last_seq
+  const isNew = ({ seq }: UncheckedRow) => seq > agent.last_seq
   const fresh = claims.events.flatMap((row, i) =>
     isNew(row) ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : [],
   )
@@ -82,7 +82,7 @@ export async function ingestBatch(
  * True if the missing rows are lost: the agent deleted old rows that a lost cloud, or a stolen key, had acknowledged.
  * The agent states its oldest row, so reordered batches never count as a gap.
  */
-async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: SealedBatchClaims): Promise<boolean> {
+async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services
   if (resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
   const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
@@ -103,20 +103,20 @@ const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string 
   db.updateTable('agent').set({ last_seq: p.seq, head_hash: p.hash }).where('agent_id', '=', p.agentId),
 )
 
-function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims; key: VerificationKey } {
+function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClaims; key: VerificationKey } {
   const keys = agentKeys(agent)
   // Times are checked per row: an agent's clock may be wrong after a long time offline.
-  const opened = openDocument<SealedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
+  const opened = openDocument<UncheckedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
-  const claims = SealedBatchClaims.safeParse(opened.claims)
+  const claims = UncheckedBatchClaims.safeParse(opened.claims)
   if (!claims.success)
     throw invalid(
       'batch',
-      `has a wrong claim: ${findingsOf(claims.error.issues, opened.claims).slice(0, 1).map(findingText).join('')}`,
+      `has a wrong claim: ${validationFindings(claims.error.issues, opened.claims).slice(0, 1).map(findingMessage).join('')}`,
       'claims_invalid',
     )
   // Uses the signed claims, because parsing may reorder fields and the hashes cover the text.
-  const data = opened.claims as SealedBatchClaims
+  const data = opened.claims as UncheckedBatchClaims
   if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id)
     throw invalid('batch', 'is of another ledger', 'wrong_ledger')
   if (data.generation !== agent.generation)
@@ -131,7 +131,7 @@ function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims;
  * Checks that the rows continue the known chain. A different hash for a known number proves a second copy of the
  * ledger. Returns the row texts that were hashed.
  */
-async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims): Promise<string[]> {
+async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchClaims): Promise<string[]> {
   const texts: string[] = []
   let previous = claims.after
   for (const { seq, hash, body } of claims.events) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ProtectionEvent } from '../../../policy/events.ts'
-import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { ProtectionEvent } from '../../../policy/protection-events.ts'
+import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { raiseForEvent } from '../../assistance/raise-for-event.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { Failure, invalid } from '../../foundation/failure.ts'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { isSameSecret } from '../../../policy/same-secret.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { standardKey } from '../../webhooks/secret.ts'
 import type { Notification } from '../provider.ts'
 
@@ -16,7 +16,7 @@ export function isStandardSigned({ header, body, nowMs }: SignedNotification, se
   const expected = createHmac('sha256', standardKey(secret)).update(`${id}.${time}.${body}`).digest()
   const signatures = (header('webhook-signature') ?? '').slice(0, 2_000).split(' ')
   return signatures.some(
-    (signature) => signature.startsWith('v1,') && isSameSecret(expected, Buffer.from(signature.slice(3), 'base64')),
+    (signature) => signature.startsWith('v1,') && secretsEqual(expected, Buffer.from(signature.slice(3), 'base64')),
   )
 }
 
@@ -29,7 +29,7 @@ export function isStripeSigned({ header, body, nowMs }: SignedNotification, secr
   const time = parts.find((part) => part.startsWith('t='))?.slice(2)
   if (time === undefined || !isRecent(time, nowMs)) return false
   const expected = createHmac('sha256', secret).update(`${time}.${body}`).digest()
-  return parts.some((part) => part.startsWith('v1=') && isSameSecret(expected, Buffer.from(part.slice(3), 'hex')))
+  return parts.some((part) => part.startsWith('v1=') && secretsEqual(expected, Buffer.from(part.slice(3), 'hex')))
 }
 
 /** Signed fields of an Adyen notification item. */
@@ -61,13 +61,13 @@ export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
     item.success,
   ]
   const expected = createHmac('sha256', Buffer.from(hmacKey, 'hex')).update(fields.join(':')).digest()
-  return typeof signature === 'string' && isSameSecret(expected, Buffer.from(signature.slice(0, 200), 'base64'))
+  return typeof signature === 'string' && secretsEqual(expected, Buffer.from(signature.slice(0, 200), 'base64'))
 }
 
 /** Verifies a Worldline signature: `X-GCS-Signature`, HMAC-SHA256 in base64 over the body. */
 export function isWorldlineSigned({ header, body }: Pick<Notification, 'header' | 'body'>, secret: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest()
-  return isSameSecret(expected, Buffer.from((header('x-gcs-signature') ?? '').slice(0, 200), 'base64'))
+  return secretsEqual(expected, Buffer.from((header('x-gcs-signature') ?? '').slice(0, 200), 'base64'))
 }
 
 function isRecent(seconds: string, nowMs: number): boolean {

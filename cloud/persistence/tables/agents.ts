@@ -118,7 +118,7 @@ export interface OperatorRow {
   sealed: string | null
 }
 
-/** The key under which the verifiers of a store are published (policy/verifiers.ts). */
+/** The key under which the verifiers of a store are published (policy/operator-verifiers.ts). */
 export interface StoreKeyRow {
   store_id: string
   key_id: string

@@ -69,8 +69,11 @@ export async function approvalsOf(
 export function approvalFacts(
   approvals: Approvals | undefined,
   { own, overridden }: LeaseView,
-): Pick<DecisionFacts, 'approvals' | 'goesPast'> {
-  return { ...(approvals && !own && { approvals: approvals.count }), ...(overridden && { goesPast: true as const }) }
+): Pick<DecisionFacts, 'approvals' | 'overridesLease'> {
+  return {
+    ...(approvals && !own && { approvals: approvals.count }),
+    ...(overridden && { overridesLease: true as const }),
+  }
 }
 
 /** Counts an authorization that only the operator's approval made possible. */

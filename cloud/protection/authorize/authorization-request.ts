@@ -4,8 +4,8 @@ import {
   normaliseIdentifiers,
   type IdentifierKind,
   type ItemIdentifiers,
-} from '../../../policy/identifiers.ts'
-import { rightClass, type ProtectionAction, type ScanSource } from '../../../policy/vocabulary.ts'
+} from '../../../policy/item-identifiers.ts'
+import { rightClassOf, type ProtectionAction, type ScanSource } from '../../../policy/vocabulary.ts'
 import { maySee } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
@@ -60,7 +60,7 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
     firstIdentifier(named.identifiers) || !itemOfToken ? named.identifiers : { [itemOfToken.kind]: itemOfToken.id }
   const item = firstIdentifier(identifiers)
   // A receipt releases all its goods at a gate. Every other request needs an item.
-  const mayBeWhole = rightClass(action) === 'exit' || request.authorizationToken !== undefined
+  const mayBeWhole = rightClassOf(action) === 'exit' || request.authorizationToken !== undefined
   if (!item && !(mayBeWhole && (purchase || token)))
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
   return {

@@ -1,7 +1,7 @@
-import { restsOnOperator, type Decision, type DecisionFacts } from '../../../policy/decide.ts'
+import { countsAsOverride, type Decision, type DecisionFacts } from '../../../policy/decide.ts'
 import { decideUnits } from '../../../policy/decide-units.ts'
-import { DEFAULT_POLICY, riskClass, type ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { rightClass, type DenyReason } from '../../../policy/vocabulary.ts'
+import { DEFAULT_POLICY, riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
+import { rightClassOf, type DenyReason } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
@@ -129,24 +129,24 @@ async function leaseUnits(
   const isForOne =
     units.length > 1 &&
     context.caller.kind === 'agent' &&
-    rightClass(action) === 'release' &&
+    rightClassOf(action) === 'release' &&
     (await isLedgerUntrusted(call, device))
   const leasedUnits = isForOne ? units.slice(0, 1) : units
   const authorization = await issueAuthorization(call, context.caller.tenant, {
     store,
     device,
     action,
-    rightClass: rightClass(action) ?? 'fixture',
+    rightClass: rightClassOf(action) ?? 'fixture',
     ...(item && { item }),
     itemId: target.item?.item_id ?? null,
     purchaseId: target.purchase?.purchase_id ?? null,
     units: leasedUnits.flatMap(({ right }) => right ?? []),
-    riskClass: riskClass(target.purchase?.total_cent ?? target.units[0].facts.item?.priceCent ?? 0),
+    riskClass: riskClassOf(target.purchase?.total_cent ?? target.units[0].facts.item?.priceCent ?? 0),
     eventId: eventIds.decided,
     operatorId: context.operatorId,
     scanSource,
   })
-  const isApproval = leasedUnits.some(({ facts }) => facts.approvals !== undefined && restsOnOperator(facts, policy))
+  const isApproval = leasedUnits.some(({ facts }) => facts.approvals !== undefined && countsAsOverride(facts, policy))
   if (isApproval) await recordApproval(call, authorization)
   if (target.purchase) await publishLease(call, store, target.purchase, authorization)
   return authorization

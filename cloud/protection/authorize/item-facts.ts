@@ -1,6 +1,6 @@
 import type { ItemFacts } from '../../../policy/decide.ts'
 import { canRead, type DeviceFacts } from '../../../policy/devices.ts'
-import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind } from '../../../policy/identifiers.ts'
+import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'

@@ -1,5 +1,5 @@
 import { CLOUD_LEDGER, denyReasonOf, openAuthorization } from '../../../policy/documents/authorization.ts'
-import type { IdentifierKind } from '../../../policy/identifiers.ts'
+import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
 import type { Tenant } from '../../foundation/caller.ts'

@@ -1,6 +1,6 @@
 import type { ItemFacts } from '../../../policy/decide.ts'
 import type { DeviceFacts } from '../../../policy/devices.ts'
-import { rightClass, type ItemStatus, type RightClass } from '../../../policy/vocabulary.ts'
+import { rightClassOf, type ItemStatus, type RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
@@ -21,7 +21,7 @@ export async function loadPurchaseTarget(call: Call, request: AuthorizationReque
   const { device } = context
   const isHere = purchase !== undefined && device !== null && purchase.store_id === device.row.store_id
   const [first, ...others] = isHere
-    ? await loadOpenUnits(call, request, purchase, device.row, rightClass(action) as RightClass)
+    ? await loadOpenUnits(call, request, purchase, device.row, rightClassOf(action) as RightClass)
     : []
   return {
     units: first ? [first, ...others] : [closedPurchaseUnit(request)],

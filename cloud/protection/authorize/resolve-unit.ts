@@ -1,7 +1,7 @@
 import type { ItemFacts } from '../../../policy/decide.ts'
 import type { DeviceFacts } from '../../../policy/devices.ts'
-import type { ItemIdentifiers } from '../../../policy/identifiers.ts'
-import { rightClass, type ItemStatus, type ProtectionAction, type RightClass } from '../../../policy/vocabulary.ts'
+import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
+import { rightClassOf, type ItemStatus, type ProtectionAction, type RightClass } from '../../../policy/vocabulary.ts'
 import { invalid } from '../../foundation/failure.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
@@ -212,7 +212,7 @@ function rankOf({ deviceId }: UnitQuery, right: RightView | null, item: Protecte
 }
 
 function rightUsedBy(action: ProtectionAction): RightClass | null {
-  const rights = rightClass(action)
+  const rights = rightClassOf(action)
   return rights === 'fixture' ? null : rights
 }
 

@@ -1,5 +1,5 @@
 import { itemHash, signAuthorization, type AuthorizationClaims } from '../../../policy/documents/authorization.ts'
-import type { IdentifierKind } from '../../../policy/identifiers.ts'
+import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Tenant } from '../../foundation/caller.ts'
 import type { Services } from '../../operations/operation.ts'

@@ -1,4 +1,4 @@
-import { joinOutcome } from '../../../policy/unit-uses.ts'
+import { mergeOutcomes } from '../../../policy/redemption-merge.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../records/exceptions.ts'
@@ -33,7 +33,7 @@ export async function applyOutcome(
   const changed: RedemptionRow[] = []
   for (const row of own) {
     const known = row.outcome as Outcome | null
-    const joined = joinOutcome(known, outcome)
+    const joined = mergeOutcomes(known, outcome)
     if (joined.isConflict) await raiseConflict(scope, source, row, outcome)
     if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
     else if (joined.outcome !== known) {

@@ -1,5 +1,5 @@
-import { decodeClaims } from '../../../policy/documents/decode-claims.ts'
-import { HomeQuestion } from '../../../policy/documents/home-messages.ts'
+import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-claims.ts'
+import { HomeRequest } from '../../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { currentAndFormerKeys } from '../../agent-identity/agent-keys.ts'
@@ -7,7 +7,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /** Signed outcome report to a receipt home about delegated rights: `ask+jwt` with an outcome. */
-export type OutcomeReport = HomeQuestion
+export type OutcomeReport = HomeRequest
 
 /** Receipt home that forwards the report. */
 interface Forwarder {
@@ -26,7 +26,7 @@ export async function openOutcomeReport(
   { redemptionId, outcome, report }: { redemptionId: string; outcome: string; report?: string | undefined },
 ): Promise<OutcomeReport | undefined> {
   if (report === undefined) return undefined
-  const { iss, aud } = decodeClaims(report)
+  const { iss, aud } = decodeUnverifiedClaims(report)
   if (typeof iss !== 'string' || typeof aud !== 'string') return undefined
   const agent = await findAgent(db, iss)
   if (agent?.tenant !== tenant || agent.store_id !== home.storeId) return undefined
@@ -34,11 +34,11 @@ export async function openOutcomeReport(
   // A re-enrolled receipt home forwards reports that its predecessor received.
   if (!(await facts.isOwn(aud, home))) return undefined
   // Times are not checked: the receipt home forwards a report whenever it reaches the cloud.
-  const opened = openDocument<HomeQuestion>(report, DOCUMENT_KINDS.homeQuestion, {
+  const opened = openDocument<HomeRequest>(report, DOCUMENT_KINDS.homeRequest, {
     keys: await currentAndFormerKeys(db, agent, nowMs),
     audience: aud,
   })
-  const claims = opened.ok ? HomeQuestion.safeParse(opened.claims).data : undefined
+  const claims = opened.ok ? HomeRequest.safeParse(opened.claims).data : undefined
   if (claims?.redemptionId !== redemptionId || claims.outcome !== outcome) return undefined
   return (await facts.isHomeIn(claims.homeEpoch, home)) ? claims : undefined
 }

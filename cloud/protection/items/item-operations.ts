@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { findProduct } from '../../catalogue/queries.ts'

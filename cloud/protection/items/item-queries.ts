@@ -1,4 +1,4 @@
-import type { ItemIdentifiers } from '../../../policy/identifiers.ts'
+import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import { invalid } from '../../foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../persistence/database.ts'

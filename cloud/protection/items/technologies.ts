@@ -1,4 +1,4 @@
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ProtectionAction, ProtectionTechnology, TagTechnology } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'

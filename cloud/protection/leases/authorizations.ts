@@ -1,5 +1,5 @@
 import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
-import type { IdentifierKind } from '../../../policy/identifiers.ts'
+import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
 import type { Tenant } from '../../foundation/caller.ts'
 import type { Call } from '../../operations/operation.ts'

@@ -1,4 +1,4 @@
-import { authorizationView, type AuthorizationView } from '../../../policy/authorization-state.ts'
+import { deriveAuthorizationState, type DerivedAuthorizationState } from '../../../policy/authorization-state.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
 
 /** State of an authorization from its row and redemptions. */
@@ -6,8 +6,8 @@ export function viewAuthorization(
   row: ProtectionAuthorizationRow,
   redemptions: readonly RedemptionRow[],
   nowMs: number,
-): AuthorizationView {
-  return authorizationView(
+): DerivedAuthorizationState {
+  return deriveAuthorizationState(
     {
       expMs: row.exp * 1_000,
       revokedAtMs: row.revoked_ms ?? undefined,

@@ -1,7 +1,7 @@
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Verifier } from '../../../policy/documents/store-documents.ts'
-import { KEY_BYTES, type Derivation } from '../../../policy/verifiers.ts'
+import { DERIVED_KEY_BYTES, type KeyDerivation } from '../../../policy/operator-verifiers.ts'
 import { Failure } from '../../foundation/failure.ts'
 
 /** Concurrent derivations. Each keeps a core busy, and gates and tills must not wait. */
@@ -23,8 +23,8 @@ export async function withDerivationSlot<T>(work: () => Promise<T>): Promise<T> 
 const derive = promisify<string, Uint8Array, number, { N: number; r: number; p: number }, Buffer>(scrypt)
 
 /** Derives the verifier of a guessable secret, off the main thread. */
-export async function deriveVerifier(secret: string, how: Derivation): Promise<Verifier> {
+export async function deriveVerifier(secret: string, how: KeyDerivation): Promise<Verifier> {
   const { salt, n, r, p } = how
-  const key = await derive(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p })
+  const key = await derive(secret, Buffer.from(salt, 'base64url'), DERIVED_KEY_BYTES, { N: n, r, p })
   return { ...how, key: key.toString('base64url') }
 }

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { base32 } from '../../../policy/base32.ts'
 import { newId } from '../../../policy/ids.ts'
 import {
-  badgeText,
+  badgeCode,
   cardDerivation,
   newBadgeVerifier,
   pinDerivation,
   publishedVerifier,
-  readCard,
-} from '../../../policy/verifiers.ts'
+  parseCardNumber,
+} from '../../../policy/operator-verifiers.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../../foundation/failure.ts'
 import { Id, iso, Success, text } from '../../operations/fields.ts'
@@ -66,7 +66,7 @@ export const registerOperator = operation({
   // Deriving is slow, so checks come first and no derivation runs inside the transaction.
   async prepare(call, { storeId, pin, card: cardText }) {
     await ownStore(call, storeId)
-    const number = cardText === undefined ? undefined : readCard(cardText)
+    const number = cardText === undefined ? undefined : parseCardNumber(cardText)
     if (cardText !== undefined && number === undefined)
       throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
     await assertRoom(call.db, storeId)
@@ -79,7 +79,7 @@ export const registerOperator = operation({
         : await withDerivationSlot(() => slowVerifiers(call, storeId, pin, number))
     return {
       operatorId,
-      badge: badgeText(operatorId, secret),
+      badge: badgeCode(operatorId, secret),
       base: { ...slow, badge: newBadgeVerifier(secret, random) },
     }
   },

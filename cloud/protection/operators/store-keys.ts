@@ -1,7 +1,7 @@
 import { assert } from '../../../policy/assert.ts'
 import type { OperatorRecord, Verifier } from '../../../policy/documents/store-documents.ts'
 import type { Randomness } from '../../../policy/platform.ts'
-import { newStoreKey, publishedVerifier, storeKeyId } from '../../../policy/verifiers.ts'
+import { newStoreKey, publishedVerifier, storeKeyId } from '../../../policy/operator-verifiers.ts'
 import type { Sealer } from '../../authority/sealing.ts'
 import type { Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { worstCaseLoss } from '../../../policy/offline.ts'
+import { worstCaseLoss } from '../../../policy/isolated-agent.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { invalid, precondition } from '../../foundation/failure.ts'
 import { Id, Success } from '../../operations/fields.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { toldOf, type DecisionFacts } from '../../../policy/decide.ts'
+import { toApiDecision, type DecisionFacts } from '../../../policy/decide.ts'
 import { decideUnits } from '../../../policy/decide-units.ts'
-import { decideOffline } from '../../../policy/offline.ts'
+import { predictIsolatedDecision } from '../../../policy/isolated-agent.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { DENY_REASONS, ITEM_FACTS, PROTECTION_ACTIONS, type DenyReason } from '../../../policy/vocabulary.ts'
+import { DENY_REASONS, ITEM_FACT_NAMES, PROTECTION_ACTIONS, type DenyReason } from '../../../policy/vocabulary.ts'
 import { Failure } from '../../foundation/failure.ts'
 import { Id, iso, definedFields, Success, Timestamp } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
@@ -29,7 +29,7 @@ const Offline = z
   .strictObject({
     authorized: z.boolean(),
     reason: z.enum(DENY_REASONS).optional(),
-    unknownFacts: z.array(z.enum(ITEM_FACTS)).describe('What a rule needs of the item and nobody knows.'),
+    unknownFacts: z.array(z.enum(ITEM_FACT_NAMES)).describe('What a rule needs of the item and nobody knows.'),
   })
   .describe("What the device's agent would decide by a receipt, just cut off from the cloud and from the receipt home.")
 
@@ -102,7 +102,7 @@ function changesOf(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
   const [first, ...others] = JSON.parse(row.facts) as DecisionFacts[]
   if (!first) return []
   const before = { authorized: row.reason === null, ...definedFields({ reason: row.reason as DenyReason | null }) }
-  const after: z.infer<typeof Verdict> = toldOf(decideUnits([first, ...others], policy).decision)
+  const after: z.infer<typeof Verdict> = toApiDecision(decideUnits([first, ...others], policy).decision)
   if (after.authorized === before.authorized && after.reason === before.reason) return []
   return [
     {
@@ -112,7 +112,7 @@ function changesOf(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
       protectionAction: first.action,
       before,
       after,
-      offline: decideOffline([first, ...others], policy),
+      offline: predictIsolatedDecision([first, ...others], policy),
     },
   ]
 }

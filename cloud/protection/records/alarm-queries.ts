@@ -1,4 +1,4 @@
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { AlarmDispositionRow, ProtectionEventRow } from '../../persistence/tables/protection.ts'
 

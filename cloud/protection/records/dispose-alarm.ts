@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'

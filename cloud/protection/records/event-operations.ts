@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/events.ts'
+import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/protection-events.ts'
 import { Id, Limit, Success, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { invalidCursor } from '../../operations/paging.ts'

@@ -1,5 +1,5 @@
 import { newId } from '../../../policy/ids.ts'
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { iso, definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'

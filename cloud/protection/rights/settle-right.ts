@@ -1,4 +1,4 @@
-import { joinUses, type UnitUse } from '../../../policy/unit-uses.ts'
+import { mergeRedemptions, type UnitRedemption } from '../../../policy/redemption-merge.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
@@ -25,12 +25,12 @@ export async function settleRight(
   key: UnitKey,
   leaseEnded = false,
 ): Promise<{ isDouble: boolean; returned?: 'used' | 'unused' }> {
-  const { use, failures, isDouble } = joinUses((await redemptions.ofUnit(key)).map(useOf))
+  const { effective, failures, isDouble } = mergeRedemptions((await redemptions.ofUnit(key)).map(useOf))
   const right = await redemptions.right(key)
   // Returned goods must not be released again, whatever the pending outcome is.
-  if (right && right.returned_by !== null) return { isDouble, returned: use === null ? 'unused' : 'used' }
-  const isUnknown = use?.outcome === 'unknown'
-  const isOpen = use === null || isUnknown
+  if (right && right.returned_by !== null) return { isDouble, returned: effective === null ? 'unused' : 'used' }
+  const isUnknown = effective?.outcome === 'unknown'
+  const isOpen = effective === null || isUnknown
   if (right?.state === 'leased' && !leaseEnded && isOpen) {
     const known = triesOf(right)
     const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
@@ -45,25 +45,25 @@ export async function settleRight(
       { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS },
       { failures, isUnknown },
     )
-  else if (use) {
+  else if (effective) {
     const isSame =
       right?.state === 'used' &&
-      right.redemption_id === use.redemptionId &&
-      right.nonce === use.nonce &&
+      right.redemption_id === effective.redemptionId &&
+      right.nonce === effective.nonce &&
       right.failures === failures
     const known = isSame ? right.outcome : null
-    if (!isSame) await redemptions.use(key, use, failures)
-    if (use.outcome !== null && use.outcome !== known)
-      await redemptions.storeOutcome(use.redemptionId, key, use.outcome)
+    if (!isSame) await redemptions.use(key, effective, failures)
+    if (effective.outcome !== null && effective.outcome !== known)
+      await redemptions.storeOutcome(effective.redemptionId, key, effective.outcome)
   } else if (right) await redemptions.free(key, failures)
   return { isDouble }
 }
 
-function useOf(row: RedemptionRow): UnitUse {
+function useOf(row: RedemptionRow): UnitRedemption {
   return {
     redemptionId: row.redemption_id,
     nonce: row.nonce,
-    source: row.source as UnitUse['source'],
+    source: row.source as UnitRedemption['source'],
     deviceId: row.device_id,
     atMs: row.at_ms,
     outcome: row.outcome as Outcome | null,

@@ -1,5 +1,5 @@
 import type { Randomness } from '../../../policy/platform.ts'
-import { isSameSecret } from '../../../policy/same-secret.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { nakText, OSDP_COMMAND, OSDP_REPLY, osdpCommand } from '../../protocols/osdp/messages.ts'
 import {
   DEFAULT_KEY,
@@ -30,7 +30,7 @@ function failed(answer: OsdpAnswer, what: string): Handshake {
 
 /** Proves to the device, and has it prove, that both have `key`; then the dialogue goes on in the secure channel. */
 export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random: Randomness): Promise<Handshake> {
-  const kind = isSameSecret(key, DEFAULT_KEY) ? KEY_KIND.default : KEY_KIND.own
+  const kind = secretsEqual(key, DEFAULT_KEY) ? KEY_KIND.default : KEY_KIND.own
   const panelRandom = random.bytes(8)
   const challenged = await dialogue.send(osdpCommand(OSDP_COMMAND.challenge, panelRandom), {
     security: [SCS.challenge, kind],
@@ -46,7 +46,7 @@ export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random
 
   const keys = sessionKeys(key, panelRandom)
   const deviceRandom = challenged.data.subarray(8, 16)
-  if (!isSameSecret(deviceCryptogram(keys, panelRandom, deviceRandom), challenged.data.subarray(16))) {
+  if (!secretsEqual(deviceCryptogram(keys, panelRandom, deviceRandom), challenged.data.subarray(16))) {
     return { kind: 'wrong key', detail: 'the device has another key' }
   }
   const cryptogram = panelCryptogram(keys, panelRandom, deviceRandom)
@@ -55,7 +55,7 @@ export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random
   })
   if (proven.kind !== 'reply' || proven.code !== OSDP_REPLY.firstMac) return failed(proven, 'the cryptogram')
   const firstMac = firstReplyMac(keys, cryptogram)
-  if (proven.security?.[1] !== 1 || !isSameSecret(firstMac, proven.data)) {
+  if (proven.security?.[1] !== 1 || !secretsEqual(firstMac, proven.data)) {
     return { kind: 'failed', detail: 'the device does not accept the cryptogram' }
   }
   dialogue.secure(secureChannel(keys, firstMac))

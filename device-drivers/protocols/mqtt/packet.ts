@@ -11,7 +11,7 @@ import type {
   ISubscribePacket,
   Packet,
 } from 'mqtt-packet'
-import { packetLengths } from '../../../policy/packet-lengths.ts'
+import { mqttFraming } from '../../../policy/mqtt-framing.ts'
 import type { Codec } from '../codec.ts'
 
 /** The packets of MQTT 3.1.1 that a client needs for QoS 0 and 1, and a broker's answers (OASIS standard, 2014). */
@@ -113,7 +113,7 @@ function packetReader(): (bytes: Buffer) => MqttPacket {
 
 /** Packets in both directions: mqtt-packet, behind a limit that holds before anything is buffered. */
 export function mqttCodec(): MqttCodec {
-  const lengths = packetLengths(MAX_PACKET_BYTES)
+  const lengths = mqttFraming(MAX_PACKET_BYTES)
   const readPacket = packetReader()
   let buffer = EMPTY
   let held = 0
@@ -144,7 +144,7 @@ export function mqttCodec(): MqttCodec {
       try {
         for (let at = 0; at < chunk.length && fault === null;) {
           const end = lengths.endOfPacket(chunk, at)
-          if (lengths.fault !== undefined) throw new RangeError(lengths.fault)
+          if (lengths.violation !== undefined) throw new RangeError(lengths.violation)
           keep(chunk.subarray(at, end))
           at = end
           if (lengths.isBetweenPackets) packets.push(readPacket(release()))

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { isSameSecret } from '../../../policy/same-secret.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { FIRST_WITH_MAC, osdpBody } from './frame.ts'
 import type { OsdpFrame } from './frame.ts'
 
@@ -137,7 +137,7 @@ export function secureChannel(keys: SessionKeys, replyMac: Uint8Array): SecureCh
       const type = frame.security?.[0] ?? 0
       if (type < FIRST_WITH_MAC || !frame.mac) return null
       const mac = osdpMac(keys, last[other], osdpBody(frame))
-      if (!isSameSecret(mac.subarray(0, 4), frame.mac)) return null
+      if (!secretsEqual(mac.subarray(0, 4), frame.mac)) return null
       const isEncrypted = type === SCS.commandData || type === SCS.replyData
       const data = isEncrypted ? decryptData(keys, last[other], frame.data) : frame.data
       if (!data) return null

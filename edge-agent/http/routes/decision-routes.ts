@@ -1,5 +1,5 @@
 import type { Hono } from 'hono'
-import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { classifyScan } from '../../decisions/classify-scan.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'

@@ -3,9 +3,9 @@ import { MAX_PUSHED_BYTES } from '../../../device-drivers/drivers/http-ingest.ts
 import type { WebhookCapability } from '../../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../../device-drivers/drivers/registry.ts'
 import type { PushPort } from '../../../device-drivers/transports/push-port.ts'
-import type { LimitedLog } from '../../../policy/limited-log.ts'
+import type { RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import { deadline, type Platform } from '../../../policy/platform.ts'
-import { isSameSecret } from '../../../policy/same-secret.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { fail } from '../fail.ts'
 
 /** Requests of one device that may come at once, and a second. */
@@ -19,7 +19,7 @@ export interface IngestParts {
   port: PushPort
   platform: Platform
   /** Takes a line for each wrong secret. */
-  refusals: Pick<LimitedLog, 'write'>
+  refusals: Pick<RateLimitedLog, 'write'>
 }
 
 interface Pusher extends WebhookCapability {
@@ -70,7 +70,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
   /** Null for a wrong secret and for a name that is not there alike. */
   function authenticated(c: Context): Pusher | null {
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
-    const isRight = isSameSecret(pusher?.secret ?? 'no such device', secretIn(c) ?? '')
+    const isRight = secretsEqual(pusher?.secret ?? 'no such device', secretIn(c) ?? '')
     if (pusher && isRight) return pusher
     if (pusher)
       refusals.write(

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import type { LimitedLog } from '../../../policy/limited-log.ts'
+import type { RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import type { HomeReply } from '../../peers/home-responder.ts'
 import type { Agent } from '../../runtime.ts'
 import { addressOf } from '../connection.ts'
@@ -10,7 +10,7 @@ import { reply } from '../reply.ts'
 import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
 
 /** What the agents of a store send each other: requests to the receipt home, and notices of releases. All are signed. */
-export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<LimitedLog, 'write'>): void {
+export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLog, 'write'>): void {
   const strangers = refusedCallers(agent.platform.clock, refusals)
 
   const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {

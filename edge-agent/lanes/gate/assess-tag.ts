@@ -1,5 +1,5 @@
 import type { TagName } from '../../../device-drivers/drivers/device.ts'
-import { ownerOf, severityOf, type GatePolicy, type Severity } from '../../../policy/gate-policy.ts'
+import { tagOwnerOf, severityOf, type GatePolicy, type Severity } from '../../../policy/gate-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { KnownItem } from '../../items/item-table.ts'
@@ -62,7 +62,7 @@ export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GateP
 }
 
 function assessUnknownTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): TagAssessment {
-  const owner = ownerOf(gate, 'epc' in tag.name ? tag.name.epc : undefined)
+  const owner = tagOwnerOf(gate, 'epc' in tag.name ? tag.name.epc : undefined)
   if (owner === 'foreign') return { reason: 'foreign_tag', severity: 'pass' }
   const covered = tag.coverage()
   if (covered) return { reason: covered, severity: 'pass' }

@@ -1,6 +1,6 @@
-import { namesTag } from '../../../policy/identifiers.ts'
+import { hasItemIdentifier } from '../../../policy/item-identifiers.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { receiptTextIn } from '../../../policy/receipts/receipt-token.ts'
+import { extractReceiptToken } from '../../../policy/receipts/receipt-token.ts'
 import type { Authorize } from '../../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../../decisions/request.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
@@ -66,7 +66,7 @@ export class GateRequests {
     const { deviceId, action, operatorId, receipt, identifiers } = request
     const repeated = this.#repeatedAnswer(request)
     if (repeated) return Promise.resolve(repeated)
-    const text = receipt === undefined || namesTag(identifiers) ? undefined : receiptTextIn(receipt)
+    const text = receipt === undefined || hasItemIdentifier(identifiers) ? undefined : extractReceiptToken(receipt)
     if (text === undefined) return this.#decideOnce(request)
     const key = [deviceId, action, operatorId ?? '', text].join(' ')
     const joined = this.#underWay.get(key)
@@ -90,8 +90,8 @@ export class GateRequests {
   #repeatedAnswer({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
     const { platform, signal } = this.#parts
     const last = this.#opened.get(deviceId)
-    if (last === undefined || receipt === undefined || namesTag(identifiers)) return undefined
-    const isSame = last.answer.action === action && receiptTextIn(receipt) === last.text
+    if (last === undefined || receipt === undefined || hasItemIdentifier(identifiers)) return undefined
+    const isSame = last.answer.action === action && extractReceiptToken(receipt) === last.text
     if (!isSame || platform.clock.elapsed() - last.atMs > REPEAT_MS) return undefined
     signal(deviceId, { kind: 'release' })
     signal(deviceId, { kind: 'signal', signal: 'green', seconds: GREEN_SECONDS })
@@ -107,7 +107,8 @@ export class GateRequests {
       throw error
     })
     // A person who went through before the outcome was known needs no second look.
-    const mayShowAgain = receipt !== undefined && !namesTag(identifiers) && this.#passagesAt(deviceId) === before
+    const mayShowAgain =
+      receipt !== undefined && !hasItemIdentifier(identifiers) && this.#passagesAt(deviceId) === before
     if (mayShowAgain) this.#remember(deviceId, receipt, answer)
     await this.#signalResult(request, answer)
     return answer
@@ -117,7 +118,7 @@ export class GateRequests {
     const { receipt, identifiers } = request
     // Before it is used up: the tags of what was free may follow.
     const rights =
-      receipt === undefined || namesTag(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
+      receipt === undefined || hasItemIdentifier(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
     return rights ? this.#leaveWithReceipt(request, rights) : this.#parts.authorize(request)
   }
 
@@ -172,12 +173,12 @@ export class GateRequests {
   #remember(deviceId: string, receipt: string, answer: AuthorizeAnswer): void {
     const { platform, wiring } = this.#parts
     if (!answer.authorized || answer.outcome !== 'confirmed' || !wiring.hasPassageSensor(deviceId)) return
-    this.#opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
+    this.#opened.set(deviceId, { text: extractReceiptToken(receipt), answer, atMs: platform.clock.elapsed() })
   }
 
   async #signalResult({ deviceId, action, identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
     const { trust, wiring, journal, signal } = this.#parts
-    const hasTag = namesTag(identifiers)
+    const hasTag = hasItemIdentifier(identifiers)
     const shown = gateSignal(answer, hasTag, trust.policy?.policy, wiring.sirenSecondsOf(deviceId))
     if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
     if (!shown?.isAlarm) return

@@ -1,7 +1,7 @@
 import type { AntennaSides } from '../../../device-drivers/drivers/capabilities.ts'
 import type { TagRead } from '../../../device-drivers/drivers/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
-import type { ReceiptClaims } from '../../../policy/receipts/claims.ts'
+import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { ClaimExit } from '../../decisions/claim-exit.ts'
 import type { SendSignal } from '../../devices/devices.ts'

@@ -1,5 +1,5 @@
 import { parseEpc } from '../../../policy/gs1/epc.ts'
-import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/claims.ts'
+import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
 
 /**

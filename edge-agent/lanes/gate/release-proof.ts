@@ -1,7 +1,7 @@
 import { openAuthorization } from '../../../policy/documents/authorization.ts'
-import { SILENT_SECONDS, type Release } from '../../../policy/documents/release-notice.ts'
+import { SILENT_SECONDS, type AnnouncedRelease } from '../../../policy/documents/release-notice.ts'
 import { canPerform } from '../../../policy/devices.ts'
-import { normaliseIdentifiers } from '../../../policy/identifiers.ts'
+import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { judgedAt, type AgentClock } from '../../trust/time/clock.ts'
@@ -29,7 +29,7 @@ const CLOCKS_DIFFER_S = 60
 const refuse = (why: string) => ({ ok: false as const, why })
 
 /** The unit that the proof verifies, or why there is none. `senderId` announces the release. */
-export function verifyRelease(parts: ReleaseProofParts, release: Release, senderId: string): CheckedRelease {
+export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedRelease, senderId: string): CheckedRelease {
   const fault = senderFault(parts, release, senderId) ?? ageFault(parts, release)
   if (fault !== undefined) return refuse(fault)
   const { releasedS } = release
@@ -47,7 +47,11 @@ export function verifyRelease(parts: ReleaseProofParts, release: Release, sender
 }
 
 /** Only the agent that owns the device may announce what it released. */
-function senderFault({ agentId, trust }: ReleaseProofParts, release: Release, senderId: string): string | undefined {
+function senderFault(
+  { agentId, trust }: ReleaseProofParts,
+  release: AnnouncedRelease,
+  senderId: string,
+): string | undefined {
   const device = trust.policy?.devices.find(({ deviceId }) => deviceId === release.deviceId)
   if (!device || trust.stage() === 'expired') return 'the device is not known here, or the policy has ended'
   // A device that no agent has reported yet belongs to nobody else.
@@ -59,7 +63,7 @@ function senderFault({ agentId, trust }: ReleaseProofParts, release: Release, se
 }
 
 /** A release that is long over says nothing of who walks out now; without a trusted clock nobody can tell. */
-function ageFault({ clock }: ReleaseProofParts, { releasedS }: Release): string | undefined {
+function ageFault({ clock }: ReleaseProofParts, { releasedS }: AnnouncedRelease): string | undefined {
   const { nowMs, trust } = clock.now()
   const ageS = nowMs / 1_000 - releasedS
   if (trust === 'none') return 'the time is not known here'
@@ -83,7 +87,7 @@ function byReceipt(
 
 function byToken(
   { trust, ledger }: ReleaseProofParts,
-  { deviceId, protectionAction, releasedS }: Release,
+  { deviceId, protectionAction, releasedS }: AnnouncedRelease,
   { token }: { token: string },
 ): OpenedProof {
   const opened = openAuthorization(token, { keys: trust.keys, audience: deviceId })

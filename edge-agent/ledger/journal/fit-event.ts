@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { ProtectionEvent } from '../../../policy/events.ts'
+import { ProtectionEvent } from '../../../policy/protection-events.ts'
 
 /** An event as the cloud takes it. */
 export interface FittingEvent {

@@ -1,5 +1,5 @@
 import { pause, type Platform } from '../../../policy/platform.ts'
-import { RELEASE } from '../../../policy/release.ts'
+import { UNTAG_VERSION } from '../../../policy/version.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
@@ -120,7 +120,7 @@ export class Documents {
     return {
       have,
       ...(cursor !== undefined && { cursor }),
-      release: RELEASE,
+      release: UNTAG_VERSION,
       ...(address !== undefined && { address }),
       ...(ledgerSeq !== undefined && { ledgerSeq }),
       ...(resynced !== undefined && { resynced }),

@@ -4,7 +4,7 @@ import {
   type EventBatchClaims,
 } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { signer, type Signer } from '../../../policy/documents/keys.ts'
+import { createSigner, type Signer } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { JournalRow } from '../../../policy/journal.ts'
 import type { Identity } from '../../identity/identity.ts'
@@ -34,7 +34,7 @@ export function messagesOf(
   view: LedgerView = { generation: identity.generation },
   keyNow?: () => Signer,
 ): Messages {
-  const own = keyNow ?? (() => signer(identity.x, Buffer.from(identity.secret, 'base64url')))
+  const own = keyNow ?? (() => createSigner(identity.x, Buffer.from(identity.secret, 'base64url')))
   const ledger = () => ({ ledger: identity.ledgerId, generation: view.generation })
   return {
     assertion(challenge, nowMs, by = own()) {

@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../../../policy/documents/keys.ts'
-import { REMINDERS_LIMIT } from '../../../policy/documents/store-documents.ts'
+import { EARLIER_KEY_SETS_LIMIT } from '../../../policy/documents/store-documents.ts'
 import type { Marks } from '../../ledger/file/metadata.ts'
 
 /** Keys that were ever revoked, as this agent has heard. */
@@ -61,7 +61,7 @@ export function revokedKeys(marks: Marks): RevokedKeys {
       const all = [...before, { jws: former.jws, kids: revokedIn(former.keys), timeEpoch: former.timeEpoch ?? 0 }]
       const next = all
         .filter((kept) => kept.kids.some(isForgotten) || kept.timeEpoch > timeEpoch)
-        .slice(-REMINDERS_LIMIT)
+        .slice(-EARLIER_KEY_SETS_LIMIT)
       if (next.length > 0 || before.length > 0) marks.set(FORGOTTEN, JSON.stringify(next))
       return news
     },

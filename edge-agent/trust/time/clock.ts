@@ -1,8 +1,8 @@
 import type { Clock } from '../../../policy/platform.ts'
 import {
-  afterBoot,
-  offerHomeTime,
-  offerSignedTime,
+  resumeAfterBoot,
+  applyHomeTime,
+  applySignedTime,
   startTrustedClock,
   trustedNow,
   type ClockTrust,
@@ -29,9 +29,9 @@ export interface AgentClock {
 }
 
 /** By when what is shown is judged, s. While nobody knows the time it is no earlier than the last one that was signed; whether that is enough, the decision says (`clock_untrusted`). */
-export function judgedAt(clock: Pick<AgentClock, 'now'>): { now: number; isAtLeast: boolean } {
+export function judgedAt(clock: Pick<AgentClock, 'now'>): { now: number; nowIsLowerBound: boolean } {
   const { nowMs, trust } = clock.now()
-  return { now: nowMs / 1_000, isAtLeast: trust === 'none' }
+  return { now: nowMs / 1_000, nowIsLowerBound: trust === 'none' }
 }
 
 /** Trusted time, s. Undefined while there is no trusted time: then only versions decide what is newer. */
@@ -47,7 +47,7 @@ const parse = (text: string) => JSON.parse(text) as TrustedClockState
 /** The trusted clock of contracts §4, with its marks in the ledger. */
 export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commits'>, clock: Clock): AgentClock {
   const found = marks.recall(MARK)
-  const atOpen = found === undefined ? undefined : afterBoot(parse(found), clock)
+  const atOpen = found === undefined ? undefined : resumeAfterBoot(parse(found), clock)
   let [text, state] = [found, atOpen]
 
   /** Nothing but what is written down counts: a transaction that was undone has told no time. */
@@ -70,14 +70,14 @@ export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commi
     offer(time) {
       const known = current()
       const offered = known
-        ? offerSignedTime(known, clock, time)
+        ? applySignedTime(known, clock, time)
         : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
       if (offered.state !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered.state)))
       return offered.verdict
     },
     offerHome(ms) {
       const known = current()
-      const offered = known && offerHomeTime(known, clock, ms)
+      const offered = known && applyHomeTime(known, clock, ms)
       if (offered && offered !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered)))
     },
   }

@@ -29,7 +29,7 @@ const OVERTAKEN_MS = 60_000
 
 /** What is wrong with an answer, by what our clock has said to it; it lies `behindMs` before our time. */
 export function doubtAbout(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
-  if (verdict === 'doubted') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
+  if (verdict === 'unconfirmed') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
   // The cloud's clock was wrong then or is now, and what it grants has ended here already.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
     return {

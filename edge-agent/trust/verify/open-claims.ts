@@ -2,7 +2,7 @@ import { decodeProtectedHeader } from 'jose'
 import type { DocumentKind } from '../../../policy/documents/kinds.ts'
 import type { KeyRing } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import { RELEASE } from '../../../policy/release.ts'
+import { UNTAG_VERSION } from '../../../policy/version.ts'
 import { neededBy, type NeededRelease } from './required-release.ts'
 
 /**
@@ -66,7 +66,9 @@ export function openAs<T extends object>(
     return {
       ok: false,
       refusal: {
-        ...refused(`${kind.typ} ${needed.epoch}.${needed.ver} needs release ${needed.release}, this is ${RELEASE}`),
+        ...refused(
+          `${kind.typ} ${needed.epoch}.${needed.ver} needs release ${needed.release}, this is ${UNTAG_VERSION}`,
+        ),
         needed,
       },
     }

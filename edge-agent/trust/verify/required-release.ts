@@ -1,5 +1,5 @@
 import { compareVersions, type DocumentVersion } from '../../../policy/documents/store-documents.ts'
-import { isOlderRelease, Release, RELEASE } from '../../../policy/release.ts'
+import { isOlderVersion, VersionNumber, UNTAG_VERSION } from '../../../policy/version.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 
 /**
@@ -19,8 +19,8 @@ type Kept = Pick<Ledger, 'marks' | 'commits'>
 /** What these claims need, where this release is too old for them. Nothing else of them is looked at: it may be of a form that is not known here. */
 export function neededBy(claims: object): NeededRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
-  const asked = Release.safeParse(minAgent)
-  if (!asked.success || !isOlderRelease(RELEASE, asked.data)) return undefined
+  const asked = VersionNumber.safeParse(minAgent)
+  if (!asked.success || !isOlderVersion(UNTAG_VERSION, asked.data)) return undefined
   return {
     release: asked.data,
     epoch: Number.isSafeInteger(epoch) ? (epoch as number) : 0,
@@ -43,5 +43,5 @@ export function noteTaken({ marks, commits }: Kept): void {
 /** The release that the store's newest policy needs; undefined: this one is enough. */
 export function neededRelease({ marks }: Pick<Kept, 'marks'>): string | undefined {
   const release = marks.recall(MARK)
-  return release && isOlderRelease(RELEASE, release) ? release : undefined
+  return release && isOlderVersion(UNTAG_VERSION, release) ? release : undefined
 }

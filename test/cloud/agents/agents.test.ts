@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { keyId, keyRing, newKey, publicJwk, signer } from '../../../policy/documents/keys.ts'
+import { keyId, keyRing, newKey, publicJwk, createSigner } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../../policy/documents/store-documents.ts'
@@ -23,7 +23,7 @@ onEveryDatabase('agents', (kind) => {
 
   const keyOf = (seed: number) => {
     const { x, secret } = newKey(seededRandom(seed))
-    return { x, signer: signer(x, secret) }
+    return { x, signer: createSigner(x, secret) }
   }
   const enrol = (code: string, key: ReturnType<typeof keyOf>, change: Json = {}) =>
     shop.cloud.call(null, 'enrolEdgeAgent', {

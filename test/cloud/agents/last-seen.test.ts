@@ -1,7 +1,7 @@
 import { connectAsync, type MqttClient } from 'mqtt'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { startBroker, type Broker } from '../../../cloud/messaging/embedded-broker.ts'
-import { agentTopic } from '../../../policy/topics.ts'
+import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pruneRequests } from '../../../cloud/assistance/requests.ts'
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { itemUri } from '../../../cloud/epcis/uris.ts'
-import { readDigitalLink } from '../../../policy/gs1/element-string.ts'
+import { parseDigitalLink } from '../../../policy/gs1/element-string.ts'
 
 it('a serial stands in an EPCIS name as the tools of GS1 write it, and is read back', () => {
   const uri = itemUri({ epc: "urn:epc:id:sgtin:0614141.112345.a!'()*%2F" }) ?? ''
   expect(uri).toBe('https://id.gs1.org/01/10614141123459/21/a%21%27%28%29%2A%2F')
-  expect(readDigitalLink(uri)).toEqual({ gtin14: '10614141123459', serial: "a!'()*/" })
+  expect(parseDigitalLink(uri)).toEqual({ gtin14: '10614141123459', serial: "a!'()*/" })
 })

@@ -7,8 +7,8 @@ import { realPlatform } from '../../../bin/platform.ts'
 import { BROKER_LIMITS } from '../../../cloud/messaging/broker-limits.ts'
 import { startBroker, type Broker } from '../../../cloud/messaging/embedded-broker.ts'
 import type { ItemsClaims } from '../../../policy/documents/item-documents.ts'
-import { LINES_A_MINUTE } from '../../../policy/limited-log.ts'
-import { agentTopic, storeTopic } from '../../../policy/topics.ts'
+import { LINES_PER_MINUTE } from '../../../policy/rate-limited-log.ts'
+import { agentTopic, storeTopic } from '../../../policy/mqtt-topics.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
@@ -313,7 +313,7 @@ describe('the broker', () => {
     end()
     expect(before.connected).toBe(true)
     // One line would be written for each cut otherwise.
-    expect(warnings.length - linesBefore).toBeLessThanOrEqual(2 * LINES_A_MINUTE)
+    expect(warnings.length - linesBefore).toBeLessThanOrEqual(2 * LINES_PER_MINUTE)
     client.end(true)
     before.end(true)
   })

@@ -5,7 +5,7 @@ import { findConnector } from '../../../cloud/integrations/connectors.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/integrations/systems.ts'
 import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import { PROVIDERS } from '../../../cloud/payments/providers.ts'
-import { findingsOf, findingText, pathText } from '../../../policy/findings.ts'
+import { validationFindings, findingMessage, pathText } from '../../../policy/validation-findings.ts'
 import type { Answer, Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { limitsOf } from '../../support/limits-of.ts'
@@ -558,9 +558,9 @@ describe('what is wrong with a request', () => {
         const read = schema.safeParse(wrap(wrong))
         return read.success
           ? []
-          : findingsOf(read.error.issues, wrap(wrong)).map((finding) => ({
+          : validationFindings(read.error.issues, wrap(wrong)).map((finding) => ({
               at: pathText(finding.path),
-              text: findingText(finding),
+              text: findingMessage(finding),
             }))
       })
       expect([

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { pause } from '../../../policy/platform.ts'
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { Db } from '../../../cloud/persistence/database.ts'
 import { oldestOpen, raisePositions, skipLostPositions } from '../../../cloud/persistence/positions.ts'
 import { storeEvent } from '../../../cloud/protection/records/record-event.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { decodeClaims } from '../../../policy/documents/decode-claims.ts'
+import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-claims.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { PolicyClaims } from '../../../policy/documents/store-documents.ts'
 import { DEVICE_TYPES, PROTECTION_ACTIONS, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
@@ -28,7 +28,7 @@ onEveryDatabase('the policy of a store', (kind) => {
     )
     expect(policies).toHaveLength(1)
     expect(policies[0].length).toBeLessThanOrEqual(DOCUMENT_KINDS.policy.maxLength)
-    return PolicyClaims.parse(decodeClaims(policies[0]))
+    return PolicyClaims.parse(decodeUnverifiedClaims(policies[0]))
   }
 
   async function copyDevice(times: number, fields: Json): Promise<void> {

@@ -5,7 +5,7 @@ import { resealAll } from '../../../cloud/authority/sealed-columns.ts'
 import { sealer } from '../../../cloud/authority/sealing.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { PolicyClaims } from '../../../policy/documents/store-documents.ts'
-import { findCard, isVerifiedBy, readBadge, storeKeyId } from '../../../policy/verifiers.ts'
+import { findCardIndex, matchesVerifier, parseBadge, storeKeyId } from '../../../policy/operator-verifiers.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -59,11 +59,11 @@ onEveryDatabase('the store key', (kind) => {
     expect(policy.storeKey).toBe(storeKeyId(storeKey))
     expect((await documentsOf(agent)).join()).not.toContain(storeKey)
     const record = recordOf(policy, operatorId)
-    const [read] = readBadge(badge)
-    expect(record.pin && isVerifiedBy(record.pin, '471108', storeKey)).toBe(true)
-    expect(record.pin && isVerifiedBy(record.pin, '471109', storeKey)).toBe(false)
-    expect(isVerifiedBy(record.badge, read?.secret ?? '', storeKey)).toBe(true)
-    expect(findCard([record.card], '04A2B3C4D5E680', storeKey)).toBe(0)
+    const [read] = parseBadge(badge)
+    expect(record.pin && matchesVerifier(record.pin, '471108', storeKey)).toBe(true)
+    expect(record.pin && matchesVerifier(record.pin, '471109', storeKey)).toBe(false)
+    expect(matchesVerifier(record.badge, read?.secret ?? '', storeKey)).toBe(true)
+    expect(findCardIndex([record.card], '04A2B3C4D5E680', storeKey)).toBe(0)
     const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
     expect((await elsewhere.login())['storeKey']).not.toBe(storeKey)
   })
@@ -81,11 +81,11 @@ onEveryDatabase('the store key', (kind) => {
     expect(policy.ver).toBeGreaterThan(before.ver)
     expect(policy.storeKey).toBe(storeKeyId(storeKey))
     const record = recordOf(policy, operatorId)
-    const secret = readBadge(badge)[0]?.secret ?? ''
+    const secret = parseBadge(badge)[0]?.secret ?? ''
     const opens = (key: string) => [
-      record.pin && isVerifiedBy(record.pin, '990011', key),
-      isVerifiedBy(record.badge, secret, key),
-      findCard([record.card], '0499887766', key) === 0,
+      record.pin && matchesVerifier(record.pin, '990011', key),
+      matchesVerifier(record.badge, secret, key),
+      findCardIndex([record.card], '0499887766', key) === 0,
     ]
     expect(opens(storeKey)).toEqual([true, true, true])
     expect(opens(stolen)).toEqual([false, false, false])
@@ -137,6 +137,8 @@ onEveryDatabase('the store key', (kind) => {
     const policy = await policyFor(other)
     expect(policy.operators).toHaveLength(names.length)
     for (const { operatorId, badge } of registered)
-      expect(isVerifiedBy(recordOf(policy, operatorId).badge, readBadge(badge)[0]?.secret ?? '', storeKey)).toBe(true)
+      expect(matchesVerifier(recordOf(policy, operatorId).badge, parseBadge(badge)[0]?.secret ?? '', storeKey)).toBe(
+        true,
+      )
   })
 })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { agentTopic } from '../../../policy/topics.ts'
+import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'

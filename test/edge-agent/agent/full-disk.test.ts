@@ -5,7 +5,7 @@ import { openSqlite, openConnection } from '../../../cloud/persistence/sqlite.ts
 import { findStore } from '../../../cloud/stores/queries.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
-import { storeTopic } from '../../../policy/topics.ts'
+import { storeTopic } from '../../../policy/mqtt-topics.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeReader } from '../../support/fake-reader.ts'

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { BATCH_LIMIT } from '../../../policy/documents/agent-messages.ts'
-import { decodeClaims } from '../../../policy/documents/decode-claims.ts'
-import type { ProtectionEvent } from '../../../policy/events.ts'
+import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-claims.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { newId } from '../../../policy/ids.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -90,7 +90,7 @@ it.each([
   const take = hooks.onMessage
   vi.spyOn(hooks, 'onMessage').mockImplementation((agent, topic, payload) => {
     if (!topic.endsWith('/events')) return take(agent, topic, payload)
-    const { seqTo } = decodeClaims(payload.toString()) as { seqTo: number }
+    const { seqTo } = decodeUnverifiedClaims(payload.toString()) as { seqTo: number }
     mostRows = Math.max(mostRows, seqTo - store.agent.ledger.journal.acked)
     if (++batches > 1) take(agent, topic, payload)
   })

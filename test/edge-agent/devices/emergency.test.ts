@@ -8,7 +8,7 @@ import type { DeviceType } from '../../../policy/vocabulary.ts'
 import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
-import { agentTopic, storeTopic } from '../../../policy/topics.ts'
+import { agentTopic, storeTopic } from '../../../policy/mqtt-topics.ts'
 import { readSources } from '../../house/sources.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { operatorLocks } from '../../../edge-agent/lanes/operator-locks.ts'
 import { operatorSessions, type Operators } from '../../../edge-agent/lanes/operators.ts'
 import type { Verifier } from '../../../policy/documents/store-documents.ts'
-import { badgeText, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../../policy/verifiers.ts'
+import { badgeCode, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /** Sign-in of operators at one agent: who is locked out for how long, and for whom. */
@@ -46,7 +46,7 @@ const pin = (caller: string, given: string, { operatorId } = petersen) =>
 const wrong = (caller: string, who: { operatorId: string } = petersen) =>
   operators.signIn({ operatorId: who.operatorId, pin: '000000' }, caller)
 const badge = ({ operatorId }: { operatorId: string }, letter: string, caller: string) =>
-  operators.signIn({ badge: badgeText(operatorId, letter.repeat(26)) }, caller)
+  operators.signIn({ badge: badgeCode(operatorId, letter.repeat(26)) }, caller)
 const times = (count: number, what: (i: number) => unknown) => {
   for (let i = 0; i < count; i++) what(i)
 }

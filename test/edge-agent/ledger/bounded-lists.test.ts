@@ -4,7 +4,7 @@ import { decisionLimit, DECIDING_LIMIT } from '../../../edge-agent/http/decision
 import { refusedCallers } from '../../../edge-agent/http/refused-callers.ts'
 import { laneStates, STATES_LIMIT } from '../../../edge-agent/lanes/lane-states.ts'
 import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'
-import { limitedLog, LINES_A_MINUTE } from '../../../policy/limited-log.ts'
+import { rateLimitedLog, LINES_PER_MINUTE } from '../../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the agent that callers fill. */
@@ -62,12 +62,12 @@ describe('lists of the agent', () => {
     const lines: string[] = []
     const callers = refusedCallers(
       world.clock,
-      limitedLog((fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`), world),
+      rateLimitedLog((fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`), world),
     )
     for (let n = 0; n < 1_000; n++) if (callers.waitSeconds('10.0.0.9') === 0) callers.refuse('10.0.0.9', 'not_home')
     expect(callers.waitSeconds('10.0.0.9')).toBeGreaterThan(0)
     expect(callers.waitSeconds('10.0.0.8')).toBe(0)
-    expect(lines).toHaveLength(LINES_A_MINUTE)
+    expect(lines).toHaveLength(LINES_PER_MINUTE)
     await world.advance(60_000)
     expect(lines.at(-1)).toMatch(/^a request between agents was refused \{"suppressed":\d+\}$/)
   })

@@ -9,7 +9,7 @@ import { outbox } from '../../../edge-agent/link/reports/outbox.ts'
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import { CommandClaims, type AckClaims } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { keyId, keyRing, newKey, signer, type KeyUse } from '../../../policy/documents/keys.ts'
+import { keyId, keyRing, newKey, createSigner, type KeyUse } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 
@@ -19,7 +19,7 @@ const { random } = realPlatform()
 const keyFor = (use: KeyUse) => {
   const { x, secret } = newKey(random)
   return {
-    ...signer(x, secret),
+    ...createSigner(x, secret),
     record: { kid: keyId(x), alg: 'EdDSA' as const, x, use, iss: 'iss', state: 'active' as const },
   }
 }

@@ -4,7 +4,7 @@ import { ROTATE_ASKED } from '../../../edge-agent/link/login/renew-key.ts'
 import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { newKey, publicJwk, signer } from '../../../policy/documents/keys.ts'
+import { newKey, publicJwk, createSigner } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
@@ -49,11 +49,11 @@ describe('the key of an agent', () => {
     const proof = signDocument(
       DOCUMENT_KINDS.rotation,
       { aud: store.identity.agentId, iat, exp: iat + 300, formerKid },
-      signer(x, Buffer.from(secret, 'base64url')),
+      createSigner(x, Buffer.from(secret, 'base64url')),
     )
     return store.drive(store.agent.link.ask('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
   }
-  const formerKid = () => signer(store.identity.x, Buffer.from(store.identity.secret, 'base64url')).kid
+  const formerKid = () => createSigner(store.identity.x, Buffer.from(store.identity.secret, 'base64url')).kid
 
   it('changes when somebody asks for it and after 30 days; the former is refused once the new one was used, and the journal goes on', async () => {
     store = await openStore()
@@ -182,10 +182,10 @@ describe('the key of an agent', () => {
       })
     const iat = Math.floor(store.world.clock.wall() / 1_000)
     const claims = { aud: store.identity.agentId, iat, exp: iat + 300, formerKid: formerKid() }
-    const own = signer(good.x, Buffer.from(good.secret, 'base64url'))
+    const own = createSigner(good.x, Buffer.from(good.secret, 'base64url'))
     const { x, secret } = fresh()
     for (const proof of [
-      signDocument(DOCUMENT_KINDS.rotation, claims, signer(x, Buffer.from(secret, 'base64url'))),
+      signDocument(DOCUMENT_KINDS.rotation, claims, createSigner(x, Buffer.from(secret, 'base64url'))),
       signDocument(DOCUMENT_KINDS.rotation, { ...claims, aud: 'agt_x' }, own),
       signDocument(DOCUMENT_KINDS.rotation, { ...claims, formerKid: 'AAAAAAAA' }, own),
       signDocument(DOCUMENT_KINDS.enrolment, claims, own),

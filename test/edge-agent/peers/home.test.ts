@@ -8,7 +8,7 @@ import { secretFiles } from '../../../bin/secret-files.ts'
 import { readIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
 import { noteForked } from '../../../edge-agent/trust/revocation/untrusted-ledger.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { signer } from '../../../policy/documents/keys.ts'
+import { createSigner } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -328,9 +328,9 @@ it('gives nothing for questions that are played back, and takes nothing from wha
   const old = Array.from({ length: 100 }, (_, i) => {
     const cti = (5_000 + i).toString(16).padStart(32, '0')
     return signDocument(
-      DOCUMENT_KINDS.homeQuestion,
+      DOCUMENT_KINDS.homeRequest,
       { ...claims, jti: cti, redemptionId: `old-${i}`, cti },
-      signer(x, Buffer.from(secret, 'base64url')),
+      createSigner(x, Buffer.from(secret, 'base64url')),
     )
   })
   const kinds = (await Promise.all(old.map((text) => s.home.agent.home.answer(text)))).map(({ kind }) => kind)
@@ -403,9 +403,9 @@ it('bounds what one agent may ask, before it costs the home anything, and never 
     Array.from({ length }, () => {
       const cti = (asked++).toString(16).padStart(32, '0')
       return signDocument(
-        DOCUMENT_KINDS.homeQuestion,
+        DOCUMENT_KINDS.homeRequest,
         { ...claims, jti: cti, redemptionId: `flood-${cti}`, cti },
-        signer(x, Buffer.from(secret, 'base64url')),
+        createSigner(x, Buffer.from(secret, 'base64url')),
       )
     })
   const questions = newQuestions(250)

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { openReleaseNotices } from '../../../edge-agent/peers/release-notices.ts'
-import { decodeClaims } from '../../../policy/documents/decode-claims.ts'
-import { newKey, signer } from '../../../policy/documents/keys.ts'
-import type { Release } from '../../../policy/documents/release-notice.ts'
+import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-claims.ts'
+import { newKey, createSigner } from '../../../policy/documents/keys.ts'
+import type { AnnouncedRelease } from '../../../policy/documents/release-notice.ts'
 import type { PolicyClaims } from '../../../policy/documents/store-documents.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
@@ -28,14 +28,14 @@ function openQueue(devices: Device[] = [{ deviceType: 'exit_gate', agentId: 'agt
     storeId: 'sto_1',
     trust,
     clock: { now: () => ({ nowMs: world.clock.wall(), trust: 'signed' }) },
-    signer: () => signer(x, secret),
+    signer: () => createSigner(x, secret),
     async fetch(url, { body = '', signal }) {
       tries++
       if (network.hangs)
         await new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('no answer'))))
       if (!network.isUp) throw new Error('no way there')
       const { notice } = JSON.parse(body) as { notice: string }
-      const { proof } = decodeClaims(notice) as unknown as { proof: { ordinal: number } }
+      const { proof } = decodeUnverifiedClaims(notice) as unknown as { proof: { ordinal: number } }
       if (network.status === 200) arrived.push({ at: new URL(url).host, ordinal: proof.ordinal })
       const text = network.status === 200 ? '{}' : '{"error":"no","code":"no"}'
       return { status: network.status, text: () => Promise.resolve(text) }
@@ -43,7 +43,7 @@ function openQueue(devices: Device[] = [{ deviceType: 'exit_gate', agentId: 'agt
     log: { info: () => undefined, warn: () => undefined, error: (fields) => expect(fields).toBeUndefined() },
     onNotice: () => undefined,
   })
-  const release = (ordinal: number): Release => ({
+  const release = (ordinal: number): AnnouncedRelease => ({
     deviceId: 'dev_1',
     protectionAction: 'detach_hard_tag',
     releasedS: Math.floor(world.clock.wall() / 1_000),

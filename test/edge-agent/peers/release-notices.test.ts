@@ -3,11 +3,15 @@ import { localApp } from '../../../edge-agent/http/local-app.ts'
 import { verifyRelease } from '../../../edge-agent/lanes/gate/release-proof.ts'
 import type { Fetch } from '../../../edge-agent/link/wire/http-client.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { newKey, signer } from '../../../policy/documents/keys.ts'
-import { RELEASE_NOTICE_LIFE, type Release, type ReleaseNotice } from '../../../policy/documents/release-notice.ts'
+import { newKey, createSigner } from '../../../policy/documents/keys.ts'
+import {
+  RELEASE_NOTICE_LIFE,
+  type AnnouncedRelease,
+  type ReleaseNotice,
+} from '../../../policy/documents/release-notice.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
-import { receiptTextIn } from '../../../policy/receipts/receipt-token.ts'
+import { extractReceiptToken } from '../../../policy/receipts/receipt-token.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import type { Json } from '../../support/cloud.ts'
 import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
@@ -217,7 +221,7 @@ describe('a gate of another agent', () => {
   const nowS = () => Math.floor(store.world.clock.wall() / 1_000)
 
   /** Takes a notice of the second agent as it stands, or with other claims, or signed by another key. */
-  function announce(claims: Partial<ReleaseNotice> & Pick<Release, 'proof'>, by = keyOf(other!)) {
+  function announce(claims: Partial<ReleaseNotice> & Pick<AnnouncedRelease, 'proof'>, by = keyOf(other!)) {
     const iat = claims.iat ?? nowS()
     const notice: ReleaseNotice = {
       aud: store.shop.storeId,
@@ -232,9 +236,9 @@ describe('a gate of another agent', () => {
     return store.agent.notices.take(signDocument(DOCUMENT_KINDS.release, notice, by))
   }
   const keyOf = ({ agent }: { agent: SecondAgent['agent'] }) =>
-    signer(agent.identity.x, Buffer.from(agent.identity.secret, 'base64url'))
+    createSigner(agent.identity.x, Buffer.from(agent.identity.secret, 'base64url'))
 
-  const proof = (receipt: string, ordinal = 0) => ({ receipt: receiptTextIn(receipt) ?? '', ordinal })
+  const proof = (receipt: string, ordinal = 0) => ({ receipt: extractReceiptToken(receipt) ?? '', ordinal })
   /** Another agent of the store with a detacher and a good that was paid while everybody was offline. */
   async function paidOffline(named: 'with its tag' | 'by its product' = 'with its tag') {
     await openBoth()
@@ -333,7 +337,7 @@ describe('a gate of another agent', () => {
     const { epc, receipt } = await paidOffline()
     const { x, secret } = newKey(store.world.random)
     const good = { proof: proof(receipt), epc }
-    expect(announce(good, signer(x, secret))).toEqual({ kind: 'not_genuine' })
+    expect(announce(good, createSigner(x, secret))).toEqual({ kind: 'not_genuine' })
     expect(announce({ ...good, iss: 'agt_nobody' })).toEqual({ kind: 'not_genuine' })
     expect(announce({ ...good, iss: store.identity.agentId })).toEqual({ kind: 'not_genuine' })
     expect(announce({ ...good, aud: store.shop.otherStoreId })).toEqual({ kind: 'not_genuine' })
@@ -360,7 +364,7 @@ describe('a gate of another agent', () => {
       await ok('completeTestCheckout', { transactionId })
       return (await ok('generateReceiptQR', { purchaseId: transactionId })).url as string
     })()
-    const text = receiptTextIn(receipt) ?? ''
+    const text = extractReceiptToken(receipt) ?? ''
     const refusals = [
       announce({ proof: proof(receipt), epc: another }),
       announce({ proof: proof(receipt, 1), epc }),

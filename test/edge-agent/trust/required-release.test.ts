@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { neededRelease, noteNeeded, noteTaken } from '../../../edge-agent/trust/verify/required-release.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import { RELEASE } from '../../../policy/release.ts'
+import { UNTAG_VERSION } from '../../../policy/version.ts'
 import type { Json } from '../../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 import { policyKey, trustBench } from '../../support/trust-bench.ts'
@@ -21,7 +21,7 @@ describe('a policy that needs a later release', () => {
     expect(refused).toMatchObject({
       taken: false,
       why: 'refused',
-      detail: `policy+jwt 0.2 needs release ${LATER}, this is ${RELEASE}`,
+      detail: `policy+jwt 0.2 needs release ${LATER}, this is ${UNTAG_VERSION}`,
       needed: { release: LATER, epoch: 0, ver: 2 },
     })
     expect(t.trust.policy?.ver).toBe(1)
@@ -39,7 +39,7 @@ describe('a policy that needs a later release', () => {
 
   it('is taken by that release and by later ones', () => {
     t.all()
-    expect(t.trust.accept(newer({ minAgent: RELEASE }))).toEqual({ taken: true, kind: 'policy' })
+    expect(t.trust.accept(newer({ minAgent: UNTAG_VERSION }))).toEqual({ taken: true, kind: 'policy' })
     expect(t.trust.accept(newer({ ver: 3, minAgent: '0.0.1' }))).toEqual({ taken: true, kind: 'policy' })
     expect(t.trust.policy).toMatchObject({ ver: 3, minAgent: '0.0.1' })
   })
@@ -80,21 +80,21 @@ describe('a whole agent', () => {
 
   it('goes on with the policy before, says so to everybody, also after a restart, and takes the next that it may', async () => {
     store = await openStore()
-    await store.until('seen', async () => (await agent()).release === RELEASE, 90_000)
+    await store.until('seen', async () => (await agent()).release === UNTAG_VERSION, 90_000)
     const before = store.agent.status().policyVersion
     const { policy } = await require(LATER)
     expect(policy.minAgent).toBe(LATER)
     await look()
     expect(store.agent.status()).toMatchObject({
       policyVersion: before,
-      release: RELEASE,
+      release: UNTAG_VERSION,
       neededRelease: LATER,
       stage: 'fresh',
     })
     await store.until('told', async () => (await raised()).length === 1, 30_000)
-    expect((await raised())[0]?.detail).toContain(`needs release ${LATER}, this is ${RELEASE}`)
+    expect((await raised())[0]?.detail).toContain(`needs release ${LATER}, this is ${UNTAG_VERSION}`)
     await store.until('shown', async () => (await agent()).policyVersion === before, 90_000)
-    expect(await agent()).toMatchObject({ release: RELEASE, neededRelease: LATER, policyVersion: before })
+    expect(await agent()).toMatchObject({ release: UNTAG_VERSION, neededRelease: LATER, policyVersion: before })
 
     // What it holds is in force, with the cloud and without.
     const [first, second] = [

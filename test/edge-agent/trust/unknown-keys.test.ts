@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { newKey, signer } from '../../../policy/documents/keys.ts'
+import { newKey, createSigner } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
@@ -20,7 +20,7 @@ it('a flood of tokens with unknown key ids makes the agent fetch documents at mo
   const forged = () => {
     const { x, secret } = newKey(world.random)
     const iat = Math.floor(world.clock.wall() / 1_000)
-    return signDocument(DOCUMENT_KINDS.authorization, { aud: deviceId, iat, exp: iat + 300 }, signer(x, secret))
+    return signDocument(DOCUMENT_KINDS.authorization, { aud: deviceId, iat, exp: iat + 300 }, createSigner(x, secret))
   }
   let fetches = 0
   store.onFetch((url) => {

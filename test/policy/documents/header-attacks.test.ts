@@ -3,7 +3,7 @@ import { base32 } from '../../../policy/base32.ts'
 import { DOCUMENT_KINDS, type DocumentKindName } from '../../../policy/documents/kinds.ts'
 import { KEY_USES, publicJwk, signBytes, type Signer } from '../../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../../policy/documents/signed-document.ts'
-import { encodeClaims, receiptEntry, receiptIdentity } from '../../../policy/receipts/claims.ts'
+import { encodeReceiptClaims, receiptEntry, receiptIdentity } from '../../../policy/receipts/receipt-claims.ts'
 import { parseCose } from '../../../policy/receipts/cose-sign1.ts'
 import { decodeCbor, encodeCbor } from '../../../policy/receipts/deterministic-cbor.ts'
 import { openReceipt, RECEIPT_LIFE, signReceipt } from '../../../policy/receipts/receipt-token.ts'
@@ -91,7 +91,7 @@ describe('a receipt', () => {
     policyVersion: 1,
     entries: [receiptEntry(cti, 'epc', '3034007D00011C400000000B')],
   }
-  const payload = encodeClaims(claims)
+  const payload = encodeReceiptClaims(claims)
   const kid = Buffer.from(record.kid)
   const GOOD: [number, unknown][] = [
     [1, -8],

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { newKey, weaknessOf } from '../../../policy/documents/keys.ts'
+import { newKey, publicKeyWeakness } from '../../../policy/documents/keys.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 const x = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 
-describe('weaknessOf', () => {
+describe('publicKeyWeakness', () => {
   it('finds nothing wrong with the keys we make', () => {
-    for (let seed = 0; seed < 200; seed++) expect(weaknessOf(newKey(seededRandom(seed)).x)).toBeUndefined()
+    for (let seed = 0; seed < 200; seed++) expect(publicKeyWeakness(newKey(seededRandom(seed)).x)).toBeUndefined()
   })
 
   // The eight points of small order and their non-canonical spellings, as libsodium lists them.
@@ -25,10 +25,10 @@ describe('weaknessOf', () => {
     'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
     'ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
   ])('refuses %s', (hex) => {
-    expect(weaknessOf(x(hex))).toBeDefined()
+    expect(publicKeyWeakness(x(hex))).toBeDefined()
   })
 
   it.each(['', 'AAAA', 'not base64url!', x('00'.repeat(33))])('refuses what is no key: %s', (text) => {
-    expect(weaknessOf(text)).toBeDefined()
+    expect(publicKeyWeakness(text)).toBeDefined()
   })
 })

@@ -6,9 +6,9 @@ import {
   keyId,
   publicJwk,
   signBytes,
-  signer,
+  createSigner,
   thumbprint,
-  weaknessOf,
+  publicKeyWeakness,
 } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { ringOf } from '../../support/keys.ts'
@@ -27,8 +27,8 @@ const publicKey = createPublicKey({ key: { ...publicJwk(X) }, format: 'jwk' })
 
 describe('RFC 8037 Appendix A', () => {
   it('A.1, A.2: the key is one of ours, secret and public half', () => {
-    expect(weaknessOf(X)).toBeUndefined()
-    expect(createPublicKey(signer(X, secret).privateKey).export({ format: 'jwk' })).toMatchObject({
+    expect(publicKeyWeakness(X)).toBeUndefined()
+    expect(createPublicKey(createSigner(X, secret).privateKey).export({ format: 'jwk' })).toMatchObject({
       kty: 'OKP',
       crv: 'Ed25519',
       x: X,
@@ -41,7 +41,7 @@ describe('RFC 8037 Appendix A', () => {
   })
 
   it('A.4: signs to the same bytes', () => {
-    expect(signBytes(Buffer.from(SIGNING_INPUT), signer(X, secret)).toString('base64url')).toBe(SIGNATURE)
+    expect(signBytes(Buffer.from(SIGNING_INPUT), createSigner(X, secret)).toString('base64url')).toBe(SIGNATURE)
   })
 
   it('A.5: verifies, and nothing near it does', () => {
@@ -57,7 +57,7 @@ describe('RFC 8037 Appendix A', () => {
 
   it('the JWS is none of our documents, even under a key that we trust: it names no key and no kind', () => {
     const record = { kid: keyId(X), alg: 'EdDSA', x: X, use: 'token', iss: 'acc_1.test', state: 'active' } as const
-    const keys = ringOf({ record, signer: signer(X, secret) })
+    const keys = ringOf({ record, signer: createSigner(X, secret) })
     for (const kind of Object.values(DOCUMENT_KINDS))
       expect(openDocument(`${SIGNING_INPUT}.${SIGNATURE}`, kind, { keys, audience: 'x' })).toMatchObject({
         ok: false,

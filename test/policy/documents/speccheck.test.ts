@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { isSignedBy, publicJwk, weaknessOf } from '../../../policy/documents/keys.ts'
+import { isSignedBy, publicJwk, publicKeyWeakness } from '../../../policy/documents/keys.ts'
 import { hasOutsideVectors, OUTSIDE_VECTORS_NOTE, outsideVectors } from '../../support/outside-vectors.ts'
 
 /**
@@ -46,7 +46,7 @@ describe('ed25519-speccheck', () => {
     const cases = outsideVectors<Case[]>('jose/speccheck.json')
     expect(cases).toHaveLength(EXPECTED.length)
     const outcome = (c: Case) =>
-      weaknessOf(x(c.pub_key)) !== undefined ? 'key refused' : verifies(c) ? 'verifies' : 'does not verify'
+      publicKeyWeakness(x(c.pub_key)) !== undefined ? 'key refused' : verifies(c) ? 'verifies' : 'does not verify'
     expect(EXPECTED.map(([i, name]) => [i, name, outcome(cases[i]!)])).toEqual(EXPECTED)
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readDigitalLink, readElementString } from '../../../policy/gs1/element-string.ts'
+import { parseDigitalLink, parseElementString } from '../../../policy/gs1/element-string.ts'
 import { checkDigit } from '../../../policy/gs1/gtin.ts'
 
 const GS = '\u001d'
@@ -24,7 +24,7 @@ describe('element strings', () => {
     ['010950600013435239222990', { gtin14: '09506000134352' }],
     [`01095060001343523932978599${GS}21ABC`, { gtin14: '09506000134352', serial: 'ABC' }],
     [`0109506000134352394020${GS}39501234`, { gtin14: '09506000134352' }],
-  ])('%j', (text, item) => expect(readElementString(text)).toEqual(item))
+  ])('%j', (text, item) => expect(parseElementString(text)).toEqual(item))
 
   test.each([
     '',
@@ -42,7 +42,7 @@ describe('element strings', () => {
     `0109506000134352${'21'}${'x'.repeat(21)}`,
     '0109506000134352'.padEnd(600, '9'),
     '(01)09506000134352',
-  ])('%j is none', (text) => expect(readElementString(text)).toBeUndefined())
+  ])('%j is none', (text) => expect(parseElementString(text)).toBeUndefined())
 
   test('GTIN and serial come back in any order and company', () => {
     fc.assert(
@@ -51,17 +51,17 @@ describe('element strings', () => {
         const turned = [...fields.slice(turn % 4), ...fields.slice(0, turn % 4)]
           .join('')
           .replace(new RegExp(`${GS}$`), '')
-        expect(readElementString(turned)).toEqual({ gtin14, serial })
+        expect(parseElementString(turned)).toEqual({ gtin14, serial })
       }),
     )
   })
 
   test('anything at all is read or not, quickly', () => {
     fc.assert(
-      fc.property(fc.string({ maxLength: 600 }), (text) => void [readElementString(text), readDigitalLink(text)]),
+      fc.property(fc.string({ maxLength: 600 }), (text) => void [parseElementString(text), parseDigitalLink(text)]),
     )
     for (const filler of ['21', GS, '01', '/01/', 'a/'])
-      expect(readDigitalLink(`https://x/${filler.repeat(20_000)}`)).toBeUndefined()
+      expect(parseDigitalLink(`https://x/${filler.repeat(20_000)}`)).toBeUndefined()
   })
 })
 
@@ -80,7 +80,7 @@ describe('Digital Links', () => {
     ['https://id.gs1.org/01/09506000134352/10/21', { gtin14: '09506000134352' }],
     ['https://id.gs1.org/01/09506000134352/21/A%00', { gtin14: '09506000134352' }],
     ['https://id.gs1.org/01/05412345000013/22/AJY3095721P49/10/ABC123', { gtin14: '05412345000013' }],
-  ])('%s', (text, item) => expect(readDigitalLink(text)).toEqual(item))
+  ])('%s', (text, item) => expect(parseDigitalLink(text)).toEqual(item))
 
   test.each([
     'https://id.gs1.org/00/106141412345678908',
@@ -89,5 +89,5 @@ describe('Digital Links', () => {
     'ftp://x/01/09506000134352',
     '0109506000134352',
     'https://id.gs1.org/01/123',
-  ])('%s is none', (text) => expect(readDigitalLink(text)).toBeUndefined())
+  ])('%s is none', (text) => expect(parseDigitalLink(text)).toBeUndefined())
 })

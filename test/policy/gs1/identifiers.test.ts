@@ -5,7 +5,7 @@ import {
   normaliseIdentifiers,
   type ItemIdentifierInput,
   type ItemIdentifierKind,
-} from '../../../policy/identifiers.ts'
+} from '../../../policy/item-identifiers.ts'
 
 test('the order of kinds is a contract', () => {
   expect(IDENTIFIER_KINDS).toEqual(['epc', 'tagUid', 'tagId', 'itemLineId', 'gtin'])

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { publicJwk, signer } from '../../../policy/documents/keys.ts'
-import { decodeClaims } from '../../../policy/receipts/claims.ts'
+import { publicJwk, createSigner } from '../../../policy/documents/keys.ts'
+import { decodeReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import { isCoseSignedBy, parseCose, signCose } from '../../../policy/receipts/cose-sign1.ts'
 import { decodeCbor, encodeCbor } from '../../../policy/receipts/deterministic-cbor.ts'
 
@@ -32,7 +32,7 @@ const CWT_ECDSA = `d28443a10126a05850${CWT_CLAIMS}58405427c1ff28d23fbad1f29c4c7c
 
 const x = Buffer.from(EDDSA.x, 'hex').toString('base64url')
 const publicKey = createPublicKey({ key: { ...publicJwk(x) }, format: 'jwk' })
-const own = signer(
+const own = createSigner(
   x,
   Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.from(EDDSA.d, 'hex')]),
 )
@@ -86,6 +86,6 @@ describe('RFC 8392 A.1', () => {
   })
 
   it('is no receipt: it says more, and its cti is short', () => {
-    expect(decodeClaims(hex(CWT_CLAIMS))).toBeUndefined()
+    expect(decodeReceiptClaims(hex(CWT_CLAIMS))).toBeUndefined()
   })
 })

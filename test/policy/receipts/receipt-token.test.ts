@@ -1,13 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { base32 } from '../../../policy/base32.ts'
-import { MAX_ENTRIES, receiptEntry, receiptIdentity, type ReceiptClaims } from '../../../policy/receipts/claims.ts'
+import {
+  MAX_ENTRIES,
+  receiptEntry,
+  receiptIdentity,
+  type ReceiptClaims,
+} from '../../../policy/receipts/receipt-claims.ts'
 import {
   openReceipt,
   RECEIPT_LIFE,
   RECEIPT_PREFIX,
   receiptAddress,
-  receiptTextIn,
+  extractReceiptToken,
   signReceipt,
 } from '../../../policy/receipts/receipt-token.ts'
 import { ringOf, testKey } from '../../support/keys.ts'
@@ -149,8 +154,8 @@ describe('a receipt token', () => {
   })
 
   it('finds the last token in what was scanned', () => {
-    expect(receiptTextIn(`x${RECEIPT_PREFIX}A${RECEIPT_PREFIX}B`)).toBe(`${RECEIPT_PREFIX}B`)
-    expect(receiptTextIn('4006381333931')).toBeUndefined()
+    expect(extractReceiptToken(`x${RECEIPT_PREFIX}A${RECEIPT_PREFIX}B`)).toBe(`${RECEIPT_PREFIX}B`)
+    expect(extractReceiptToken('4006381333931')).toBeUndefined()
   })
 })
 

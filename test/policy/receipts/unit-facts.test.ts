@@ -1,20 +1,20 @@
 import { encode } from 'uqr'
 import { describe, expect, it } from 'vitest'
 import {
-  decodeClaims,
-  encodeClaims,
+  decodeReceiptClaims,
+  encodeReceiptClaims,
   MAX_ENTRIES,
   receiptEntry,
   type ReceiptClaims,
   type UnitFacts,
-} from '../../../policy/receipts/claims.ts'
+} from '../../../policy/receipts/receipt-claims.ts'
 import { decodeCbor, encodeCbor } from '../../../policy/receipts/deterministic-cbor.ts'
 import {
   openReceipt,
   RECEIPT_QR_CHARACTERS,
   receiptAddress,
   signReceipt,
-  signReceiptFor,
+  signReceiptForQr,
 } from '../../../policy/receipts/receipt-token.ts'
 import { ringOf, testKey } from '../../support/keys.ts'
 
@@ -41,7 +41,7 @@ function claimsOf(units: number, facts: readonly UnitFacts[]): ReceiptClaims {
 }
 
 const versionOf = (address: string) => encode(address, { ecc: 'M' }).version
-const addressOf = (claims: ReceiptClaims) => receiptAddress(ORIGIN, signReceiptFor(ORIGIN, claims, key.signer))
+const addressOf = (claims: ReceiptClaims) => receiptAddress(ORIGIN, signReceiptForQr(ORIGIN, claims, key.signer))
 function read(address: string): ReceiptClaims | undefined {
   const opened = openReceipt(address, { keys: ringOf(key) })
   return opened.ok ? opened.claims : undefined
@@ -50,8 +50,8 @@ function read(address: string): ReceiptClaims | undefined {
 describe('the facts of the units in a receipt', () => {
   it('come back for each unit, from a table of the distinct sets', () => {
     const claims = claimsOf(5, [SHIRT, SHOES])
-    expect(decodeClaims(encodeClaims(claims))).toEqual(claims)
-    const map = decodeCbor(encodeClaims(claims), -1) as Map<number, unknown>
+    expect(decodeReceiptClaims(encodeReceiptClaims(claims))).toEqual(claims)
+    const map = decodeCbor(encodeReceiptClaims(claims), -1) as Map<number, unknown>
     expect(map.get(-65_541)).toEqual([
       ['bekleidung', 'Nordhof', 4_999],
       ['schuhe', '', 12_900],
@@ -105,7 +105,7 @@ describe('the facts of the units in a receipt', () => {
     expect(versionOf('A'.repeat(RECEIPT_QR_CHARACTERS + 1))).toBe(16)
   })
 
-  const good = () => decodeCbor(encodeClaims(claimsOf(2, [SHIRT, SHOES])), -1) as Map<number, unknown>
+  const good = () => decodeCbor(encodeReceiptClaims(claimsOf(2, [SHIRT, SHOES])), -1) as Map<number, unknown>
   it.each<[string, number, unknown]>([
     ['a set without a unit', -65_542, Uint8Array.from([0b00_000000])],
     ['sets out of order', -65_542, Uint8Array.from([0b10_000000])],
@@ -157,12 +157,12 @@ describe('the facts of the units in a receipt', () => {
     ],
     ['a table of another type', -65_541, 'none'],
   ])('are refused with %s', (_name, claim, value) => {
-    expect(decodeClaims(encodeCbor(good().set(claim, value)))).toBeUndefined()
+    expect(decodeReceiptClaims(encodeCbor(good().set(claim, value)))).toBeUndefined()
   })
 
   it.each([[-65_540], [-65_541], [-65_542]])('are refused without claim %i', (claim) => {
     const map = good()
     map.delete(claim)
-    expect(decodeClaims(encodeCbor(map))).toBeUndefined()
+    expect(decodeReceiptClaims(encodeCbor(map))).toBeUndefined()
   })
 })

@@ -1,4 +1,4 @@
-import { keyId, newKey, signer } from '../../../policy/documents/keys.ts'
+import { keyId, newKey, createSigner } from '../../../policy/documents/keys.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { publicKeyOf, type AgentIdentity } from '../scene/agent-login.ts'
@@ -119,7 +119,10 @@ function rotation(scene: Scene): Json {
   const { x, secret } = newKey(scene.served.platform.random)
   const iat = Math.floor(scene.served.platform.clock.wall() / 1_000)
   const claims = { aud: agent?.agentId ?? '', iat, exp: iat + 300, formerKid: keyId(agent?.x ?? x) }
-  return { publicJwk: publicKeyOf({ x }), proof: signDocument(DOCUMENT_KINDS.rotation, claims, signer(x, secret)) }
+  return {
+    publicJwk: publicKeyOf({ x }),
+    proof: signDocument(DOCUMENT_KINDS.rotation, claims, createSigner(x, secret)),
+  }
 }
 
 /** Two different rows with the same number: a ledger that exists twice. */

@@ -1,5 +1,5 @@
 import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
-import { publicJwk, signer } from '../../../policy/documents/keys.ts'
+import { publicJwk, createSigner } from '../../../policy/documents/keys.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { messagesOf, type Messages } from '../../../edge-agent/link/login/sign-messages.ts'
@@ -17,7 +17,7 @@ export interface AgentIdentity {
 
 type OwnKey = Pick<AgentIdentity, 'ledgerId' | 'x' | 'secret'>
 
-const signerOf = ({ x, secret }: OwnKey) => signer(x, Buffer.from(secret, 'base64url'))
+const signerOf = ({ x, secret }: OwnKey) => createSigner(x, Buffer.from(secret, 'base64url'))
 
 /** The proof of a new agent that it holds its key, for `enrolEdgeAgent`. */
 export function enrolmentProof(own: OwnKey, code: string, nowMs: number): string {

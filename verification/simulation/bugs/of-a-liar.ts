@@ -37,8 +37,8 @@ export const LIAR_BUGS: readonly Bug[] = [
     changes: [
       change(
         'cloud/protection/evidence/outcome-report.js',
-        'opened.ok ? HomeQuestion.safeParse(opened.claims).data : undefined',
-        'HomeQuestion.safeParse(opened.ok ? opened.claims : decodeClaims(report)).data',
+        'opened.ok ? HomeRequest.safeParse(opened.claims).data : undefined',
+        'HomeRequest.safeParse(opened.ok ? opened.claims : decodeUnverifiedClaims(report)).data',
       ),
     ],
     troubles: ['liar'],

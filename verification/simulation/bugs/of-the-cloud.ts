@@ -74,9 +74,9 @@ export const CLOUD_BUGS: readonly Bug[] = [
     what: 'a failed release frees a unit that another one has released',
     changes: [
       change(
-        'policy/unit-uses.js',
-        'return { use, failures',
-        'return { use: uses.length > standing.length ? null : use, failures',
+        'policy/redemption-merge.js',
+        'return { effective, failures',
+        'return { effective: redemptions.length > notFailed.length ? null : effective, failures',
       ),
     ],
   },

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { AgentFault } from '../../../edge-agent/http/response-schemas.ts'
 import { AGENT_ERRORS, type AgentErrorCode } from '../../../edge-agent/http/error-codes.ts'
 import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from '../../../edge-agent/http/operations.ts'
-import { findingsOf, findingText } from '../../../policy/findings.ts'
+import { validationFindings, findingMessage } from '../../../policy/validation-findings.ts'
 
 const OPERATIONS = new Map<string, AgentOperation>(
   Object.values<AgentOperation>(AGENT_OPERATIONS).map((operation) => [
@@ -57,7 +57,7 @@ function mismatch(schema: z.ZodType, text: string): string | undefined {
     return 'no JSON'
   }
   const parsed = schema.safeParse(value)
-  return parsed.success ? undefined : findingsOf(parsed.error.issues, value).map(findingText).join('; ')
+  return parsed.success ? undefined : validationFindings(parsed.error.issues, value).map(findingMessage).join('; ')
 }
 
 /** Throws if an answer contradicts the description of the agent's API. */

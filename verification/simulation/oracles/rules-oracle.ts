@@ -2,9 +2,9 @@ import type { Database as Connection } from 'better-sqlite3'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../../../edge-agent/decisions/request.ts'
 import { decide, type Decision } from '../../../policy/decide.ts'
 import type { DeviceFacts } from '../../../policy/devices.ts'
-import { receiptTextIn } from '../../../policy/receipts/receipt-token.ts'
+import { extractReceiptToken } from '../../../policy/receipts/receipt-token.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { rightClass, type DenyReason } from '../../../policy/vocabulary.ts'
+import { rightClassOf, type DenyReason } from '../../../policy/vocabulary.ts'
 import type { Core } from '../virtual/core.ts'
 
 /**
@@ -61,7 +61,7 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
   let stricter = 0
 
   function unitsOf(receipt: string): TrueUnit[] {
-    const token = receiptTextIn(receipt) ?? ''
+    const token = extractReceiptToken(receipt) ?? ''
     const units = known.get(token) ?? reading()?.prepare<[string], TrueUnit>(UNITS).all(token) ?? []
     if (units.length > 0) known.set(token, units)
     return units
@@ -82,9 +82,9 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
   /** No more is released here than the rules allow; a ledger that was restored may release a unit again. */
   function count(request: AuthorizeRequest, answer: AuthorizeAnswer, truths: readonly Decision[], ver: number): void {
     if (!isCalm) return
-    const isOne = rightClass(request.action) === 'release' && answer.outcome === 'confirmed'
+    const isOne = rightClassOf(request.action) === 'release' && answer.outcome === 'confirmed'
     if (!isOne || request.operatorId !== undefined || request.identifiers.epc !== undefined) return
-    const key = [receiptTextIn(request.receipt ?? ''), request.deviceId, ver].join(' ')
+    const key = [extractReceiptToken(request.receipt ?? ''), request.deviceId, ver].join(' ')
     const times = (released.get(key) ?? 0) + 1
     released.set(key, times)
     const allowed = truths.filter((truth) => truth.allowed).length

@@ -2,10 +2,10 @@ import type { Database as Connection } from 'better-sqlite3'
 import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
 import type { Identity } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { signer, type Signer } from '../../../policy/documents/keys.ts'
+import { createSigner, type Signer } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { rowHash } from '../../../policy/journal.ts'
-import { agentTopic } from '../../../policy/topics.ts'
+import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import { CLOUD_ORIGIN, type CloudNode } from '../nodes/cloud-node.ts'
 import type { Core } from '../virtual/core.ts'
@@ -95,7 +95,7 @@ class LyingAgent implements Liar {
     this.#pauseMs = pauseMs
     this.#chance = this.#core.chance.fork('liar')
     this.#wire = newWire('liar', this.#core)
-    this.#own = signer(this.#identity.x, Buffer.from(this.#identity.secret, 'base64url'))
+    this.#own = createSigner(this.#identity.x, Buffer.from(this.#identity.secret, 'base64url'))
     this.#lies = liesOf(this.#chance, () => ({
       agentId: this.#identity.agentId,
       storeId: this.#identity.storeId,

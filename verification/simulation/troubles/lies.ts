@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import type { HomeQuestion } from '../../../policy/documents/home-messages.ts'
+import type { HomeRequest } from '../../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { RELEASE_NOTICE_LIFE, type ReleaseNotice } from '../../../policy/documents/release-notice.ts'
 import type { Signer } from '../../../policy/documents/keys.ts'
@@ -51,7 +51,7 @@ class DrawnLies implements Lies {
   readonly #chance: Chance
   readonly #facts: () => LiarFacts
   readonly watch: LieWatch
-  readonly #gifts: (Unit & { redemptionId: string; asker: string; rightClass: HomeQuestion['rightClass'] })[] = []
+  readonly #gifts: (Unit & { redemptionId: string; asker: string; rightClass: HomeRequest['rightClass'] })[] = []
   #count = 0
   readonly #kinds: ((db: Connection) => JournalBody | undefined)[]
 
@@ -134,10 +134,10 @@ class DrawnLies implements Lies {
   }
 
   /** Signed by the liar, whoever it says that it is. */
-  #report(claims: Partial<HomeQuestion>): string {
+  #report(claims: Partial<HomeRequest>): string {
     const { agentId, signer, others, nowMs } = this.#facts()
     const iat = Math.floor(nowMs / 1_000)
-    const made: HomeQuestion = {
+    const made: HomeRequest = {
       aud: agentId,
       iat,
       exp: iat + 60,
@@ -153,7 +153,7 @@ class DrawnLies implements Lies {
       outcome: 'failed',
       ...claims,
     }
-    return signDocument(DOCUMENT_KINDS.homeQuestion, made, signer)
+    return signDocument(DOCUMENT_KINDS.homeRequest, made, signer)
   }
 
   #given(unit: Unit, redemptionId: string, change: Partial<Extract<Evidence, { kind: 'given' }>>) {

@@ -1,6 +1,6 @@
 import type { Broker, BrokerHooks, Message } from '../../../cloud/messaging/embedded-broker.ts'
 import type { MqttLine, MqttLineOptions } from '../../../edge-agent/link/wire/mqtt-line.ts'
-import { mayPublish, maySubscribe, type AgentAddress } from '../../../policy/topics.ts'
+import { mayPublish, maySubscribe, type AgentAddress } from '../../../policy/mqtt-topics.ts'
 import type { Chance } from './chance.ts'
 import type { Process } from './machine.ts'
 import type { Scheduler } from './scheduler.ts'

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
-import { keyId, newKey, publicJwk, signer, type Signer } from '../../../../policy/documents/keys.ts'
+import { keyId, newKey, publicJwk, createSigner, type Signer } from '../../../../policy/documents/keys.ts'
 import { signDocument } from '../../../../policy/documents/signed-document.ts'
-import type { ProtectionEvent } from '../../../../policy/events.ts'
+import type { ProtectionEvent } from '../../../../policy/protection-events.ts'
 import type { Evidence } from '../../../../policy/journal.ts'
 import { markRestored } from '../../../../cloud/restore/mark-restored.ts'
 import { loadKeyFiles } from '../../../../cloud/authority/key-files.ts'
@@ -298,7 +298,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       await refuses(home, back(redemptionId, outcomeReport(asker, claims, home.signer)), ['given'])
       await refuses(home, back(redemptionId, outcomeReport(home, claims)), ['given'])
       await refuses(home, back(redemptionId, outcomeReport(third, claims)), ['given'])
-      const stranger: Signer = signer(newKey(shop.cloud.platform.random).x, newKey(shop.cloud.platform.random).secret)
+      const stranger: Signer = createSigner(
+        newKey(shop.cloud.platform.random).x,
+        newKey(shop.cloud.platform.random).secret,
+      )
       await refuses(home, back(redemptionId, outcomeReport(asker, claims, stranger)), ['given'])
       expect(await grantedTo(purchaseId)).toBe(false)
     })
@@ -321,7 +324,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const { redemptionId, claims } = await lend()
       const signed = outcomeReport(asker, claims)
       const { x, secret } = newKey(shop.cloud.platform.random)
-      const next = signer(x, secret)
+      const next = createSigner(x, secret)
       const iat = Math.floor(Date.now() / 1_000)
       const proof = signDocument(
         DOCUMENT_KINDS.rotation,

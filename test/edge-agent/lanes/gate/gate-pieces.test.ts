@@ -5,7 +5,7 @@ import { bulkDetector } from '../../../../edge-agent/lanes/gate/bulk-detector.ts
 import { deduplicator, type Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import { openPresence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { wiringOf } from '../../../../edge-agent/devices/wiring.ts'
-import { DEFAULT_GATE_POLICY, GatePolicy, ownerOf, severityOf } from '../../../../policy/gate-policy.ts'
+import { DEFAULT_GATE_POLICY, GatePolicy, tagOwnerOf, severityOf } from '../../../../policy/gate-policy.ts'
 
 describe('the pieces of a gate', () => {
   const zone = fc.constantFrom<Zone>('inside', 'outside', 'none')
@@ -91,10 +91,10 @@ describe('the pieces of a gate', () => {
     const policy = GatePolicy.parse({ ownPrefixes: ['0614141'], ownMasks: ['e28a?1'], alarmMasks: ['FFFF'] })
     expect(
       ['3074257BF7194E4000001A85', 'E28AF1000000', 'E28AF2000000', 'FFFF0000', 'FF', '3018E20A00AFFD1CBE991A14'].map(
-        (epc) => ownerOf(policy, epc),
+        (epc) => tagOwnerOf(policy, epc),
       ),
     ).toEqual(['own', 'own', 'foreign', 'alarm', 'foreign', 'foreign'])
-    expect(ownerOf(DEFAULT_GATE_POLICY, 'ABCD')).toBe('unclear')
+    expect(tagOwnerOf(DEFAULT_GATE_POLICY, 'ABCD')).toBe('unclear')
     expect(GatePolicy.safeParse({ ownMasks: ['*'] }).success).toBe(false)
   })
 

@@ -6,7 +6,7 @@ import { openGate, type GateLane, type GateParts } from '../../../../edge-agent/
 import type { TagAssessment } from '../../../../edge-agent/lanes/gate/assess-tag.ts'
 import type { StationaryTag } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { GatePolicy } from '../../../../policy/gate-policy.ts'
-import { fraction } from '../../../../policy/platform.ts'
+import { randomFraction } from '../../../../policy/platform.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-policy.ts'
 import type { ItemStatus } from '../../../../policy/vocabulary.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
@@ -119,7 +119,7 @@ export function gateWorld(
           const seen = walker.seen(ms) ?? nowhere
           for (const epc of walker.epcs) {
             for (const zone of ['inside', 'outside', 'none'] as const satisfies readonly Zone[]) {
-              if (fraction(world.random) < seen[zone]) gate.lane.see(epc, zone, world.clock.elapsed())
+              if (randomFraction(world.random) < seen[zone]) gate.lane.see(epc, zone, world.clock.elapsed())
             }
           }
         }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { receiptEntry, type ReceiptClaims } from '../../../../policy/receipts/claims.ts'
+import { receiptEntry, type ReceiptClaims } from '../../../../policy/receipts/receipt-claims.ts'
 import type { ItemStatus } from '../../../../policy/vocabulary.ts'
 import {
   approaches,

@@ -1,7 +1,7 @@
 import type { Outcome } from './vocabulary.ts'
 
 /** One redemption that used up, or tried to use up, the right of one unit. */
-export interface UnitUse {
+export interface UnitRedemption {
   redemptionId: string
   /** The token's nonce, or the receipt's identity. */
   nonce: string
@@ -13,9 +13,9 @@ export interface UnitUse {
   outcome: Outcome | null
 }
 
-export interface UnitUseView {
+export interface UnitRedemptionSummary {
   /** The use that the right is used up by; null when every one has failed. */
-  use: UnitUse | null
+  effective: UnitRedemption | null
   failures: number
   /** Two uses count: somebody got two for one. */
   isDouble: boolean
@@ -28,25 +28,25 @@ const RANK = { confirmed: 0, claimed: 1, unknown: 2 } as const
  * What all uses of one unit's right come to, whatever the order in which they became known. Only staff go on after
  * `unknown`, so a use after one is no second for one; two of the same step of a token show in its own state.
  */
-export function joinUses(uses: readonly UnitUse[]): UnitUseView {
-  const standing = uses.filter((use) => use.outcome !== 'failed')
-  const [use = null] = standing.toSorted(
+export function mergeRedemptions(redemptions: readonly UnitRedemption[]): UnitRedemptionSummary {
+  const notFailed = redemptions.filter(({ outcome }) => outcome !== 'failed')
+  const [effective = null] = notFailed.toSorted(
     (a, b) =>
       rankOf(a) - rankOf(b) || a.atMs - b.atMs || compare(a.redemptionId, b.redemptionId) || compare(a.nonce, b.nonce),
   )
-  const counting = new Set(
-    standing
+  const certain = new Set(
+    notFailed
       .filter((each) => each.outcome !== 'unknown')
       .map((each) => (each.source === 'token' ? each.nonce : `${each.nonce} ${each.redemptionId}`)),
   )
-  return { use, failures: uses.length - standing.length, isDouble: counting.size > 1 }
+  return { effective, failures: redemptions.length - notFailed.length, isDouble: certain.size > 1 }
 }
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-function rankOf({ outcome }: UnitUse): number {
+function rankOf({ outcome }: UnitRedemption): number {
   return RANK[outcome === 'confirmed' || outcome === 'unknown' ? outcome : 'claimed']
 }
 
@@ -54,7 +54,7 @@ function rankOf({ outcome }: UnitUse): number {
 const CERTAINTY: Record<Outcome, number> = { unknown: 1, failed: 2, confirmed: 3 }
 
 /** The outcome out of two words about one claim; in a contradiction the right counts as used up, and people must look. */
-export function joinOutcome(known: Outcome | null, told: Outcome): { outcome: Outcome; isConflict: boolean } {
+export function mergeOutcomes(known: Outcome | null, told: Outcome): { outcome: Outcome; isConflict: boolean } {
   if (known === null) return { outcome: told, isConflict: false }
   const isConflict = known !== told && known !== 'unknown' && told !== 'unknown'
   return { outcome: CERTAINTY[told] > CERTAINTY[known] ? told : known, isConflict }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { agentTopic, mayPublish, maySubscribe, parseTopic, storeTopic, STORE_TOPICS } from '../../policy/topics.ts'
+import { agentTopic, mayPublish, maySubscribe, parseTopic, storeTopic, STORE_TOPICS } from '../../policy/mqtt-topics.ts'
 
 const me = { storeId: 'st_1', agentId: 'agt_1' }
 

@@ -4,7 +4,7 @@ import {
   AUTHORIZATION_STATES,
   DENY_REASONS,
   DEVICE_TYPES,
-  ITEM_FACTS,
+  ITEM_FACT_NAMES,
   ITEM_STATUSES,
   OUTCOMES,
   PROTECTION_ACTIONS,
@@ -26,14 +26,14 @@ export const PROTECTION_EVENT_TYPES = [
 export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
 
 /** PostgreSQL keeps no NUL, and no half of a character comes back as it was. */
-export const isKeepable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
-export const UNKEEPABLE = 'holds a NUL or half a character'
-const Id = z.string().min(1).max(128).refine(isKeepable, UNKEEPABLE)
+export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+export const UNSTORABLE_TEXT = 'holds a NUL or half a character'
+const Id = z.string().min(1).max(128).refine(isStorableText, UNSTORABLE_TEXT)
 /** Merchants make ids of events up; they stand in headers of webhooks, in cursors, and come back in requests. */
 const EventId = Id.refine(isIdShaped, 'must be 1 to 128 visible characters of ASCII, without spaces')
-const Text = z.string().max(300).refine(isKeepable, UNKEEPABLE)
+const Text = z.string().max(300).refine(isStorableText, UNSTORABLE_TEXT)
 /** A word for what went wrong. */
-const Word = z.string().max(60).refine(isKeepable, UNKEEPABLE)
+const Word = z.string().max(60).refine(isStorableText, UNSTORABLE_TEXT)
 
 /** One `protection.*` event, in the specification's field names. Identifiers are upper-case hex; never anything about a customer. */
 export const ProtectionEvent = z.strictObject({
@@ -69,7 +69,7 @@ export const ProtectionEvent = z.strictObject({
   /** Decided with no working connection to the cloud. */
   offline: z.boolean().optional(),
   /** Of an offline decision: what a rule needed to know of the item and the agent did not, so the strictest rule counted. */
-  unknownFacts: z.array(z.enum(ITEM_FACTS)).min(1).max(ITEM_FACTS.length).optional(),
+  unknownFacts: z.array(z.enum(ITEM_FACT_NAMES)).min(1).max(ITEM_FACT_NAMES.length).optional(),
   outcome: z.enum(OUTCOMES).optional(),
   detail: Text.optional(),
 })

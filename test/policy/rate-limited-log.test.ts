@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import { limitedLog, LINES_A_MINUTE } from '../../policy/limited-log.ts'
+import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 function open() {
   const world = virtualPlatform({ startMs: 0 })
   const lines: string[] = []
-  const log = limitedLog((fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`), world)
+  const log = rateLimitedLog((fields, message) => void lines.push(`${message} ${JSON.stringify(fields)}`), world)
   return { world, lines, log }
 }
 
@@ -13,10 +13,10 @@ it('writes ten lines a minute of each message, and then how many more there were
   const { world, lines, log } = open()
   for (let n = 0; n < 3_000; n++) log.write({ n }, 'a connection was cut')
   log.write({}, 'a login was refused')
-  expect(lines).toHaveLength(LINES_A_MINUTE + 1)
+  expect(lines).toHaveLength(LINES_PER_MINUTE + 1)
   expect(lines[0]).toBe('a connection was cut {"n":0}')
   await world.advance(60_000)
-  expect(lines.slice(LINES_A_MINUTE + 1)).toEqual(['a connection was cut {"suppressed":2990}'])
+  expect(lines.slice(LINES_PER_MINUTE + 1)).toEqual(['a connection was cut {"suppressed":2990}'])
   log.write({ n: 'again' }, 'a connection was cut')
   expect(lines.at(-1)).toBe('a connection was cut {"n":"again"}')
 })
@@ -33,9 +33,9 @@ it('counts each device for itself', async () => {
 it('counts keys together when there are more than a hundred', () => {
   const { lines, log } = open()
   for (let n = 0; n < 1_000; n++) log.write({}, 'refused', `key ${n}`)
-  expect(lines).toHaveLength(100 + LINES_A_MINUTE)
+  expect(lines).toHaveLength(100 + LINES_PER_MINUTE)
   log.stop()
-  expect(lines.at(-1)).toBe(`refused {"suppressed":${900 - LINES_A_MINUTE},"key":"others"}`)
+  expect(lines.at(-1)).toBe(`refused {"suppressed":${900 - LINES_PER_MINUTE},"key":"others"}`)
 })
 
 it('writes the counts when it is stopped', () => {

@@ -1,60 +1,62 @@
 import type { DecisionFacts } from './decide.ts'
 import { decideUnits } from './decide-units.ts'
 import type { DeviceFacts } from './devices.ts'
-import { MAX_ENTRIES } from './receipts/claims.ts'
+import { MAX_ENTRIES } from './receipts/receipt-claims.ts'
 import {
   limitAt,
   overrideThresholdCent,
-  riskClass,
+  riskClassOf,
   riskClassCeiling,
   type PolicyStage,
   type ProtectionPolicy,
 } from './store-policy.ts'
-import { PROTECTION_ACTIONS, type DenyReason, type ItemFact } from './vocabulary.ts'
+import { PROTECTION_ACTIONS, type DenyReason, type ItemFactName } from './vocabulary.ts'
 
 /**
- * What an agent that reaches neither the cloud nor the receipt home may do. Agents use `isolatedLimit` (edge-agent/decisions/by-receipt.ts
- * decides there); `decideOffline` is for simulateProtectionPolicy and `untag policy explain`.
+ * What an agent that reaches neither the cloud nor the receipt home may do. Agents use `isolatedDenial` (edge-agent/decisions/by-receipt.ts
+ * decides there); `predictIsolatedDecision` is for simulateProtectionPolicy and `untag policy explain`.
  */
 
 /** An agent that cannot ask the receipt home, and a receipt that it is shown. */
-export interface IsolatedReceipt {
+export interface IsolatedReceiptFacts {
   /** Absent: unknown. */
   riskClass: number | undefined
   stage: PolicyStage
   /** Time since the receipt home could be asked, s. */
   isolatedSeconds: number
   /** Receipts that the agent has honoured in this time. */
-  counted: number
+  honouredReceipts: number
 }
 
 /** Why an isolated agent may not honour this receipt; undefined where it may. */
-export function isolatedLimit(
+export function isolatedDenial(
   { offline }: ProtectionPolicy,
-  { riskClass: own, stage, isolatedSeconds, counted }: IsolatedReceipt,
+  { riskClass: own, stage, isolatedSeconds, honouredReceipts }: IsolatedReceiptFacts,
 ): string | undefined {
   if (offline.storeBound === 'deny') return 'no receipt is honoured without the home'
   if (own !== undefined && own > offline.maxRiskClass) return `risk class ${own} is above ${offline.maxRiskClass}`
   if (isolatedSeconds >= limitAt(offline.maxIsolatedSeconds, stage))
     return `isolated for ${Math.round(isolatedSeconds)} s`
-  return counted >= limitAt(offline.hardCount, stage) ? `${counted} receipts while isolated` : undefined
+  return honouredReceipts >= limitAt(offline.hardCount, stage)
+    ? `${honouredReceipts} receipts while isolated`
+    : undefined
 }
 
 /** An offline decision in the words of the API. */
-export interface OfflineAnswer {
+export interface IsolatedPrediction {
   authorized: boolean
   reason?: DenyReason
-  unknownFacts: ItemFact[]
+  unknownFacts: ItemFactName[]
 }
 
 /**
  * Predicts what the device's agent decides about these units by their receipt, just after it has lost the cloud and the home. The agent
  * sees no leases of other agents. A device without an agent is decided like one of an isolated agent.
  */
-export function decideOffline(
+export function predictIsolatedDecision(
   [first, ...others]: readonly [DecisionFacts, ...DecisionFacts[]],
   policy: ProtectionPolicy,
-): OfflineAnswer {
+): IsolatedPrediction {
   const { decision, unknownFacts } = decideUnits(
     [atAgent(first, policy), ...others.map((unit) => atAgent(unit, policy))],
     policy,
@@ -72,15 +74,15 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
   const takesReceipts = action !== 'verify_item_status' && action !== 'unlock_fixture'
   const receipt = {
     // One unit alone: the receipt's class is no lower.
-    riskClass: item?.priceCent === undefined ? undefined : riskClass(item.priceCent),
+    riskClass: item?.priceCent === undefined ? undefined : riskClassOf(item.priceCent),
     stage: facts.stage,
     isolatedSeconds: 0,
-    counted: 0,
+    honouredReceipts: 0,
   }
   return {
     ...facts,
     right: facts.right === 'leased_elsewhere' ? 'free' : facts.right,
-    limit: isHome || !takesReceipts ? undefined : isolatedLimit(policy, receipt),
+    limit: isHome || !takesReceipts ? undefined : isolatedDenial(policy, receipt),
   }
 }
 
@@ -123,7 +125,8 @@ function releasesAnything(policy: ProtectionPolicy, device: DeviceFacts): boolea
     return categories.some((category) => {
       const item = { status: 'paid', category, brand: '', priceCent: 0 } as const
       const facts = { action, storeId: device.storeId, device, clockTrusted: true, stage: 'fresh', item } as const
-      return decideOffline([{ ...facts, identifiedBy: [], right: 'free', operator: false }], policy).authorized
+      return predictIsolatedDecision([{ ...facts, identifiedBy: [], right: 'free', operator: false }], policy)
+        .authorized
     })
   })
 }

@@ -1,19 +1,19 @@
 import type { z } from 'zod'
 
 /** What is wrong in one place of an input, in words that say what would be right. */
-export interface Finding {
+export interface ValidationFinding {
   path: readonly PropertyKey[]
   /** `missing`, `unknown_field`, or zod's own. */
   code: string
   /** Without the path. */
-  says: string
+  message: string
 }
 
 type Issue = z.core.$ZodIssue
 type Choice = z.core.$ZodIssueInvalidUnion
 
 /** What zod says of a choice, and of a rule that has no words of its own. */
-const SAYS_NOTHING = 'Invalid input'
+const GENERIC_MESSAGE = 'Invalid input'
 
 const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
   string: ['a text'],
@@ -26,48 +26,49 @@ const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The findings behind the issues of a schema that was given `value`. */
-export function findingsOf(issues: readonly Issue[], value: unknown): Finding[] {
-  return issues.flatMap((issue) => findingsOfOne(issue, value))
+export function validationFindings(issues: readonly Issue[], value: unknown): ValidationFinding[] {
+  return issues.flatMap((issue) => findingsOfIssue(issue, value))
 }
 
-function findingsOfOne(issue: Issue, value: unknown): Finding[] {
+function findingsOfIssue(issue: Issue, value: unknown): ValidationFinding[] {
   const { path, code } = issue
   if (code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_field', says: `unknown field "${key}"` }))
+    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_field', message: `unknown field "${key}"` }))
   if (code === 'invalid_type' && issue.message.includes('received undefined'))
-    return [{ path, code: 'missing', says: `is missing (${issue.expected})` }]
+    return [{ path, code: 'missing', message: `is missing (${issue.expected})` }]
   if (code === 'invalid_value' && valueAt(value, path) === undefined)
-    return [{ path, code: 'missing', says: `is missing (${listed(issue.values.map(shown))})` }]
-  if (code === 'invalid_union' && (issue.message === SAYS_NOTHING || toldApart(issue))) return ofChoice(issue, value)
-  return [{ path, code, says: issue.message.replace(/^Invalid input: /, '') }]
+    return [{ path, code: 'missing', message: `is missing (${listed(issue.values.map(shown))})` }]
+  if (code === 'invalid_union' && (issue.message === GENERIC_MESSAGE || discriminators(issue)))
+    return findingsOfUnion(issue, value)
+  return [{ path, code, message: issue.message.replace(/^Invalid input: /, '') }]
 }
 
 /** Of several forms none fits: what is wrong with the one that was meant, or what each of them would be. */
-function ofChoice(issue: Choice, value: unknown): Finding[] {
+function findingsOfUnion(issue: Choice, value: unknown): ValidationFinding[] {
   const { path, code } = issue
   const options = issue.errors
-  const [meant, ...others] = meantOf(options)
-  if (meant && others.length === 0)
-    return findingsOf(
-      meant.map((inner) => ({ ...inner, path: [...path, ...inner.path] })),
+  const [closest, ...others] = closestOptions(options)
+  if (closest && others.length === 0)
+    return validationFindings(
+      closest.map((inner) => ({ ...inner, path: [...path, ...inner.path] })),
       value,
     )
-  if (meant) {
-    const needs = [meant, ...others].map((option) => missingIn(option).join(' and ')).filter((names) => names !== '')
-    if (needs.length > 0) return [{ path, code, says: `needs ${[...new Set(needs)].join(', or ')}` }]
+  if (closest) {
+    const needs = [closest, ...others].map((option) => missingIn(option).join(' and ')).filter((names) => names !== '')
+    if (needs.length > 0) return [{ path, code, message: `needs ${[...new Set(needs)].join(', or ')}` }]
   }
-  const words = listed(toldApart(issue)?.map(shown) ?? [...new Set(options.flat().flatMap(wordsFor))])
-  if (valueAt(value, path) === undefined) return [{ path, code: 'missing', says: `is missing (${words})` }]
-  return [{ path, code, says: `must be ${words}` }]
+  const expected = listed(discriminators(issue)?.map(shown) ?? [...new Set(options.flat().flatMap(expectedValues))])
+  if (valueAt(value, path) === undefined) return [{ path, code: 'missing', message: `is missing (${expected})` }]
+  return [{ path, code, message: `must be ${expected}` }]
 }
 
 /** The words by which zod tells the forms apart, where it was none of them. */
-function toldApart(issue: Choice): readonly unknown[] | undefined {
+function discriminators(issue: Choice): readonly unknown[] | undefined {
   return 'options' in issue ? issue.options : undefined
 }
 
 /** The forms that the value comes nearest to: of its type, then with the fewest fields that they do not know. */
-function meantOf(options: readonly (readonly Issue[])[]): (readonly Issue[])[] {
+function closestOptions(options: readonly (readonly Issue[])[]): (readonly Issue[])[] {
   const near = options.filter((option) => option.every((inner) => inner.path.length > 0 || !isOfType(inner)))
   const unknown = (option: readonly Issue[]) =>
     option.reduce(
@@ -90,10 +91,10 @@ function missingIn(option: readonly Issue[]): string[] {
   )
 }
 
-function wordsFor(issue: Issue): readonly string[] {
+function expectedValues(issue: Issue): readonly string[] {
   if (issue.code === 'invalid_value') return issue.values.map(shown)
   if (issue.code === 'invalid_type') return TYPE_NAMES[issue.expected] ?? [issue.expected]
-  return issue.code === 'invalid_union' ? issue.errors.flat().flatMap(wordsFor) : []
+  return issue.code === 'invalid_union' ? issue.errors.flat().flatMap(expectedValues) : []
 }
 
 function shown(value: unknown): string {
@@ -120,8 +121,8 @@ export function pathText(path: readonly PropertyKey[]): string {
 }
 
 /** A finding as one sentence. */
-export function findingText({ path, code, says }: Finding): string {
-  if (code === 'unknown_field') return path.length > 1 ? `${says} in ${pathText(path.slice(0, -1))}` : says
+export function findingMessage({ path, code, message }: ValidationFinding): string {
+  if (code === 'unknown_field') return path.length > 1 ? `${message} in ${pathText(path.slice(0, -1))}` : message
   const where = pathText(path) || 'the body'
-  return code === 'missing' ? `${where} ${says}` : `${where}: ${says}`
+  return code === 'missing' ? `${where} ${message}` : `${where}: ${message}`
 }

@@ -1,10 +1,10 @@
 import type { Cancel, Clock, Timers } from './platform.ts'
 
 /** Writes one line of the log. */
-export type WriteLine = (fields: Record<string, unknown>, message: string) => void
+export type WriteLogLine = (fields: Record<string, unknown>, message: string) => void
 
 /** A log of events that clients cause, such as refused connections. */
-export interface LimitedLog {
+export interface RateLimitedLog {
   /** `key` counts for itself, such as one device; by default the message does. */
   write(fields: Record<string, unknown>, message: string, key?: string): void
   /** Writes the counts of what was left out. */
@@ -12,7 +12,7 @@ export interface LimitedLog {
 }
 
 /** Lines that one key may write in a minute. */
-export const LINES_A_MINUTE = 10
+export const LINES_PER_MINUTE = 10
 const MINUTE_MS = 60_000
 /** Keys that count for themselves; all others share the last one. */
 const KEYS_LIMIT = 100
@@ -25,10 +25,10 @@ interface Window {
 }
 
 /** Passes at most 10 lines a minute and key on, and at the end of that minute writes how many it left out (`suppressed`). */
-export function limitedLog(
-  write: WriteLine,
+export function rateLimitedLog(
+  write: WriteLogLine,
   { clock, timers }: { clock: Pick<Clock, 'elapsed'>; timers: Timers },
-): LimitedLog {
+): RateLimitedLog {
   const windows = new Map<string, Window>()
 
   function windowOf(key: string): Window {
@@ -59,7 +59,7 @@ export function limitedLog(
       if (windows.size >= KEYS_LIMIT) forgetPast()
       const counted = windows.has(key) || windows.size < KEYS_LIMIT ? key : OTHERS
       const window = windowOf(counted)
-      if (window.lines < LINES_A_MINUTE) {
+      if (window.lines < LINES_PER_MINUTE) {
         window.lines++
         return write(fields, message)
       }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { joinOutcome, joinUses, type UnitUse } from '../../policy/unit-uses.ts'
+import { mergeOutcomes, mergeRedemptions, type UnitRedemption } from '../../policy/redemption-merge.ts'
 import { OUTCOMES, type Outcome } from '../../policy/vocabulary.ts'
 
 const outcome = fc.constantFrom(null, ...OUTCOMES)
@@ -15,37 +15,37 @@ const uses = fc
     }),
     { selector: ({ redemptionId, nonce }) => `${redemptionId}${nonce}`, maxLength: 5 },
   )
-  .map((all) => all.map((use): UnitUse => ({ ...use, source: use.nonce === 'cti' ? 'receipt' : 'token' })))
+  .map((all) => all.map((use): UnitRedemption => ({ ...use, source: use.nonce === 'cti' ? 'receipt' : 'token' })))
 
-it('joinUses comes to the same in any order', () => {
+it('mergeRedemptions comes to the same in any order', () => {
   fc.assert(
     fc.property(
       uses.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
       ([all, shuffled]) => {
-        expect(joinUses(shuffled)).toEqual(joinUses(all))
+        expect(mergeRedemptions(shuffled)).toEqual(mergeRedemptions(all))
       },
     ),
   )
 })
 
-it('joinUses frees a right only when every use has failed, and a confirmed one always counts', () => {
+it('mergeRedemptions frees a right only when every use has failed, and a confirmed one always counts', () => {
   fc.assert(
     fc.property(uses, (all) => {
-      const { use, failures, isDouble } = joinUses(all)
-      expect(use === null).toBe(all.every((each) => each.outcome === 'failed'))
+      const { effective, failures, isDouble } = mergeRedemptions(all)
+      expect(effective === null).toBe(all.every((each) => each.outcome === 'failed'))
       expect(failures).toBe(all.filter((each) => each.outcome === 'failed').length)
-      if (all.some((each) => each.outcome === 'confirmed')) expect(use?.outcome).toBe('confirmed')
+      if (all.some((each) => each.outcome === 'confirmed')) expect(effective?.outcome).toBe('confirmed')
       if (all.filter((each) => each.outcome === 'confirmed' && each.source === 'receipt').length > 1)
         expect(isDouble).toBe(true)
     }),
   )
 })
 
-it('joinOutcome is the most certain word, in any order, and tells a contradiction', () => {
+it('mergeOutcomes is the most certain word, in any order, and tells a contradiction', () => {
   const joinAll = (words: readonly Outcome[]) =>
     words.reduce<{ known: Outcome | null; isConflict: boolean }>(
       ({ known, isConflict }, word) => {
-        const joined = joinOutcome(known, word)
+        const joined = mergeOutcomes(known, word)
         return { known: joined.outcome, isConflict: isConflict || joined.isConflict }
       },
       { known: null, isConflict: false },

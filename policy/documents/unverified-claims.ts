@@ -1,5 +1,5 @@
 /** What a document claims, unverified: to be believed only as a hint. Empty when it is none. */
-export function decodeClaims(jws: string): Record<string, unknown> {
+export function decodeUnverifiedClaims(jws: string): Record<string, unknown> {
   try {
     const claims: unknown = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())
     return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : {}

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import {
-  findCard,
-  isVerifiedBy,
+  findCardIndex,
+  matchesVerifier,
   newBadgeVerifier,
   newPinVerifier,
   newStoreKey,
   publishedVerifier,
   storeKeyId,
-} from '../../policy/verifiers.ts'
+} from '../../policy/operator-verifiers.ts'
 
 const { random } = virtualPlatform()
 const [storeKey, otherKey] = [newStoreKey(random), newStoreKey(random)]
@@ -19,36 +19,36 @@ describe('published verifiers', () => {
   const published = publishedVerifier(base, storeKey)
 
   it('accept the PIN with the store key', () => {
-    expect(isVerifiedBy(published, '471108', storeKey)).toBe(true)
-    expect(isVerifiedBy(published, '471109', storeKey)).toBe(false)
+    expect(matchesVerifier(published, '471108', storeKey)).toBe(true)
+    expect(matchesVerifier(published, '471109', storeKey)).toBe(false)
   })
 
   it('accept nothing with the key of another store or of a former time', () => {
-    expect(isVerifiedBy(published, '471108', otherKey)).toBe(false)
-    expect(isVerifiedBy(published, '471108', '')).toBe(false)
+    expect(matchesVerifier(published, '471108', otherKey)).toBe(false)
+    expect(matchesVerifier(published, '471108', '')).toBe(false)
   })
 
   it('do not contain the base verifier, which a search for PINs would compare with', () => {
     expect(published).toEqual({ ...base, key: expect.any(String) })
     expect(published.key).not.toBe(base.key)
-    expect(isVerifiedBy(base, '471108', storeKey)).toBe(false)
+    expect(matchesVerifier(base, '471108', storeKey)).toBe(false)
   })
 
   it('are made anew for another store key without the PIN', () => {
     const changed = publishedVerifier(base, otherKey)
     expect(changed.key).not.toBe(published.key)
-    expect(isVerifiedBy(changed, '471108', otherKey)).toBe(true)
-    expect(isVerifiedBy(changed, '471108', storeKey)).toBe(false)
+    expect(matchesVerifier(changed, '471108', otherKey)).toBe(true)
+    expect(matchesVerifier(changed, '471108', storeKey)).toBe(false)
   })
 
   it('find a card with the store key alone', () => {
     const card = publishedVerifier(newBadgeVerifier('04A1B2C3', random), storeKey)
-    expect(findCard([undefined, published, card], '04A1B2C3', storeKey)).toBe(2)
-    expect(findCard([undefined, published, card], '04A1B2C3', otherKey)).toBe(-1)
+    expect(findCardIndex([undefined, published, card], '04A1B2C3', storeKey)).toBe(2)
+    expect(findCardIndex([undefined, published, card], '04A1B2C3', otherKey)).toBe(-1)
   })
 
   it('refuse a verifier that asks for too much work', () => {
-    expect(isVerifiedBy({ ...published, n: 1 << 20 }, '471108', storeKey)).toBe(false)
+    expect(matchesVerifier({ ...published, n: 1 << 20 }, '471108', storeKey)).toBe(false)
   })
 })
 

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { isOlderRelease, Release, RELEASE } from '../../policy/release.ts'
+import { isOlderVersion, VersionNumber, UNTAG_VERSION } from '../../policy/version.ts'
 
 it('is the one that the package has', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
-  expect(RELEASE).toBe(version)
-  expect(Release.safeParse(RELEASE).success).toBe(true)
+  expect(UNTAG_VERSION).toBe(version)
+  expect(VersionNumber.safeParse(UNTAG_VERSION).success).toBe(true)
 })
 
 it.each([
@@ -15,9 +15,9 @@ it.each([
   ['1.2.3', '1.2.3', false],
   ['0.10.0', '0.9.9', false],
   ['2.0.0', '1.99.99', false],
-])('%s before %s: %s', (a, b, isOlder) => expect(isOlderRelease(a, b)).toBe(isOlder))
+])('%s before %s: %s', (a, b, isOlder) => expect(isOlderVersion(a, b)).toBe(isOlder))
 
 it.each(['1', '1.2', 'v1.2.3', '1.2.3-rc.1', '01.2.3', '1.2.3 ', ' 1.2.3', '1.2.999999', '1.2.3\n'])(
   'is no release: %j',
-  (text) => expect(Release.safeParse(text).success).toBe(false),
+  (text) => expect(VersionNumber.safeParse(text).success).toBe(false),
 )

@@ -11,7 +11,7 @@ export type IdentifierKind = (typeof IDENTIFIER_KINDS)[number]
 
 export type ItemIdentifiers = { readonly [kind in ItemIdentifierKind]?: string }
 /** Whether any item is named. */
-export function namesTag(identifiers: ItemIdentifiers): boolean {
+export function hasItemIdentifier(identifiers: ItemIdentifiers): boolean {
   return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
 }
 

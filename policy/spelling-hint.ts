@@ -5,7 +5,7 @@ const LONGEST = 80
  * The known words closest to one that was probably mistyped: those that contain it, or differ in up to a third of its
  * letters. Ignores case. At most `limit` words, the closest first; empty if none is close.
  */
-export function closest(word: string, known: Iterable<string>, limit = 3): string[] {
+export function closestNames(word: string, known: Iterable<string>, limit = 3): string[] {
   const typed = word.slice(0, LONGEST).toLowerCase()
   if (typed === '') return []
   const far = Math.max(1, Math.floor(typed.length / 3))
@@ -23,8 +23,8 @@ export function closest(word: string, known: Iterable<string>, limit = 3): strin
 }
 
 /** `; did you mean a or b?`, or an empty text if no other word is close. */
-export function didYouMean(word: string, known: Iterable<string>): string {
-  const near = closest(word, known).filter((name) => name !== word)
+export function spellingHint(word: string, known: Iterable<string>): string {
+  const near = closestNames(word, known).filter((name) => name !== word)
   return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
 }
 

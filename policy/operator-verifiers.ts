@@ -1,13 +1,13 @@
 import { createHmac, hash, scryptSync } from 'node:crypto'
 import type { Verifier } from './documents/store-documents.ts'
 import type { Randomness } from './platform.ts'
-import { isSameSecret } from './same-secret.ts'
+import { secretsEqual } from './secrets-equal.ts'
 
 /** A PIN has little to guess, so guessing is made slow; a badge holds 128 random bits and needs no slowness. */
 const PIN_COST = { n: 16_384, r: 8, p: 1 }
 const BADGE_COST = { n: 1_024, r: 8, p: 1 }
 /** Of a derived key. */
-export const KEY_BYTES = 32
+export const DERIVED_KEY_BYTES = 32
 const SALT_BYTES = 16
 const STORE_KEY_BYTES = 32
 const STORE_KEY_ID_BYTES = 12
@@ -24,10 +24,10 @@ const MAX_COST = 65_536
  */
 
 /** How the key of a verifier is derived: all of it but the work. */
-export type Derivation = Omit<Verifier, 'key'>
+export type KeyDerivation = Omit<Verifier, 'key'>
 
 /** Of a PIN: slow, because a PIN has few values. */
-export function pinDerivation(random: Randomness): Derivation {
+export function pinDerivation(random: Randomness): KeyDerivation {
   return derivation(PIN_COST, random.bytes(SALT_BYTES))
 }
 
@@ -35,7 +35,7 @@ export function pinDerivation(random: Randomness): Derivation {
  * Of a staff card: slow, because card numbers are short. A card does not say whose it is, so that all cards of a store have one
  * salt: who holds one is found by deriving its key once.
  */
-export function cardDerivation(storeId: string): Derivation {
+export function cardDerivation(storeId: string): KeyDerivation {
   return derivation(PIN_COST, hash('sha256', `untag/card/1\0${storeId}`, 'buffer').subarray(0, SALT_BYTES))
 }
 
@@ -50,7 +50,7 @@ export function newBadgeVerifier(secret: string, random: Randomness): Verifier {
 }
 
 /** A card's number as readers tell it, in upper-case hex; undefined: that is none. Colons, dashes and spaces between are no matter. */
-export function readCard(text: string): string | undefined {
+export function parseCardNumber(text: string): string | undefined {
   const hex = text.replace(/[\s:-]/g, '').toUpperCase()
   return /^(?:[0-9A-F]{2}){4,16}$/.test(hex) ? hex : undefined
 }
@@ -77,7 +77,7 @@ function keyed(derived: Uint8Array, storeKey: string): Buffer {
 }
 
 /** Index of the published verifier of this card, or -1. Each salt costs one derivation. */
-export function findCard(verifiers: readonly (Verifier | undefined)[], card: string, storeKey: string): number {
+export function findCardIndex(verifiers: readonly (Verifier | undefined)[], card: string, storeKey: string): number {
   const derived = new Map<string, Buffer | undefined>()
   const keyBy = ({ salt, n, r, p }: Verifier) => {
     const how = [salt, n, r, p].join()
@@ -85,42 +85,42 @@ export function findCard(verifiers: readonly (Verifier | undefined)[], card: str
     return derived.get(how)
   }
   return verifiers.findIndex(
-    (verifier) => verifier !== undefined && isSameSecret(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)),
+    (verifier) => verifier !== undefined && secretsEqual(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)),
   )
 }
 
-function derivation(cost: { n: number; r: number; p: number }, salt: Uint8Array): Derivation {
+function derivation(cost: { n: number; r: number; p: number }, salt: Uint8Array): KeyDerivation {
   return { salt: Buffer.from(salt).toString('base64url'), ...cost }
 }
 
-function verifierWith(secret: string, how: Derivation): Verifier {
+function verifierWith(secret: string, how: KeyDerivation): Verifier {
   const { salt, n, r, p } = how
-  const key = scryptSync(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p })
+  const key = scryptSync(secret, Buffer.from(salt, 'base64url'), DERIVED_KEY_BYTES, { N: n, r, p })
   return { ...how, key: key.toString('base64url') }
 }
 
 /** Compares a secret with a published verifier in constant time. */
-export function isVerifiedBy({ key, ...how }: Verifier, secret: string, storeKey: string): boolean {
-  return isSameSecret(Buffer.from(key, 'base64url'), derive(secret, how, storeKey))
+export function matchesVerifier({ key, ...how }: Verifier, secret: string, storeKey: string): boolean {
+  return secretsEqual(Buffer.from(key, 'base64url'), derive(secret, how, storeKey))
 }
 
 /** Returns undefined if the verifier asks for more work than any release of untag does. */
-function derive(secret: string, { salt, n, r, p }: Derivation, storeKey: string): Buffer | undefined {
+function derive(secret: string, { salt, n, r, p }: KeyDerivation, storeKey: string): Buffer | undefined {
   if (n > MAX_COST || r > 16 || p > 4) return undefined
   const salted = Buffer.from(salt, 'base64url')
-  return keyed(scryptSync(secret, salted, KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 }), storeKey)
+  return keyed(scryptSync(secret, salted, DERIVED_KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 }), storeKey)
 }
 
 const BADGE_PREFIX = 'UNTAGOP'
 const OPERATOR_PREFIX = 'op_'
 
 /** What a badge's code says: letters and digits only, which every keyboard-wedge scanner types. */
-export function badgeText(operatorId: string, secret: string): string {
+export function badgeCode(operatorId: string, secret: string): string {
   return BADGE_PREFIX + operatorId.slice(OPERATOR_PREFIX.length) + secret
 }
 
 /** What a scanned badge may mean: as read, and with Y and Z swapped, as scanners on German hosts do. Empty: no badge. */
-export function readBadge(text: string): { operatorId: string; secret: string }[] {
+export function parseBadge(text: string): { operatorId: string; secret: string }[] {
   const read = text.trim().toUpperCase()
   const swapped = read.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))
   return [...new Set([read, swapped])].flatMap((candidate) => {

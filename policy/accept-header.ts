@@ -25,7 +25,7 @@ export function acceptRanges(header: string | undefined): AcceptRange[] {
 }
 
 /** True for browsers, which name HTML before JSON. Programs send `application/json`, or any type. */
-export function prefersPage(accept: string | undefined): boolean {
+export function prefersHtml(accept: string | undefined): boolean {
   const ranges = acceptRanges(accept)
   const qualityOf = (type: string) => ranges.find(({ value }) => value === type)?.quality ?? 0
   return qualityOf('text/html') > qualityOf('application/json')

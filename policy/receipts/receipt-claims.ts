@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import type { IdentifierKind } from '../identifiers.ts'
+import type { IdentifierKind } from '../item-identifiers.ts'
 import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
 
 /** What a receipt token says (CWT claims, RFC 8392). All of it is fixed at completion: a reprint is the same receipt. */
@@ -60,7 +60,7 @@ export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string):
 }
 
 /** The claims as deterministic CBOR with the labels of contracts §2. */
-export function encodeClaims(claims: ReceiptClaims): Uint8Array {
+export function encodeReceiptClaims(claims: ReceiptClaims): Uint8Array {
   const map = new Map<number, unknown>([
     [CLAIM.aud, claims.storeId],
     [CLAIM.exp, claims.exp],
@@ -113,7 +113,7 @@ function unpackIndexes(packed: Uint8Array, units: number, sets: number): number[
 }
 
 /** The claims, or undefined when anything is missing, unknown, out of range or not in deterministic form. */
-export function decodeClaims(payload: Uint8Array): ReceiptClaims | undefined {
+export function decodeReceiptClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const map = decodeCbor(payload, NO_TAG)
   if (!(map instanceof Map) || map.size !== sizeOf(map)) return undefined
   const count = (key: number, max: number) => {
@@ -138,7 +138,7 @@ export function decodeClaims(payload: Uint8Array): ReceiptClaims | undefined {
   if (!facts) return undefined
   const whole = { ...claims, entries, facts }
   // One spelling: no set twice, none without a unit, none out of order.
-  return Buffer.compare(encodeClaims(whole), payload) === 0 ? whole : undefined
+  return Buffer.compare(encodeReceiptClaims(whole), payload) === 0 ? whole : undefined
 }
 
 /** How many claims there must be, by those that may be absent: facts come with entries only. */

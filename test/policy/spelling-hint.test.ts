@@ -1,0 +1,28 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { closestNames, spellingHint } from '../../policy/spelling-hint.ts'
+
+const KNOWN = ['fetchStores', 'fetchStore', 'fetchProduct', 'insertProduct', 'backup', 'doctor']
+
+it('finds a word despite a typo, swapped letters, case, or a missing part', () => {
+  expect(closestNames('fetchProdcut', KNOWN)[0]).toBe('fetchProduct')
+  expect(closestNames('FETCHSTORES', KNOWN)[0]).toBe('fetchStores')
+  expect(closestNames('docter', KNOWN)).toEqual(['doctor'])
+  expect(closestNames('product', KNOWN)).toEqual(['fetchProduct', 'insertProduct'])
+  expect(spellingHint('backpu', KNOWN)).toBe('; did you mean backup?')
+})
+
+it('suggests nothing that is far away', () => {
+  expect(closestNames('zzzzzz', KNOWN)).toEqual([])
+  expect(spellingHint('', KNOWN)).toBe('')
+})
+
+it('finds every word with one letter replaced, and answers at most the limit', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...KNOWN), fc.nat(), fc.constantFrom('q', 'x'), (word, at, letter) => {
+      const i = at % word.length
+      expect(closestNames(`${word.slice(0, i)}${letter}${word.slice(i + 1)}`, KNOWN, 6)).toContain(word)
+      expect(closestNames(word, KNOWN, 1)).toHaveLength(1)
+    }),
+  )
+})
