@@ -183,7 +183,7 @@ describe('devices of the configuration', () => {
 
   test('at most 64', () => {
     expect(checkDevices(Array.from({ length: 65 }, () => BOARD))).toMatchObject({
-      faults: [expect.stringContaining('64')],
+      errors: [expect.stringContaining('64')],
     })
   })
 

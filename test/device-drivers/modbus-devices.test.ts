@@ -264,9 +264,9 @@ test('settings that do not fit say so', async () => {
   const { checkDevices } = await import('../../device-drivers/drivers/check-devices.ts')
   const entry = { deviceId: 'd', driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0 }
   expect(checkDevices([{ ...entry, hardwarePulse: 'waveshare', pulseMs: 250 }])).toEqual({
-    faults: ['devices[0].pulseMs: the board counts in 100 ms: give 100, 200, … (and an output below 256)'],
+    errors: ['devices[0].pulseMs: the board counts in 100 ms: give 100, 200, … (and an output below 256)'],
   })
   expect(checkDevices([{ ...entry, interlock: {} }])).toEqual({
-    faults: ['devices[0].confirmInput: give the input that shows a deactivation, at which the interlock closes'],
+    errors: ['devices[0].confirmInput: give the input that shows a deactivation, at which the interlock closes'],
   })
 })
