@@ -27,13 +27,13 @@ export interface DeviceStatus {
   readonly state: DeviceState
   /** Wall clock when the state began, ms since 1970. */
   readonly since: number
-  /** Why, for a person; what was found when ready. */
+  /** For a person: the reason for the state, or the device's description when it is ready. */
   readonly detail: string
-  /** What was found last; kept while the device is away. */
+  /** Result of the last identification; it stays while the device is away. */
   readonly identity?: DeviceIdentity
 }
 
-/** One device that is connected again and again until it is stopped. */
+/** One device that the supervisor reconnects until `stop`. */
 export interface DeviceConnection {
   readonly status: DeviceStatus
   execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
@@ -55,7 +55,7 @@ export interface ConnectionOptions {
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 const IDENTIFY_WITHIN_MS = 5_000
-/** A device that was ready for less has not recovered: the pauses go on growing. */
+/** Minimum time in state ready before the retry delay starts again at its first value, ms. */
 const STEADY_AFTER_MS = 15_000
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -79,7 +79,7 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
     options.onState(status)
   }
 
-  /** One life of a connection; resolves when it is over. */
+  /** Runs one connection; resolves when it ends. */
   async function runConnection(signal: AbortSignal): Promise<void> {
     enter('opening', 'opening the link')
     await device.connect(signal, (detail) => enter('absent', detail))
@@ -125,7 +125,8 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
       return status
     },
     async execute(command, signal) {
-      // The device keeps signals and emergencies and writes them when it is back, so they are passed on in any state.
+      // Devices store signals and emergencies and write them after a reconnect, so they pass in any state but
+      // `stopped`.
       if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)

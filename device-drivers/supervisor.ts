@@ -11,35 +11,35 @@ import { sharedLinks } from './transports/shared-links.ts'
 import type { OpenLink, SharedLinks } from './transports/shared-links.ts'
 
 export interface SupervisorOptions {
-  /** Entries as `checkDevices` gives them. */
+  /** Entries that `checkDevices` returned. */
   readonly devices: readonly DeviceEntry[]
   readonly platform: Platform
-  /** How links are opened; by default the real ones. */
+  /** Opens a link; default: the real transports. */
   readonly openLink?: OpenLink
-  /** How a device is made of its entry; by default by its driver. */
+  /** Makes the device of an entry; default: its driver. */
   readonly openDevice?: (entry: DeviceEntry, links: SharedLinks, platform: Platform) => ProtectionDevice
   onState?(status: DeviceStatus): void | Promise<void>
   onEvent?(deviceId: string, event: DeviceEvent): void | Promise<void>
-  /** A listener threw; the supervisor goes on. */
+  /** Called if a listener throws or rejects; the supervisor continues. */
   onListenerError?(error: unknown): void
 }
 
-/** Keeps the devices of one agent connected for ever and passes commands and events. */
+/** Keeps the devices of one agent connected, and passes commands and events. */
 export interface Supervisor {
   readonly statuses: readonly DeviceStatus[]
-  /** Null for a device that is not configured here. */
+  /** Null if no device with this id is configured. */
   status(deviceId: string): DeviceStatus | null
-  /** Never rejects; a device that is not ready answers `failed` with nothing commanded. */
+  /** Never rejects. If the device is not ready, the result is `failed` and nothing was commanded. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
-  /** Drops the device's connection and begins anew at once. False for an unknown device. */
+  /** Drops the device's connection and reconnects at once. False if the id is unknown. */
   restart(deviceId: string): boolean
-  /** Switches outputs off where they can be reached and lets go of everything, within `limitMs` (3,000). Idempotent. */
+  /** Switches reachable outputs off and closes all links, within `limitMs` (default 3,000). Idempotent. */
   stop(limitMs?: number): Promise<void>
 }
 
 const STOP_WITHIN_MS = 3_000
 
-/** Starts to connect all devices and returns at once: an agent works with any of them absent. */
+/** Starts to connect all devices and returns at once: the agent also works while devices are absent. */
 export function supervise(options: SupervisorOptions): Supervisor {
   const { platform } = options
   const links = sharedLinks(options.openLink ?? openLink, platform)
@@ -51,7 +51,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
       try {
         options.onListenerError?.(error)
       } catch {
-        // Nobody is left to be told.
+        // An error of the error listener has no receiver.
       }
     }
     try {

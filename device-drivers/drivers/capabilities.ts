@@ -1,8 +1,8 @@
 import type { EmergencyInput } from './emergency-input.ts'
 
 /**
- * Capabilities of a configured device. The agent wires lanes and gates from these fields alone: it never looks at a
- * driver's name or its settings. A driver declares every field; `undefined` or false means that the device lacks it.
+ * Capabilities of a configured device. The agent wires lanes and gates from these fields alone, never from the driver's
+ * name or settings. A driver declares every field; `undefined` or false means that the device lacks it.
  */
 export interface Capabilities {
   /** Effect of a release command. */

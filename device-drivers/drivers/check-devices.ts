@@ -3,10 +3,10 @@ import { MqttLink, SerialLink, TcpLink, WebLink } from '../transports/link-setti
 import type { DeviceSettings } from './driver.ts'
 import { DeviceEntry, DRIVER_NAMES, driverOf } from './registry.ts'
 
-/** The devices of a configuration, or every fault in it as a line that names the key and the fix. */
+/** The checked devices, or all errors of a configuration. An error names the key and the fix. */
 export type CheckedDevices = { readonly devices: readonly DeviceEntry[] } | { readonly errors: readonly string[] }
 
-/** Devices that one agent drives at most. */
+/** Maximum devices of one agent. */
 export const MAX_DEVICES = 64
 
 type Issue = z.core.$ZodIssue
@@ -17,7 +17,7 @@ const pathText = (path: readonly PropertyKey[]): string =>
     .join('')
     .replace(/^\./, '')
 
-/** A link is one of several forms; which one was meant shows in its first key. */
+/** Finds the form that a link of the configuration has, by its first key. */
 function linkForm(link: unknown): z.ZodType | null {
   if (typeof link !== 'object' || link === null) return null
   const web = [...WebLink.options, ...MqttLink.options].find((form) =>
@@ -46,7 +46,7 @@ function explain(at: readonly PropertyKey[], issue: Issue, entry: unknown): stri
   return [`${pathText(path)}: ${issue.message}`]
 }
 
-/** What is wrong between entries that are each right: doubled ids, outputs and links that cannot be shared. */
+/** Finds conflicts between valid entries: equal ids, and outputs or links that cannot be shared. */
 function conflicts(entries: readonly { entry: DeviceSettings; at: string }[]): string[] {
   const errors: string[] = []
   const ids = new Map<string, string>()
@@ -77,7 +77,7 @@ function conflicts(entries: readonly { entry: DeviceSettings; at: string }[]): s
   return errors
 }
 
-/** Checks the value of `devices` in the agent's configuration. Never throws; lists all faults at once. */
+/** Checks the value of `devices` in the agent's configuration. Never throws; lists all errors. */
 export function checkDevices(value: unknown): CheckedDevices {
   if (!Array.isArray(value)) return { errors: ['devices: give a list, [] for none'] }
   if (value.length > MAX_DEVICES) return { errors: [`devices: at most ${MAX_DEVICES} for one agent`] }

@@ -1,21 +1,21 @@
 import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
 
-/** A command that may be known before it has run to its end. Neither promise rejects. */
+/** A running command. Its outcome may be known before it has finished. Neither promise rejects. */
 export interface RunningCommand {
   readonly outcome: Promise<CommandResult>
   readonly finished: Promise<unknown>
 }
 
-/** Commands to one device, one after the other. */
+/** Runs the commands of one device one after the other. */
 export interface CommandQueue {
-  /** Begins when all before it are finished; answers at once when `signal` aborts while it waits. */
+  /** Begins the command after all earlier ones have finished. Returns `cancelled` at once if `signal` aborts before. */
   run(signal: AbortSignal, begin: () => RunningCommand): Promise<CommandResult>
-  /** Resolves when everything asked for so far is finished. */
+  /** Resolves when all commands so far have finished. */
   idle(): Promise<void>
 }
 
-/** A queue in which at most `most` commands wait. */
+/** Makes a queue in which at most `limit` commands wait. */
 export function commandQueue(limit: number): CommandQueue {
   let tail: Promise<void> = Promise.resolve()
   let waiting = 0

@@ -3,38 +3,40 @@ import type { Platform } from '../../policy/platform.ts'
 import type { ExchangeAnswer } from './exchange.ts'
 
 /**
- * Keeps a reader reading that tells its tags by itself. Such readers end without saying so, and forget
- * that they read when their power fails; but while they read they say something all the time, "no tag"
- * or a sign of life too. So whenever one is quiet it is stopped, which it answers, and started again.
+ * Keeps a reader reading that sends tags by itself. Such readers stop without notice, for example after a power
+ * failure. While they read they send something all the time, at least "no tag". When a reader is quiet, it is stopped,
+ * which it must answer, and started again.
  */
 export interface ContinuousReading {
-  /** The reader said something. */
+  /** Call it when the reader sent something. */
   noteActivity(): void
-  /** Stops reading, for a command. False when the reader does not answer. */
+  /** Stops reading, for a command. False if the reader does not answer. */
   suspend(): Promise<boolean>
-  /** Ends a `hold`. */
+  /** Ends a `suspend`. */
   resume(): Promise<void>
 }
 
 export interface ContinuousReadingOptions {
   readonly platform: Platform
-  /** Without a word for so long it is stopped and started, ms. */
+  /** Quiet time after which the reader is restarted, ms. */
   readonly quietMs: number
-  /** It was started already; else reading begins with the first `go`. */
+  /** True if the reader reads already; else reading starts with the first `resume`. */
   readonly isReading?: boolean
   /** Ends the reading. */
   readonly over: AbortSignal
   stop(): Promise<ExchangeAnswer<unknown>>
-  /** `isWanted`: asked again before what makes it read, when that is not the first command: a `hold` may have come in between. */
+  /**
+   * Starts reading. Check `isWanted` again before the last of several commands: a `suspend` may have come in between.
+   */
   start(isWanted: () => boolean): Promise<unknown>
-  /** The reader did not answer three stops in a row. */
+  /** Called when the reader did not answer three stops in a row. */
   onUnresponsive(detail: string): void
 }
 
 const CHECK_EVERY_MS = 250
 const MAX_MISSED = 3
 
-/** Starts to watch. */
+/** Starts to watch the reader. */
 export function startContinuousReading({
   platform,
   quietMs,
@@ -63,7 +65,7 @@ export function startContinuousReading({
 
   async function startNow(): Promise<void> {
     lastActivityMs = clock.elapsed()
-    // A hold that came meanwhile sends its stop behind this.
+    // A `suspend` meanwhile sends its stop after this start.
     if (isWanted()) await start(isWanted)
   }
 

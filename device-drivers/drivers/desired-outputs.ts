@@ -7,27 +7,27 @@ import { SILENCED, writeResult } from './write-answer.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
 export interface OutputOptions {
-  /** The releasing output, where the device has one. */
+  /** The releasing output, if the device has one. */
   readonly release: number | undefined
   readonly signals: ReadonlyMap<Signal, number>
   /** The setting: true if an emergency opens the releasing output. */
   readonly opensInEmergency: boolean | undefined
-  /** What an output is called in the settings, such as `output` or `gpo`. */
+  /** Name of an output in the settings, such as `output` or `gpo`. */
   readonly setting: string
   readonly platform: Platform
-  /** Writes to the device when there is one. Never rejects. */
+  /** Writes to the device if it is connected. Never rejects. */
   write(output: number, on: boolean): Promise<WriteAnswer>
 }
 
-/** Outputs that are written again until the board has them. */
+/** Makes the desired outputs of one device. */
 export function desiredOutputs(options: OutputOptions): DesiredOutputs {
   return new DesiredOutputs(options)
 }
 
 /**
- * What the outputs of one device shall be, over all connections. The releasing output is wanted off
- * except within a pulse and while an emergency holds it open; a signal is wanted on until its time is over. Whoever connects writes it
- * down to the board, and later looks whether it is still so.
+ * The desired state of a device's outputs, over all connections. The releasing output is on during a pulse and while an
+ * emergency holds it open. A signal is on until its time is over. The driver writes the state after each connect, and
+ * modbus also checks it later.
  */
 export class DesiredOutputs {
   readonly #options: OutputOptions
@@ -48,7 +48,7 @@ export class DesiredOutputs {
     })
   }
 
-  /** Switches a signal on for some seconds, or off. */
+  /** Switches a signal on for some seconds, or off with 0. */
   async signal(signal: Signal, seconds: number): Promise<CommandResult> {
     const output = this.#options.signals.get(signal)
     if (output === undefined) {
@@ -67,7 +67,7 @@ export class DesiredOutputs {
     return writeResult(await this.#options.write(output, seconds > 0), 'while its time lasts')
   }
 
-  /** Holds the releasing output open, or not, and keeps the siren silent, or not. */
+  /** Holds the releasing output open and keeps the siren silent, or ends that. */
   async emergency(open: boolean, silent: boolean): Promise<CommandResult> {
     this.#isSilent = silent
     this.#version++
@@ -81,34 +81,34 @@ export class DesiredOutputs {
     return writeResult(await this.#hold.set(open), 'while the emergency lasts')
   }
 
-  /** True while an emergency holds the releasing output open: no end of a pulse switches it off. */
+  /** True while an emergency holds the releasing output open; then the end of a pulse leaves it on. */
   get isHeldOpen(): boolean {
     return this.#hold.isOpen === true
   }
 
-  /** Every output with what it shall be now; without the releasing one while it is to be left as it is. */
+  /** Every output with its desired state. Without the releasing output while that keeps its state. */
   desired(): Map<number, boolean> {
     return this.#outputsNow(this.#pulses > 0 || this.#hold.isOpen === true)
   }
 
-  /** What a new connection writes: as `wanted`, but it never repeats the ON of a release. */
+  /** What a new connection writes: the desired state, but never the ON of a release. */
   atConnect(): Map<number, boolean> {
     return this.#outputsNow(this.#hold.isOpen === true)
   }
 
-  /** What the end of the agent switches off: not what an emergency holds open. */
+  /** The outputs to switch off when the agent stops: all but those that an emergency holds open. */
   toSwitchOff(): number[] {
     return [...this.#outputsNow(false).keys()].filter(
       (output) => output !== this.#options.release || this.#hold.isOpen === false,
     )
   }
 
-  /** Grows with every change of `wanted`. */
+  /** Grows with every change of the desired state. */
   get version(): number {
     return this.#version
   }
 
-  /** Marks the releasing output as wanted on, until the returned function is called. */
+  /** Sets the releasing output to on, until the returned function is called. */
   pulse(): Cancel {
     this.#pulses++
     this.#version++
@@ -121,7 +121,7 @@ export class DesiredOutputs {
     }
   }
 
-  /** Everything off from now on. */
+  /** Sets everything to off. */
   allOff(): void {
     this.#hold.stop()
     for (const cancel of this.#timers.values()) cancel()

@@ -15,28 +15,28 @@ export type ReleaseCommand = Extract<DeviceCommand, { kind: 'release' }>
 
 export interface DeviceCommandsOptions {
   readonly platform: Platform
-  /** Begins one release; no other runs meanwhile. Left out for a device that releases nothing. */
+  /** Begins a release; releases never overlap. Undefined for a device that releases nothing. */
   release?: ((command: ReleaseCommand, signal: AbortSignal) => RunningCommand) | undefined
-  /** Sound or light; left out for a device without. */
+  /** Switches a siren or lamp. Undefined for a device without. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult> | undefined
-  /** What an emergency changes; left out for a device without outputs. */
+  /** Applies the state of an emergency. Undefined for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult> | undefined
-  /** Called first when the device is closed, while a release may still run. */
+  /** Called first when the device is closed; a release may still run. */
   onClosing?(): void
-  /** Switches off what can still be reached; no release runs any more. Given up when `signal` aborts. */
+  /** Switches all reachable outputs off, after the last release. Ends when `signal` aborts. */
   switchOff(signal: AbortSignal): Promise<unknown> | undefined
-  /** Leaves the link and stops everything that runs by itself. */
+  /** Leaves the link and stops all timers. */
   dispose(): void
 }
 
-/** A command that ends without anything having begun. */
+/** Makes a finished command from its result. */
 export function completedCommand(outcome: CommandResult): RunningCommand {
   return { outcome: Promise.resolve(outcome), finished: Promise.resolve() }
 }
 
 /**
- * The commands of one device until it is closed. Signals and emergencies are written at once. Releases wait for each
- * other. `close` ends them, switches off what can be reached within 2 s, and lets go.
+ * Executes the commands of one device until it is closed. Signals and emergencies are written at once; releases wait
+ * for each other. `close` ends them, switches off reachable outputs within 2 s and disposes of the device.
  */
 export class DeviceCommands {
   readonly #options: DeviceCommandsOptions
@@ -45,7 +45,7 @@ export class DeviceCommands {
 
   constructor(options: DeviceCommandsOptions) {
     this.#options = options
-    // Every command that waits listens for the end of the device; the queue bounds them.
+    // Each waiting command adds a listener; the queue bounds their number.
     setMaxListeners(0, this.#closing.signal)
   }
 
@@ -93,11 +93,11 @@ export class DeviceCommands {
 
 export interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
   readonly outputs: DesiredOutputs
-  /** An emergency opens the device, or ends. */
+  /** Called when an emergency opens the device, or ends. */
   onEmergency?(open: boolean): void
 }
 
-/** The commands of a device whose outputs the agent keeps as wanted. */
+/** Makes the commands of a device whose outputs the agent restores after each reconnect. */
 export function outputCommands({ outputs, onEmergency, ...options }: OutputCommandsOptions): DeviceCommands {
   return new DeviceCommands({
     ...options,

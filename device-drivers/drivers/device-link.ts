@@ -1,22 +1,22 @@
 import type { AnyLink } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 
-/** The place of one device on its link. Every driver has one: `linkDevice` and `restClient` bring their own. */
+/** The connection of one device to its link. `linkDevice` and `restClient` bring their own. */
 export interface DeviceLink<S extends ProtocolClient> {
   /** Null before `connect`, and after the link was lost or left. */
   readonly member: Membership<S> | null
-  /** Leaves the link that there was and joins again; tries for ever, telling each failure, until `signal` aborts. */
+  /** Leaves the current link and joins again. Retries until `signal` aborts, and reports each failure. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<Membership<S>>
-  /** The member; throws with the reason if the link was lost. */
+  /** The member; throws the reason if the link was lost. */
   joined(): Membership<S>
-  /** Resolves with the reason when there is no member any more. */
+  /** Resolves with the reason when the member is gone. */
   lost(): Promise<string>
   leave(): void
 }
 
 const LOST = 'the link was lost'
 
-/** A device that has not joined its link yet. `onLost` is not called for a link that was left. */
+/** Makes the connection of a device; it has not joined yet. `onLost` is not called for a link that the device left. */
 export function deviceLink<S extends ProtocolClient>(
   links: SharedLinks,
   link: AnyLink,

@@ -1,41 +1,41 @@
 import type { Outcome, TagTechnology } from '../../policy/vocabulary.ts'
 
-/** What a device is told to do. */
+/** A command to a device. */
 export type DeviceCommand =
   /**
-   * Pulse the main output (lock, detacher, deactivator, gate) and see the confirming input. `tag`: the
-   * tag it is about, for devices that write to the tag itself (EAS bit, kill).
+   * Pulses the main output (lock, detacher, deactivator, gate) and watches the confirm input. `tag` names the tag, for
+   * devices that write to it (EAS bit, kill).
    */
   | { readonly kind: 'release'; readonly tag?: TagName }
-  /** Sound or light; 0 seconds = off now. Protective: never waits for a release. */
+  /** Switches a siren or lamp for some seconds; 0 means off now. Never waits for a release. */
   | { readonly kind: 'signal'; readonly signal: Signal; readonly seconds: number }
   /**
-   * What the device does until the next command of this kind. `open`: the main output stays on. `silent`: the siren
-   * stays off. The device keeps it over every connection and over releases, and accepts it in any state.
+   * Sets the state of an emergency until the next such command. `open`: the main output stays on. `silent`: the siren
+   * stays off. The device accepts it in any state, and keeps it over reconnects and releases.
    */
   | { readonly kind: 'emergency'; readonly open: boolean; readonly silent: boolean }
 
 export const SIGNALS = ['siren', 'amber', 'green'] as const
 export type Signal = (typeof SIGNALS)[number]
 
-/** The longest time in seconds that one signal command may ask for. */
+/** Maximum duration of one signal command, s. */
 export const LONGEST_SIGNAL_S = 3_600
 
 /**
- * Why a command ended as it did; `detail` begins with one of these.
+ * Why a command ended as it did; `detail` begins with this code.
  *
- * - `input_changed`: the confirming input was seen to change (confirmed)
+ * - `input_changed`: the confirm input changed (confirmed)
  * - `already_open`: an emergency holds the device open (confirmed, nothing commanded)
- * - `acknowledged`: the board took the command and no input confirms it (confirmed)
- * - `no_confirmation`: the board did everything, the input did not change (failed)
- * - `input_stuck`: the confirming input was 1 already and stayed so (failed, nothing commanded)
- * - `refused`: the board refused (failed)
- * - `not_ready`: the device is not there now (failed, nothing commanded)
- * - `not_supported`: this device has no such output (failed, nothing commanded)
+ * - `acknowledged`: the device accepted the command and has no confirm input (confirmed)
+ * - `no_confirmation`: the device executed the command, the confirm input did not change (failed)
+ * - `input_stuck`: the confirm input was 1 before the command and stayed so (failed, nothing commanded)
+ * - `refused`: the device refused (failed)
+ * - `not_ready`: the device is not connected (failed, nothing commanded)
+ * - `not_supported`: the device has no such output (failed, nothing commanded)
  * - `silenced`: an emergency keeps the siren off (failed, nothing commanded)
  * - `queue_full`: too many commands wait (failed, nothing commanded)
- * - `cancelled`: the caller gave up (failed when nothing was commanded, else unknown)
- * - `answer_lost`: an answer was lost after the command went out (unknown)
+ * - `cancelled`: the caller aborted (failed if nothing was commanded, else unknown)
+ * - `answer_lost`: the command was sent and its answer was lost (unknown)
  */
 export type ResultCode =
   | 'input_changed'
@@ -53,85 +53,87 @@ export type ResultCode =
 
 export interface CommandResult {
   readonly outcome: Outcome
-  /** True as soon as the first byte of the command was handed to the link. */
+  /** True as soon as the first byte of the command was passed to the link. */
   readonly commanded: boolean
-  /** A `ResultCode`, and after `: ` what a person should know. */
+  /** A `ResultCode`; after `: ` a text for a person. */
   readonly detail: string
 }
 
-/** A result with its code in front. */
+/** Makes a result; its detail begins with the code. */
 export function result(outcome: Outcome, commanded: boolean, code: ResultCode, text?: string): CommandResult {
   return { outcome, commanded, detail: text ? `${code}: ${text}` : code }
 }
 
-/** What a tag is called: upper-case hex, as everywhere outside the drivers. */
+/** Id of a tag, in upper-case hex. */
 export type TagName = { readonly epc: string } | { readonly tagUid: string }
 
-/** One sighting of one tag by one antenna. */
+/** One read of one tag by one antenna. */
 export interface TagRead {
   readonly tag: TagName
-  /** What the chip is, where the reader can tell (NFC and HF). */
+  /** Technology of the chip, if the reader reports it (NFC and HF). */
   readonly technology?: TagTechnology
-  /** As the reader numbers them, from 1. */
+  /** Number from 1, as the reader counts its antennas. */
   readonly antenna?: number
   readonly rssiDbm?: number
   /**
-   * When the reader saw it first, ms on the agent's elapsed clock: the reader's own stamp put right by
-   * the offset measured at connect, else when the report came. Reads that a reader kept while the network was away are old.
+   * Time of the first sighting, ms on the agent's elapsed clock. It is the reader's timestamp with the offset measured
+   * at connect, else the time of the report. Buffered reads have old times.
    */
   readonly seenAtMs: number
 }
 
-/** `forced`: opened without a release. `left_open`: open for longer than allowed. */
+/** `forced`: opened without a release. `left_open`: open for longer than the setting allows. */
 export type DoorState = 'shut' | 'open' | 'forced' | 'left_open'
 
 export type DeviceEvent =
-  /** Tags in the field, in the order of the reader's report. At most 1,000 in one event. */
+  /** Tags in the field, in the order of the reader's report; at most 1,000 in one event. */
   | { readonly type: 'tags'; readonly reads: readonly TagRead[] }
-  /** A tag that is there until taken away (PC/SC, pads) has gone. */
+  /** A tag has left, at readers that report presence (PC/SC, pads). */
   | { readonly type: 'tag_gone'; readonly tag: TagName }
-  /** A code was read; `symbology` only where the scanner tells it. */
+  /** A code was read; `symbology` only if the scanner reports it. */
   | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
-  /** Somebody went through: the passage input rose. */
+  /** A person passed: the passage input rose. */
   | { readonly type: 'passage' }
-  /** A people counter saw somebody come in or go out; out is a `passage` too. */
+  /** A people counter saw a person enter or leave; `out` also causes a `passage`. */
   | { readonly type: 'person'; readonly direction: 'in' | 'out' }
   /** A watched input changed. */
   | { readonly type: 'input'; readonly input: number; readonly on: boolean }
-  /** The level of the wired emergency input: at every connection, and at every change. */
+  /** The level of the wired emergency input: after each connect, and at each change. */
   | { readonly type: 'emergency'; readonly on: boolean }
-  /** The door behind a lock: shut, open, or open as it should not be. */
+  /** The door behind a lock changed its state. */
   | { readonly type: 'door'; readonly state: DoorState }
-  /** Something is wrong that a person should look at. */
+  /** A fault that a person must look at. */
   | { readonly type: 'fault'; readonly detail: string }
-  /** Bytes that made no sense; at most one such event a second. */
+  /** Bytes that are no valid frame; at most one such event a second. */
   | { readonly type: 'noise'; readonly bytes: number; readonly detail: string }
 
-/** What was found at the other end. */
+/** What `identify` found. */
 export interface DeviceIdentity {
-  /** For a person: what it is and where, such as `Modbus unit 1 at tcp:10.0.0.7:502`. */
+  /** Kind and address for a person, such as `Modbus unit 1 at tcp:10.0.0.7:502`. */
   readonly description: string
-  /** As the device tells it. */
+  /** As the device reports it. */
   readonly firmwareVersion?: string
   readonly serialNumber?: string
 }
 
 /**
- * One device for as long as the agent runs. The supervisor calls, again after every loss,
- * `connect` → `identify` → (ready) → `untilLost`. What the device shall do meanwhile (a siren that
- * still has to sound) is kept by the device and carried out by the next `identify`.
+ * One device for as long as the agent runs. After each loss the supervisor calls `connect` → `identify` → (ready) →
+ * `untilLost` again. The device stores commands that still apply, such as a running siren, and writes them at the next
+ * `identify`.
  */
 export interface ProtectionDevice {
-  /** Lets go of the link it had and resolves when a new one is open; tries for ever, telling each failure, until `signal` aborts. */
+  /**
+   * Leaves the old link and resolves when a new one is open. Retries until `signal` aborts, and reports each failure.
+   */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
-  /** Proves that the right thing answers and puts its outputs as wanted. Rejects when it does not. */
+  /** Checks that the expected device answers, and writes its outputs. Rejects if it does not. */
   identify(signal: AbortSignal): Promise<DeviceIdentity>
-  /** Resolves, with the reason, when what `identify` found is gone. */
+  /** Resolves with the reason when the identified device is gone. */
   untilLost(): Promise<string>
-  /** Never throws. After the first byte went out, only an answer or an input makes it other than `unknown`. */
+  /** Never rejects. Once the first byte was sent, only an answer or an input makes the outcome other than `unknown`. */
   execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
-  /** For one reader, over all connections. At most 1,000 wait. */
+  /** Events of all connections, for one reader. At most 1,000 wait. */
   readonly events: AsyncIterable<DeviceEvent>
-  /** Outputs off where they can be reached, then lets go. Takes at most about 2 seconds. */
+  /** Switches reachable outputs off and leaves the link, within about 2 s. */
   close(): Promise<void>
 }

@@ -5,34 +5,34 @@ import type { DoorState } from './device.ts'
 
 const secondsError = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
 
-/** How long a door may stand open, s. */
+/** Maximum time that a door may be open, s. */
 export const OpenSeconds = z.number(secondsError).min(1, secondsError).max(LONGEST_SIGNAL_S, secondsError).default(30)
 
-/** Watches the door that a lock keeps shut. */
+/** Watches the door behind a lock. */
 export interface DoorWatch {
-  /** The door sensor changed, or was read after a reconnect. */
+  /** Sets the state of the door sensor, after a change or a reconnect. */
   set(open: boolean): void
-  /** The lock was let go; the door may be opened for a moment from now on. */
+  /** A release began: the door may be opened until the pulse and the grace period end. */
   released(): void
-  /** An emergency holds the lock open, or no longer: meanwhile an open door is as it should be. */
+  /** Sets whether an emergency holds the lock open; then an open door raises no alarm. */
   heldOpen(held: boolean): void
   stop(): void
 }
 
 export interface DoorOptions {
   readonly platform: Platform
-  /** A door that is open for longer is told. */
+  /** Time after which an open door counts as left open, s. */
   readonly openSeconds: number
-  /** How long the lock is open at each release, ms. */
+  /** Time that a release opens the lock, ms. */
   readonly pulseMs: number
-  /** Told of every change; `alarm` for a person where something is wrong, null where an alarm is over. */
+  /** Called at each change. `alarm` is a text for a person; null ends the alarm. */
   onState(state: DoorState, alarm?: string | null): void
 }
 
-/** Behind a pulse, so long a hand needs to pull. */
+/** Time after a pulse in which a hand may still pull the door, ms. */
 const GRACE_MS = 3_000
 
-/** Knows nothing before the first `set`: a door that is open when the agent starts was not forced by that. */
+/** Makes a watch. The first `set` raises no alarm: the door may have been open before the agent started. */
 export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptions): DoorWatch {
   const { clock, timers } = platform
   let open: boolean | null = null
@@ -72,7 +72,7 @@ export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptio
     heldOpen(held) {
       if (held === isHeld) return
       isHeld = held
-      // Hands may still be on the door when the emergency ends.
+      // A person may still hold the door when the emergency ends.
       allowedUntil = Math.max(allowedUntil, clock.elapsed() + GRACE_MS)
       if (open) countOpen()
     },

@@ -6,44 +6,44 @@ import type { SharedLinks } from '../transports/shared-links.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { ProtectionDevice } from './device.ts'
 
-/** The key of a device in the configuration and the cloud. */
+/** Id of a device, in the configuration and in the cloud. */
 export const DeviceId = z
   .string({ error: 'give the deviceId under which the cloud knows this device' })
   .min(1, { error: 'give the deviceId under which the cloud knows this device' })
   .max(128, { error: 'at most 128 characters' })
 
-/** What every entry of the configuration has. */
+/** Fields that every entry of the configuration has. */
 export interface DeviceSettings {
   readonly deviceId: string
   readonly driver: string
   readonly link: AnyLink
 }
 
-/** Something that two devices cannot both have, such as an output. */
+/** An output, input or address that only one device may use. The configuration check rejects a second use. */
 export interface ExclusiveResource {
-  /** The setting that claims it, such as `siren.output`. */
+  /** The setting that uses it, such as `siren.output`. */
   readonly setting: string
-  /** Equal for two claims to the same thing. */
+  /** Equal for two uses of the same resource. */
   readonly key: string
 }
 
-/** What a driver's file exports: how its entry is written and how its device is made. */
+/** What the file of a driver exports: its settings, capabilities and device. */
 export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodType<Settings>> {
-  /** The word in `driver`. */
+  /** Value of the setting `driver`. */
   readonly name: string
-  /** One entry of `devices`; its messages name the fix. */
+  /** Schema of one entry of `devices`; its messages name the fix. */
   readonly settings: Schema
-  /** What the link is used for; devices with equal words may share one. Null: the link is this device's alone. */
+  /** How the link is used. Devices with equal values may share a link; null means that they may not. */
   linkUse(settings: Settings): string | null
-  /** The outputs and inputs that belong to this device. */
+  /** The outputs, inputs and addresses that this device uses alone. */
   exclusiveResources(settings: Settings): readonly ExclusiveResource[]
-  /** Everything that the agent's wiring needs to know of a device with these settings. */
+  /** What the agent's wiring may use. */
   capabilities(settings: Settings): Capabilities
-  /** Makes the device; nothing is opened before `connect`. */
+  /** Makes the device; it opens nothing before `connect`. */
   open(settings: Settings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 
-/** A driver whose settings are checked again when it is opened, so that the table of drivers needs no types. */
+/** A driver that validates its settings when it opens, so that the table of drivers needs no type parameters. */
 export interface AnyDriver {
   readonly name: string
   use(entry: DeviceSettings): { link: string; use: string | null; exclusiveResources: readonly ExclusiveResource[] }
@@ -51,7 +51,7 @@ export interface AnyDriver {
   open(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 
-/** The driver without its own settings type: settings are checked by its schema before they reach it. */
+/** Hides the settings type of a driver: its schema validates settings first. */
 export function anyDriver<S extends DeviceSettings, Z extends z.ZodType<S>>(driver: Driver<S, Z>): AnyDriver {
   return {
     name: driver.name,

@@ -1,8 +1,8 @@
 import type { Cancel } from '../../policy/platform.ts'
 
 /**
- * A signal that aborts with the first of two; `done` lets go of both. For signals that live for long:
- * on Node 20 `AbortSignal.any` leaves a trace on its sources for ever.
+ * Makes a signal that aborts with the first of two; `done` removes its listeners. Use it with long-lived signals: on
+ * Node 20, `AbortSignal.any` leaks memory on its sources.
  */
 export function eitherSignal(one: AbortSignal, other: AbortSignal): { signal: AbortSignal; done: Cancel } {
   const both = new AbortController()

@@ -1,11 +1,11 @@
 import type { DeviceEvent, TagRead } from './device.ts'
 
 const MAX_WAITING = 1_000
-/** In one event (device.ts). */
+/** In one event, as device.ts promises. */
 const MAX_READS = 1_000
 /**
- * Reads that wait in all. A gate reads up to 1,500 tags a second and its reader may replay tens of thousands when the
- * network is back: this is a minute of the one and more than the other, and about 15 MB.
+ * Maximum tag reads that wait. A gate reads up to 1,500 tags a second, and a reader may replay tens of thousands after
+ * a network failure. 100,000 reads are about a minute of reading and 15 MB.
  */
 const MAX_READS_WAITING = 100_000
 
@@ -15,14 +15,14 @@ interface TagBatch {
 }
 
 /**
- * Holds at most 1,000 events and 100,000 tag reads; when nobody takes them the oldest go, and a `fault` says how many.
- * Reads that follow each other are put into one event, so that a burst of them pushes nothing else out.
+ * Makes a queue of at most 1,000 events and 100,000 tag reads. A full queue drops the oldest and reports their number
+ * in a `fault`. Consecutive reads share one event, so that a burst displaces no other event.
  */
 export function eventQueue(): EventQueue {
   return new EventQueue()
 }
 
-/** Events on their way to one reader. */
+/** Events that wait for one reader. */
 export class EventQueue {
   #waiting: DeviceEvent[] = []
   #open: TagBatch | null = null
@@ -33,7 +33,7 @@ export class EventQueue {
   #wake = () => {}
   readonly events: AsyncIterable<DeviceEvent> = { [Symbol.asyncIterator]: () => this.#read() }
 
-  /** Bound, because drivers pass it on as a callback. */
+  /** Bound, because drivers pass it as a callback. */
   readonly put = (event: DeviceEvent): void => {
     if (this.#ended) return
     if (event.type === 'emergency') return this.#pushFirst(event)
@@ -42,7 +42,7 @@ export class EventQueue {
     this.#push(event)
   }
 
-  /** Tag reads, in any number; those that nobody has taken yet travel together. */
+  /** Adds any number of tag reads; unread ones share events. */
   putReads(more: readonly TagRead[]): void {
     if (this.#ended) return
     for (const read of more) {
@@ -102,7 +102,7 @@ export class EventQueue {
     this.#wake()
   }
 
-  /** Ahead of everything else, and only the newest: no flood of tags delays it or drops it. */
+  /** Puts an emergency in front and replaces an older one, so that a flood of tags neither delays nor drops it. */
   #pushFirst(event: DeviceEvent): void {
     this.#waiting = [event, ...this.#waiting.filter(({ type }) => type !== 'emergency')]
     this.#wake()

@@ -4,33 +4,33 @@ import type { Noise, ResyncingCodec } from '../protocols/codec.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { ProtocolClient } from '../transports/shared-links.ts'
 
-/** One question on a link where one is under way at a time. */
+/** A request on a link that carries one at a time. */
 export interface ExchangeRequest<Frame> {
   readonly frame: Frame
-  /** Which device is asked, for a person. */
+  /** Name of the device, for a person. */
   readonly target: string
-  /** How long to wait for the answer, ms. */
+  /** Time limit of the answer, ms. */
   readonly timeoutMs: number
-  /** Whether this frame is the answer. Left out: none is waited for. */
+  /** True if this frame is the answer. Undefined: the request has no answer. */
   isAnswer?(frame: Frame): boolean
-  /** Commands go before polls, so that a siren or the end of a pulse never waits behind them. Default: command. */
+  /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. Default: command. */
   readonly lane?: Lane
-  /** Takes the question back while it waits; once its bytes are out it runs to its end. */
+  /** Cancels the request while it waits; it has no effect after the first byte. */
   readonly signal?: AbortSignal
-  /** Called right before the first byte is handed to the link. */
+  /** Called before the first byte is passed to the link. */
   readonly onSend?: () => void
 }
 
 export type Lane = 'command' | 'poll'
 
-/** No answer, or none that can be trusted. `handed`: the device may have received the question. */
+/** No valid answer. `possiblySent`: the device may have received the request. */
 export interface LostAnswer {
   readonly kind: 'lost'
   readonly possiblySent: boolean
   readonly detail: string
 }
 
-/** `answered` without a frame: it was sent and no answer was asked for. */
+/** `sent`: the request has no answer. */
 export type ExchangeAnswer<Frame> =
   | { readonly kind: 'answered'; readonly frame: Frame }
   | { readonly kind: 'sent' }
@@ -38,16 +38,16 @@ export type ExchangeAnswer<Frame> =
 
 export interface ExchangeOptions<Frame> {
   readonly codec: ResyncingCodec<Frame>
-  /** The line stays quiet for so long between two frames, ms. */
+  /** Minimum quiet time between two frames, ms. */
   readonly gapMs: number
-  /** After a lost answer the line is left alone for so long, so that a late one cannot pass for the next, ms. */
+  /** Quiet time after a lost answer, so that a late answer cannot pass for the next one, ms. */
   readonly quarantineMs: number
-  /** A frame that answers nothing: noise to be told, or null when it was expected. */
+  /** Called for a frame that is no answer. Returns noise to report, or null if the frame was expected. */
   onStray(frame: Frame): Noise | null
 }
 
 const MAX_WAITING = 64
-/** Bytes that stop within a frame for so long will not go on: above what USB adapters hold back (16 ms). */
+/** Silence after which an incomplete frame is given up, ms. USB adapters hold bytes back for up to 16 ms. */
 const SILENCE_MS = 50
 
 interface Job<Frame> {
@@ -57,7 +57,7 @@ interface Job<Frame> {
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Begins to listen on a link. */
+/** Starts to listen on a link. */
 export function startExchange<Frame>(
   options: ExchangeOptions<Frame>,
   link: ByteLink,
@@ -67,8 +67,8 @@ export function startExchange<Frame>(
 }
 
 /**
- * Question and answer on one link, for protocols in which a device speaks when it is asked. Questions
- * wait in line; a frame that answers nothing goes to `onStray`.
+ * Requests and answers on one link, for protocols in which a device sends only on request. Requests wait in a queue; a
+ * frame that is no answer goes to `onStray`.
  */
 export class Exchange<Frame> implements ProtocolClient {
   readonly #options: ExchangeOptions<Frame>
@@ -109,7 +109,7 @@ export class Exchange<Frame> implements ProtocolClient {
     })
   }
 
-  /** `listener` is told of bytes that are no answer. */
+  /** Calls `listener` with bytes that are no answer, until the returned function is called. */
   onNoise(listener: (noise: Noise) => void): Cancel {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

@@ -1,33 +1,35 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
-/** Keeps the releasing output on for as long as an emergency lasts. */
+/** Holds the releasing output on during an emergency. */
 export interface HoldOpen {
   /**
-   * True while the output must stay on. Undefined until the agent has read its emergency inputs: until then the driver
-   * leaves the output as it found it, so that a restart during an emergency closes nothing.
+   * True while the output must stay on. Undefined until the agent has read its emergency inputs; until then the output
+   * keeps its state, so that a restart during an emergency closes nothing.
    */
   readonly isOpen: boolean | undefined
-  /** Writes the output, and again every second until the device has taken it; an open one for as long as it lasts. */
+  /**
+   * Writes the output every second until the device confirms it, and an open output for as long as the emergency lasts.
+   */
   set(open: boolean): Promise<WriteAnswer>
   stop(): void
 }
 
 export interface HoldOpenOptions {
   readonly timers: Timers
-  /** True if the output waits for the first `set`. */
+  /** True if the output must keep its state until the first `set`. */
   readonly waits: boolean
-  /** True while a release has the output on: its end switches the output off. */
+  /** True while a release has the output on; the end of the release switches it off. */
   isPulsing(): boolean
   /** Never rejects. */
   write(on: boolean): Promise<WriteAnswer>
 }
 
-/** Boards forget outputs, and some end a pulse by themselves: an open output is written again this often, ms. */
+/** Interval of the writes, ms: boards forget outputs, and some end each pulse themselves. */
 const REPEAT_MS = 1_000
 const DONE: WriteAnswer = { kind: 'answered' }
 
-/** Nothing is held open yet. */
+/** Makes the holder; nothing is held open yet. */
 export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): HoldOpen {
   let isOpen: boolean | undefined = waits ? undefined : false
   let generation = 0
@@ -37,7 +39,7 @@ export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): 
     const open = isOpen === true
     const answer = !open && isPulsing() ? DONE : await write(open)
     if (own !== generation) return answer
-    // A device that is away gets its outputs when it connects again.
+    // A disconnected device writes its outputs when it reconnects.
     const isTaken = answer.kind === 'answered' || (answer.kind === 'lost' && !answer.possiblySent)
     if (open || !isTaken) cancel = timers.after(REPEAT_MS, () => void writeState(own))
     return answer

@@ -18,12 +18,12 @@ import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
 import { readOf } from './tag-read.ts'
 
-/** One body, as the agent's endpoint lets it through, in one line. */
+/** Maximum size of one body, as the agent's endpoint allows, bytes. */
 export const MAX_PUSHED_BYTES = 524_288
 
 const CHECK_EVERY_MS = 1_000
 
-/** The tags of one reader that sends them by itself. */
+/** The tags of one reader that posts its reads. */
 class IngestReader implements ProtectionDevice {
   readonly #settings: HttpIngestSettings
   readonly #platform: Platform
@@ -46,7 +46,7 @@ class IngestReader implements ProtectionDevice {
     this.#clock = readerClock(platform.clock)
     this.#silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
     this.#lastReceivedAt = platform.clock.elapsed()
-    // Made for this device alone: each has its own address.
+    // Made for this device alone: each device has its own address.
     const protocol: LinkProtocol<ProtocolClient> = {
       name: 'http-ingest',
       start: (link) => ({ ended: this.#listen(link) }),
@@ -56,17 +56,17 @@ class IngestReader implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    // A reader that was silent goes on at the same address: nothing it sends meanwhile may be lost.
+    // A reader that was silent continues at the same address, so that no read is lost.
     if (this.#line.member) return
     if (!this.#isClockSet) {
-      // Readers have their time from the network, as this machine has; what they send shows whether that is so.
+      // Readers and this machine take their time from the network. The reader's timestamps show whether they agree.
       this.#clock.set({ utcUs: this.#platform.clock.wall() * 1_000 })
       this.#isClockSet = true
     }
     await this.#line.connect(signal, onFailure)
   }
 
-  // A reader that calls cannot be asked: before it has, an open address is all that can be known.
+  // The agent cannot request anything. Until the first post it only knows that the address is open.
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     while (this.#silentMs() >= this.#silenceMs) {
       await pause(this.#platform.timers, CHECK_EVERY_MS, signal).catch(() => {
@@ -134,7 +134,10 @@ class IngestReader implements ProtectionDevice {
   }
 }
 
-/** Readers that send their reads by HTTP: Keonn AdvanNet, webhooks of Impinj readers, others by mapping. */
+/**
+ * Readers that post reads by HTTP: Keonn AdvanNet (HTTP service), Impinj R700 (webhook), others by a mapping. A body
+ * has at most 512 KiB and 5,000 reads. See docs/hardware/http-ingest.md.
+ */
 export const httpIngestDriver: Driver<HttpIngestSettings, typeof HttpIngestSettings> = {
   name: 'http-ingest',
   settings: HttpIngestSettings,

@@ -33,7 +33,7 @@ import { desiredOutputs } from './desired-outputs.ts'
 import type { DesiredOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
-/** How often the reader is asked whether it still reads; the answer also keeps the connection open. */
+/** Interval of the status requests, ms. They also keep the connection open. */
 const CHECK_EVERY_MS = 2_000
 const MAX_MISSED = 2
 const KEEPALIVES_MISSED = 3
@@ -162,7 +162,7 @@ class ImpinjDevice implements ProtectionDevice {
     if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return { kind: 'answered' }
     if (answer.kind === 'answered' && answer.status < 500)
       return { kind: 'refused', detail: `the reader ${refusalDetail(answer)}` }
-    // In which state the output is nobody knows: a new session writes all of them again.
+    // The output's state is unknown: the next session writes all outputs again.
     if (answer.kind === 'answered' || answer.possiblySent) current.end(refusalDetail(answer))
     return {
       kind: 'lost',
@@ -176,7 +176,7 @@ class ImpinjDevice implements ProtectionDevice {
     if (event) this.#queue.put(event)
   }
 
-  /** Reads the emergency input now and from now on. Rejects if the reader does not tell its level. */
+  /** Reads the emergency input now and then once a second. Rejects if the reader does not report its level. */
   async #watchEmergency(current: Session): Promise<void> {
     if (!this.#settings.emergency) return
     const { input } = this.#settings.emergency
@@ -197,14 +197,14 @@ class ImpinjDevice implements ProtectionDevice {
     })
   }
 
-  /** Ends the session when the reader no longer answers, or no longer reads. */
+  /** Ends the session when the reader stops to answer or to read. */
   async #monitorReading(current: Session): Promise<void> {
     for (let missed = 0; missed < MAX_MISSED;) {
       await pause(this.#timers, CHECK_EVERY_MS, current.over).catch(() => {})
       if (current.over.aborted) return
       const answer = await this.#rest.request({ method: 'GET', path: IMPINJ_PATHS.status })
       const status = objectOf(jsonOf(answer))?.['status']
-      // Between two triggers it rests.
+      // Idle between two triggers is normal.
       if (status === 'idle' && !this.#settings.readWhile) {
         this.#onFault('the reader had stopped to read; it is started again')
         return current.end('the reader no longer reads')
@@ -259,7 +259,10 @@ class ImpinjDevice implements ProtectionDevice {
   }
 }
 
-/** Impinj readers with the IoT device interface: tag reads, sirens and lamps, barriers. */
+/**
+ * Impinj R700 and R720 with the IoT device interface (REST, OpenAPI document 1.7.0): tag reads, sirens, lamps and
+ * barriers.
+ */
 export const impinjIotDriver: Driver<ImpinjIotSettings, typeof ImpinjIotSettings> = {
   name: 'impinj-iot',
   settings: ImpinjIotSettings,

@@ -1,34 +1,34 @@
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 
-/** What one round of reading found. */
+/** Result of one round of reading. */
 export type Reading =
   | { readonly kind: 'read'; isOn(input: number): boolean }
-  /** This round's answer was lost or refused. */
+  /** The answer was lost or refused. */
   | { readonly kind: 'missed' }
-  /** The session is over; there will be no more. */
+  /** The session is over; no more readings follow. */
   | { readonly kind: 'over' }
 
-/** Watches the inputs of one device by reading them again and again. */
+/** Polls the inputs of one device. */
 export interface InputWatch {
-  /** The next reading whose request goes out after this call, at most `withinMs` after the one before. */
+  /** The next reading whose request is sent after this call, at most `withinMs` after the previous one. */
   next(withinMs?: number): Promise<Reading>
 }
 
 export interface WatchOptions {
   readonly platform: Platform
-  /** Reads the inputs once; null when that failed. */
+  /** Reads the inputs once; null if that failed. */
   read(): Promise<ReadonlyMap<number, boolean> | null>
   /** Pause between two rounds, ms. */
   readonly pollMs: number
-  /** What `identify` read: changes are told from here on. */
+  /** States that `identify` read; later changes are reported. */
   readonly initial: ReadonlyMap<number, boolean>
-  /** Ends the watch. */
+  /** Ends the polling. */
   readonly signal: AbortSignal
   onChange(input: number, on: boolean): void
 }
 
-/** Starts reading until `signal` aborts. */
+/** Polls until `signal` aborts. */
 export function watchInputs(options: WatchOptions): InputWatch {
   const { pollMs, signal } = options
   const { clock, timers } = options.platform

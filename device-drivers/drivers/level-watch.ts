@@ -8,15 +8,15 @@ export interface LevelWatchOptions {
   /** The level of the input, or null if the reader did not answer. */
   read(): Promise<boolean | null>
   onLevel(level: boolean): void
-  /** The reader did not answer three times in a row. */
+  /** Called when the reader did not answer three times in a row. */
   onUnresponsive(): void
 }
 
-/** Readers report changes by themselves; this finds the level again where a report was lost, ms. */
+/** Readers report changes; these reads detect a lost report, ms. */
 const READ_EVERY_MS = 1_000
 const MAX_MISSED = 3
 
-/** Reads an input again and again until `over`. */
+/** Reads the level of an input every second until `over`. */
 export async function watchLevel({ timers, over, read, onLevel, onUnresponsive }: LevelWatchOptions): Promise<void> {
   for (let missed = 0; missed < MAX_MISSED;) {
     await pause(timers, READ_EVERY_MS, over).catch(() => {})

@@ -13,16 +13,16 @@ import { eitherSignal } from './either-signal.ts'
 import type { EventQueue } from './event-queue.ts'
 import { openSession } from './session.ts'
 
-/** From one `identify` to the loss of what it found. */
+/** A session lasts from `identify` until the device is lost. */
 export interface LinkSession<S extends ProtocolClient> {
   readonly client: S
   /** Aborts when the session is over. */
   readonly over: AbortSignal
-  /** The device answered: the link is good. */
+  /** Call it when the device answered. */
   markResponsive(): void
-  /** The device does not answer any more: the session is over, and the link when nobody else on it answers. */
+  /** Call it when the device does not answer. It ends the session, and the link if no other device on it answers. */
   markUnresponsive(detail: string): void
-  /** The session is over for another reason. */
+  /** Ends the session for another reason. */
   end(reason: string): void
 }
 
@@ -32,21 +32,26 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   readonly platform: Platform
   readonly queue: EventQueue
   readonly protocol: LinkProtocol<S>
-  /** Asks the device who it is, sets it up, and starts what goes on until `session.over`. Rejects when it does not fit. */
+  /**
+   * Identifies the device, configures it and starts what runs until `session.over`. Rejects if the device does not fit.
+   */
   begin(session: LinkSession<S>, signal: AbortSignal): Promise<DeviceIdentity>
-  /** Begins a release on a device that is ready; after `signal` nothing begins. Left out, commands fail with "the device has no such output". */
+  /**
+   * Begins a release on a ready device; nothing begins after `signal` aborts. Undefined for a device that releases
+   * nothing.
+   */
   release?(command: ReleaseCommand, session: LinkSession<S>, signal: AbortSignal): RunningCommand
-  /** Sound or light; left out for a device without. */
+  /** Switches a siren or lamp. Undefined for a device without. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
-  /** What an emergency changes; left out for a device without outputs. */
+  /** Applies the state of an emergency. Undefined for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult>
-  /** Outputs off; no release runs any more. `session` is null when the device is not there. */
+  /** Switches outputs off, after the last release. `session` is null if the device is not connected. */
   switchOff?(session: LinkSession<S> | null): Promise<void>
-  /** Called when nothing is used any more. */
+  /** Called last. */
   stopped?(): void
 }
 
-/** The life of a device on a link, the same for every protocol: joins, sessions, commands, closing. */
+/** Makes a device on a link: joins, sessions, commands and closing are the same for all protocols. */
 export function linkDevice<S extends ProtocolClient>(options: LinkDeviceOptions<S>): ProtectionDevice {
   return new LinkDevice(options)
 }

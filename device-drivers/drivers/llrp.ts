@@ -42,14 +42,14 @@ const CLOSE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the reader is not connected'
 const NO_PASSWORD = '00000000'
 
-/** One connection and what is known on it. */
+/** One connection and its state. */
 interface Connection {
   readonly conversation: LlrpConversation
   readonly accepted: Promise<void>
   readonly access: TagAccess
-  /** Null until the reader is set up. */
+  /** Null until the reader is configured. */
   reader: ReaderCapabilities | null
-  /** The reader has its settings, so single outputs may be written. */
+  /** True once the reader has its settings, so that single outputs may be written. */
   isConfigured: boolean
 }
 
@@ -148,7 +148,7 @@ class LlrpDevice implements ProtectionDevice {
       (id) => outputWrite(id, output, on),
       { timeoutMs: this.#settings.requestTimeoutMs },
     )
-    // A reader that does not answer has the output in a state that nobody knows: a new connection writes all of them again.
+    // The output's state is unknown: the next connection writes all outputs again.
     if (answer.kind === 'lost') current.conversation.end(answer.detail)
     if (answer.kind === 'refused' && !on) this.#onFault(`output ${output} could not be switched off: ${answer.detail}`)
     return answer
@@ -159,7 +159,7 @@ class LlrpDevice implements ProtectionDevice {
     if (event) this.#queue.put(event)
   }
 
-  /** Reads the emergency input now and from now on. Rejects if the reader does not tell its level. */
+  /** Reads the emergency input now and then once a second. Rejects if the reader does not report its level. */
   async #watchEmergency({ conversation }: Connection): Promise<void> {
     if (!this.#settings.emergency) return
     const { input } = this.#settings.emergency
@@ -193,7 +193,7 @@ class LlrpDevice implements ProtectionDevice {
     return conversation
   }
 
-  /** Turns what a reader tells into events. */
+  /** Converts the reader's messages into events. */
   #listen(stamps: ReaderClock, greet: (refusal: string | null) => void, end: (reason: string) => void): LlrpListener {
     const readOf = ({ epc, antenna, rssiDbm, utcUs, uptimeUs }: TagSighting): TagRead => ({
       tag: { epc },
@@ -263,7 +263,7 @@ class LlrpDevice implements ProtectionDevice {
     if (!current?.isConfigured) return
     const ask = { timeoutMs: CLOSE_WITHIN_MS, signal }
     const { conversation } = current
-    // Sent in one go, so that the reader has all of it even when it answers late.
+    // Sent at once: the reader receives all of it even if it answers late.
     await Promise.all([
       ...this.#outputs
         .toSwitchOff()
@@ -283,7 +283,10 @@ class LlrpDevice implements ProtectionDevice {
   }
 }
 
-/** UHF readers and gates that speak LLRP: tag reads, sirens and lamps, barriers, passage sensors. */
+/**
+ * UHF readers and gates with LLRP 1.0.1 (EPCglobal; TCP port 5084): tag reads, sirens, lamps, barriers and passage
+ * sensors; kill and EAS of single tags.
+ */
 export const llrpDriver: Driver<LlrpSettings, typeof LlrpSettings> = {
   name: 'llrp',
   settings: LlrpSettings,

@@ -168,7 +168,7 @@ class ModbusDevice implements ProtectionDevice {
   async #writeDesired(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
     for (const output of this.#outputs.atConnect().keys()) {
       if (signal.aborted) throw signal.reason as Error
-      // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
+      // Read the state at the last moment: a later signal is written after this one.
       const on = this.#outputs.atConnect().get(output) === true
       const answer = await board.writeCoil(output, on)
       if (answer.kind !== 'answered') throw misfit(member, this.#settings, answer, `output ${output}`)
@@ -195,7 +195,7 @@ class ModbusDevice implements ProtectionDevice {
       this.#sensors.released()
       return this.#outputs.pulse()
     }
-    // The lock shuts again as soon as the door is open; a deactivator is armed for one deactivation.
+    // A lock closes as soon as the door is open; a deactivator is armed for one deactivation.
     const endInput = this.#settings.door?.input ?? (this.#settings.interlock && this.#settings.confirmInput)
     const feedbackInput = this.#settings.interlock?.armedInput
     return startRelease({
@@ -231,7 +231,10 @@ class ModbusDevice implements ProtectionDevice {
   }
 }
 
-/** Relay and input boards: detachers, locks, deactivators with a contact, sirens, lamps, passage sensors. */
+/**
+ * Relay and input boards with Modbus (application protocol V1.1b3, RTU or TCP): detachers, locks, deactivators with a
+ * contact, sirens, lamps, sensors.
+ */
 export const modbusDriver: Driver<ModbusSettings, typeof ModbusSettings> = {
   name: 'modbus',
   settings: ModbusSettings,

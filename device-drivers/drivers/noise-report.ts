@@ -4,13 +4,13 @@ import type { DeviceEvent } from './device.ts'
 
 const AT_MOST_EVERY_MS = 1_000
 
-/** Noise of one device on its way to the events. */
+/** Collects the noise of one device. */
 export interface NoiseReport {
   add(noise: Noise | null): void
   stop: Cancel
 }
 
-/** Adds up noise and tells it at most once a second: a broken cable must not drown everything else. */
+/** Adds up noise and emits it at most once a second, so that a broken cable does not displace other events. */
 export function noiseReport(platform: Platform, emit: (event: DeviceEvent) => void): NoiseReport {
   let bytes = 0
   let detail = ''

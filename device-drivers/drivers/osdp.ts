@@ -134,10 +134,10 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
         [OSDP_REPLY.ack, OSDP_REPLY.outputStatus],
         `output ${this.#output}`,
       )
-    // From here on a signal that comes meanwhile goes behind these.
+    // Later signals are written after these.
     this.#dialogue = dialogue
     for (const name of this.#signals.due().keys()) {
-      // Looked up at the last moment, for it may have been switched while another was written.
+      // Read the state at the last moment: it may have changed while another signal was written.
       const command = signalCommand(this.#settings, name, this.#signals.due().get(name) ?? 0)
       if (command) await expectReply(dialogue, command, [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `the ${name}`)
     }
@@ -198,7 +198,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
     this.#signals.allOff()
     this.#hold.stop()
     if (!session) return
-    // What an emergency holds open stays open while no agent runs.
+    // An output that an emergency holds open stays open while no agent runs.
     if (this.#output !== undefined && this.#hold.isOpen === false) await this.#send(outputOff(this.#output))
     for (const name of this.#configured) await this.#send(signalCommand(this.#settings, name, 0))
   }
@@ -213,7 +213,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   }
 
   #onCard({ bits, hex }: OsdpCard): void {
-    // What is not whole bytes is a number that an installer has put on the card, no UID.
+    // A number of incomplete bytes was programmed by an installer; it is no UID.
     if (this.#settings.cards === 'scans' || bits % 8 !== 0) this.queue.put({ type: 'scan', text: hex })
     else this.queue.put({ type: 'tags', reads: [{ tag: { tagUid: hex }, seenAtMs: this.platform.clock.elapsed() }] })
   }
@@ -290,7 +290,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   }
 }
 
-/** Card readers, locks and cabinets on OSDP v2, in a secure channel. */
+/** Card readers, locks and cabinets with OSDP v2 (SIA OSDP 2.2, IEC 60839-11-5) in a secure channel. */
 export const osdpDriver: Driver<OsdpSettings, typeof OsdpSettings> = {
   name: 'osdp',
   settings: OsdpSettings,

@@ -46,7 +46,7 @@ class PcscReader implements ProtectionDevice {
     this.#timers = platform.timers
     this.#service = pcscService(settings.link)
     this.#tags = tagWatch(platform, settings.ndef, this.#queue.put)
-    // Made for this device alone: each reader has its own conversation with pcscd.
+    // Made for this device alone: each reader has its own connection to pcscd.
     const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, this.#service) }
     this.#line = deviceLink(links, settings.link, protocol)
     this.events = this.#queue.events
@@ -103,7 +103,7 @@ class PcscReader implements ProtectionDevice {
     this.#line.leave()
   }
 
-  /** Waits until pcscd sees the reader. */
+  /** Waits until pcscd lists the reader. */
   async #untilPlugged(pcscd: Pcscd, signal: AbortSignal, onFailure: (detail: string) => void): Promise<string> {
     for (;;) {
       const states = await pcscd.readers()
@@ -151,7 +151,10 @@ class PcscReader implements ProtectionDevice {
   }
 }
 
-/** NFC and HF readers behind PC/SC: pcscd on Linux, the system’s own service on Windows and macOS. */
+/**
+ * NFC and HF readers with PC/SC: pcscd on Linux (pcsc-lite 1.8.24 or later), the smart-card service on Windows and
+ * macOS. EAS release by ICODE commands (NXP SLIX data sheet) in a transparent session (PC/SC part 3, supplement 2.02).
+ */
 export const pcscDriver: Driver<PcscSettings, typeof PcscSettings> = {
   name: 'pcsc',
   settings: PcscSettings,

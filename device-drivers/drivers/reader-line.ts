@@ -9,16 +9,16 @@ import type { NoiseReport } from './noise-report.ts'
 const QUARANTINE_MS = 100
 
 export interface ReaderLineOptions<Frame> {
-  /** For a person, such as `M100 reader`. */
+  /** Name for a person, such as `M100 reader`. */
   readonly name: string
   readonly codec: () => ResyncingCodec<Frame>
-  /** A frame that answers nothing: a tag, a sign of life, or noise, which is returned. */
+  /** Called for a frame that is no answer: a tag, a keepalive, or noise, which it returns. */
   onStray(frame: Frame): Noise | null
   readonly noise: NoiseReport
   readonly platform: Platform
 }
 
-/** The line of a serial reader that answers what it is asked and tells tags in between. Made for one device alone: a reader shares its line with nobody. */
+/** Makes the protocol of a serial reader that answers requests and sends tags in between. Its line is not shared. */
 export function readerLine<Frame>({
   name,
   codec,
@@ -36,7 +36,7 @@ export function readerLine<Frame>({
   }
 }
 
-/** The frame of an answer, while a device is identified. Throws when there is none; the session then ends as silent. */
+/** The frame of an answer during identification. Throws if there is none, and ends the session. */
 export function frameOrThrow<Frame>(
   answer: ExchangeAnswer<Frame>,
   session: LinkSession<Exchange<Frame>>,

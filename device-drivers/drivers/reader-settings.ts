@@ -2,18 +2,18 @@ import { z } from 'zod'
 import { LONGEST_SIGNAL_S, SIGNALS, type Signal } from './device.ts'
 import type { ExclusiveResource } from './driver.ts'
 
-/** What UHF readers with antennas, inputs and outputs of their own have in common in their settings. */
+/** Settings that UHF readers with own antennas, inputs and outputs have in common. */
 
-/** A whole number within limits, with the word for people. */
+/** Schema of an integer within limits; `unit` completes the error message. */
 export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
   const error = `give ${unit}, ${from} to ${to}`
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
 
-/** How a reader counts what of it is named. */
+/** Schema of a port number; `what` names its purpose in the error message. */
 export type NumberSetting = (what: string) => z.ZodInt
 
-/** Which antennas look where; `without` says what it means to leave them out. */
+/** Antennas by direction. `without` says in the description what happens if they are missing. */
 export function antennaSettings(antenna: z.ZodInt, without: string) {
   const list = z.array(antenna, { error: 'give a list of antennas, such as [1, 2]' }).max(64).default([])
   return z
@@ -47,7 +47,7 @@ export function outputSettings(gpo: NumberSetting) {
   }
 }
 
-/** The inputs that are told of. */
+/** The inputs whose changes are reported. */
 export function inputSettings(gpi: NumberSetting, example: string) {
   return {
     passageInput: gpi('passage sensor').optional().meta({ description: 'its rising edge is a passage' }),
@@ -63,29 +63,29 @@ interface Antennas {
   readonly antennas?: { readonly inside: readonly number[]; readonly outside: readonly number[] } | undefined
 }
 
-/** Whether antennas are left out, or at least one is named. */
+/** True if `antennas` is missing or names at least one. */
 export function hasAntennas({ antennas }: Antennas): boolean {
   return !antennas || antennas.inside.length + antennas.outside.length > 0
 }
 
-/** The antennas that are named, in order. */
+/** The configured antennas, sorted. */
 export function configuredAntennas({ antennas }: Antennas): number[] {
   return sortedUnique([...(antennas?.inside ?? []), ...(antennas?.outside ?? [])])
 }
 
-/** Each of these numbers once, in order. */
+/** The numbers without duplicates, sorted. */
 export function sortedUnique(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b)
 }
 
 type Outputs = Readonly<Partial<Record<Signal | 'release', { readonly gpo: number } | undefined>>>
 
-/** The outputs of the signals that this device has. */
+/** The outputs of the configured signals. */
 export function signalOutputs(settings: Outputs): Map<Signal, number> {
   return new Map(SIGNALS.flatMap((signal) => (settings[signal] ? [[signal, settings[signal].gpo] as const] : [])))
 }
 
-/** An output belongs to one purpose; `where` says of what it is one. */
+/** The outputs as exclusive resources; `where` names the reader. */
 export function outputResources(settings: Outputs, where: string): ExclusiveResource[] {
   const resource = (setting: string, gpo: number): ExclusiveResource => ({
     setting: `${setting}.gpo`,

@@ -17,7 +17,7 @@ import { thingMagicDriver } from './thingmagic.ts'
 import { m100Driver } from './uhf-m100.ts'
 import { zebraIotcDriver } from './zebra-iotc.ts'
 
-// A new driver is one line in each of these two tables. `test/device-drivers/driver-parts.test.ts` lists its other parts.
+// Add a new driver to both tables. `test/device-drivers/driver-parts.test.ts` lists its other parts.
 
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
@@ -48,22 +48,22 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(zebraIotcDriver),
 ]
 
-/** The words that `driver` may be. */
+/** Allowed values of the setting `driver`. */
 export const DRIVER_NAMES: readonly string[] = DRIVERS.map((driver) => driver.name)
 
-/** The driver of an entry that has passed the schema. */
+/** The driver of a valid entry. */
 export function driverOf(entry: DeviceSettings): AnyDriver {
   const driver = DRIVERS.find((candidate) => candidate.name === entry.driver)
   assert(driver, `no driver is called ${entry.driver}`)
   return driver
 }
 
-/** The capabilities of an entry that has passed the schema. */
+/** The capabilities of a valid entry. */
 export function capabilitiesOf(entry: DeviceSettings): Capabilities {
   return driverOf(entry).capabilities(entry)
 }
 
-/** Makes the device of an entry; nothing is opened before its `connect`. */
+/** Makes the device of a valid entry; it opens nothing before `connect`. */
 export function openDevice(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   return driverOf(entry).open(entry, links, platform)
 }

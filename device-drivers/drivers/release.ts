@@ -6,10 +6,10 @@ import { eitherSignal } from './either-signal.ts'
 import type { LostAnswer } from './exchange.ts'
 import type { InputWatch } from './input-watch.ts'
 
-/** What the device said to switching an output. */
+/** The device's answer to switching an output. */
 export type SwitchAnswer =
   | { readonly kind: 'done' }
-  /** `undecided`: it refuses, and yet the output may have moved. */
+  /** `outputMayHaveMoved`: the device refused, but the output may have moved. */
   | { readonly kind: 'refused'; readonly detail: string; readonly outputMayHaveMoved: boolean }
   | LostAnswer
 
@@ -20,53 +20,53 @@ export type SwitchOutput = (
 ) => Promise<SwitchAnswer>
 
 /**
- * One release, from the first look at the input to the output being off again.
+ * One release, from the first read of the input until the output is off.
  *
- *     input read, is 0 ─▶ ON ─────── pulse ───────▶ OFF ── 1 s more ──▶ told
- *                          └─ the input is watched from here to there ─┘
+ *     input is 0 ─▶ ON ─────── pulse ───────▶ OFF ── 1 s more ──▶ result
+ *                    └──────── the input is watched ────────┘
  *
- * What is known decides: the input changed → confirmed; else an answer was lost → unknown; else the
- * board did all it was told and nothing moved → failed. ON is written once, never again.
+ * The input changed → confirmed; else an answer was lost → unknown; else the board executed everything and nothing
+ * moved → failed. ON is written once and never repeated.
  */
 export interface ReleaseOptions {
-  /** On, for a device with a timer of its own, may mean on for the time of the pulse. */
+  /** For a device with its own timer, ON may mean on for the duration of the pulse. */
   readonly switchOutput: SwitchOutput
   readonly inputs: InputWatch
   readonly clock: Clock
   readonly timers: Timers
-  /** Its number, for a person. */
+  /** Number of the output, for a person. */
   readonly output: number
   readonly confirmInput: number | undefined
   readonly pulseMs: number
-  /** The device ends the pulse by itself, whether or not anybody looks meanwhile. */
+  /** True if the device itself ends the pulse, even while the agent does not look. */
   readonly deviceEnds: boolean
-  /** The pulse ends at once when this input turns on: the door is open, the deactivation is done. */
+  /** The pulse ends when this input turns on: the door is open, or the deactivation is done. */
   readonly endInput?: number | undefined
-  /** A contact of the output itself: it must be off within 1 s after OFF. */
+  /** Contact of the output itself: it must be off within 1 s after OFF. */
   readonly feedbackInput?: number | undefined
-  /** The caller gives up: nothing begins after it, and what has begun is ended at once. */
+  /** Aborted by the caller: nothing begins afterwards, and a running pulse ends at once. */
   readonly signal: AbortSignal
   /** The connection is over. */
   readonly over: AbortSignal
   /** True while an emergency holds the output open: the end of the pulse leaves it on. */
   isHeldOpen(): boolean
-  /** Called before ON; what it returns is called once OFF has been tried. */
+  /** Called before ON; the returned function is called after OFF. */
   onPulse(): () => void
-  /** The output may still be on. */
+  /** Called if the output may still be on. */
   onFault(detail: string): void
 }
 
 export interface Release {
-  /** As soon as it is known, which may be before the pulse is over. Never rejects. */
+  /** Resolves as soon as the outcome is known, perhaps before the pulse ends. Never rejects. */
   readonly outcome: Promise<CommandResult>
-  /** The output is off, or its board cannot be reached. */
+  /** Resolves when the output is off, or the board is unreachable. */
   readonly finished: Promise<void>
 }
 
-/** How long an input that is 1 already may take to fall, and to rise after the pulse. */
+/** Time limit for an input to fall before the release, and to rise after the pulse, ms. */
 const CONFIRM_WITHIN_MS = 1_000
 
-/** While a release waits for its input it looks more often than `pollMs`, so that short movements are seen. */
+/** Poll interval during a release, so that short movements are seen, ms. */
 const WATCH_EVERY_MS = 5
 
 const MAX_OFF_TRIES = 3
@@ -99,14 +99,14 @@ async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal):
     if (reading.kind === 'missed') missed = true
     else if (reading.isOn(input)) return 'changed'
     const now = o.clock.elapsed()
-    // An agent that stood still, or a slow bus: the whole movement may lie between two looks.
+    // The agent or the bus stalled: the whole movement may lie between two reads.
     if (o.deviceEnds && now - lastReadAt >= o.pulseMs) missed = true
     lastReadAt = now
   }
   return missed ? 'lost' : 'unchanged'
 }
 
-/** Waits until the pulse is over, or what it is for has happened. */
+/** Waits until the pulse is over, or `endInput` turns on. */
 async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
   const limit = deadline(o.timers, o.pulseMs, ended)
   const over = new Promise<void>((resolve) => {
@@ -118,7 +118,7 @@ async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
   limit.done()
 }
 
-/** The falling edge: an output that was told to be off and still is on leaves a deactivator armed or a lock open. */
+/** Reports an output that is still on after OFF: a deactivator stays armed or a lock open. */
 async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.over)
   try {
@@ -137,7 +137,7 @@ function mayHaveMoved(answer: SwitchAnswer): answer is Exclude<SwitchAnswer, { k
   return answer.kind === 'lost' || (answer.kind === 'refused' && answer.outputMayHaveMoved)
 }
 
-/** OFF may be sent again and again, unlike ON. */
+/** OFF may be repeated, unlike ON. */
 async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
   let off: SwitchAnswer = { kind: 'done' }
   for (let tries = 0; tries < MAX_OFF_TRIES && !o.isHeldOpen(); tries++) {
@@ -147,7 +147,7 @@ async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
   return off
 }
 
-/** The last look: what was seen of the input up to 1 s after the pulse. */
+/** The last observation of the input, up to 1 s after the pulse. */
 async function finalObservation(
   o: ReleaseOptions,
   observed: Promise<InputObservation>,

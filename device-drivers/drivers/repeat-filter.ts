@@ -3,8 +3,8 @@ import type { Clock } from '../../policy/platform.ts'
 const MAX_REMEMBERED = 32
 
 /**
- * Tells repeats of the same text within `withinMs` of the time it was last let through. Scanners
- * that look all the time read a code again and again while it lies before them.
+ * Makes a function that returns true for a text that it accepted less than `withinMs` ago. Presentation scanners read a
+ * code again and again while it is in view.
  */
 export function repeatFilter(clock: Clock, withinMs: number): (text: string) => boolean {
   const seen = new Map<string, number>()

@@ -18,7 +18,7 @@ import { repeatFilter } from './repeat-filter.ts'
 const interByte = { error: 'give milliseconds, 5 to 1000' }
 const duplicate = { error: 'give milliseconds, 0 (every read counts) to 60000' }
 
-/** One code scanner on a serial line (USB-COM, RS-232) or behind a serial device server. */
+/** One code scanner on a serial line (USB-COM, RS-232) or a serial device server. */
 export const ScannerSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('scanner'),
@@ -43,7 +43,7 @@ export const ScannerSettings = z.strictObject({
 })
 export type ScannerSettings = z.infer<typeof ScannerSettings>
 
-/** Only sends texts: for another device, or as a handheld reader of its own. */
+/** Only sends texts: for another device, or as a device of its own. */
 function scannerCapabilities(settings: ScannerSettings): Capabilities {
   return {
     releases: 'nothing',
@@ -61,7 +61,7 @@ function scannerCapabilities(settings: ScannerSettings): Capabilities {
   }
 }
 
-/** A line that stops half-way is given up after so long, so that it does not run into the next one. */
+/** An incomplete line is discarded after this time, ms. */
 const HALF_LINE_MS = 1_000
 
 function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
@@ -99,7 +99,7 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
     }
   }
 
-  // Made for this device alone: a scanner shares its link with nobody.
+  // Made for this device alone: a scanner does not share its link.
   const protocol: LinkProtocol<ProtocolClient> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
 
   return linkDevice({
@@ -108,13 +108,16 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
     platform,
     queue,
     protocol,
-    // A scanner cannot be asked: an open link is all that can be known before the first read.
+    // A scanner answers no requests. Until the first scan the agent only knows that the link is open.
     begin: async () => ({ description: `scanner at ${linkKey(settings.link)}` }),
     stopped: noise.stop,
   })
 }
 
-/** Serial code scanners. Keyboard wedges are not devices of this kind. */
+/**
+ * Serial code scanners, with AIM symbology identifiers (ISO/IEC 15424). A line has at most 4,096 bytes. Keyboard wedges
+ * are not supported.
+ */
 export const scannerDriver: Driver<ScannerSettings, typeof ScannerSettings> = {
   name: 'scanner',
   settings: ScannerSettings,

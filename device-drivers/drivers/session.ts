@@ -1,4 +1,4 @@
-/** From one `identify` to the loss of what it found. */
+/** A session lasts from `identify` until the device is lost. */
 export interface Session {
   /** Aborts when the session is over. */
   readonly over: AbortSignal
@@ -7,7 +7,7 @@ export interface Session {
   end(reason: string): void
 }
 
-/** A session that lasts until somebody ends it; only the first reason counts. */
+/** Makes a session; only the first reason of `end` counts. */
 export function openSession(): Session {
   let resolveLost = (_reason: string) => {}
   const lost = new Promise<string>((resolve) => {

@@ -1,23 +1,23 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { DeviceEvent, TagName, TagRead } from './device.ts'
 
-/** Which tags lie before a reader that reports the same tag many times a second. */
+/** Tracks the tags at a reader that reports each tag many times a second. */
 export interface TagPresence {
-  /** Tells `tags` for what is new or due again. */
+  /** Emits `tags` for new tags, and for tags whose repeat time has passed. */
   seen(reads: readonly TagRead[]): void
-  /** Whether this tag was seen within `goneMs`. */
+  /** True if the tag was read within `goneMs`. */
   has(tag: TagName): boolean
-  /** When this tag was seen last, ms of the elapsed clock; null when it is not there. */
+  /** Time of the last read, ms of the elapsed clock; null if the tag is gone. */
   lastSeenMs(tag: TagName): number | null
-  /** No more events. */
+  /** Stops all events. */
   stop(): void
 }
 
 export interface PresenceOptions {
   readonly platform: Platform
-  /** The same tag by the same antenna is told again after so long while it stays, ms. */
+  /** Interval in which a present tag is reported again, per antenna, ms. */
   readonly repeatMs: number
-  /** A tag that was not seen for so long has gone, ms. */
+  /** A tag counts as gone after this time without a read, ms. */
   readonly goneMs: number
   emit(event: DeviceEvent): void
 }
@@ -25,19 +25,19 @@ export interface PresenceOptions {
 interface Present {
   readonly tag: TagName
   seenMs: number
-  /** When it was told last, by antenna. */
+  /** Time of the last report, by antenna. */
   readonly reportedMs: Map<number, number>
 }
 
-/** More tags at a time than any pad or station reads; then the oldest counts as gone. */
+/** More tags than any pad or station reads; beyond it the oldest counts as gone. */
 const MAX_PRESENT = 1_000
 
 const keyOf = (tag: TagName): string => ('epc' in tag ? `epc ${tag.epc}` : `uid ${tag.tagUid}`)
 
-/** Keeps at most 1,000 tags. */
+/** Tracks at most 1,000 tags. */
 export function tagPresence({ platform, repeatMs, goneMs, emit }: PresenceOptions): TagPresence {
   const { clock, timers } = platform
-  /** Oldest sighting first. */
+  /** Ordered by the last read, oldest first. */
   const present = new Map<string, Present>()
   let cancel: Cancel | null = null
 

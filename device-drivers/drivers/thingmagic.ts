@@ -45,14 +45,14 @@ import type { TimedSignals } from './timed-signals.ts'
 
 type Line = Exchange<ThingMagicFrame>
 
-/** It gives a sign of life every second while it reads. */
+/** The module sends a keepalive every second while it reads. */
 const QUIET_MS = 2_500
-/** Heat is told once, and again when it had been over for so long. */
+/** Heat is reported once, and again after this time without heat. */
 const HEAT_OVER_MS = 60_000
 const MAX_OFF_TRIES = 3
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the reader is not connected' }
 
-/** One that reads. */
+/** A module that reads. */
 interface Reader {
   readonly reading: ContinuousReading
   request(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>>
@@ -124,7 +124,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
       return reply
     }
 
-    // It may still be reading from before. One that does not read may refuse to stop.
+    // It may still be reading from an earlier session. A module that does not read may refuse to stop.
     await requestOrThrow(STOP_READING, null)
     if (isBootLoader(await requestOrThrow(thingMagicCommand(THINGMAGIC.currentProgram), 'to tell its program'))) {
       await requestOrThrow(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
@@ -145,14 +145,14 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
       const pin = this.#settings[name]?.output
       if (pin === undefined) continue
       await requestOrThrow(useAsOutput(pin, ms > 0), `pin ${pin} as an output`)
-      // Not all firmware takes the level together with the direction.
+      // Some firmware ignores the level that comes with the direction.
       await requestOrThrow(setOutput(pin, ms > 0), `pin ${pin}`)
       written.set(name, ms > 0)
     }
     await requestOrThrow(START_READING, 'to read')
     async function start(): Promise<void> {
       const answer = await request(START_READING)
-      // Without power for a moment, it has forgotten its region and everything else.
+      // After a short power failure the module has lost its region and all other settings.
       if (answer.kind === 'answered' && answer.frame.status !== 0) {
         session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
       }
@@ -167,7 +167,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
       onUnresponsive: session.markUnresponsive,
     })
     this.#current = { reading, request, end: session.end }
-    // What has changed meanwhile found nobody to write it.
+    // Signals that changed during the set-up have not been written.
     for (const [name, ms] of this.#signals.due()) if (written.get(name) !== ms > 0) void this.#write(name, ms)
     return {
       description: `ThingMagic reader ${version.hardware} at ${linkKey(this.#settings.link)}`,
@@ -223,7 +223,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return null
   }
 
-  /** Reading is stopped for it, as the modules take no other command while they read. */
+  /** Suspends reading: the modules take no other command while they read. */
   async #writePin({ reading, request }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
     const answer = (await reading.suspend()) ? await request(setOutput(pin, on)) : NOT_CONNECTED
     if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
@@ -231,7 +231,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), outputMayHaveMoved: false }
   }
 
-  /** The pin as it shall be. */
+  /** Writes the level of a pin. */
   async #write(signal: Signal, ms: number): Promise<SwitchAnswer> {
     this.#offTimers.get(signal)?.()
     this.#offTimers.delete(signal)
@@ -244,13 +244,13 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     const reader = this.#current
     if (!reader || pin === undefined) return NOT_CONNECTED
     const answer = await this.#writePin(reader, pin, ms > 0)
-    // How the pin is nobody knows, or it stays on: a new session writes all of them again.
+    // The pin's state is unknown, or it stays on: the next session writes all pins again.
     if (answer.kind === 'lost' || (answer.kind === 'refused' && ms === 0)) reader.end(`pin ${pin}: ${answer.detail}`)
     await reader.reading.resume()
     return answer
   }
 
-  /** For the last time: nobody writes it again. */
+  /** Last OFF before the agent stops, so it is retried at once. */
   async #switchOffForGood(reader: Reader, pin: number | undefined): Promise<void> {
     if (pin === undefined) return
     for (let tries = 0; tries < MAX_OFF_TRIES; tries++)
@@ -258,7 +258,10 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
   }
 }
 
-/** UHF reader modules of ThingMagic: M6e, Nano, Micro, M7e. */
+/**
+ * UHF reader modules of ThingMagic (M6e, Nano, Micro, M7e), by the commands that SparkFun's Simultaneous RFID Tag
+ * Reader library documents.
+ */
 export const thingMagicDriver: Driver<ThingMagicSettings, typeof ThingMagicSettings> = {
   name: 'thingmagic',
   settings: ThingMagicSettings,

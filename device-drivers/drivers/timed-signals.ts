@@ -4,14 +4,14 @@ import type { CommandResult, Signal } from './device.ts'
 import type { SwitchAnswer } from './release.ts'
 import { SILENCED, writeResult } from './write-answer.ts'
 
-/** Sounds and lights on a device that ends them by itself; what is still due is written again after a reconnect. */
+/** Signals on a device that ends them itself. After a reconnect the remaining time is written again. */
 export interface TimedSignals {
   signal(signal: Signal, seconds: number): Promise<CommandResult>
-  /** What each signal shall do now: ms that are left, 0 for off. */
+  /** Remaining time of each signal, ms; 0 for off. */
   due(): Map<Signal, number>
-  /** Keeps the siren off, or no longer. */
+  /** Keeps the siren off, or allows it again. */
   silence(silent: boolean): Promise<CommandResult>
-  /** Nothing is due any more. */
+  /** Ends all signals without writing them. */
   allOff(): void
 }
 
@@ -19,7 +19,7 @@ function switchResult(answer: SwitchAnswer): CommandResult {
   return writeResult(answer.kind === 'done' ? { kind: 'answered' } : answer, 'while its time lasts')
 }
 
-/** `write` starts a signal for so many ms, or ends it with 0. */
+/** Makes the signals. `write` starts a signal for some ms, or ends it with 0. */
 export function timedSignals(
   clock: Clock,
   signals: ReadonlySet<Signal>,

@@ -40,11 +40,11 @@ import type { TagPresence } from './tag-presence.ts'
 
 type Line = Exchange<M100Frame>
 
-/** The EPC is as long as a select can name it: its length has 8 bits. */
+/** Longest EPC that a select command can name: its length field has 8 bits. */
 const LONGEST_EPC_DIGITS = 62
 
 const MAX_POLLS = 65_535
-/** A full round of polls without a tag takes some 10 ms. */
+/** A full round of polls without a tag takes about 10 ms. */
 const QUIET_MS = 500
 
 const printable = (bytes: Uint8Array): string =>
@@ -52,7 +52,7 @@ const printable = (bytes: Uint8Array): string =>
     .replace(/[^\x20-\x7e]/g, '')
     .trim()
 
-/** The commands and tags of one reader with an M100 chip. */
+/** The commands and tags of one M100 reader. */
 class M100Reader implements LinkDeviceOptions<Line> {
   readonly #settings: M100Settings
   readonly links: SharedLinks
@@ -111,7 +111,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
       return reply
     }
 
-    // It may still be polling from before, and its tags are no answers.
+    // It may still be polling from an earlier session; its tags are no answers.
     await requestOrThrow(m100Command(M100.stop), 'to stop')
     const hardware = await requestOrThrow(
       m100Command(M100.information, [M100_INFORMATION.hardware]),
@@ -129,7 +129,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
       over: session.over,
       stop: () => request(m100Command(M100.stop)),
       start: async (isWanted) => {
-        // It may have been without power for a moment and have forgotten them.
+        // After a short power failure the reader has lost its settings.
         for (const { frame } of this.#setUp) await request(frame)
         return isWanted() ? request(pollMany(MAX_POLLS)) : undefined
       },
@@ -166,7 +166,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
     return { outcome, finished: outcome }
   }
 
-  /** Switches the field off: the agent no longer listens. */
+  /** Switches the field off before the agent stops. */
   async switchOff(session: LinkSession<Line> | null): Promise<void> {
     if (session) await this.#request?.(m100Command(M100.stop))
   }
@@ -189,7 +189,10 @@ class M100Reader implements LinkDeviceOptions<Line> {
   }
 }
 
-/** UHF pads and modules with the M100 and QM100 chips: YRM100, JRD-4035, R200. */
+/**
+ * UHF pads and modules with the M100 and QM100 chips (YRM100, JRD-4035, R200), by MagicRF's "M100 & QM100 firmware
+ * manual".
+ */
 export const m100Driver: Driver<M100Settings, typeof M100Settings> = {
   name: 'uhf-m100',
   settings: M100Settings,

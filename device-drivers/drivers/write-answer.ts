@@ -1,17 +1,17 @@
 import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
 
-/** What became of writing one output. */
+/** Result of writing one output. */
 export type WriteAnswer =
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused'; readonly detail: string }
-  /** No answer. `handed`: the device may have received it. */
+  /** No answer. `possiblySent`: the device may have received the command. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
-/** A siren that an emergency keeps off. */
+/** Result for a siren that an emergency keeps off. */
 export const SILENCED = result('failed', false, 'silenced', 'an emergency keeps the siren off')
 
-/** What became of a command whose output is written again; `until` says for how long. */
+/** Result of a command whose output is written again; `until` says for how long. */
 export function writeResult(answer: WriteAnswer, until: string): CommandResult {
   if (answer.kind === 'answered') return result('confirmed', true, 'acknowledged')
   if (answer.kind === 'refused') return result('failed', true, 'refused', answer.detail)

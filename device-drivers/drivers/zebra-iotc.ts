@@ -40,7 +40,7 @@ import {
 
 const CHECK_EVERY_MS = 3_000
 const MAX_MISSED = 2
-/** Between two rounds a radio may be shown as inactive. */
+/** A radio may be reported as inactive between two rounds. */
 const MAX_INACTIVE = 3
 const NOT_CONNECTED = 'the reader is not connected'
 
@@ -145,7 +145,7 @@ class ZebraDevice implements ProtectionDevice {
       return { kind: 'lost', possiblySent: false, detail: NOT_CONNECTED }
     const current = this.#session
     const answer = await this.#setGpo(current, output, on)
-    // In which state the output is nobody knows: a new session writes all of them again.
+    // The output's state is unknown: the next session writes all outputs again.
     if (answer.kind === 'lost' && answer.possiblySent) current.end(answer.detail)
     return answer
   }
@@ -171,7 +171,7 @@ class ZebraDevice implements ProtectionDevice {
     )
   }
 
-  /** Ends the session when the reader no longer answers, or no longer reads. */
+  /** Ends the session when the reader stops to answer or to read. */
   async #monitorReading(current: ZebraSession): Promise<void> {
     let missed = 0
     let inactive = 0
@@ -211,7 +211,7 @@ class ZebraDevice implements ProtectionDevice {
     const utcUs = utcUsOf(status['systemTime'])
     if (utcUs !== null) this.#clock.set({ utcUs })
     for (const output of this.#outputs.atConnect().keys()) {
-      // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
+      // Read the state at the last moment: a later signal is written after this one.
       const on = this.#outputs.atConnect().get(output) === true
       await this.#expectAnswer(`output ${output}`, this.#setGpo(current, output, on))
     }
@@ -225,7 +225,7 @@ class ZebraDevice implements ProtectionDevice {
     }
   }
 
-  /** A reader that reads already refuses to be started. */
+  /** Starts reading. A reader that already reads refuses the command. */
   async #startReading(commands: ZebraCommands): Promise<void> {
     const started = await commands.request('control', 'start', { doNotPersistState: true })
     if (started.kind === 'answered') return
@@ -268,13 +268,16 @@ class ZebraDevice implements ProtectionDevice {
   }
 }
 
-/** Whether the radio is on; readers spell the field in two ways. Null when it is not told. */
+/** True if the radio is on; null if the status lacks it. Firmwares spell the field in two ways. */
 function isActive(status: Record<string, unknown>): boolean | null {
   const activity = status['radioActivity'] ?? status['radioActivitiy']
   return typeof activity === 'string' ? activity === 'active' : null
 }
 
-/** Zebra readers with the IoT Connector: tag reads, sirens and lamps, barriers, over an MQTT broker. */
+/**
+ * Zebra readers with the IoT Connector ("Raw MQTT payloads" 1.0.0): tag reads, sirens, lamps and barriers over an MQTT
+ * broker.
+ */
 export const zebraIotcDriver: Driver<ZebraIotcSettings, typeof ZebraIotcSettings> = {
   name: 'zebra-iotc',
   settings: ZebraIotcSettings,

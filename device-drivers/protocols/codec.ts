@@ -1,22 +1,22 @@
-/** Bytes on one side, frames on the other. Pure: no time, no transport. Bounded whatever arrives. */
+/** Converts between bytes and frames. Pure, without time or transport; memory is bounded for any input. */
 export interface Codec<Frame> {
-  /** Takes the next bytes in whatever pieces they arrive and gives the frames that are now complete. */
+  /** Takes the next bytes, in any division, and returns the frames that are complete. */
   push(chunk: Uint8Array): Frame[]
   encode(frame: Frame): Uint8Array
 }
 
-/** Bytes that were no part of any frame. */
+/** Bytes that belong to no frame. */
 export interface Noise {
   readonly bytes: number
   readonly detail: string
 }
 
-/** A codec for a line that may carry noise: it finds the next good frame by itself. */
+/** A codec for a line with noise: it finds the next valid frame. */
 export interface ResyncingCodec<Frame> extends Codec<Frame> {
-  /** An input like any other: nothing has arrived for as long as the protocol allows within a frame. */
+  /** Call it when no byte arrived for the longest gap that the protocol allows within a frame. */
   silence(): Frame[]
-  /** What has been thrown away since the last call, or null. */
+  /** The bytes discarded since the last call, or null. */
   takeNoise(): Noise | null
-  /** Bytes kept for a frame that is not complete yet. */
+  /** Buffered bytes of an incomplete frame. */
   readonly held: number
 }

@@ -5,7 +5,7 @@ export function hexOfBytes(bytes: Uint8Array): string {
   return text.toUpperCase()
 }
 
-/** The bytes of hex digits in pairs; the caller has checked that they are such. */
+/** Converts pairs of hex digits; the caller has validated them. */
 export function bytesOfHex(hex: string): Uint8Array {
   return Uint8Array.from({ length: hex.length >>> 1 }, (_, i) => Number.parseInt(hex.slice(i * 2, i * 2 + 2), 16))
 }

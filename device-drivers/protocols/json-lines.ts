@@ -1,18 +1,21 @@
 import type { Noise } from './codec.ts'
 
-/** JSON values, one a line, as they are read from a stream. */
+/** Reads JSON values from a stream, one on each line. */
 export interface JsonLines {
-  /** The values that are complete now. Empty lines are signs of life and no values. */
+  /** Returns the values of complete lines. Empty lines are keepalives and have no value. */
   push(chunk: Uint8Array): unknown[]
-  /** What was no JSON, since the last call, or null. */
+  /** The invalid lines since the last call, or null. */
   takeNoise(): Noise | null
-  /** Bytes kept for a line that is not complete yet. */
+  /** Buffered bytes of an incomplete line. */
   readonly held: number
 }
 
 const LF = 0x0a
 
-/** Lines of at most `mostBytes` each; what is longer or no JSON is noise, and the next line is read again. */
+/**
+ * Makes a reader of lines up to `mostBytes`. Longer lines and invalid JSON are noise; reading continues with the next
+ * line.
+ */
 export function jsonLines(mostBytes: number): JsonLines {
   const decoder = new TextDecoder()
   let buffer = new Uint8Array(Math.min(mostBytes, 1_024))

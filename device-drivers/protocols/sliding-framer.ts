@@ -1,13 +1,13 @@
 import { assert } from '../../policy/assert.ts'
 import type { Noise } from './codec.ts'
 
-/** How one protocol's frames are told from noise. */
+/** The frame format of one protocol. */
 export interface FrameShape<Frame> {
-  /** No frame is longer, bytes. */
+  /** Maximum length of a frame, bytes. */
   readonly maxLength: number
   /**
-   * Looks at the bytes from `start` on: a frame and its length, `more` while they may yet become
-   * one, `none` when no frame begins here. `last` says that no more bytes will come.
+   * Reads a frame at `start`. Returns the frame and its length, `more` while it is incomplete, or `none` if no frame
+   * begins there. `last`: no more bytes will come.
    */
   read(bytes: Uint8Array, start: number, last: boolean): { frame: Frame; length: number } | 'more' | 'none'
 }
@@ -21,9 +21,8 @@ export interface Framer<Frame> {
 }
 
 /**
- * Finds frames by trying every byte as a beginning: after a bad one it goes on with the very next
- * byte, not behind the length that the bad one claimed, so that no good frame is lost to noise.
- * Holds less than one frame; the work per byte is bounded by the length of a frame.
+ * Finds frames by trying every byte as a start. After an invalid frame it continues with the next byte, not after the
+ * claimed length, so that noise hides no valid frame. Buffers less than one frame; the work for each byte is bounded.
  */
 export function slidingFramer<Frame>(shape: FrameShape<Frame>): Framer<Frame> {
   let held: Uint8Array = new Uint8Array(0)

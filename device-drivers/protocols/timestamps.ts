@@ -1,11 +1,11 @@
 const ISO = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?$/
 
-/** What is kept of a fraction: more would not be exact in a number. */
+/** Digits of a fraction; more would exceed the precision of a number. */
 const FRACTION_DIGITS = 6
 
 /**
- * µs since 1970 of a time as readers write it: ISO 8601 with up to nanoseconds and any offset (also `+0100`; none is
- * UTC), or a count of s, ms or µs since 1970, told apart by its size. Null for anything else.
+ * Parses a reader's timestamp to µs since 1970. Accepts ISO 8601 with up to nanoseconds and any offset (also `+0100`;
+ * default UTC), and s, ms or µs since 1970, distinguished by their size. Null for anything else.
  */
 export function utcUsOf(value: unknown): number | null {
   if (typeof value === 'number') return ofCount(value)
@@ -17,7 +17,7 @@ export function utcUsOf(value: unknown): number | null {
   const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = parts
   const ms = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
   const date = new Date(ms)
-  // The 31st of a month that has 30 days is no date.
+  // Date.UTC accepts the 31st of a month with 30 days.
   if (Number.isNaN(ms) || date.getUTCDate() !== Number(day) || date.getUTCHours() !== Number(hour)) return null
   const us = Number(fraction.slice(0, FRACTION_DIGITS).padEnd(FRACTION_DIGITS, '0'))
   return ms * 1_000 + us - offsetUs(zone)
@@ -29,7 +29,7 @@ function offsetUs(zone: string): number {
   return (zone.startsWith('-') ? -minutes : minutes) * 60_000_000
 }
 
-/** 2001 to 2286, in whichever unit. */
+/** Accepts the years 2001 to 2286 in each unit. */
 function ofCount(count: number): number | null {
   if (count >= 1e9 && count < 1e10) return Math.round(count * 1e6)
   if (count >= 1e12 && count < 1e13) return Math.round(count * 1e3)

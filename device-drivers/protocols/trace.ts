@@ -1,8 +1,8 @@
-/** One thing that happened on a link. */
+/** One event on a link. */
 export interface TraceRecord {
-  /** ms since the trace began, on a clock that never jumps. */
+  /** ms since the trace began, on a monotonic clock. */
   readonly atMs: number
-  /** `open` and `close` of a link, bytes `in` from the device, bytes `out` to it. */
+  /** `open` and `close` of the link, bytes `in` from the device, bytes `out` to it. */
   readonly kind: 'open' | 'close' | 'in' | 'out'
   readonly bytes: Uint8Array
 }
@@ -11,12 +11,12 @@ const SIGNS = { open: '+', close: '-', in: '<', out: '>' } as const
 const KINDS = new Map(Object.entries(SIGNS).map(([kind, sign]) => [sign as string, kind as TraceRecord['kind']]))
 const NOTHING = new Uint8Array(0)
 
-/** One line of a trace: `12.345 < aGVsbG8=`. */
+/** Formats a line of a trace: `12.345 < aGVsbG8=`. */
 export function traceLine({ atMs, kind, bytes }: TraceRecord): string {
   return `${atMs.toFixed(3)} ${SIGNS[kind]} ${Buffer.from(bytes).toString('base64')}`.trimEnd()
 }
 
-/** The records of a trace; lines that are none, such as one that was cut off by a crash, are left out. */
+/** Parses a trace; invalid lines, such as one that a crash cut off, are skipped. */
 export function readTrace(text: string): TraceRecord[] {
   const records: TraceRecord[] = []
   for (const line of text.split('\n')) {

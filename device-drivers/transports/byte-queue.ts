@@ -1,10 +1,10 @@
 import { LinkFault } from './byte-link.ts'
 
-/** Chunks waiting for their one reader; a writer waits while it is full. */
+/** Chunks that wait for one reader. Writers wait while the queue is full. */
 export interface ByteQueue {
-  /** Adds a chunk, after waiting for room. Rejects when the queue has ended or `signal` aborts. */
+  /** Adds a chunk as soon as there is room. Rejects when the queue has ended or `signal` aborts. */
   push(chunk: Uint8Array, signal: AbortSignal): Promise<void>
-  /** No more will come. With a fault, what is still unread is dropped and the reader throws it. */
+  /** Ends the queue. With a fault, unread chunks are discarded and the reader throws the fault. */
   end(fault?: LinkFault): void
   readonly bytes: AsyncIterable<Uint8Array>
 }
@@ -12,7 +12,7 @@ export interface ByteQueue {
 const MAX_CHUNKS = 1_024
 const MAX_WRITERS = 64
 
-/** A queue of at most `limit` bytes (one larger chunk is let into an empty queue). */
+/** Makes a queue of at most `limit` bytes. An empty queue accepts one larger chunk. */
 export function byteQueue(limit: number): ByteQueue {
   const chunks: Uint8Array[] = []
   let size = 0

@@ -24,7 +24,7 @@ export const TcpLink = z.strictObject({
     .meta({ description: 'host:port of the device or serial device server' }),
 })
 
-/** A device on a serial port; 8N1 unless told otherwise. */
+/** A device on a serial port; default 8N1. */
 export const SerialLink = z.strictObject({
   serial: z
     .string({ error: 'give the path of the port, best its stable name below /dev/serial/by-id' })
@@ -39,16 +39,16 @@ export const SerialLink = z.strictObject({
   stopBits: z.union([z.literal(1), z.literal(2)], { error: 'use 1 or 2' }).default(1),
 })
 
-/** Where a device is reached. */
+/** A serial port or TCP address. */
 export const LinkSettings = z.union([TcpLink, SerialLink], {
   error: 'give {"tcp": "host:port"} or {"serial": "/dev/serial/by-id/…", "baudRate": 9600}',
 })
 export type LinkSettings = z.infer<typeof LinkSettings>
 
-/** Where pcscd listens unless told otherwise. */
+/** Default path of pcscd's socket. */
 export const PCSCD_SOCKET = '/run/pcscd/pcscd.comm'
 
-/** Packages that reach the smart-card service of Windows and macOS, in the order in which they are tried. */
+/** Packages for the smart-card service of Windows and macOS, in the order of the attempts. */
 export const PCSC_PACKAGES = ['pcsc-mini', 'nfc-pcsc'] as const
 export type PcscPackage = (typeof PCSC_PACKAGES)[number]
 
@@ -80,13 +80,13 @@ export const PcscLink = z.strictObject(
 )
 export type PcscLink = z.infer<typeof PcscLink>
 
-/** What texts call the daemon whose socket is used on Linux. */
+/** Name of the daemon on Linux in messages. */
 export const PCSCD = 'pcscd'
 
-/** What texts call the other side of this link. */
+/** Name of the other side of this link in messages. */
 export const pcscService = (link: PcscLink): string => (pcscPackages(link) === null ? PCSCD : 'PC/SC')
 
-/** The packages to try for this reader, in order; null for pcscd's socket. */
+/** The packages to try for this reader, in order; null if the link uses pcscd's socket. */
 export function pcscPackages(
   { via }: PcscLink,
   system: NodeJS.Platform = process.platform,
@@ -124,14 +124,14 @@ export const WebLink = z.union(
 )
 export type WebLink = z.infer<typeof WebLink>
 
-/** One of several connections to the same device. */
+/** A web link with a name, for several connections to one device. */
 export type WebChannel = WebLink & { readonly channel?: string }
 
 const pushError = {
   error: 'give the last part of the address that the device sends to: letters, digits and hyphens, such as "gate-1"',
 }
 
-/** A device that calls the agent: `{ "push": "gate-1" }` for `/ingest/gate-1`. */
+/** A device that sends requests to the agent: `{ "push": "gate-1" }` for `/ingest/gate-1`. */
 export const PushLink = z.strictObject(
   { push: z.string(pushError).regex(/^[A-Za-z0-9-]{1,64}$/, pushError) },
   { error: 'give {"push": "gate-1"}' },
@@ -147,7 +147,7 @@ const brokerLogin = {
   password: z.string({ error: 'give the password at the broker' }).max(256).optional(),
 }
 
-/** MQTT 3.1.1 §3.1.2.9: no password without a user. */
+/** MQTT 3.1.1 §3.1.2.9 forbids a password without a user name. */
 const hasUserOfPassword = ({ user, password }: { user?: string | undefined; password?: string | undefined }) =>
   password === undefined || user !== undefined
 const userMissing = { error: 'give the user that the password belongs to', path: ['user'] }
@@ -175,10 +175,10 @@ export const MqttLink = z.union(
 )
 export type MqttLink = z.infer<typeof MqttLink>
 
-/** Every way to reach a device. */
+/** All kinds of links. */
 export type AnyLink = LinkSettings | PcscLink | WebChannel | PushLink | MqttLink
 
-/** Host and port of a link by name. */
+/** Host and port of a web or MQTT link, with the default port of its scheme. */
 function hostAndPort(link: WebLink | MqttLink): { scheme: string; host: string; port: number; text: string } {
   const [scheme, address, defaultPort] =
     'https' in link
@@ -193,7 +193,7 @@ function hostAndPort(link: WebLink | MqttLink): { scheme: string; host: string; 
   return { scheme, host: name, port, text: `${name.includes(':') ? `[${name}]` : name}:${port}`.toLowerCase() }
 }
 
-/** Equal for two settings that mean the same physical link, so that it is opened once. */
+/** Key of the physical link: settings with equal keys share one link. */
 export function linkKey(settings: AnyLink): string {
   if ('https' in settings || 'http' in settings) {
     const { scheme, text } = hostAndPort(settings)
@@ -211,13 +211,13 @@ export function linkKey(settings: AnyLink): string {
   return 'tcp' in settings ? `tcp:${settings.tcp.toLowerCase()}` : `serial:${settings.serial}`
 }
 
-/** How a serial link is set up, such as `9600 8N1`; `tcp` for a network link. */
+/** Mode of a link, such as `9600 8N1`, or `tcp`. */
 export function linkMode(settings: LinkSettings): string {
   if ('tcp' in settings) return 'tcp'
   return `${settings.baudRate} ${settings.dataBits}${settings.parity[0]?.toUpperCase()}${settings.stopBits}`
 }
 
-/** What a device that serves HTTP is called in `Host`. */
+/** Value of the `Host` header for this link. */
 export function webHost(link: WebLink): string {
   return hostAndPort(link).text
 }

@@ -4,15 +4,15 @@ import { byteQueue } from './byte-queue.ts'
 
 const MAX_UNREAD_BYTES = 65_536
 
-/** Two ends in one process: what one writes the other reads. */
+/** Two connected link ends in one process. */
 export interface MemoryPair {
   readonly near: ByteLink
   readonly far: ByteLink
-  /** As pulling the plug: bytes on the way are lost and both ends see a fault. */
+  /** Breaks the link like a pulled plug: bytes in transit are lost and both ends throw a fault. */
   cut(): void
 }
 
-/** A link within the process, for tests, simulation and `npm start`. */
+/** Makes a link in memory, for tests, simulation and `npm start`. */
 export function memoryPair(): MemoryPair {
   const toNear = byteQueue(MAX_UNREAD_BYTES)
   const toFar = byteQueue(MAX_UNREAD_BYTES)
@@ -35,19 +35,19 @@ export function memoryPair(): MemoryPair {
   }
 }
 
-/** A place in memory to connect to again and again, as a serial port or a listening address is. */
+/** A port in memory that accepts any number of connections, like a serial port or a listening address. */
 export interface MemoryPort {
   readonly open: LinkFactory
-  /** Links opened so far. */
+  /** Number of links opened so far. */
   readonly opened: number
-  /** Breaks the links that are open now; new ones may be opened. */
+  /** Breaks all open links; new links may be opened. */
   cut(): void
-  /** Cuts, and refuses to open until `plug`. */
+  /** Cuts all links and rejects new ones until `plug`. */
   unplug(): void
   plug(): void
 }
 
-/** `serve` gets the far end of every link that is opened. */
+/** Makes a port. `serve` receives the far end of each new link. */
 export function memoryPort(serve: (link: ByteLink) => void): MemoryPort {
   const open = new Set<MemoryPair>()
   let plugged = true

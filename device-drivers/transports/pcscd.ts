@@ -13,8 +13,8 @@ const CODES: Record<string, [LinkFaultCode, string]> = {
 }
 
 /**
- * Connects to pcscd, the daemon that drives smart-card and NFC readers on Linux, on its socket at `path`.
- * What it serves, on one connection, is one client's conversation with any of its readers.
+ * Connects to the Unix socket of pcscd, the Linux daemon for smart-card and NFC readers. One connection serves one
+ * client, which can use all readers. Rejects with a `LinkFault`.
  */
 export function openPcscd(path: string, signal: AbortSignal): Promise<ByteLink> {
   const explain = (error: NodeJS.ErrnoException) => {

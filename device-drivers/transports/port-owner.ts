@@ -13,8 +13,8 @@ async function hasOpen(pid: string, device: string): Promise<boolean> {
 }
 
 /**
- * The other program that has a port open, as `name (process id)`, or null when it cannot be seen:
- * on systems without /proc, or when it belongs to another user.
+ * Finds the other program that uses a port, as `name (process id)`. Null if it is not visible: on systems without
+ * /proc, or if another user runs it.
  */
 export async function portOwner(path: string): Promise<string | null> {
   const device = await realpath(path).catch(() => path)

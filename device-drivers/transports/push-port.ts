@@ -3,17 +3,17 @@ import type { ByteLink } from './byte-link.ts'
 import { memoryPair } from './memory.ts'
 import type { MemoryPair } from './memory.ts'
 
-/** Where devices that call the agent are handed to their drivers: a link for each name, from the inside to the inside. */
+/** Connects the agent's ingest endpoint with drivers: one in-memory link for each device name. */
 export interface PushPort {
-  /** The driver's end. A new one takes the place of the old. */
+  /** Opens the driver's end. A new link replaces the old one. */
   open(name: string, signal: AbortSignal): Promise<ByteLink>
-  /** Hands bytes to the driver, waiting for room. False when nobody listens there, or not any more. */
+  /** Sends bytes to the driver, after waiting for room. False if no driver has opened this name. */
   push(name: string, bytes: Uint8Array, signal: AbortSignal): Promise<boolean>
 }
 
 const MAX_NAMES = 64
 
-/** A port that nobody listens at yet. */
+/** Makes a port without open links. */
 export function pushPort(): PushPort {
   const open = new Map<string, MemoryPair>()
 

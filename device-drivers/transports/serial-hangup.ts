@@ -19,10 +19,9 @@ function readable(port: UnixPort): Promise<void> {
 }
 
 /**
- * Makes an unplugged port end. A port that is hung up reads 0 bytes for ever; serialport 13 (bindings-cpp
- * 13, `unix-read`) asks again at once each time, so that now and then a pulled USB plug is never
- * told and a processor core and memory are used up instead (serialport/bindings-cpp pull request 164).
- * Measured here: 42 of 150 hang-ups of a PTY. Call it after opening and before the first read.
+ * Makes a read fail when the port was unplugged. Then the port reads 0 bytes, and serialport 13 (bindings-cpp 13,
+ * `unix-read`) retries at once, for ever. That can hide the loss and use up a core and memory (serialport/bindings-cpp
+ * pull request 164). Measured: 42 of 150 hang-ups of a PTY. Call it after opening and before the first read.
  */
 export function endOnHangup(serial: SerialPort): void {
   const port = serial.port

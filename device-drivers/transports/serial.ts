@@ -5,9 +5,9 @@ import type { ByteLink } from './byte-link.ts'
 import { portOwner } from './port-owner.ts'
 import { endOnHangup } from './serial-hangup.ts'
 
-/** How the bytes travel on a serial line; both sides must be set alike. */
+/** Settings of a serial line; both sides must use the same. */
 export interface SerialLine {
-  /** Prefer /dev/serial/by-id/…: the name stays when the plug moves to another socket. */
+  /** Prefer /dev/serial/by-id/…: this name does not depend on the USB socket. */
   readonly path: string
   /** Bits per second. */
   readonly baudRate: number
@@ -19,7 +19,7 @@ export interface SerialLine {
 const MAX_UNSENT_BYTES = 65_536
 const STABLE_NAMES = '/dev/serial/by-id'
 
-/** The serial ports of this machine by their stable names; empty when there are none. */
+/** Stable names of this machine's serial ports; empty if there are none. */
 export async function serialPorts(): Promise<string[]> {
   const names = await readdir(STABLE_NAMES).catch(() => [])
   return names.sort().map((name) => `${STABLE_NAMES}/${name}`)
@@ -57,8 +57,8 @@ async function loadSerialPort(): Promise<typeof SerialPort> {
 }
 
 /**
- * Opens a serial port for this process alone. `hupcl: false` keeps DTR and RTS as they are when the
- * port closes: many adapters reset the device behind them when those lines fall.
+ * Opens a serial port for this process alone. `hupcl: false` leaves DTR and RTS unchanged when the port closes: many
+ * adapters reset the device when these lines fall.
  */
 export async function openSerial(line: SerialLine, signal: AbortSignal): Promise<ByteLink> {
   const Port = await loadSerialPort()
@@ -106,7 +106,7 @@ function portLink(port: SerialPort, path: string): ByteLink {
         const onAbort = () => finish(() => reject(signal.reason as Error))
         const onClose = () => finish(() => reject(lost()))
         signal.addEventListener('abort', onAbort, { once: true })
-        // serialport may report a failed write by `close` alone, without calling back.
+        // serialport may report a failed write only by `close`, without the callback.
         port.once('close', onClose)
         port.write(Buffer.from(bytes), (error) => finish(() => (error ? reject(lost()) : resolve())))
       }),

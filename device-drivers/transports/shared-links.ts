@@ -5,28 +5,28 @@ import type { ByteLink } from './byte-link.ts'
 import { linkKey } from './link-settings.ts'
 import type { AnyLink } from './link-settings.ts'
 
-/** Whatever speaks a protocol on an open link, made once for all devices on it. */
+/** Runs a protocol on an open link, for all devices of the link. */
 export interface ProtocolClient {
   /** Resolves with the reason when the link has ended. Never rejects. */
   readonly ended: Promise<string>
 }
 
-/** How to begin speaking on a link. Devices share a link when they bring the same protocol object. */
+/** Starts a protocol on a link. Devices share a link if they pass the same protocol object. */
 export interface LinkProtocol<S extends ProtocolClient> {
   readonly name: string
   start(link: ByteLink, settings: AnyLink, platform: Platform): S
 }
 
-/** One device's part in an open link. */
+/** The use of an open link by one device. */
 export interface Membership<S extends ProtocolClient> {
   readonly client: S
   /** Resolves with the reason when the link is gone. */
   readonly lost: Promise<string>
-  /** The device answered. */
+  /** Call it when the device answered. */
   markResponsive(): void
   /**
-   * The device does not answer. The link is opened anew only when nobody on it answers: one dead
-   * device must not disturb its neighbours.
+   * Call it when the device does not answer. The link is reopened only if no device on it answers: one dead device must
+   * not disturb the others.
    */
   markUnresponsive(detail: string): void
   leave(): void
@@ -39,7 +39,7 @@ export type OpenLink = (settings: AnyLink, signal: AbortSignal) => Promise<ByteL
 const OPEN_WITHIN_MS = 5_000
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
-/** A link that is closed in order has so long to deliver what was written to it last. */
+/** Time to send the last bytes when a link is closed in order, ms. */
 const FLUSH_WITHIN_MS = 500
 
 interface Session {
@@ -47,7 +47,7 @@ interface Session {
   readonly link: ByteLink
   readonly lost: Promise<string>
   readonly members: Set<{ silent: boolean }>
-  /** `inOrder`: what was written last, such as the OFF of an output, is still wanted. */
+  /** `inOrder`: the last bytes, such as the OFF of an output, are still sent. */
   end(reason: string, inOrder?: boolean): void
 }
 
@@ -58,18 +58,18 @@ interface Entry {
   delays: Generator<number, never>
   /** Why the last session ended. */
   endReason: string
-  /** The last link letting go of its port, which nobody else can open before. */
+  /** Resolves when the last link has released its port; only then can the port be opened again. */
   closing: Promise<void>
 }
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Opens links with `open` and keeps count of who uses them. */
+/** Makes the shared links of one agent; `open` opens a link. */
 export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
   return new SharedLinks(open, platform)
 }
 
-/** Every link once, however many devices are on it. */
+/** Opens each link once, whatever the number of its devices. */
 export class SharedLinks {
   readonly #open: OpenLink
   readonly #platform: Platform
@@ -80,7 +80,7 @@ export class SharedLinks {
     this.#platform = platform
   }
 
-  /** Joins a link, opening it when nobody has; tries for ever, telling each failure, until `signal` aborts. */
+  /** Joins a link and opens it if necessary. Retries until `signal` aborts, and reports each failure to `onFailure`. */
   async join<S extends ProtocolClient>(
     settings: AnyLink,
     protocol: LinkProtocol<S>,
@@ -107,7 +107,7 @@ export class SharedLinks {
     for (let isRetry = false; ; isRetry = true) {
       if (signal.aborted) throw signal.reason as Error
       if (entry.session) return this.#enter<S>(entry, entry.session)
-      // It opened and ended before anybody could use it.
+      // The link opened and ended before a device could use it.
       if (isRetry) {
         onFailure(entry.endReason)
         await pause(this.#platform.timers, entry.delays.next().value, signal)
@@ -116,7 +116,7 @@ export class SharedLinks {
     }
   }
 
-  /** Closes every link. */
+  /** Closes all links. */
   async close(): Promise<void> {
     for (const entry of this.#entries.values()) {
       entry.opening?.stop.abort(new DOMException('the links are being closed', 'AbortError'))
@@ -209,7 +209,7 @@ export class SharedLinks {
     const member = { silent: false }
     session.members.add(member)
     return {
-      // The entry belongs to one protocol object, checked in `join`, and only that makes its speakers.
+      // `join` checked that the entry belongs to this protocol object, which made the client.
       client: session.client as S,
       lost: session.lost,
       markResponsive: () => {

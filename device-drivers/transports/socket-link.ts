@@ -2,23 +2,23 @@ import type { Socket } from 'node:net'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 
-/** Bytes that may wait to be sent; a device that reads nothing for so long is not listening. */
+/** Maximum unsent bytes; a device that leaves more of them unread does not listen. */
 const MAX_UNSENT_BYTES = 65_536
 
-/** A TCP connection in Node, with its switch for the way it goes. */
+/** A TCP socket of Node with its internal flag for a reset. */
 type TcpSocket = Socket & { resetAndClosing?: boolean }
 
-/** How a socket becomes a link. */
+/** Options of `socketLink`. */
 export interface SocketLinkOptions {
-  /** What the other side is called in faults. */
+  /** Name of the other side in faults. */
   readonly address: string
-  /** The connection that carries the bytes, which is reset when the link is given up; a local socket has none. */
+  /** The TCP connection that carries the bytes; `close` resets it. Undefined for a local socket. */
   readonly tcp?: TcpSocket
-  /** Makes the fault of an error on the socket. */
+  /** Makes a fault of a socket error. */
   explain(error: NodeJS.ErrnoException): LinkFault
 }
 
-/** A connected socket as a link. */
+/** Makes a link of a connected socket. */
 export function socketLink(socket: Socket, { address, tcp, explain }: SocketLinkOptions): ByteLink {
   let closed = false
   let unwritten = 0
@@ -28,12 +28,12 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
     resolveClosed = resolve
   })
   socket.once('close', resolveClosed)
-  // A socket may fail while nobody reads or writes; the reader finds the error later.
+  // A socket may fail while no call is pending; the reader receives the error later.
   socket.on('error', () => {})
 
   async function* read(): AsyncGenerator<Uint8Array, void> {
     try {
-      // Who stops reading has not closed the link: only `close` decides what becomes of what was written.
+      // A reader that stops does not close the socket: `close` decides whether unsent bytes are still sent.
       for await (const chunk of socket.iterator({ destroyOnReturn: false })) if (!closed) yield chunk as Uint8Array
     } catch (error) {
       if (closed) return
@@ -42,16 +42,17 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
   }
 
   /**
-   * Once a socket is merely destroyed, the kernel goes on sending what nobody has acknowledged, for minutes: an ON that was
-   * given up long ago would open a lock as soon as the network is back. A reset throws it away.
+   * Destroys the connection with a reset. After a mere destroy the kernel resends unacknowledged bytes for minutes: an
+   * abandoned ON would open a lock as soon as the network is back.
    */
   function giveUp(): void {
     const destroy = () => {
-      // What `resetAndDestroy` does. Called on the connection beneath a TLS socket that is destroyed too it kills the process.
+      // Does what `resetAndDestroy` does. Calling that on the connection beneath a destroyed TLS socket kills the
+      // process.
       if (tcp) tcp.resetAndClosing = true
       socket.destroy()
     }
-    // While an end is being said there is no reset; it is over with the next turn of the loop.
+    // A FIN is being sent: a reset is impossible until the next turn of the event loop.
     const isEnding = socket.writableEnded && socket.writableLength === 0 && !socket.writableFinished
     if (!isEnding) return destroy()
     socket.once('finish', destroy)
@@ -61,7 +62,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
   function closeInOrder(flush: AbortSignal): void {
     flush.addEventListener('abort', giveUp, { once: true })
     socket.once('close', () => flush.removeEventListener('abort', giveUp))
-    // The other side answers our end with its own once it has everything; to see that, what it still says is read away.
+    // The other side sends its FIN after it received everything. Discard its data until then.
     socket.resume()
     onWritten = () => void (unwritten === 0 && !socket.destroyed && socket.end())
     onWritten()

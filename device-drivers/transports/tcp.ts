@@ -3,7 +3,7 @@ import { LinkFault } from './byte-link.ts'
 import type { ByteLink, LinkFaultCode } from './byte-link.ts'
 import { socketLink } from './socket-link.ts'
 
-/** After this long without traffic the kernel begins to ask whether the peer is still there. */
+/** Idle time before the kernel sends TCP keepalive probes, ms. */
 export const KEEPALIVE_AFTER_MS = 5_000
 
 const CODES: Record<string, [LinkFaultCode, string]> = {
@@ -15,15 +15,15 @@ const CODES: Record<string, [LinkFaultCode, string]> = {
   ETIMEDOUT: ['unreachable', 'no answer; check cable, power and address'],
 }
 
-/** The fault of a socket, with its fix. */
+/** Makes a fault of a socket error, with its fix. */
 export function explainSocket(address: string, error: NodeJS.ErrnoException, otherwise: LinkFaultCode): LinkFault {
   const [code, fix] = CODES[error.code ?? ''] ?? [otherwise, error.message]
   return new LinkFault(code, `${address}: ${fix}`, { cause: error })
 }
 
 /**
- * Connects to a device or a serial device server (Moxa, ser2net in raw mode). Small frames go out
- * at once (TCP_NODELAY). What nobody reads stays in the socket, whose window then holds the peer back.
+ * Connects to a device or a serial device server (Moxa, ser2net in raw mode). TCP_NODELAY sends small frames at once.
+ * Unread bytes fill the TCP window, which slows the peer down. Rejects with a `LinkFault`.
  */
 export function openTcp(host: string, port: number, signal: AbortSignal): Promise<ByteLink> {
   const address = `${host}:${port}`

@@ -8,7 +8,7 @@ import { explainSocket, KEEPALIVE_AFTER_MS } from './tcp.ts'
 
 const normalizeFingerprint = (fingerprint: string): string => fingerprint.replaceAll(':', '').toUpperCase()
 
-/** Null when the certificate is the one that is meant, else why not. */
+/** Null if the certificate is acceptable, else the fault. */
 function certificateFault(socket: TLSSocket, address: string, fingerprint: string | undefined): LinkFault | null {
   const actual = (socket.getPeerCertificate() as { fingerprint256?: string }).fingerprint256 ?? ''
   if (fingerprint !== undefined) {
@@ -27,8 +27,9 @@ function certificateFault(socket: TLSSocket, address: string, fingerprint: strin
 }
 
 /**
- * Connects over TLS. With a fingerprint only that certificate is accepted, whoever signed it and however old it is,
- * as devices have certificates of their own; without one it must be valid for the name by what this machine trusts.
+ * Connects over TLS. With a fingerprint, exactly that certificate is accepted, whatever its issuer and age, because
+ * devices use self-signed ones. Without it, the certificate must be valid for the host name and trusted by this
+ * machine. Rejects with a `LinkFault`.
  */
 export function openTls(
   host: string,

@@ -6,12 +6,12 @@ import { linkKey } from './link-settings.ts'
 import type { AnyLink } from './link-settings.ts'
 import type { OpenLink } from './shared-links.ts'
 
-/** Takes the lines of one link's trace. Must not throw and must not wait. */
+/** Receives the trace lines of a link. Must return at once and not throw. */
 export type WriteTrace = (link: string, line: string) => void
 
 /**
- * Opens links as `open` does and writes down every byte on them, in both directions, with its time. Whoever uses a link cannot
- * tell. Passwords that a protocol sends are in the trace too.
+ * Opens links as `open` does and records every byte in both directions with its time. The trace also contains passwords
+ * that a protocol sends.
  */
 export function tracedLinks(open: OpenLink, write: WriteTrace, clock: Clock): OpenLink {
   const from = clock.elapsed()

@@ -31,7 +31,7 @@ const Mapping = z.strictObject({
     .meta({ description: 'only reads in which this field has this value' }),
 })
 
-/** One reader that sends its reads to the agent by HTTP. */
+/** One reader that posts its reads to the agent by HTTP. */
 export const HttpIngestSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('http-ingest'),
@@ -77,7 +77,7 @@ export function httpIngestCapabilities(settings: HttpIngestSettings): Capabiliti
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
-    // A request over the network is no wired input.
+    // A request over the network does not count as a wired input.
     emergency: undefined,
     opensInEmergency: undefined,
     webhook: { name: settings.link.push, secret: settings.secret },

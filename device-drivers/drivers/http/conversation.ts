@@ -11,18 +11,18 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly timeoutMs: number
-  /** Taken back before it is sent; what was sent is waited for. */
+  /** Cancels the request before it is sent; a sent request waits for its answer. */
   readonly signal?: AbortSignal
   /**
-   * Called with the data of a good answer as it comes. The request is answered when the head is there, and the
-   * conversation is this stream's from then on.
+   * Receives the body of a 2xx response in chunks. The request then counts as answered at its headers, and the
+   * connection carries nothing but this stream.
    */
   readonly onData?: (data: Uint8Array) => void
 }
 
 export type HttpAnswer =
   | { readonly kind: 'answered'; readonly status: number; readonly headers: HttpHeaders; readonly body: string }
-  /** No answer. `handed`: the device may have received the request. */
+  /** No answer. `possiblySent`: the device may have received the request. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
 const MAX_WAITING = 32
@@ -41,12 +41,12 @@ interface Open extends Job {
   isStream: boolean
 }
 
-/** Speaks HTTP/1.1 on a link. Its end is the link's end: who wants more joins anew. */
+/** Starts an HTTP/1.1 client (RFC 9112) on a link. When the connection ends, join the link again. */
 export function startHttp(link: ByteLink, platform: Platform): HttpConversation {
   return new HttpConversation(link, platform)
 }
 
-/** Requests and answers on one connection, one after the other. */
+/** Requests and responses on one connection, one after the other. A response has at most 1 MiB. */
 export class HttpConversation implements ProtocolClient {
   readonly #link: ByteLink
   readonly #platform: Platform
@@ -136,7 +136,7 @@ export class HttpConversation implements ProtocolClient {
         done()
       }
       this.#open = { request, settle: answered, status: 0, headers: new Map(), body: [], size: 0, isStream: false }
-      // An answer that comes too late would be taken for the next one, so the connection is given up.
+      // A late response would be taken for the next one, so the connection ends.
       const late = () => this.end(`no answer within ${request.timeoutMs} ms`)
       limit.signal.addEventListener('abort', late, { once: true })
       this.#link

@@ -12,13 +12,15 @@ export interface RestRequest {
   readonly path: string
   readonly body?: object
   readonly signal?: AbortSignal
-  /** For what must not happen twice; anything else is sent again when the device has closed the connection meanwhile. */
+  /**
+   * True for a request that must not be executed twice. Others are sent again if the device closed the idle connection.
+   */
   readonly once?: boolean
 }
 
-/** Requests to a device over a connection that is kept open, and opened anew when the device has closed it. */
+/** Requests to a device over a persistent connection. It is reopened when the device has closed it. */
 export interface RestClient {
-  /** Opens a connection; tries for ever, telling each failure, until `signal` aborts. */
+  /** Opens a connection. Retries until `signal` aborts, and reports each failure. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
   /** Never rejects. */
   request(request: RestRequest): Promise<HttpAnswer>
@@ -40,7 +42,7 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
   const line = deviceLink(links, link, protocol)
   let opening: Promise<Membership<HttpConversation>> | null = null
 
-  /** One opening for all who ask meanwhile. */
+  /** Concurrent requests share one attempt to reconnect. */
   async function reopened(): Promise<Membership<HttpConversation>> {
     const limit = deadline(platform.timers, timeoutMs)
     opening ??= line.connect(limit.signal, () => {})
@@ -99,14 +101,14 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
   }
 }
 
-/** What a device said about a request that it did not carry out, in words. */
+/** A text for a person about a request that the device did not execute. */
 export function refusalDetail(answer: HttpAnswer): string {
   if (answer.kind === 'lost') return answer.detail
   const text = answer.body.replaceAll(/\s+/g, ' ').slice(0, 200)
   return `answered ${answer.status}${text === '' ? '' : `: ${text}`}`
 }
 
-/** The JSON of a good answer, or undefined. */
+/** The JSON of a 2xx response, or undefined. */
 export function jsonOf(answer: HttpAnswer): unknown {
   if (answer.kind === 'lost' || answer.status < 200 || answer.status > 299) return undefined
   try {

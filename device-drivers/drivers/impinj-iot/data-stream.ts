@@ -19,7 +19,7 @@ export interface DataStreamOptions {
   readonly platform: Platform
   readonly authorization: string
   readonly timeoutMs: number
-  /** The stream may be without a byte for so long. */
+  /** Maximum time without a byte, ms. */
   readonly silenceMs: number
   onTags(sightings: readonly TagSighting[]): void
   onInput(change: ImpinjEvent & { readonly kind: 'input' }): void
@@ -27,16 +27,16 @@ export interface DataStreamOptions {
   onNoise(noise: Noise | null): void
 }
 
-/** An event of the reader is some hundred bytes; with data of the tag's memory it may be some thousand. */
+/** An event has some hundred bytes; with tag memory, some thousand. */
 const MAX_EVENT_BYTES = 65_536
 
-/** The reader's stream of events, on a connection of its own. */
+/** The reader's event stream, on its own connection. */
 export interface DataStream {
-  /** Resolves once the reader streams; `session` ends when it no longer does. Rejects when it does not. */
+  /** Resolves once the reader streams, and rejects if it does not. Ends `session` when the stream ends. */
   open(session: Session, signal: AbortSignal): Promise<void>
 }
 
-/** Makes the stream; nothing is opened yet. */
+/** Makes the stream; it opens nothing yet. */
 export function dataStream(options: DataStreamOptions): DataStream {
   const { link, links, platform, timeoutMs, silenceMs } = options
   const { clock, timers } = platform

@@ -21,7 +21,7 @@ export interface SetUpOptions {
   readonly settings: ImpinjIotSettings
   readonly clock: ReaderClock
   readonly signal: AbortSignal
-  /** The outputs as they shall be now. */
+  /** The outputs with their desired states. */
   desiredOutputs(): ReadonlyMap<number, boolean>
 }
 
@@ -46,8 +46,8 @@ const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, 100) : undefined
 
 /**
- * From an open connection to a reader that reads: who it is, what its clock shows, its outputs as wanted, then the
- * inventory begun anew, as nobody knows with which settings one that runs was begun. Rejects with what is wrong.
+ * Configures a connected reader: reads its identity and clock, writes its outputs, then restarts the inventory, because
+ * a running one has unknown settings. Rejects with an error that names the fix.
  */
 export async function setUpReader({
   rest,

@@ -19,7 +19,7 @@ const gpi = (what: string) => boundedInt(`the number of the input (GPI) of the $
 const gpo = (what: string) => boundedInt(`the number of the output (GPO) of the ${what}`, 1, 64)
 const textSetting = (error: string, most = 128) => z.string({ error }).min(1, { error }).max(most, { error })
 
-/** One Impinj reader with the IoT device interface (R700, R720), over its REST interface. */
+/** One Impinj reader with the IoT device interface (R700, R720). */
 export const ImpinjIotSettings = z
   .strictObject({
     deviceId: DeviceId,
@@ -83,13 +83,13 @@ export const ImpinjIotSettings = z
   })
 export type ImpinjIotSettings = z.infer<typeof ImpinjIotSettings>
 
-/** The antennas to be used; port 1 when none is named. */
+/** The antennas to use; port 1 if none is configured. */
 export function antennasOf(settings: ImpinjIotSettings): number[] {
   const named = configuredAntennas(settings)
   return named.length === 0 ? [1] : named
 }
 
-/** The inputs to be told of. */
+/** The inputs to enable on the reader. */
 export function inputsOf({ passageInput, inputs, emergency, readWhile }: ImpinjIotSettings): number[] {
   return sortedUnique([
     ...inputs,
@@ -99,7 +99,7 @@ export function inputsOf({ passageInput, inputs, emergency, readWhile }: ImpinjI
   ])
 }
 
-/** An output belongs to one purpose. */
+/** Outputs have one purpose each. */
 export function exclusiveResourcesOf(settings: ImpinjIotSettings): ExclusiveResource[] {
   return outputResources(settings, `at ${linkKey(settings.link)}`)
 }

@@ -4,7 +4,7 @@ import { signalOutputs } from '../reader-settings.ts'
 import { antennasOf, inputsOf } from './settings.ts'
 import type { LlrpSettings } from './settings.ts'
 
-/** What a reader says that it can do, as far as it matters here. */
+/** The capabilities that matter here. */
 export interface ReaderCapabilities {
   readonly maker: string
   readonly model: number
@@ -12,10 +12,10 @@ export interface ReaderCapabilities {
   readonly antennas: number
   readonly gpis: number
   readonly gpos: number
-  /** Holds events and reports back after a reconnect until they are asked for. */
+  /** True if the reader buffers events and reports after a reconnect until the client requests them. */
   readonly canHold: boolean
   readonly canWarnOfFullBuffer: boolean
-  /** Runs operations on single tags, and those of Gen2. */
+  /** True if it executes Gen2 operations on single tags. */
   readonly canReachTags: boolean
   /** Lowest first. */
   readonly powers: readonly { readonly index: number; readonly dbm: number }[]
@@ -23,7 +23,7 @@ export interface ReaderCapabilities {
   readonly channelIndex: number
 }
 
-// IANA's private enterprise numbers, by which readers name their makers.
+// IANA private enterprise numbers; readers identify their makers by them.
 const MAKERS: Readonly<Record<number, string>> = {
   161: 'Zebra',
   17_996: 'Alien',
@@ -31,7 +31,7 @@ const MAKERS: Readonly<Record<number, string>> = {
   26_554: 'ThingMagic',
 }
 
-/** Reads the answer; null when it lacks what every reader must tell. */
+/** Reads the response; null if it lacks a mandatory part. */
 export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE'>): ReaderCapabilities | null {
   const general = first(answer, 'GeneralDeviceCapabilities')
   const protocol = first(answer, 'LLRPCapabilities')?.fields
@@ -67,7 +67,7 @@ export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE
   }
 }
 
-/** The setting that this reader cannot carry out, with the fix, or null. */
+/** The setting that this reader cannot execute, with the fix; null if all fit. */
 export function misfit(settings: LlrpSettings, reader: ReaderCapabilities): string | null {
   const antenna = antennasOf(settings).find((each) => each > reader.antennas)
   if (antenna !== undefined) return `antennas: there is no antenna ${antenna}; the reader has ${reader.antennas}`
@@ -84,7 +84,7 @@ export function misfit(settings: LlrpSettings, reader: ReaderCapabilities): stri
   return null
 }
 
-/** The reader's own number for the highest power that is not above `dbm`. */
+/** Index of the highest power up to `dbm` in the reader's table. */
 export function powerIndex(reader: ReaderCapabilities, dbm: number): number {
   return reader.powers.findLast((power) => power.dbm <= dbm)?.index ?? 0
 }

@@ -16,27 +16,27 @@ import { statusText } from '../../protocols/llrp/status.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
 import type { ProtocolClient } from '../../transports/shared-links.ts'
 
-/** What became of a request. */
+/** Result of a request. */
 export type LlrpAnswer<N extends MessageName = MessageName> =
   | { readonly kind: 'answered'; readonly message: Message<N> }
-  /** The reader says no, and why. */
+  /** The reader refused, with its reason. */
   | { readonly kind: 'refused'; readonly detail: string }
-  /** No answer, or none that can be understood. `handed`: the reader may have received the request. */
+  /** No valid answer. `possiblySent`: the reader may have received the request. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
 export interface RequestOptions {
   readonly timeoutMs: number
-  /** Gives the request up. */
+  /** Abandons the request. */
   readonly signal?: AbortSignal
-  /** Called right before the first byte is handed to the link. */
+  /** Called before the first byte is passed to the link. */
   readonly onSend?: () => void
 }
 
-/** Who listens to a connection; called in the order of the wire. */
+/** Receives the messages of a connection, in their order. */
 export interface LlrpListener {
   onTags(seen: readonly TagSighting[]): void
   onNotification(notification: Message<'READER_EVENT_NOTIFICATION'>): void
-  /** The same reports in full, for the results of operations on tags; left out they are not decoded. */
+  /** Receives complete reports, for results of tag operations. While undefined, reports are not decoded in full. */
   onReport?: ((report: Message<'RO_ACCESS_REPORT'>) => void) | undefined
   onNoise(noise: Noise): void
 }
@@ -44,9 +44,9 @@ export interface LlrpListener {
 const REPORT = MESSAGES.RO_ACCESS_REPORT.type
 const KEEPALIVE = MESSAGES.KEEPALIVE.type
 const MAX_PENDING = 64
-/** Bytes in a row without a message after which this is no LLRP reader. */
+/** Maximum bytes in a row without a message; then the peer is no LLRP reader. */
 const MAX_NOISE = 65_536
-/** While the codec has lost its place, what a false beginning holds up is given free after so long, ms. */
+/** Time after which the codec gives up a wrong message start, while it resynchronises, ms. */
 const FREE_AFTER_MS = 1_000
 
 interface Pending {
@@ -54,7 +54,7 @@ interface Pending {
   settle(answer: LlrpAnswer): void
 }
 
-/** Speaks with the reader at the other end of `link` until it ends. */
+/** Starts a client on a link to a reader. */
 export function startConversation(link: ByteLink, platform: Platform, listener: LlrpListener): LlrpConversation {
   return new LlrpConversation(link, platform, listener)
 }
@@ -83,13 +83,13 @@ export class LlrpConversation implements ProtocolClient {
     this.#platform = platform
     this.#listener = listener
     this.#timers = platform.timers
-    // Every request that waits listens for the end; MAX_PENDING bounds them.
+    // Each pending request adds a listener; MAX_PENDING bounds their number.
     setMaxListeners(0, this.#over.signal)
     this.#lastReceivedAt = platform.clock.elapsed()
     void this.#listen()
   }
 
-  /** Asks; `make` gets the number that ties the answer to it. Never rejects. */
+  /** Sends a request. `make` receives the message id that the answer repeats. Never rejects. */
   async request<A extends MessageName>(
     answer: A,
     make: (id: number) => Message,
@@ -116,16 +116,16 @@ export class LlrpConversation implements ProtocolClient {
     const result = await got
     limit.done()
     this.#pending.delete(id)
-    // `answerArrived` let nothing through but a message of this name.
+    // `#onAnswer` accepts only messages of this name.
     return result as LlrpAnswer<A>
   }
 
-  /** Says something that has no answer. */
+  /** Sends a message that has no answer. */
   send(make: (id: number) => Message): void {
     if (!this.#over.signal.aborted) void this.#write(encodeMessage(make(this.#newId())), this.#over.signal)
   }
 
-  /** From now on, so long without a sign of life ends the connection, ms. */
+  /** From now on, the connection ends after this time without a message, ms. */
   expectMessageWithin(ms: number): void {
     this.#stopWatch()
     if (this.#over.signal.aborted) return
@@ -201,7 +201,7 @@ export class LlrpConversation implements ProtocolClient {
   }
 
   #onFrames(frames: readonly LlrpFrame[]): void {
-    // Readers send a message for every tag: those that came together are passed on together.
+    // Readers send one message for each tag; tags of one chunk are passed on together.
     let seen: TagSighting[] = []
     const flush = () => {
       if (seen.length > 0) this.#listener.onTags(seen)

@@ -4,7 +4,7 @@ import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
 import type { OperationResult, TagAccess } from './tag-access.ts'
 
-// C1G2WriteOpSpecResult
+// Result codes of C1G2WriteOpSpecResult.
 const WRITTEN = 0
 const REFUSALS: Readonly<Record<number, string>> = {
   1: 'the tag has no such word',
@@ -19,7 +19,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
 export interface EasOptions {
   readonly access: TagAccess
   readonly epc: string
-  /** 8 hex digits; zeros for tags without one. */
+  /** 8 hex digits; zeros for tags without a password. */
   readonly password: string
   readonly signal: AbortSignal
 }
@@ -35,7 +35,7 @@ const notReadable = (detail: string): ChipReading => ({
 const wordsOf = (read: OperationResult | undefined): readonly number[] | null =>
   read?.name === 'C1G2ReadOpSpecResult' && read.fields.Result === 0 ? read.fields.ReadData : null
 
-/** Reads which chip it is and its configuration word. Changes nothing. */
+/** Reads the chip's model and its configuration word. Changes nothing. */
 async function readChip({ access, epc, password, signal }: EasOptions): Promise<ChipReading> {
   const AccessPassword = Number.parseInt(password, 16)
   const read = (OpSpecID: number, { bank: MB, word: WordPointer }: { bank: number; word: number }, WordCount: number) =>
@@ -50,7 +50,7 @@ async function readChip({ access, epc, password, signal }: EasOptions): Promise<
     return notReadable(signal.aborted ? 'it was given up before the tag came' : 'the tag did not come into the field')
   const tid = wordsOf(answer.results[0])
   if (!tid || tid.length < TID_WORDS.count) return notReadable('the tag does not let its TID be read; hold it closer')
-  // A chip without such a word says no to this one: what chip it is says then more than that.
+  // A chip without this word refuses the second read. Then its model explains more.
   const word = wordsOf(answer.results[1])?.[0]
   const eas = easOfChip(tid)
   if (eas.kind === 'none') return { kind: 'unseen', why: result('failed', false, 'not_supported', eas.why) }
@@ -62,9 +62,9 @@ async function readChip({ access, epc, password, signal }: EasOptions): Promise<
 const isOn = (word: number): boolean => (word & EAS_WORD.mask) !== 0
 
 /**
- * Switches the EAS bit of one tag off, by the standard's own operations. The bit can only be toggled, so it is read before:
- * a tag whose bit is off already stays as it is, and nothing is lost when somebody tries again. It is toggled once, whatever
- * the answer, and what the tag shows behind it decides. Never rejects.
+ * Switches the EAS bit of one tag off, by the standard Read and Write. The bit can only be toggled, so it is read
+ * before: a tag whose bit is off stays unchanged, also at a retry. It is toggled once, and the state read afterwards
+ * decides the result. Never rejects.
  */
 export async function switchEasOff(options: EasOptions): Promise<CommandResult> {
   const { access, epc, password, signal } = options

@@ -3,7 +3,7 @@ import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
 import type { TagAccess } from './tag-access.ts'
 
-// C1G2KillOpSpecResult
+// Result codes of C1G2KillOpSpecResult.
 const NO_ANSWER = 4
 const READER_ERROR = 5
 const RESULTS: Readonly<Record<number, string>> = {
@@ -15,8 +15,8 @@ const RESULTS: Readonly<Record<number, string>> = {
 }
 
 /**
- * Kills one tag, for ever; `password` in 8 hex digits. Until the reader has the order nothing has happened; from then on only
- * the tag's own answer makes it other than `unknown`, for the tag may be dead and the report of it lost.
+ * Kills one tag for ever; `password` has 8 hex digits. Once the reader has the order, only the tag's own answer makes
+ * the outcome other than `unknown`: the tag may be dead and its report lost. Never rejects.
  */
 export async function killTag(
   access: TagAccess,
@@ -40,7 +40,7 @@ export async function killTag(
       signal.aborted ? 'cancelled' : 'answer_lost',
       'the reader did not tell what became of the tag',
     )
-  // "No answer" after a kill may be the silence of the dead, and an error of the reader says nothing about the tag.
+  // A killed tag may not answer, and a reader error says nothing about the tag.
   if (told === NO_ANSWER || told === READER_ERROR) return result('unknown', true, 'answer_lost', RESULTS[told])
   return result('failed', true, 'refused', RESULTS[told] ?? `result ${told}`)
 }

@@ -6,7 +6,7 @@ import type { ReaderStamp } from './reader-clock.ts'
 
 type Data = Parameter<'ReaderEventNotificationData'>
 
-/** When it was by the reader's clock. */
+/** Time of a notification by the reader's clock. */
 export function stampOf(notification: Message<'READER_EVENT_NOTIFICATION'>): ReaderStamp {
   const data = first(notification, 'ReaderEventNotificationData')
   const utc = first(data, 'UTCTimestamp')?.fields.Microseconds
@@ -28,14 +28,17 @@ const REFUSALS: Readonly<Record<number, string>> = {
   4: OTHER_CLIENT,
 }
 
-/** Why the reader does not want us; null when it does, undefined when this is no greeting. */
+/**
+ * Why the reader refuses this connection; null if it accepts it. Undefined if the notification has no
+ * ConnectionAttemptEvent.
+ */
 export function connectionRefusal(notification: Message<'READER_EVENT_NOTIFICATION'>): string | null | undefined {
   const status = first(first(notification, 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status
   if (status === undefined) return undefined
   return status === 0 ? null : (REFUSALS[status] ?? `the reader refuses the connection (${status})`)
 }
 
-/** Whether the reader says good-bye. */
+/** True if the reader announces that it closes the connection. */
 export function isConnectionClose(notification: Message<'READER_EVENT_NOTIFICATION'>): boolean {
   return first(first(notification, 'ReaderEventNotificationData'), 'ConnectionCloseEvent') !== undefined
 }
@@ -69,7 +72,7 @@ function faultsIn(data: Data | undefined): DeviceEvent[] {
   return events
 }
 
-/** What a notification means for the shop; `ageMs`: how old it is. */
+/** The device events of a notification that is `ageMs` old. */
 export function eventsIn(
   notification: Message<'READER_EVENT_NOTIFICATION'>,
   ageMs: number,

@@ -9,8 +9,8 @@ const WITHIN_MS = 3_000
 const MAX_BYTES = 65_536
 
 /**
- * Waits for the greeting of an LLRP reader, says nothing and leaves again: its settings stay as they are. Answers what
- * keeps it from serving us now, null when nothing does. Rejects, with the fix, when no reader answers there.
+ * Waits for the first message of an LLRP reader and disconnects; the reader keeps its settings. Returns why the reader
+ * would refuse a client, or null. Rejects with the fix if no LLRP reader answers within 3 s.
  */
 export async function probeReader(open: LinkFactory, platform: Platform): Promise<string | null> {
   const limit = deadline(platform.timers, WITHIN_MS)

@@ -14,15 +14,17 @@ export interface PulseOptions {
   write(on: boolean): Promise<WriteAnswer>
   /** True while an emergency holds the output open: the end of the pulse leaves it on. */
   isHeldOpen(): boolean
-  /** Marks the output as wanted on until the returned function is called. */
+  /** Sets the desired state of the output to on, until the returned function is called. */
   onPulse(): Cancel
   onFault(detail: string): void
 }
 
-/** OFF may be sent again and again, unlike ON. */
+/** OFF may be repeated, unlike ON. */
 const MAX_OFF_TRIES = 3
 
-/** Opens a barrier or a lock: the output on, once, and off again. The outcome is known as soon as the reader has taken the ON. */
+/**
+ * Switches an output on once, and off after `pulseMs`. The outcome is known as soon as the reader has confirmed the ON.
+ */
 export function startPulse(options: PulseOptions): RunningCommand {
   const { gpo, timers, signal } = options
   let report = (_known: CommandResult) => {}

@@ -1,55 +1,55 @@
 import type { Clock } from '../../../policy/platform.ts'
 
-/** When something happened by a reader's clock: since 1970 or since its start, µs. */
+/** A timestamp of a reader: since 1970 or since its start, µs. */
 export interface ReaderStamp {
   readonly utcUs?: number | undefined
   readonly uptimeUs?: number | undefined
 }
 
-/** Puts a reader's stamps onto the agent's elapsed clock. */
+/** Converts a reader's timestamps to the agent's elapsed clock. */
 export interface ReaderClock {
-  /** The stamp of something that has happened just now: the greeting of a new connection. */
+  /** Sets the offset, by the timestamp of an event that happened now, such as the accepted connection. */
   set(stamp: ReaderStamp): void
-  /** When that was, ms on the agent's elapsed clock, never later than now; now when there is no stamp. */
+  /** Time of the timestamp, ms on the agent's elapsed clock, never in the future. Without a timestamp: now. */
   seenAt(stamp: ReaderStamp): number
 }
 
 /**
- * When stamps show that the reader's clock is behind. What is replayed after a network failure comes ever less late, far faster
- * than these bounds, and what waits in a reader ever later; what a wrong clock stamps stays late by the same. Readers that send
- * in batches tell of some reads later than of others: only the freshest of each window count.
+ * When late timestamps prove that the reader's clock is behind. Replayed reads become less late, and reads that wait in
+ * the reader become more late, both faster than these bounds. Timestamps of a slow clock stay late by the same time.
+ * Only the freshest read of each window counts, because some readers send in batches.
  */
 interface DriftRule {
-  /** A window lasts so long at least from its first read on, ms. */
+  /** Minimum duration of a window, from its first read, ms. */
   readonly windowMs: number
-  /** So many windows in a row whose least lateness is the same, within so many ms. */
+  /** Number of consecutive windows whose minimum lateness must agree within `withinMs`. */
   readonly windows: number
   readonly withinMs: number
-  /** Or one in which all are late by the same, within so many ms. */
+  /** Or one window in which all lateness agrees within this time, ms. */
   readonly allWithinMs: number
 }
 const RULES: readonly DriftRule[] = [
   { windowMs: 750, windows: 4, withinMs: 100, allWithinMs: 0 },
   { windowMs: 10_000, windows: 2, withinMs: 500, allWithinMs: 1_000 },
 ]
-/** Not worth a correction. */
+/** Smaller offsets are not corrected, ms. */
 const SMALL_MS = 50
-/** A window has so many reads at least. */
+/** Minimum reads in a window. */
 const FEWEST_IN_WINDOW = 5
 
 interface DriftWatch {
   readonly rule: DriftRule
-  /** When its first read came. */
+  /** Time of its first read, ms. */
   from: number
   count: number
   least: number
   most: number
-  /** The least lateness in each of the windows before. */
+  /** Minimum lateness of the previous windows, ms. */
   leasts: readonly number[]
 }
 
 interface Scale {
-  /** What makes reader's ms the agent's elapsed ms. */
+  /** Offset from the reader's clock to the agent's elapsed clock, ms. */
   offsetMs: number
   watches: readonly DriftWatch[]
 }
@@ -63,7 +63,7 @@ const beginWatch = (rule: DriftRule, leasts: readonly number[] = []): DriftWatch
   leasts,
 })
 
-/** By how much the reader's clock is behind, as this stamp shows, ms; 0: it does not show. */
+/** How far the reader's clock is behind according to this timestamp, ms; 0 if it proves nothing. */
 function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
   const { windowMs, windows, withinMs, allWithinMs } = watch.rule
   if (watch.count++ === 0) watch.from = now
@@ -80,10 +80,9 @@ function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
 }
 
 /**
- * A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. Right is what never
- * lets a stamp lie in the future, so a stamp that would shows that the reader's clock went forward, or that the greeting
- * was slow. One that went back, or is slow, shows in stamps that stay late by the same, which reads that were held back
- * never do.
+ * Makes the clock. A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. No
+ * timestamp may lie in the future; one that would shows that the reader's clock went forward. A clock that went back
+ * shows in timestamps that stay late by the same time.
  */
 export function readerClock(clock: Clock): ReaderClock {
   const scales = new Map<keyof ReaderStamp, Scale>()

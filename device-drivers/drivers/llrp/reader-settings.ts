@@ -5,7 +5,7 @@ import type { ReaderCapabilities } from './capabilities.ts'
 import { antennasOf, inputsOf } from './settings.ts'
 import type { LlrpSettings } from './settings.ts'
 
-// The numbers of the standard (LLRP 1.0.1, chapters 10 to 13).
+// Numbers of the standard (LLRP 1.0.1, chapters 10 to 13).
 const EVENTS = { hopping: 0, gpi: 1, roSpec: 2, bufferFill: 3, exception: 4, aiSpec: 6, antenna: 8 } as const
 const GEN2 = 1
 const ALL = 0
@@ -17,7 +17,7 @@ const PERIODIC = 1
 
 export const ROSPEC_ID = 1
 
-/** What the reader shall tell, how often it shall show that it is there, and its outputs as they are wanted now. */
+/** The reader's notifications, keepalives and outputs. */
 export function readerConfig(
   id: number,
   settings: LlrpSettings,
@@ -49,7 +49,7 @@ export function readerConfig(
   )
 }
 
-/** One output of the reader. */
+/** The message that writes one output. */
 export function outputWrite(id: number, GPOPortNumber: number, GPOData: boolean): Message<'SET_READER_CONFIG'> {
   return message(
     'SET_READER_CONFIG',
@@ -104,7 +104,7 @@ function inventory(settings: LlrpSettings, reader: ReaderCapabilities) {
   return parameter('AntennaConfiguration', { AntennaID: ALL }, ...power, command)
 }
 
-/** What the reader shall do: look at the antennas without end, or after a beam, and tell every tag at once. */
+/** The ROSpec: read all configured antennas continuously, or after a beam, and report each tag at once. */
 export function addRoSpec(id: number, settings: LlrpSettings, reader: ReaderCapabilities): Message<'ADD_ROSPEC'> {
   const antennas = antennasOf(settings)
   const selector = parameter('TagReportContentSelector', {

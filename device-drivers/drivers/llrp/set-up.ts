@@ -13,13 +13,13 @@ import type { LlrpSettings } from './settings.ts'
 export interface SetUpOptions {
   readonly conversation: LlrpConversation
   readonly settings: LlrpSettings
-  /** Resolves when the reader has greeted; rejects with its refusal. */
+  /** Resolves when the reader has accepted the connection; rejects with its refusal. */
   readonly accepted: Promise<void>
-  /** Gives up. */
+  /** Abandons the set-up. */
   readonly signal: AbortSignal
-  /** The outputs as they are wanted; asked right before they are written. */
+  /** The outputs with their desired states; called just before they are written. */
   desiredOutputs(): ReadonlyMap<number, boolean>
-  /** The reader's outputs are as wanted from here on: later changes are to be written one by one. */
+  /** Called when the outputs are written; later changes must be written one by one. */
   onOutputsWritten(): void
 }
 
@@ -27,7 +27,7 @@ const EVERYTHING = 0
 const IDENTIFICATION = 1
 const ALL_SPECS = 0
 
-/** Waits for the greeting, unless the connection ends or the time is up before it. */
+/** Waits until the reader accepts the connection. Rejects if the connection or the time ends before. */
 async function untilAccepted({ conversation, accepted, signal }: SetUpOptions): Promise<void> {
   let giveUp = () => {}
   const timeUp = new Promise<never>((_, reject) => {
@@ -52,13 +52,12 @@ async function untilAccepted({ conversation, accepted, signal }: SetUpOptions): 
 }
 
 /**
- * Makes a reader that has just accepted a connection do what the settings say:
+ * Configures a reader after it accepted the connection:
  *
- *     greeting → capabilities → DELETE_ROSPEC 0 → SET_READER_CONFIG (events, keepalive, outputs) → ADD, ENABLE_ROSPEC
+ *     accepted → capabilities → DELETE_ROSPEC 0 → SET_READER_CONFIG (events, keepalive, outputs) → ADD, ENABLE_ROSPEC
  *              → ENABLE_EVENTS_AND_REPORTS
  *
- * The reader is not set back to its factory settings: what was set on its web page (region, power) stays.
- * Rejects with what an operator should do.
+ * The reader keeps its other settings, such as region and power. Rejects with what an operator should do.
  */
 export async function setUpReader(
   options: SetUpOptions,
@@ -92,7 +91,7 @@ export async function setUpReader(
     await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
   await ask('SET_READER_CONFIG_RESPONSE', (id) => {
     const config = readerConfig(id, settings, reader, options.desiredOutputs())
-    // The reader works off what it is sent in order, so whatever is written from now on comes after this.
+    // The reader executes messages in their order: later writes come after this one.
     options.onOutputsWritten()
     return config
   })
@@ -109,7 +108,7 @@ export async function setUpReader(
   return { identity, reader }
 }
 
-/** The reader's network address, by which it is told from its like; null when it does not say. */
+/** The reader's id, usually its MAC address; null if it reports none. */
 async function serialOf({ conversation, settings, signal }: SetUpOptions): Promise<string | null> {
   const answer = await conversation.request(
     'GET_READER_CONFIG_RESPONSE',

@@ -96,12 +96,12 @@ export const LlrpSettings = z
   })
 export type LlrpSettings = z.infer<typeof LlrpSettings>
 
-/** The antennas to be used; empty for all that the reader has. */
+/** The antennas to use; empty for all. */
 export function antennasOf(settings: LlrpSettings): number[] {
   return configuredAntennas(settings)
 }
 
-/** The inputs to be watched. */
+/** The inputs to watch. */
 export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSettings): number[] {
   return sortedUnique([
     ...inputs,
@@ -111,7 +111,7 @@ export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSe
   ])
 }
 
-/** An output belongs to one purpose. */
+/** Outputs have one purpose each. */
 export function exclusiveResourcesOf(settings: LlrpSettings): ExclusiveResource[] {
   return outputResources(settings, `at ${linkKey(settings.link)}`)
 }

@@ -6,7 +6,7 @@ import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
 import type { LlrpConversation, LlrpListener } from './conversation.ts'
 
-// LLRP 1.0.1, 15.2.1.5; the EPC begins at bit 32 of Gen2's bank 1, behind CRC and PC.
+// LLRP 1.0.1, 15.2.1.5. The EPC begins at bit 32 of Gen2 memory bank 1, after CRC and PC.
 const EPC_BANK = 1
 const EPC_AT = 0x20
 const GEN2 = 1
@@ -17,24 +17,24 @@ const SPEC = 1
 const MAX_OPERATION_IDS = 65_535
 const RESULTS = ['C1G2ReadOpSpecResult', 'C1G2WriteOpSpecResult', 'C1G2KillOpSpecResult'] as const
 
-/** How long the tag may take to come into the field, ms. */
+/** Time for the tag to come into the field, ms. */
 const WITHIN_MS = 2_000
 
 export type TagOperation = Parameter<'C1G2Read'> | Parameter<'C1G2Write'> | Parameter<'C1G2Kill'>
 export type OperationResult = Parameter<(typeof RESULTS)[number]>
 
-/** What became of operations on one tag. */
+/** Result of operations on one tag. */
 export type AccessAnswer =
-  /** Of each operation, in their order, as far as the reader came. */
+  /** The results, in the order of the operations; the reader may have stopped early. */
   | { readonly kind: 'told'; readonly results: readonly OperationResult[] }
-  /** Nothing was done at the tag. */
+  /** Nothing was done to the tag. */
   | { readonly kind: 'undone'; readonly result: CommandResult }
-  /** The reader did not tell: the tag was away, or it was done and the report is lost. */
+  /** No report: the tag was away, or the report was lost. */
   | { readonly kind: 'silent' }
 
-/** Operations on single tags over one connection, one after the other. */
+/** Executes operations on single tags over one connection, one after the other. */
 export interface TagAccess {
-  /** Carries `operations` out at the tag of this EPC, once. `operations` gets a number for each that no other has had. Never rejects. */
+  /** Executes `operations` once on the tag with this EPC. `nextId` numbers each operation uniquely. Never rejects. */
   run(
     epc: string,
     operations: (nextId: () => number) => readonly TagOperation[],
@@ -42,12 +42,12 @@ export interface TagAccess {
   ): Promise<AccessAnswer>
 }
 
-/** Whether this can be the EPC of a Gen2 tag: whole 16-bit words, at most 496 bits, in upper-case hex. */
+/** True for a possible Gen2 EPC in upper-case hex: whole 16-bit words, at most 496 bits. */
 export function isEpc(text: string): boolean {
   return /^(?:[0-9A-F]{4}){1,31}$/.test(text)
 }
 
-/** What the reader shall do with the tag of this EPC and no other, once. */
+/** The AccessSpec for one tag, once. */
 export function accessSpec(id: number, epc: string, operations: readonly TagOperation[]): Message<'ADD_ACCESSSPEC'> {
   const count = epc.length * 4
   const target = parameter('C1G2TargetTag', {
@@ -71,7 +71,7 @@ export function accessSpec(id: number, epc: string, operations: readonly TagOper
   )
 }
 
-/** The results of these operations in a report of this tag; null when it is about something else. */
+/** The results of these operations in a report of this tag; null if it has none. */
 function resultsIn(
   report: Message<'RO_ACCESS_REPORT'>,
   epc: string,
@@ -88,7 +88,7 @@ function resultsIn(
   return null
 }
 
-/** Operations on single tags over this connection, to whose reports it listens while one runs. */
+/** Makes the tag operations of a connection. While one runs, it replaces `listener.onReport`. */
 export function tagAccess(
   conversation: LlrpConversation,
   listener: LlrpListener,
@@ -101,14 +101,14 @@ export function tagAccess(
     return lastId
   }
 
-  /** Takes the order back. A reader that may still have it is left: a new connection begins with none. */
+  /** Deletes the AccessSpec. If the reader may still have it, the connection ends: a new one begins with none. */
   async function remove(isCarriedOut: boolean): Promise<void> {
     const gone = await conversation.request(
       'DELETE_ACCESSSPEC_RESPONSE',
       (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }),
       { timeoutMs },
     )
-    // One that was carried out the reader has deleted by itself, and may refuse to do it again.
+    // The reader deletes an executed AccessSpec itself, and may refuse a second deletion.
     if (gone.kind === 'lost' || (gone.kind === 'refused' && !isCarriedOut))
       conversation.end(`an operation on a tag could not be taken back: ${gone.detail}`)
   }
@@ -126,7 +126,7 @@ export function tagAccess(
     })
     if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
     if (added.kind === 'lost') {
-      // The reader may have it all the same, and takes no other of this number while it has.
+      // The reader may have it anyway, and then accepts no other with this id.
       if (added.possiblySent) await remove(false)
       return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
     }
@@ -153,7 +153,7 @@ export function tagAccess(
       if (!reported) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
     } finally {
       signal.removeEventListener('abort', stopWaiting)
-      // What was not done yet must not be done later, when nobody asks for it any more.
+      // An operation that was not executed must not happen later.
       await remove(reported !== null)
       listener.onReport = undefined
     }

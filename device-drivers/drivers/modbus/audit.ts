@@ -5,13 +5,13 @@ import type { Board } from './board.ts'
 import { readSpans } from './inputs.ts'
 import type { DesiredOutputs } from '../desired-outputs.ts'
 
-/** How often the outputs are read back, which also shows that a board without inputs is still there. */
+/** Interval of reading the outputs back, ms. It also shows that a board without inputs is alive. */
 const AUDIT_EVERY_MS = 1_000
 
 export interface UncertainOptions {
   readonly board: Board
   readonly outputs: DesiredOutputs
-  /** The releasing output: switched off when it is on, and on only where an emergency holds it open. */
+  /** The releasing output: switched off if it is on, and on only while an emergency holds it open. */
   readonly release: number | undefined
   /** Outputs whose last write was lost or refused. */
   readonly uncertain: Set<number>
@@ -21,12 +21,12 @@ export interface AuditOptions extends UncertainOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal
-  /** Without inputs to read, the audit alone shows that the board is there. */
+  /** True if no inputs are polled; then the audit alone shows that the board is alive. */
   readonly alone: boolean
   onFault(detail: string): void
 }
 
-/** A board that has never told its outputs is asked ever more seldom, at last once in so many audits. */
+/** A board that never reported its outputs is asked less and less often, at last once in this many audits. */
 const MAX_SKIPPED = 64
 
 type AuditResult = 'compared' | 'unable' | 'silent'
@@ -50,9 +50,9 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
   return 'compared'
 }
 
-/** Writes the outputs in doubt once more, as they shall be now: a second ON of a siren does no harm. */
+/** Writes the uncertain outputs again with their desired states; a second ON of a siren does no harm. */
 export async function writeUncertain({ board, outputs, release, uncertain }: UncertainOptions): Promise<void> {
-  // A copy: one that is refused again comes back into the set.
+  // A copy: a refused output returns into the set.
   const toWrite = [...uncertain]
   for (const output of toWrite) {
     const on = outputs.desired().get(output) === true
@@ -64,15 +64,15 @@ export async function writeUncertain({ board, outputs, release, uncertain }: Unc
 }
 
 /**
- * Looks every second whether the outputs are as they shall be and puts them right: a board that lost
- * its power for a moment has forgotten the siren, and an OFF that got lost leaves a lock open. Where a
- * board does not tell its outputs, at least what was lost or refused is written again.
+ * Compares the outputs with their desired states every second, and corrects them. A board that lost power has forgotten
+ * the siren, and a lost OFF leaves a lock open. If a board cannot report its outputs, lost and refused writes are
+ * repeated.
  */
 export async function auditOutputs(options: AuditOptions): Promise<void> {
   const { signal, timers, alone } = options
   let isUnable = false
   let everyNth = alone ? 1 : 0
-  // Boards that ignore Read Coils hold up the bus each time; noise on the line may look the same.
+  // A board that ignores Read Coils blocks the bus each time; noise may have the same effect.
   let skipped = 1
   for (let left = 1; ;) {
     await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})

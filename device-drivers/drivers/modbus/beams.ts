@@ -1,9 +1,9 @@
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 
-/** The two beams of a people counter, as seen by somebody who comes in. */
+/** The two beams of a people counter, as seen from the shop. */
 export type Beam = 'outside' | 'inside'
 
-/** Counts people by which of two beams they break first. */
+/** Counts people by the beam that they break first. */
 export interface BeamCounter {
   set(beam: Beam, broken: boolean): void
   stop(): void
@@ -15,7 +15,7 @@ export interface BeamOptions {
   onBlocked(beam: Beam): void
 }
 
-/** Slower than this nobody walks through; two people one after the other are not taken for one. */
+/** Maximum time between the beams, so that two people do not count as one, ms. */
 const WITHIN_MS = 2_000
 const BLOCKED_MS = 30_000
 

@@ -4,19 +4,19 @@ import type { ModbusMessage } from '../../protocols/modbus/pdu.ts'
 import type { SwitchAnswer } from '../release.ts'
 import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
 
-/** One unit on a bus, as its driver sees it: coils and inputs, and whether it still answers. */
+/** One unit on a bus: its coils and inputs, and whether it answers. */
 export interface Board {
   writeCoil(address: number, on: boolean, options?: { signal?: AbortSignal; onSend?: () => void }): Promise<BusAnswer>
-  /** On, and off again by the board itself after `ms` (whole 100 ms). */
+  /** Switches a coil on; the board switches it off after `ms` (whole 100 ms). */
   flashCoil(address: number, ms: number, options?: { signal?: AbortSignal; onSend?: () => void }): Promise<BusAnswer>
   readCoils(address: number, quantity: number): Promise<BusAnswer>
   readInputs(address: number, quantity: number, lane?: BusRequest['lane']): Promise<BusAnswer>
 }
 
-/** Requests in a row that may go unanswered before the board counts as gone. */
+/** Consecutive lost answers after which the board counts as gone. */
 export const MAX_MISSED = 3
 
-/** `onSilent` is called once, when three requests in a row got no answer. */
+/** `onUnresponsive` is called once, after three lost answers in a row. */
 export function board(
   bus: ModbusBus,
   unit: number,
@@ -53,18 +53,19 @@ export function board(
   }
 }
 
-/** A failed answer in words. */
+/** A text for a failed answer. */
 export function answerText(answer: FailedAnswer): string {
   return answer.kind === 'exception' ? exceptionText(answer.code) : answer.detail
 }
 
 /**
- * Exceptions after which the coil has not moved: unknown function, address, value, busy, and a gateway without a way. Any
- * other, such as 4 (it failed while it was at it), 5 (still at it) and 11 (a gateway heard nothing), leaves it open.
+ * Exceptions after which the coil has not moved: unknown function, address or value, busy, and a gateway without a
+ * path. After others it may have moved, such as 4 (device failure), 5 (still working) and 11 (no answer behind the
+ * gateway).
  */
 const DECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([1, 2, 3, 6, 10])
 
-/** The same answer, as a release wants it. */
+/** Converts an answer for a release. */
 export function switchAnswer(answer: BusAnswer): SwitchAnswer {
   if (answer.kind === 'answered') return { kind: 'done' }
   if (answer.kind === 'lost') return answer

@@ -11,17 +11,17 @@ import type { LinkProtocol, ProtocolClient } from '../../transports/shared-links
 import { startExchange } from '../exchange.ts'
 import type { Lane, LostAnswer } from '../exchange.ts'
 
-/** One question to one board. */
+/** One request to one board. */
 export interface BusRequest {
   readonly unit: number
   readonly message: ModbusMessage
-  /** How long to wait for the answer, ms. */
+  /** Time limit of the answer, ms. */
   readonly timeoutMs: number
-  /** Commands go before polls, so that a siren or the end of a pulse never waits behind them. */
+  /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. */
   readonly lane: Lane
-  /** Takes the request back while it waits; once its bytes are out it runs to its end. */
+  /** Cancels the request while it waits; it has no effect after the first byte. */
   readonly signal?: AbortSignal
-  /** Called right before the first byte is handed to the link. */
+  /** Called before the first byte is passed to the link. */
   readonly onSend?: () => void
 }
 
@@ -32,18 +32,21 @@ export type BusAnswer =
 
 export type FailedAnswer = Exclude<BusAnswer, { kind: 'answered' }>
 
-/** All boards on one link: requests wait in line and one is under way at a time. */
+/** All boards on one link. Requests wait in a queue; one is sent at a time. */
 export interface ModbusBus extends ProtocolClient {
   /** Never rejects. */
   request(request: BusRequest): Promise<BusAnswer>
-  /** `listener` is told of bytes that are no answer. */
+  /** Calls `listener` with bytes that are no answer. */
   onNoise(listener: (noise: Noise) => void): Cancel
 }
 
-/** RTU: after an unanswered request the line is left alone so that a late answer cannot pass for the next one. */
+/** RTU only: quiet time after a lost answer, so that a late answer cannot pass for the next one, ms. */
 const QUARANTINE_MS = 100
 
-/** 3.5 characters of 11 bits, at least 1.75 ms (Modbus over serial line V1.02, 2.5.1.1); 9600 baud is assumed behind a device server. */
+/**
+ * 3.5 characters of 11 bits, at least 1.75 ms (Modbus over serial line V1.02, 2.5.1.1). Behind a device server 9600
+ * baud is assumed.
+ */
 function frameGapMs(link: AnyLink): number {
   const baudRate = 'serial' in link ? link.baudRate : 9_600
   return Math.max(1.75, (3.5 * 11 * 1_000) / baudRate)
@@ -51,9 +54,9 @@ function frameGapMs(link: AnyLink): number {
 
 interface Wire {
   readonly codec: ResyncingCodec<ModbusFrame>
-  /** Whether answers repeat the number of their request (Modbus TCP). */
+  /** True if answers repeat the number of their request (Modbus TCP). */
   readonly numbered: boolean
-  /** The line stays quiet for so long between two frames. */
+  /** Minimum quiet time between two frames, ms. */
   readonly gapMs: number
 }
 
@@ -87,7 +90,7 @@ function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Pl
   return { ended: exchange.ended, request, onNoise: (listener) => exchange.onNoise(listener) }
 }
 
-/** One object per framing: devices share a link when they ask for the same. */
+/** One protocol object for each framing: devices with the same framing can share a link. */
 export const MODBUS_BUS: Record<ModbusFraming, LinkProtocol<ModbusBus>> = {
   rtu: {
     name: 'Modbus RTU',

@@ -1,7 +1,7 @@
 import type { Board } from './board.ts'
 import type { FailedAnswer } from './bus.ts'
 
-/** Inputs this close together are read in one request. */
+/** Maximum span of inputs in one request. */
 const WIDEST_READ = 16
 
 interface Span {
@@ -9,7 +9,7 @@ interface Span {
   readonly quantity: number
 }
 
-/** The fewest requests that cover `inputs` without asking for addresses far away that the board may not have. */
+/** The fewest requests that cover `inputs` without reading distant addresses, which the board may not have. */
 export function readSpans(inputs: readonly number[]): Span[] {
   const spans: Span[] = []
   for (const input of [...new Set(inputs)].sort((a, b) => a - b)) {
@@ -21,7 +21,7 @@ export function readSpans(inputs: readonly number[]): Span[] {
   return spans
 }
 
-/** Reads the given inputs once: each with its state, or the first answer that was none. */
+/** Reads the inputs once. Returns their states, or the first failed answer. */
 export async function readInputs(
   board: Board,
   inputs: readonly number[],

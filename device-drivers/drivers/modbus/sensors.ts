@@ -6,17 +6,17 @@ import { beamCounter } from './beams.ts'
 import type { Beam } from './beams.ts'
 import type { ModbusSettings } from './settings.ts'
 
-/** What the inputs of one board mean, over all connections. */
+/** Turns the inputs of one board into events, over all connections. */
 export interface Sensors {
-  /** The inputs that are read. */
+  /** The inputs to poll. */
   readonly watched: readonly number[]
-  /** As they were found after a (re)connect. */
+  /** Sets the states after a connect. */
   initial(states: ReadonlyMap<number, boolean>): void
   /** An input changed. */
   onChange(input: number, on: boolean): void
-  /** A release begins. */
+  /** Call it when a release begins. */
   released(): void
-  /** An emergency holds the lock open, or no longer. */
+  /** Sets whether an emergency holds the lock open. */
   heldOpen(held: boolean): void
   stop(): void
 }
@@ -25,13 +25,13 @@ export interface SensorOptions {
   readonly settings: ModbusSettings
   readonly platform: Platform
   emit(event: DeviceEvent): void
-  /** The siren for so many seconds, 0: off. */
+  /** Switches the siren on for some seconds; 0 for off. */
   siren(seconds: number): void
 }
 
 const BEAMS: readonly Beam[] = ['outside', 'inside']
 
-/** Passage sensor, door and people counter. */
+/** Makes the sensors: passage sensor, door and people counter. */
 export function modbusSensors({ settings, platform, emit, siren }: SensorOptions): Sensors {
   const { confirmInput, passageInput, door, beams, interlock, emergency } = settings
   const onFault = (detail: string) => emit({ type: 'fault', detail })

@@ -7,16 +7,16 @@ import { openSession } from '../session.ts'
 import type { Session } from '../session.ts'
 import type { ModbusSettings } from './settings.ts'
 
-/** From one `identify` to the loss of what it found. */
+/** A session lasts from `identify` until the board is lost. */
 export interface ModbusSession extends Session {
   readonly board: Board
   /** Null until the board is identified. */
   inputs: InputWatch | null
-  /** Outputs whose last write was not carried out, as far as is known. */
+  /** Outputs whose last write was lost or refused. */
   readonly uncertain: Set<number>
 }
 
-/** Begins to speak with the board of `settings`; the session ends by itself when the board falls silent. */
+/** Begins a session with the board of `settings`. It ends when the board stops answering. */
 export function beginSession(member: Membership<ModbusBus>, settings: ModbusSettings): ModbusSession {
   const session = openSession()
   const board = boardOn(member.client, settings.unit, settings.requestTimeoutMs, (detail) => {
@@ -26,7 +26,7 @@ export function beginSession(member: Membership<ModbusBus>, settings: ModbusSett
   return { ...session, board, inputs: null, uncertain: new Set() }
 }
 
-/** Why the board is not what the settings say; the link is told whether it answers at all. */
+/** Why the board does not fit the settings. Also reports to the link whether the board answers at all. */
 export function misfit(
   member: Membership<ModbusBus>,
   settings: ModbusSettings,

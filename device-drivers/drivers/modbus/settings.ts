@@ -45,10 +45,10 @@ const Beams = z.strictObject(
   { error: 'give { "outside": …, "inside": … }' },
 )
 
-/** Settings of which a board needs at least one, or it would have nothing to do. */
+/** A board needs at least one of these settings. */
 const PURPOSES = ['output', 'siren', 'amber', 'green', 'passageInput', 'beams', 'emergency'] as const
 
-/** One relay and input board, or a part of one that belongs to one device. */
+/** One relay and input board, or the part of one that a device uses. */
 export const ModbusSettings = z
   .strictObject({
     deviceId: DeviceId,
@@ -119,7 +119,7 @@ export const ModbusSettings = z
   })
 export type ModbusSettings = z.infer<typeof ModbusSettings>
 
-/** The framing that is meant: Modbus TCP on a network link, RTU on a serial one, unless told otherwise. */
+/** The framing; default: Modbus TCP on a network link, RTU on a serial one. */
 export function framingOf(settings: {
   readonly framing?: ModbusFraming | undefined
   readonly link: LinkSettings
@@ -132,7 +132,7 @@ export function linkUseOf(settings: ModbusSettings): string {
   return `Modbus ${framingOf(settings).toUpperCase()}, ${linkMode(settings.link)}`
 }
 
-/** The outputs of the signals that this device has. */
+/** The outputs of the configured signals. */
 export function signalOutputs(settings: ModbusSettings): Map<Signal, number> {
   const outputs = new Map<Signal, number>()
   for (const signal of SIGNALS) {
@@ -142,7 +142,7 @@ export function signalOutputs(settings: ModbusSettings): Map<Signal, number> {
   return outputs
 }
 
-/** Outputs belong to one purpose; an input may be watched by several devices. */
+/** Outputs have one purpose each; several devices may watch one input. */
 export function exclusiveResourcesOf(settings: ModbusSettings): ExclusiveResource[] {
   const key = (output: number) => `output ${output} of unit ${settings.unit} at ${linkKey(settings.link)}`
   const signals = [...signalOutputs(settings)].map(([signal, output]) => ({

@@ -6,19 +6,19 @@ import { linkKey } from '../../transports/link-settings.ts'
 import type { AnyLink } from '../../transports/link-settings.ts'
 import type { LinkProtocol, ProtocolClient } from '../../transports/shared-links.ts'
 
-/** A message that was handed to the link. */
+/** A message that was passed to the link. */
 export interface Published {
-  /** Whether the broker has it by now; what it has it passes on, or has lost. */
+  /** True if the broker has received it. */
   isAcknowledged(): boolean
 }
 
 const KEEPALIVE_SECONDS = 10
-/** Nothing heard for so many keepalives: the line is gone. */
+/** The connection ends after this many keepalive intervals without a packet. */
 const MISSED = 2
 const MAX_LISTENERS = 1_024
 const NEVER_ABORTED = new AbortController().signal
 
-/** One connection to a broker, for all devices on it. */
+/** An MQTT 3.1.1 client with QoS 0 and 1: one connection to a broker, for all devices on it. */
 export class MqttLine implements ProtocolClient {
   readonly #link: ByteLink
   readonly #platform: Platform
@@ -37,7 +37,7 @@ export class MqttLine implements ProtocolClient {
   readonly ended = new Promise<string>((resolve) => {
     this.#resolveEnded = resolve
   })
-  /** Resolves when the broker has accepted us; rejects with its reason. */
+  /** Resolves when the broker has accepted the connection; rejects with its reason. */
   readonly accepted = new Promise<void>((resolve, reject) => {
     this.#resolveAccepted = resolve
     this.#rejectAccepted = reject
@@ -62,7 +62,7 @@ export class MqttLine implements ProtocolClient {
     this.#scheduleKeepalive()
   }
 
-  /** Hears what is published to exactly these topics. Rejects when the broker refuses or the line is gone. */
+  /** Subscribes to exactly these topics. Rejects if the broker refuses or the connection ends. */
   async subscribe(topics: readonly string[], listener: (topic: string, payload: Uint8Array) => void): Promise<Cancel> {
     if (this.#endReason !== null) throw new Error(this.#endReason)
     if (this.#listeners.size + topics.length > MAX_LISTENERS)
@@ -86,9 +86,11 @@ export class MqttLine implements ProtocolClient {
     return leave
   }
 
-  /** For those who are there now. False when it could not be handed to the link; whoever it is for answers, or not. */
+  /**
+   * Publishes to the subscribers that are online now. False if the connection is gone. No subscriber need receive it.
+   */
   async publish(topic: string, payload: string): Promise<Published | false> {
-    // QoS 0: with 1 a broker keeps it for a reader that is away, and a barrier would open by itself once that is back.
+    // QoS 0: with QoS 1 a broker would store it for an offline reader, and a barrier would open after the reconnect.
     const message = this.#send({
       cmd: 'publish',
       topic,
@@ -97,12 +99,12 @@ export class MqttLine implements ProtocolClient {
       retain: false,
       dup: false,
     })
-    // Nothing confirms QoS 0, but a broker that answers what came behind it has it.
+    // QoS 0 has no acknowledgement, but a broker that answers a later ping has received the message.
     const pingNumber = this.#ping()
     return (await message) && { isAcknowledged: () => this.#pongs >= pingNumber }
   }
 
-  /** Ends the line: what the broker has not taken is thrown away. */
+  /** Ends the connection; messages that the broker has not received are discarded. */
   end(reason: string): void {
     if (this.#endReason !== null) return
     this.#endReason = reason
@@ -153,7 +155,7 @@ export class MqttLine implements ProtocolClient {
     } else if (packet.cmd === 'pingresp') this.#pongs++
     else if (packet.cmd === 'publish') {
       if (packet.messageId !== undefined) void this.#send({ cmd: 'puback', messageId: packet.messageId })
-      // What was kept on the broker is of no known age.
+      // The age of a retained message is unknown.
       if (!packet.retain)
         for (const listener of this.#listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
     }
@@ -179,7 +181,7 @@ export class MqttLine implements ProtocolClient {
   }
 }
 
-/** One object for all: devices with the same broker and user share the connection. */
+/** One protocol object: devices with the same broker and user share a connection. */
 export const MQTT_LINE: LinkProtocol<MqttLine> = {
   name: 'MQTT',
   start: (link, settings, platform) => new MqttLine(link, settings, platform),

@@ -5,7 +5,7 @@ import type { SwitchAnswer } from '../release.ts'
 import type { OsdpAnswer } from './dialogue.ts'
 import type { OsdpSettings } from './settings.ts'
 
-/** What an answer says about the output. */
+/** Converts an answer for a release. */
 export function switchAnswerOf(answer: OsdpAnswer): SwitchAnswer {
   if (answer.kind === 'lost') return answer
   if (answer.kind === 'nak')
@@ -14,7 +14,7 @@ export function switchAnswerOf(answer: OsdpAnswer): SwitchAnswer {
   return { kind: 'refused', detail: `an answer of another kind (code ${answer.code})`, outputMayHaveMoved: true }
 }
 
-/** The command that starts a signal for `ms`, or ends it with 0. Null if it is not configured. */
+/** The command that starts a signal for `ms`, or ends it with 0. Null if the signal is not configured. */
 export function signalCommand(settings: OsdpSettings, signal: Signal, ms: number): OsdpCommand | null {
   const { siren } = settings
   if (signal === 'siren') {

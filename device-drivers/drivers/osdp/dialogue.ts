@@ -10,9 +10,9 @@ import type { OsdpLine } from './line.ts'
 
 export interface SendOptions {
   readonly lane?: Lane
-  /** Takes the command back before its first byte. */
+  /** Cancels the command before its first byte. */
   readonly signal?: AbortSignal
-  /** Called right before its first byte, once. */
+  /** Called once, before the first byte. */
   readonly onSend?: () => void
   /** The security block of the handshake. */
   readonly security?: readonly number[]
@@ -20,7 +20,7 @@ export interface SendOptions {
 
 export type OsdpAnswer =
   | { readonly kind: 'reply'; readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array | null }
-  /** `repeated`: it answers a repetition, so the first copy may have been carried out. */
+  /** `repeated`: the answer to a repetition; the first copy may have been executed. */
   | { readonly kind: 'nak'; readonly code: number; readonly repeated: boolean }
   | LostAnswer
 
@@ -31,11 +31,11 @@ export interface DialogueOptions {
   readonly timeoutMs: number
   readonly timers: Timers
   readonly over: AbortSignal
-  /** The device does not answer any more. */
+  /** The device stopped answering. */
   onUnresponsive(detail: string): void
-  /** It answers, and the dialogue cannot go on. */
+  /** The device answers, but the dialogue cannot continue. */
   onBroken(detail: string): void
-  /** Something that a person should look at. */
+  /** A fault that a person must look at. */
   onFault(detail: string): void
 }
 
@@ -49,19 +49,18 @@ const NOT_OURS =
 const isBusy = (frame: OsdpFrame): boolean =>
   frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
 
-/** BUSY comes with number 0; what a device says to a number that it does not expect comes with any. */
+/** BUSY has sequence number 0; a NAK to an unexpected number may have any. */
 const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code === OSDP_REPLY.nak
 
-/** Begins with number 0, which makes the device forget what was before. */
+/** Starts with sequence number 0, which resets the device's numbering. */
 export function startDialogue(o: DialogueOptions): Dialogue {
   return new Dialogue(o)
 }
 
 /**
- * The commands to one device, numbered. A command whose answer is lost is repeated with the same number
- * and the same bytes: the device, which has carried it out already or never heard it, does it once and
- * gives the same answer. When that does not help, nobody knows the number of the other side any more,
- * and everything begins anew; the command is not taken along.
+ * Numbered commands to one device (SIA OSDP 2.2). A command whose answer is lost is repeated with the same number
+ * and bytes; the device executes it once and repeats its answer. If that fails, both sides must start again from 0,
+ * without the command.
  */
 export class Dialogue {
   readonly #o: DialogueOptions
@@ -73,7 +72,7 @@ export class Dialogue {
     this.#o = o
   }
 
-  /** One command at a time. Never rejects. */
+  /** Sends one command at a time. Never rejects. */
   send(command: OsdpCommand, options: SendOptions = {}): Promise<OsdpAnswer> {
     const answer = this.#turn.then((): Promise<OsdpAnswer> | OsdpAnswer => {
       if (this.#o.over.aborted) return { kind: 'lost', possiblySent: false, detail: 'the connection was lost' }
@@ -86,7 +85,7 @@ export class Dialogue {
     return answer
   }
 
-  /** From the next command on in the secure channel; a plain answer then ends the dialogue. */
+  /** Uses the secure channel from the next command on; a plain answer then ends the dialogue. */
   secure(next: SecureChannel): void {
     this.#channel = next
   }
@@ -120,7 +119,7 @@ export class Dialogue {
     const nak = frame.code === OSDP_REPLY.nak ? (frame.data[0] ?? 0) : null
     if (!this.#channel && nak !== null) return { kind: 'nak', code: nak, repeated }
     if (!this.#channel) return { kind: 'reply', code: frame.code, data: frame.data, security: frame.security }
-    // Anybody on the line can say what is not secured, so a plain NAK proves nothing about the command.
+    // Any sender on the line can forge an unsecured NAK, so it proves nothing about the command.
     if (!frame.mac && nak !== null) return this.#broken(`the device left the secure channel: ${nakText(nak)}`)
     const opened = this.#channel.open(frame)
     if (!opened) {
@@ -138,7 +137,7 @@ export class Dialogue {
       const repeats = sent !== null
       const next = () => (sent ??= this.#numbered(command, options.security))
       const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.request({
-        // Numbered and sealed when its turn comes: a command taken back before leaves no gap.
+        // Numbered and sealed just before it is sent, so that a cancelled command leaves no gap.
         get frame() {
           return next()
         },
@@ -168,7 +167,7 @@ export class Dialogue {
         if (this.#o.over.aborted) return this.#lost('the connection was lost')
         continue
       }
-      // It did not get the frame whole, so it has not carried it out.
+      // The device received a damaged frame, so it has not executed the command.
       if (!this.#channel && frame.code === OSDP_REPLY.nak && frame.data[0] === OSDP_NAK.check && tries < MAX_TRIES)
         continue
       return this.#read(frame, repeats)

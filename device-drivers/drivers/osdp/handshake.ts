@@ -12,12 +12,12 @@ import {
 } from '../../protocols/osdp/secure-channel.ts'
 import type { Dialogue, OsdpAnswer } from './dialogue.ts'
 
-/** `wrong key`: it answered, and does not have this key. */
+/** `wrong key`: the device answered and does not have this key. */
 export type Handshake =
   | { readonly kind: 'secured' }
   | { readonly kind: 'wrong key' | 'failed'; readonly detail: string }
 
-/** In the security block: which kind of key the two mean. */
+/** Kind of key in the security block. */
 const KEY_KIND = { default: 0, own: 1 } as const
 
 function failed(answer: OsdpAnswer, what: string): Handshake {
@@ -28,7 +28,7 @@ function failed(answer: OsdpAnswer, what: string): Handshake {
   }
 }
 
-/** Proves to the device, and has it prove, that both have `key`; then the dialogue goes on in the secure channel. */
+/** Proves to the device, and checks at the device, that both have `key`. Then the dialogue uses the secure channel. */
 export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random: Randomness): Promise<Handshake> {
   const kind = secretsEqual(key, DEFAULT_KEY) ? KEY_KIND.default : KEY_KIND.own
   const panelRandom = random.bytes(8)

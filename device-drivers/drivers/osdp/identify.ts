@@ -17,12 +17,12 @@ import type { OsdpSettings } from './settings.ts'
 export interface IdentifyOptions {
   readonly settings: OsdpSettings
   readonly platform: Platform
-  /** A dialogue from number 0 on. */
+  /** Starts a dialogue with sequence number 0. */
   start(): Dialogue
   onFault(detail: string): void
 }
 
-/** What an answer must be, or the reason why this device is not usable. */
+/** Sends a command and returns the data of the expected reply. Rejects with the reason why the device is not usable. */
 export async function expectReply(
   dialogue: Dialogue,
   command: OsdpCommand,
@@ -44,7 +44,7 @@ async function readIdentity(dialogue: Dialogue): Promise<OsdpIdentity> {
   return identity
 }
 
-/** With the default key just long enough to give the device its own. */
+/** Uses the default key only to give the device its own key. */
 async function installKey({ settings, platform, start, onFault }: IdentifyOptions, key: Uint8Array): Promise<void> {
   const dialogue = start()
   await readIdentity(dialogue)
@@ -54,7 +54,7 @@ async function installKey({ settings, platform, start, onFault }: IdentifyOption
   await expectReply(dialogue, setKey(key), [OSDP_REPLY.ack], 'its own key')
 }
 
-/** The device's name, and a dialogue with it in the secure channel, or a plain one where the settings allow that. */
+/** Reads the device's identity and opens a dialogue in the secure channel, or a plain one if the settings allow it. */
 export async function identifyDevice(o: IdentifyOptions): Promise<{ identity: OsdpIdentity; dialogue: Dialogue }> {
   const { settings, platform, start, onFault } = o
   const dialogue = start()

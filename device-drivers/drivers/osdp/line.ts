@@ -4,15 +4,15 @@ import type { LinkProtocol } from '../../transports/shared-links.ts'
 import { startExchange } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 
-/** All devices on one OSDP line: one is asked at a time. */
+/** All devices on one OSDP line; one request at a time. */
 export type OsdpLine = Exchange<OsdpFrame>
 
 /** Two characters at 9600 baud (SIA OSDP 2.2, 5.7). */
 const GAP_MS = 2
-/** Above the time that a device may still be answering after the panel has given it up. */
+/** Longer than a device may still be answering after the agent's time limit. */
 const QUARANTINE_MS = 50
 
-/** One object, so that devices can share a line. */
+/** One protocol object, so that devices can share a line. */
 export const OSDP_LINE: LinkProtocol<OsdpLine> = {
   name: 'OSDP',
   start: (link, _settings, platform) =>
@@ -21,7 +21,7 @@ export const OSDP_LINE: LinkProtocol<OsdpLine> = {
         codec: osdpCodec(),
         gapMs: GAP_MS,
         quarantineMs: QUARANTINE_MS,
-        // Many RS-485 adapters hear themselves.
+        // Many RS-485 adapters receive their own frames.
         onStray: (frame) => (frame.reply ? { bytes: frame.data.length, detail: 'a reply to no open command' } : null),
       },
       link,

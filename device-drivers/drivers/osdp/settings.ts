@@ -85,7 +85,7 @@ export const OsdpSettings = z
   })
 export type OsdpSettings = z.infer<typeof OsdpSettings>
 
-/** Outputs belong to one purpose; so does an address. */
+/** Outputs have one purpose each, and an address one device. */
 export function exclusiveResourcesOf(settings: OsdpSettings): ExclusiveResource[] {
   const at = `address ${settings.address} at ${linkKey(settings.link)}`
   const { siren: sounder } = settings
@@ -93,7 +93,7 @@ export function exclusiveResourcesOf(settings: OsdpSettings): ExclusiveResource[
     sounder && 'output' in sounder ? [{ setting: 'siren.output', key: `output ${sounder.output} of ${at}` }] : []
   const release =
     settings.output === undefined ? [] : [{ setting: 'output', key: `output ${settings.output} of ${at}` }]
-  // Two devices with one address would count each other's numbers.
+  // Two devices with one address would use each other's sequence numbers.
   return [{ setting: 'address', key: at }, ...release, ...siren]
 }
 

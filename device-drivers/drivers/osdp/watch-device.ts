@@ -9,21 +9,23 @@ export interface WatchDeviceOptions {
   readonly platform: Platform
   /** Pause between two polls, ms. */
   readonly pollMs: number
-  /** Ends the polls. */
+  /** Ends the polling. */
   readonly over: AbortSignal
   /** The releasing output, and whether a pulse or an emergency may have it on now. */
   readonly release: { readonly output: number; isOn(): boolean } | null
-  /** Cards that were read; what is read twice is told twice. */
+  /** Called for each card; two reads of a card cause two calls. */
   onCard(card: OsdpCard): void
   onFault(detail: string): void
 }
 
-/** How often the device is asked for its housing, its power and its outputs; it tells changes of the first two by itself if it can. */
+/**
+ * Interval of the requests for tamper, power and output status, ms. Some devices also report the first two themselves.
+ */
 const CHECK_EVERY_MS = 2_000
 
 const STATES = ['its housing is open or its sensor says so (tamper)', 'its power fails'] as const
 
-/** Polls a device until `over`: it speaks of cards and tampering only when it is asked. */
+/** Polls a device until `over`: it reports cards and tampering only when it is polled. */
 export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
   const { clock, timers } = o.platform
   const reported = [0, 0]
@@ -48,7 +50,7 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
   async function requestIfSupported(code: number): Promise<OsdpAnswer | null> {
     if (refused.has(code)) return null
     const answer = await o.dialogue.send(osdpCommand(code), { lane: 'poll' })
-    // Not every device knows every question.
+    // Some devices lack some commands.
     if (answer.kind === 'nak') refused.add(code)
     return answer
   }

@@ -4,27 +4,27 @@ import { SHARING_VIOLATION } from '../../protocols/pcsc/return-codes.ts'
 import { PcscRefusal } from './pcscd.ts'
 import type { Pcscd } from './pcscd.ts'
 
-/** One card while nobody else may speak with it. */
+/** One card, locked for this program. */
 export interface Card {
-  /** Sends a command and gives the answer, status and all. Rejects with `PcscRefusal` when the reader could not. */
+  /** Sends a command and returns the answer with its status. Rejects with `PcscRefusal` if the reader failed. */
   transmit(apdu: Uint8Array): Promise<Uint8Array>
-  /** The card is to be reset when it is let go of: after a refused address it may listen to nothing else. */
+  /** Resets the card when it is released: after a refused address, some cards stop answering. */
   resetOnRelease(): void
 }
 
 const SHARED = 2
-/** T=0 or T=1: readers offer storage cards as T=1. */
+/** T=0 or T=1; readers offer storage cards as T=1. */
 const ANY_PROTOCOL = 3
 const LEAVE = 0
 const RESET = 1
 const PCI_BYTES = 16
 const MAX_ANSWER_BYTES = 258
 
-/** How often another program's turn is waited for. */
+/** Attempts while another program uses the card, and their interval, ms. */
 const TURNS = 20
 const TURN_MS = 100
 
-/** Asks until no other program is using the card, for 2 s at most. */
+/** Retries while another program uses the card, for 2 s at most. */
 async function retryWhileShared<T>(timers: Timers, over: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (let turn = 1; ; turn++) {
     try {
@@ -36,7 +36,7 @@ async function retryWhileShared<T>(timers: Timers, over: AbortSignal, ask: () =>
   }
 }
 
-/** A refusal here leaves nothing to be done: the card or its reader is gone, which the table of readers shows next. */
+/** Ignores a refusal: the card or its reader is gone, as the next reader table shows. */
 async function ignoreRefusal(ask: Promise<unknown>): Promise<void> {
   try {
     await ask
@@ -46,8 +46,8 @@ async function ignoreRefusal(ask: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Lets `work` speak with the card on a reader, alone. Rejects with `PcscRefusal` when there is none, when it
- * does not answer or when another program keeps it, and with another error when the conversation is over.
+ * Runs `work` with the card on a reader, locked for this program. Rejects with `PcscRefusal` if there is no card, if it
+ * does not answer or if another program keeps it; with another error when the connection is over.
  */
 export async function withCard<T>(
   pcscd: Pcscd,

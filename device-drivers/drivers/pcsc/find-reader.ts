@@ -2,8 +2,8 @@ import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
 import { PCSCD } from '../../transports/link-settings.ts'
 
 /**
- * The one reader that is meant by its name or a part of it, or what is wrong. pcscd's names end with the number of
- * the reader and of its slot (`… 00 00`), of which the first follows the order of plugging in: better leave it out.
+ * Finds the one reader with this name or part of a name, or explains why there is none. pcscd's names end with the
+ * numbers of the reader and the slot (`… 00 00`). The first depends on the order of plugging in, so leave it out.
  */
 export function findReader(
   states: readonly ReaderState[],

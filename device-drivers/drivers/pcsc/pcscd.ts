@@ -16,10 +16,10 @@ import type { ByteLink } from '../../transports/byte-link.ts'
 import { PCSCD } from '../../transports/link-settings.ts'
 import type { ProtocolClient } from '../../transports/shared-links.ts'
 
-/** pcscd did not do it; the conversation goes on. */
+/** pcscd refused a request; the connection continues. */
 export class PcscRefusal extends Error {
   override name = 'PcscRefusal'
-  /** A value of return-codes.ts. */
+  /** A code of return-codes.ts. */
   readonly rv: number
 
   constructor(rv: number) {
@@ -28,24 +28,24 @@ export class PcscRefusal extends Error {
   }
 }
 
-/** The conversation is over, with the reason. */
+/** The connection is over; the message has the reason. */
 export class ConversationOver extends Error {
   override name = 'ConversationOver'
 }
 
-/** Spoken by pcscd 1.8.24 to 2.2 alone, and still by 2.4.1 and later. */
+/** The only version of pcscd 1.8.24 to 2.2; 2.4.1 and later also accept it. */
 const FIRST_OFFER = 4
-/** pcscd 2.3 and 2.4.0 take nothing else. Newer ones take the first offer. */
+/** The only version of pcscd 2.3 and 2.4.0. */
 const SECOND_OFFER = 5
 const MAJOR = 4
 const SCOPE_SYSTEM = 2
 
-/** pcscd answers these only after new readers have been set up. */
+/** pcscd answers these requests after it has set new readers up, ms. */
 const TABLE_WITHIN_MS = 10_000
-/** To power a card up, or to hear from it: pcscd and the reader have limits of their own, all shorter. */
+/** Time limit of requests to a card, ms; the limits of pcscd and readers are shorter. */
 const CARD_WITHIN_MS = 6_000
 const ANSWER_WITHIN_MS = 2_000
-/** After this long without news pcscd is asked, to see that it still answers. */
+/** Interval of requests while nothing changes, to see that pcscd still answers, ms. */
 const CHECK_EVERY_MS = 10_000
 
 const WITHIN_MS: Partial<Record<PcscCommand, number>> = {
@@ -65,14 +65,14 @@ interface PendingRead {
   readonly reject: (error: Error) => void
 }
 
-/** Begins to listen; nothing is said before `greet`. `service` names the other side in faults. */
+/** Starts to listen; call `negotiate` first. `service` names the other side in faults. */
 export function startPcscd(link: ByteLink, platform: Platform, service = PCSCD): Pcscd {
   return new Pcscd(link, platform, service)
 }
 
 /**
- * One conversation with pcscd, one question at a time. A question that is not answered in time, or not as it must
- * be, ends it: without headers on answers nobody could tell later bytes apart. Then every call rejects with `ConversationOver`.
+ * A client of pcscd (pcsc-lite `src/winscard_msg.h`, protocol 4:4 and 4:5), one request at a time. Answers have no
+ * headers, so a missing or invalid answer ends the connection. Then every call rejects with `ConversationOver`.
  */
 export class Pcscd implements ProtocolClient {
   readonly #link: ByteLink
@@ -94,7 +94,7 @@ export class Pcscd implements ProtocolClient {
     void this.#listen()
   }
 
-  /** Agrees on the version and opens a context. Call it once, first. */
+  /** Agrees on the protocol version and opens a context. Call it once, first. */
   async negotiate(): Promise<void> {
     let { body } = await this.#exchange('version', { major: MAJOR, minor: FIRST_OFFER })
     if (body.rv === SERVICE_STOPPED && body.major === MAJOR && body.minor === SECOND_OFFER) {
@@ -109,7 +109,7 @@ export class Pcscd implements ProtocolClient {
     this.#context = (await this.request('establishContext', { scope: SCOPE_SYSTEM })).body.context ?? 0
   }
 
-  /** Rejects with `PcscRefusal` when pcscd answers anything but success. `data`: only of transmit. */
+  /** Sends a request. Rejects with `PcscRefusal` if pcscd does not return success. `data`: only for transmit. */
   async request(
     command: PcscCommand,
     body: PcscBody,
@@ -120,18 +120,18 @@ export class Pcscd implements ProtocolClient {
     return answer
   }
 
-  /** The readers and their cards now. */
+  /** Reads the readers and their cards. */
   async readers(): Promise<readonly ReaderState[]> {
     this.#sendRequest('getReadersState')
     return decodeReaderStates(await this.#readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'getReadersState'))
   }
 
   /**
-   * Resolves when they are perhaps not as `known` any more, when `wake` aborts, and from time to time.
+   * Resolves when the readers may differ from `known`, when `wake` aborts, and every 10 s.
    *
-   * Asking to wait is answered with the table of readers, and later with one word: of a change, or because waiting was
-   * stopped, never both. pcscd 2.5 may put that word before or into the table. So the bytes are counted, the table is only
-   * compared, and what it shows is fetched anew when nobody waits.
+   * pcscd answers the request to wait with the table of readers, and later with one message: at a change, or because
+   * the wait was stopped. pcscd 2.5 may send that message before or within the table. So the bytes are only counted;
+   * the caller reads the table again.
    */
   async untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
     this.#sendRequest('waitReaderStateChange')
@@ -149,7 +149,7 @@ export class Pcscd implements ProtocolClient {
     )
   }
 
-  /** The context of `greet`. */
+  /** The context of `negotiate`. */
   get context(): number {
     return this.#context
   }
@@ -183,7 +183,7 @@ export class Pcscd implements ProtocolClient {
     }
   }
 
-  /** A client that pcscd does not let in is not told so: the connection just ends. */
+  /** pcscd closes the connection of a client that it does not admit, without an error. */
   #onLinkEnd(reason: string): void {
     const isRejected = this.#context === 0 && this.#service === PCSCD
     this.#end(
@@ -205,12 +205,12 @@ export class Pcscd implements ProtocolClient {
     )
   }
 
-  // Not waited for: a pcscd that reads nothing is found by the limit on its answer.
+  // Not awaited: the time limit of the answer detects a pcscd that reads nothing.
   #write(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
     this.#link.write(encodeRequest(command, body, data), never).catch((error: Error) => this.#onLinkEnd(error.message))
   }
 
-  /** Says something that is to be answered, when nothing else is. */
+  /** Sends a request; no other may be pending. */
   #sendRequest(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
     if (this.#buffer.held > 0) this.#end(`${this.#service} says what nobody asked`)
     if (this.#endError) throw this.#endError
@@ -235,7 +235,7 @@ export class Pcscd implements ProtocolClient {
   }
 }
 
-/** The promise, with `tooLate` called when it takes longer. */
+/** Awaits the promise; calls `tooLate` once it takes longer than `ms`. */
 async function within<T>(timers: Timers, promise: Promise<T>, ms: number, tooLate: () => void): Promise<T> {
   const cancel = timers.after(ms, tooLate)
   try {

@@ -8,10 +8,10 @@ import { readUid } from '../../protocols/pcsc/uid.ts'
 import type { Card } from './card.ts'
 import { PcscRefusal } from './pcscd.ts'
 
-/** What is on the reader: a tag with a name, or something that has none. */
+/** The tag on the reader, or why it has no usable UID. */
 export type SeenTag = { readonly uid: string; readonly technology?: TagTechnology } | { readonly refused: string }
 
-/** Asks for the UID. Rejects when the reader cannot tell it. */
+/** Reads the UID. Rejects if the reader cannot report it. */
 export async function readTag(card: Card, atr: Uint8Array): Promise<SeenTag> {
   const technology = tagTechnology(atr)
   const answer = splitAnswer(await card.transmit(GET_UID))
@@ -32,7 +32,7 @@ async function readMemory(card: Card, address: number, length: number): Promise<
   }
 }
 
-/** The links and texts on a tag; none where it has no NDEF message or one that cannot be read. */
+/** Reads the links and texts of the NDEF message; empty if there is no readable one. */
 export async function readTexts(card: Card, technology: TagTechnology | undefined): Promise<string[]> {
   const reading = technology && NDEF_OF[technology]?.()
   if (!reading) return []

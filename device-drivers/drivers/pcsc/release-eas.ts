@@ -14,7 +14,7 @@ import type { Card } from './card.ts'
 const lost = (why: string) => result('unknown', true, 'answer_lost', why)
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** What the tag says to a frame: its answer, or null when nothing whole came back. A refusal of the reader ends it. */
+/** Sends a frame to the tag. Returns its answer, null if no complete answer came, or the refusal of the reader. */
 async function exchange(
   card: Card,
   frame: Uint8Array,
@@ -24,7 +24,9 @@ async function exchange(
   return { frame: answer.kind === 'done' ? answer.frame : null }
 }
 
-/** Whether the tag answers with its EAS sequence, which it does only while its bit is on; null when the reader does not ask it. */
+/**
+ * True if the tag sends its EAS sequence, as it does only while its bit is on. Null if the reader refuses the request.
+ */
 async function isEasOn(card: Card, uid: string): Promise<boolean | null> {
   try {
     const said = await exchange(card, easAlarmFrame(uid))
@@ -38,7 +40,7 @@ async function resetEas(card: Card, uid: string): Promise<CommandResult> {
   const said = await exchange(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
   if ('outcome' in said) return said
   if ('refused' in said) {
-    // One that passes this frame through and refused the other has perhaps said no after the tag had heard it.
+    // The reader passes this frame through but refused the other one. It may have refused after the tag received it.
     const why = `the reader: ${said.refused}`
     return (await isEasOn(card, uid)) === false ? lost(why) : result('failed', true, 'refused', why)
   }
@@ -51,9 +53,8 @@ async function resetEas(card: Card, uid: string): Promise<CommandResult> {
 }
 
 /**
- * Switches the EAS bit of an ICODE SLI tag off, so that gates for it stay quiet: in a transparent session, where
- * the reader has one. The tag's own answer confirms it; a tag that still sends its EAS sequence refutes it. The
- * command goes out once. Rejects only before it.
+ * Switches the EAS bit of an ICODE SLI tag off, in a transparent session of the reader. The tag's answer confirms it; a
+ * tag that still sends its EAS sequence refutes it. The command is sent once. Rejects only before it.
  */
 export async function releaseEas(card: Card, uid: string, signal: AbortSignal): Promise<CommandResult> {
   const start = transparentAnswer(await card.transmit(START_SESSION))

@@ -7,28 +7,28 @@ import type { Card } from './card.ts'
 import type { Pcscd } from './pcscd.ts'
 import type { TagWatch } from './tag-watch.ts'
 
-/** Something to do with the card on the reader. Told with its result exactly once. */
+/** A task for the card on the reader. `resolve` is called exactly once. */
 export interface Job {
-  /** Says why it cannot be done with what is there now, before the card is spoken to; null: it can. */
+  /** Returns why the task is impossible with the present tag; null if it is possible. */
   precheck(): CommandResult | null
   /** Rejects only while nothing has been commanded. */
   run(card: Card): Promise<CommandResult>
   resolve(known: CommandResult): void
 }
 
-/** From `identify` to the loss of the reader. */
+/** A session lasts from `identify` until the reader is lost. */
 export interface Session {
   readonly over: AbortSignal
   /** Resolves with the reason when the session is over. */
   readonly lost: Promise<string>
-  /** Done in turn; told `not_ready` when the session ends first. */
+  /** Adds a task to the queue; it ends with `not_ready` if the session ends first. */
   add(job: Job): void
   end(reason: string): void
 }
 
 interface SessionParts {
   readonly pcscd: Pcscd
-  /** Its whole name. */
+  /** The reader's full name. */
   readonly reader: string
   readonly tags: TagWatch
   readonly timers: Timers
@@ -37,11 +37,10 @@ interface SessionParts {
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
- *     ┌──▶ table of readers ──▶ look at the card ──▶ jobs ──▶ wait ──┐
- *     └───────────────────────────────────────────────────────────────┘
+ * One loop uses the connection, so no locks are needed; a new job wakes it.
  *
- * One loop does everything with one conversation, so that nothing has to be locked: a job that comes while it
- * waits wakes it.
+ *     ┌──▶ table of readers ──▶ read the card ──▶ jobs ──▶ wait ──┐
+ *     └────────────────────────────────────────────────────────────┘
  */
 export function beginSession({ pcscd, reader, tags, timers }: SessionParts): Session {
   const ending = new AbortController()
@@ -65,7 +64,7 @@ export function beginSession({ pcscd, reader, tags, timers }: SessionParts): Ses
     let outcome = job.precheck()
     if (outcome) return job.resolve(outcome)
     try {
-      // Told before the card is let go of: nothing that happens then changes what is known.
+      // Resolved before the card is released: later errors do not change the outcome.
       await withCard(pcscd, reader, timers, over, async (card) => {
         outcome = await job.run(card)
         job.resolve(outcome)

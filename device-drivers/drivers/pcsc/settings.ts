@@ -4,7 +4,7 @@ import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
 import { FEEDS, STAFF_CARDS } from '../feeds-settings.ts'
 
-/** One NFC/HF reader, or one slot of it, that pcscd drives. */
+/** One NFC/HF reader, or one slot of it, of PC/SC. */
 export const PcscSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('pcsc'),

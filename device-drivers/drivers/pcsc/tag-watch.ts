@@ -10,34 +10,34 @@ import { ConversationOver, PcscRefusal } from './pcscd.ts'
 import { readTag, readTexts } from './read-tag.ts'
 import type { SeenTag } from './read-tag.ts'
 
-/** The tag that was told last and has not gone. */
+/** The last reported tag that has not left. */
 export interface PresentTag {
   readonly uid: string
   readonly technology?: TagTechnology
 }
 
-/** What lies on one reader, over all conversations with pcscd. */
+/** Tracks the tag on one reader, over all connections to pcscd. */
 export interface TagWatch {
   readonly present: PresentTag | null
-  /** Looks at what pcscd shows of the reader, and reads the card when it is another one. Rejects when the conversation is over. */
+  /** Applies a reader state, and reads the card if it is another one. Rejects when the connection is over. */
   update(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void>
-  /** The next look reads again, and tells nothing when the same tag is there. */
+  /** Makes the next update read the card again; the same tag causes no event. */
   invalidate(): void
-  /** The reader is gone, and its tag with it. */
+  /** Call it when the reader is gone; its tag has left too. */
   gone(): void
 }
 
 const MAX_TRIES = 3
 const TRY_AGAIN_MS = 150
 
-/** Tells what comes and goes to `tell`. `withTexts`: links and texts on tags too. */
+/** Emits arriving and leaving tags. `withTexts`: also the links and texts on tags. */
 export function tagWatch(
   { clock, timers }: Platform,
   withTexts: boolean,
   emit: (event: DeviceEvent) => void,
 ): TagWatch {
   let present: PresentTag | null = null
-  /** The card that has been dealt with, as pcscd counts them. */
+  /** Event counter of the last card that was read. */
   let handled: number | null = null
   let isStale = false
 
@@ -73,7 +73,7 @@ export function tagWatch(
 
   async function update(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void> {
     if (!state.cardPresent) return gone()
-    // Still powered up, or mute: pcscd tells when there is more.
+    // The card is powering up or mute; pcscd reports a later change.
     if (state.atr.length === 0 || (handled === state.eventCounter && !isStale)) return
     const mayBeSame = isStale
     for (let tries = 1; ; tries++) {

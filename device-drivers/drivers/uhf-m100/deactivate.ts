@@ -28,14 +28,14 @@ export interface DeactivateOptions {
   onFault(detail: string): void
 }
 
-/** "No such tag", which a tag that died without a last word leaves behind too. */
+/** "No such tag": also reported for a tag that died without an answer. */
 const KILL_FAILED = 0x12
-/** The reader heard nothing from the tag after it had told it to change its EAS bit. */
+/** The tag did not answer the command to change its EAS bit. */
 const EAS_FAILED = 0x1b
-/** So long a tag that still lives has time to be read again. */
+/** Time in which a living tag is read again, ms. */
 const REREAD_MS = 500
 
-/** The reader heard nothing from the tag: if it is read again, it was not killed; else nobody can tell. */
+/** After a kill without an answer: a tag that is read again is alive; otherwise the result is unknown. */
 async function checkStillAlive(o: DeactivateOptions, sinceMs: number): Promise<CommandResult> {
   await pause(o.platform.timers, REREAD_MS)
   const seen = o.presence.lastSeenMs({ epc: o.epc })
@@ -84,7 +84,7 @@ async function command(o: DeactivateOptions): Promise<CommandResult> {
   return result('unknown', true, 'answer_lost', `the answer is about ${named ?? 'no tag'}`)
 }
 
-/** Kills one tag or clears its EAS bit: once, whatever the answer. Never rejects. */
+/** Kills one tag or clears its EAS bit, once. Never rejects. */
 export async function deactivateTag(o: DeactivateOptions): Promise<CommandResult> {
   if (!o.presence.has({ epc: o.epc }))
     return result('failed', false, 'not_ready', `the tag ${o.epc} does not lie on the reader`)

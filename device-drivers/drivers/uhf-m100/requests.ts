@@ -2,13 +2,13 @@ import type { M100Frame } from '../../protocols/uhf-m100/frame.ts'
 import { M100, NO_TAG, refusalOf } from '../../protocols/uhf-m100/messages.ts'
 import type { Exchange, ExchangeAnswer } from '../exchange.ts'
 
-/** Asks the reader. A start of many polls is only sent: nothing answers it but the tags. */
+/** Sends a command. A start of many polls has no answer but the tags. */
 export type SendM100 = (
   frame: M100Frame,
   options?: { signal?: AbortSignal; onSend?: () => void },
 ) => Promise<ExchangeAnswer<M100Frame>>
 
-/** Whether `frame` answers `command`: the same code, or a refusal that is not the "no tag" of a poll still under way. */
+/** True if `frame` answers `command`: the same code, or a refusal other than the "no tag" of a running poll. */
 export function isM100Answer(frame: M100Frame, command: number): boolean {
   if (frame.type !== 'answer') return false
   if (frame.command === command) return true
@@ -16,7 +16,7 @@ export function isM100Answer(frame: M100Frame, command: number): boolean {
   return refusal !== null && refusal !== NO_TAG && command !== M100.stop
 }
 
-/** Asking on one exchange. `onHeard` is called for every answer. */
+/** Sends commands on an exchange; `onHeard` is called for each answer. */
 export function m100Requests(exchange: Exchange<M100Frame>, timeoutMs: number, onHeard: () => void): SendM100 {
   return async (frame, options = {}) => {
     const waits = frame.command !== M100.pollMany

@@ -6,22 +6,22 @@ import type { MqttLine, Published } from '../mqtt/line.ts'
 export type ZebraAnswer =
   | { readonly kind: 'answered'; readonly payload: Record<string, unknown> }
   | { readonly kind: 'refused'; readonly detail: string }
-  /** No answer. `handed`: the reader may have received the command. */
+  /** No answer. `possiblySent`: the reader may have received the command. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
-/** Commands to one reader and the responses that belong to them. */
+/** Sends commands to one reader and matches the responses by id. */
 export interface ZebraCommands {
   /** Never rejects. */
   request(by: 'management' | 'control', command: ZebraCommand, payload?: object): Promise<ZebraAnswer>
-  /** A message of a response topic. */
+  /** Passes in a message of a response topic. */
   onResponse(value: unknown): void
-  /** What waits is lost. */
+  /** Ends all pending commands as lost. */
   end(reason: string): void
 }
 
 const MAX_WAITING = 64
 
-/** Each command goes out once; its answer is known by its id. */
+/** Makes the commands; each is sent once. */
 export function zebraCommands(
   line: MqttLine,
   topics: ZebraTopics,
@@ -58,7 +58,8 @@ export function zebraCommands(
         let published: Published | false = false
         const late = () => {
           settle(id, { kind: 'lost', possiblySent: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
-          // It may still be on its way, and would act when nobody expects it any more; others on a broker that answers go on.
+          // The message may still be queued and would act too late, so the connection ends. A broker that acknowledged
+          // it keeps the connection for other devices.
           if (!published || !published.isAcknowledged())
             line.end(`the broker did not take ${command} within ${timeoutMs} ms`)
         }

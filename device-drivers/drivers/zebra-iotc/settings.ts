@@ -49,17 +49,17 @@ export const ZebraIotcSettings = z
   })
 export type ZebraIotcSettings = z.infer<typeof ZebraIotcSettings>
 
-/** The topics in full. */
+/** All topics. */
 export function topicsOf({ topics }: { readonly topics: string | ZebraTopics }): ZebraTopics {
   return typeof topics === 'string' ? zebraTopics(topics) : topics
 }
 
-/** Whether commands can be given and their responses heard on this interface. */
+/** True if this interface has topics for commands and for responses. */
 export function hasCommands(topics: ZebraTopics, by: 'management' | 'control'): boolean {
   return topics[`${by}Command`] !== undefined && topics[`${by}Response`] !== undefined
 }
 
-/** An output belongs to one purpose, and a reader to one device. */
+/** Outputs have one purpose each, and a data topic one device. */
 export function exclusiveResourcesOf(settings: ZebraIotcSettings): ExclusiveResource[] {
   const { data } = topicsOf(settings)
   const reader = linkKey(settings.link)

@@ -1,7 +1,7 @@
-/** Header names in lower case; of a repeated one the values with commas. */
+/** Header names in lower case. Values of a repeated header are joined with commas. */
 export type HttpHeaders = ReadonlyMap<string, string>
 
-/** What a parser finds, in order: a head, its data in pieces as they come, its end. */
+/** Output of the parser, in order: a head, its body in chunks, its end. */
 export type HttpPiece =
   | { readonly kind: 'response'; readonly status: number; readonly headers: HttpHeaders }
   | { readonly kind: 'request'; readonly method: string; readonly path: string; readonly headers: HttpHeaders }
@@ -24,12 +24,12 @@ type State =
   | 'trailers'
   | 'broken'
 
-/** Reads answers (a client's side) or requests (a server's side). */
+/** Makes a parser of responses (for a client) or requests (for a server). */
 export function httpParser(reads: 'responses' | 'requests'): HttpParser {
   return new HttpParser(reads)
 }
 
-/** HTTP/1.1 as it is read from one connection (RFC 9112). Holds at most one line and the headers of one head. */
+/** Parses HTTP/1.1 (RFC 9112) of one connection. Buffers at most one line of 8 KiB and 100 headers. */
 export class HttpParser {
   readonly #reads: 'responses' | 'requests'
   readonly #line = new Uint8Array(MAX_LINE_BYTES)
@@ -63,7 +63,7 @@ export class HttpParser {
     return pieces
   }
 
-  /** The other side has closed: the end of an answer that has no other. */
+  /** Call it when the other side has closed: it ends a response without a length. */
   end(): HttpPiece[] {
     const pieces: HttpPiece[] = []
     if (this.#state === 'until-close') this.#finish(pieces)
@@ -72,7 +72,7 @@ export class HttpParser {
     return pieces
   }
 
-  /** What was not HTTP. Nothing more is read after it: on a stream there is no way back. */
+  /** What was not HTTP. Nothing is parsed afterwards, because a stream cannot resynchronise. */
   get fault(): string | null {
     return this.#fault
   }
@@ -89,7 +89,7 @@ export class HttpParser {
   }
 
   #onStart(text: string): void {
-    // Empty lines before a head are allowed, and a keep-alive of some servers.
+    // Empty lines before a head are allowed; some servers send them as keepalives.
     if (text === '') return
     const pattern =
       this.#reads === 'responses' ? /^HTTP\/1\.[01] [1-5]\d\d(?: .*)?$/ : /^[A-Z]{1,20} \S{1,4096} HTTP\/1\.[01]$/
@@ -110,7 +110,7 @@ export class HttpParser {
     this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }
 
-  /** How the body's end will be known. */
+  /** Decides how the end of the body is found. */
   #onHead(pieces: HttpPiece[]): void {
     const coding = this.#headers.get('transfer-encoding')
     const size = this.#headers.get('content-length')
@@ -174,7 +174,7 @@ function head(first: string, headers: Readonly<Record<string, string>>): string 
   return [first, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', ''].join('\r\n')
 }
 
-/** A request; a body is sent with its length. Values of headers must have no line ends. */
+/** Encodes a request with its Content-Length. Header values must not contain line ends. */
 export function encodeRequest(request: {
   method: string
   path: string
@@ -187,7 +187,7 @@ export function encodeRequest(request: {
   return Uint8Array.from([...bytes, ...body])
 }
 
-/** An answer. Without a body it begins one in chunks, which `encodeChunk` goes on with. */
+/** Encodes a response. Without a body it is chunked, and `encodeChunk` continues it. */
 export function encodeResponse(status: number, headers: Readonly<Record<string, string>>, body?: string): Uint8Array {
   const bytes = text.encode(body ?? '')
   const size: Record<string, string> =
@@ -199,7 +199,7 @@ export function encodeResponse(status: number, headers: Readonly<Record<string, 
   return Uint8Array.from([...text.encode(head(`HTTP/1.1 ${status} -`, { ...headers, ...size })), ...bytes])
 }
 
-/** One chunk; an empty one ends the body. */
+/** Encodes one chunk; an empty one ends the body. */
 export function encodeChunk(data: string): Uint8Array {
   const bytes = text.encode(data)
   return Uint8Array.from([...text.encode(`${bytes.length.toString(16)}\r\n`), ...bytes, ...text.encode('\r\n')])

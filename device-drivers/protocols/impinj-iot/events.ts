@@ -3,17 +3,17 @@ import type { TagSighting } from '../tag-sighting.ts'
 import { utcUsOf } from '../timestamps.ts'
 import { TRANSITIONS } from './requests.ts'
 
-/** One event of the reader's data stream, webhook or broker (schema `ReaderEvent` of the reader's OpenAPI document 1.7.0). */
+/** One event of the reader's stream, webhook or broker (schema `ReaderEvent` of the OpenAPI document 1.7.0). */
 export type ImpinjEvent =
   | { readonly kind: 'tag'; readonly sighting: TagSighting }
-  /** An input changed, at `utcUs` of the reader's clock (schema of firmware 8). */
+  /** An input changed at `utcUs` of the reader's clock (schema of firmware 8). */
   | { readonly kind: 'input'; readonly input: number; readonly on: boolean; readonly utcUs: number | undefined }
-  /** Something that a person should look at. */
+  /** A fault that a person must look at. */
   | { readonly kind: 'fault'; readonly detail: string }
-  /** An event that says nothing about tags. */
+  /** An event without tags. */
   | { readonly kind: 'other' }
 
-/** Null for what is no event of such a reader, or one about a tag without its EPC. */
+/** Converts an event; null if it is none, or if a tag lacks its EPC. */
 export function impinjEvent(value: unknown): ImpinjEvent | null {
   const event = objectOf(value)
   if (!event) return null

@@ -1,14 +1,14 @@
 import { objectOf } from '../tag-sighting.ts'
 
 /**
- * Requests of the Impinj IoT device interface, by what they are for: the reader's OpenAPI document 1.7.0, and for inputs (GPI),
- * which that one does not have, what Impinj's own published programs for the R700 send and take.
+ * Requests of the Impinj IoT device interface. Source: the reader's OpenAPI document 1.7.0; for inputs (GPI), which it
+ * lacks, Impinj's published programs for the R700.
  */
 
-/** Where all of it stands. */
+/** Base path. */
 export const IMPINJ_API = '/api/v1'
 
-/** What every reader has when it leaves the factory. */
+/** Login of a reader in factory state. */
 export const IMPINJ_FACTORY_LOGIN = { user: 'root', password: 'impinj' }
 
 export const IMPINJ_PATHS = {
@@ -23,7 +23,7 @@ export const IMPINJ_PATHS = {
   stream: `${IMPINJ_API}/data/stream`,
 } as const
 
-/** The path that starts an inventory that is kept on the reader under a name. */
+/** The path that starts a named preset of the reader. */
 export function presetPath(preset: string): string {
   return `${IMPINJ_API}/profiles/inventory/presets/${encodeURIComponent(preset)}/start`
 }
@@ -35,14 +35,14 @@ export interface InventorySettings {
   readonly session: number
   readonly searchMode: string
   readonly tagPopulation: number
-  /** It reads only while this input is high. */
+  /** The reader reads only while this input is high. */
   readonly readWhile?: number | undefined
 }
 
 /** How an input changes. */
 export const TRANSITIONS = { rise: 'low-to-high', fall: 'high-to-low' } as const
 
-/** The body of `start`: every sighting at once, with what a gate needs to know of it. */
+/** The body of `start`: reports every read at once, with the fields that a gate needs. */
 export function inventoryRequest(settings: InventorySettings): object {
   const antennaConfigs = settings.antennas.map((antennaPort) => ({
     antennaPort,
@@ -69,7 +69,10 @@ export function gpoRequest(outputs: Iterable<readonly [number, boolean]>): objec
   return { gpoConfigurations: [...outputs].map(([gpo, on]) => ({ gpo, state: on ? 'high' : 'low' })) }
 }
 
-/** The body of `gpis` that tells changes of these inputs: what the reader has now, with them enabled; or the one that it lacks. */
+/**
+ * The body of `gpis` that enables events of these inputs, based on the present configuration; or the first input that
+ * the reader lacks.
+ */
 export function gpiRequest(
   now: Record<string, unknown>,
   inputs: readonly number[],
@@ -85,7 +88,7 @@ export function gpiRequest(
   return { body: { ...now, gpiConfigurations, gpiTransitionEvents: 'enabled' } }
 }
 
-/** The level of one input in the answer of `gpis`; null if the reader does not tell it. */
+/** The level of one input in the answer of `gpis`; null if it is missing. */
 export function levelOf(now: Record<string, unknown>, gpi: number): boolean | null {
   const known = Array.isArray(now['gpiConfigurations']) ? now['gpiConfigurations'].map((each) => objectOf(each)) : []
   const state = known.find((each) => each?.['gpi'] === gpi)?.['state']

@@ -3,27 +3,27 @@ import { antennaOf, epcOfBase64, epcOfHex, rssiOf } from '../tag-sighting.ts'
 import type { TagSighting } from '../tag-sighting.ts'
 import { utcUsOf } from '../timestamps.ts'
 
-/** Where the reads stand in what a reader sends, and their fields in each. */
+/** Paths of the reads and their fields in a reader's body. */
 export interface ReadMapping {
-  /** Path to the reads, such as `reads[*]` or `data.tags[*]`; `$` is the whole, `$[*]` each of a list. */
+  /** Path to the reads, such as `reads[*]` or `data.tags[*]`. `$` is the whole body, `$[*]` each item of a list. */
   readonly reads: string
-  /** Paths from one read; `$` is the read itself. */
+  /** Paths within one read; `$` is the read itself. */
   readonly epc: string
   readonly epcIs: 'hex' | 'base64'
   readonly antenna?: string | undefined
   readonly rssi?: string | undefined
-  /** So many parts of `rssi` are 1 dBm: 100 for readers that count in cdBm. */
+  /** Units of `rssi` in 1 dBm, such as 100 for cdBm. */
   readonly rssiPerDbm: number
   readonly seenAt?: string | undefined
-  /** Only reads in which this field has this value. */
+  /** Only reads whose field has this value. */
   readonly only?: { readonly path: string; readonly equals: string } | undefined
 }
 
-/** What was found in one body. */
+/** Content of one body. */
 export interface Mapped {
   readonly sightings: readonly TagSighting[]
   readonly faults: readonly string[]
-  /** Things that stand where a read should be and are none. */
+  /** Items in the place of reads that are no reads. */
   readonly strange: number
 }
 
@@ -31,13 +31,13 @@ export type Mapper = (body: unknown) => Mapped
 
 type Step = string | '*'
 
-/** `a.b[*].c`: names and, between them, each of a list. */
+/** `a.b[*].c`: names and, between them, each item of a list. */
 export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\]){0,15}$/
 
-/** Reads that are taken from one body; what is behind them is counted as strange. */
+/** Maximum reads of one body; further ones count as `strange`. */
 export const MAX_READS_IN_BODY = 5_000
 
-/** AdvanNet's HTTP service with the body that docs/reference/hardware/http-ingest.md gives it. */
+/** AdvanNet's HTTP service with the body of docs/hardware/http-ingest.md. */
 const KEONN: ReadMapping = {
   reads: 'reads[*]',
   epc: 'epc',
@@ -54,7 +54,7 @@ function stepsOf(path: string): Step[] {
     .filter((step, i) => !(i === 0 && step === '$'))
 }
 
-/** Everything that a path leads to. */
+/** All values that a path matches. */
 function follow(value: unknown, steps: readonly Step[]): unknown[] {
   let here = [value]
   for (const step of steps) {
@@ -106,7 +106,7 @@ function byMapping(mapping: ReadMapping): Mapper {
   }
 }
 
-/** A webhook of an Impinj reader: a list of events, empty as a sign of life. */
+/** A webhook of an Impinj reader: a list of events; an empty list is a keepalive. */
 function byImpinj(body: unknown): Mapped {
   const events = Array.isArray(body) ? (body as unknown[]) : [body]
   const sightings: TagSighting[] = []
@@ -121,7 +121,7 @@ function byImpinj(body: unknown): Mapped {
   return { sightings, faults, strange }
 }
 
-/** Reads out of bodies as one kind of reader sends them, or as a mapping says. */
+/** Makes a mapper for bodies of one kind of reader, or for a mapping. */
 export function mapper(mapping: ReadMapping | 'keonn' | 'impinj'): Mapper {
   if (mapping === 'impinj') return byImpinj
   return byMapping(mapping === 'keonn' ? KEONN : mapping)

@@ -15,7 +15,7 @@ import {
 } from './tables.ts'
 import type { Row } from './tables.ts'
 
-/** A message of a type that no table knows: of a later version, or a vendor's. */
+/** A message of an unknown type: of a later version, or of a vendor. */
 export interface UnknownMessage {
   readonly name: 'unknown'
   readonly type: number
@@ -23,13 +23,13 @@ export interface UnknownMessage {
   readonly bytes: Uint8Array
 }
 
-/** What a frame says, or why it cannot be understood. */
+/** The message of a frame, or why it is malformed. */
 export type Decoded =
   | Message
   | UnknownMessage
   | { readonly name: 'malformed'; readonly type: number; readonly id: number; readonly fault: string }
 
-/** Parameters within parameters; the standard needs 7. */
+/** Maximum nesting of parameters; the standard needs 7. */
 const DEEPEST = 16
 
 function readFields(row: Row<string>, cursor: Cursor): Record<string, FieldValue> {
@@ -80,8 +80,8 @@ function readElement(
 }
 
 /**
- * What a frame says. Never throws. Parameters that the table does not expect at their place are kept: readers
- * differ, and whoever asks takes what it needs. Reserved bits are not looked at, as the standard demands.
+ * Decodes a frame. Never throws. Keeps parameters at unexpected places, because readers differ. Ignores reserved bits,
+ * as the standard demands.
  */
 export function decodeMessage({ type, id, body }: LlrpFrame): Decoded {
   const row = MESSAGE_ROWS_BY_TYPE[type]
@@ -116,7 +116,7 @@ function writeOne(
 ): void {
   if (value === undefined) throw new RangeError(`${row.name}: the field ${name} is missing`)
   try {
-    // The table that types the value is the one that names its kind.
+    // `kind` and `value` come from the same table row.
     writeField<keyof FieldValues>(kind, writer, value)
   } catch (error) {
     throw new RangeError(`${row.name}.${name}: ${error instanceof Error ? error.message : String(error)}`, {
@@ -125,7 +125,7 @@ function writeOne(
   }
 }
 
-/** Readers refuse parameters that are missing, doubled or out of order, so ours are checked before they leave. */
+/** Checks own messages before they are sent: readers reject parameters that are missing, repeated or out of order. */
 function checkParams(row: Row<string>, params: readonly AnyParameter[]): void {
   const counts = new Map<string, number>()
   const order = [...row.params.keys()]
@@ -171,7 +171,7 @@ function writeElement(
   for (const param of params) writeParameter(param, writer)
 }
 
-/** The bytes of a message with its header. Throws `RangeError` when it is not what the table says. */
+/** Encodes a message with its header. Throws `RangeError` if it does not fit the table. */
 export function encodeMessage(said: Message | UnknownMessage): Uint8Array {
   const row = said.name === 'unknown' ? null : MESSAGE_ROWS.get(said.name as MessageName)
   const type = said.name === 'unknown' ? said.type : (row?.type ?? 0)

@@ -1,22 +1,22 @@
 /**
- * EAS bits of Gen2 chips. Gen2 has none; NXP's UCODE chips have a "product status flag" that a gate may ask for without
- * any list of items. Where it can be switched by the standard's own Write, LLRP can do it; where the chip wants a command of
- * its maker, LLRP has no words for it.
+ * EAS bits of Gen2 chips. Gen2 itself has none; NXP's UCODE chips have a "product status flag" that a gate can query
+ * without a list of items. LLRP can switch it if the chip accepts the standard Write, but not if it needs a maker's
+ * command.
  *
- * Sources: NXP's data sheets SL3ICS1002/1202 (G2XM, G2XL: ChangeEAS) and SL3S1203/1213 (G2iL: bits of the
- * configuration word); ThingMagic's manual of the M5e, "ChangeConfig" (bits are toggled by ones; bit 0x20F is the flag)
- * and its Mercury API (`TMR_NXP_UCODE7_ConfigWord`: the lowest bit). Numbers of models: chip lists by TID.
+ * Sources: NXP's data sheets SL3ICS1002/1202 (G2XM, G2XL: ChangeEAS) and SL3S1203/1213 (G2iL: bits of the configuration
+ * word); ThingMagic's manual of the M5e, "ChangeConfig" (ones toggle bits; bit 0x20F is the flag); its Mercury API
+ * (`TMR_NXP_UCODE7_ConfigWord`: the lowest bit). Model numbers: public lists of chips by TID.
  */
 export type EasOfChip =
-  /** Ones that are written to the word toggle its bits. */
+  /** Ones written to the word toggle its bits. */
   | { readonly kind: 'toggle'; readonly chip: string }
-  /** Why not. */
+  /** The reason. */
   | { readonly kind: 'none'; readonly why: string }
 
-/** Where the flag lies: Gen2's bank 1 (EPC), bit 0x20F, which is the lowest of the word from bit 0x200. */
+/** Position of the flag: Gen2 bank 1 (EPC), bit 0x20F, the lowest of the word at bit 0x200. */
 export const EAS_WORD = { bank: 1, word: 0x20, mask: 0x0001 } as const
 
-/** What tells a chip: the first two words of Gen2's bank 2 (TID). */
+/** Identification of a chip: the first two words of Gen2 bank 2 (TID). */
 export const TID_WORDS = { bank: 2, word: 0, count: 2 } as const
 
 const EPCGLOBAL = 0xe2
@@ -46,10 +46,10 @@ const OWN_COMMAND: Readonly<Record<number, string>> = {
   0x80b: 'UCODE G2iM+ (ChangeConfig)',
 }
 
-/** How the EAS bit of the chip with these first two words of its TID is switched. */
+/** How to switch the EAS bit of the chip with these first two words of the TID. */
 export function easOfChip([first = 0, second = 0]: readonly number[]): EasOfChip {
   const tid = [first, second].map((word) => word.toString(16).toUpperCase().padStart(4, '0')).join('')
-  // Class, three flags, 9 bits of the maker, 12 of the model (Gen2, 6.3.2.1.3).
+  // Class, three flags, 9 bits maker, 12 bits model (Gen2, 6.3.2.1.3).
   if (first >> 8 !== EPCGLOBAL) return { kind: 'none', why: `its TID ${tid} does not tell what chip it is` }
   const maker = ((first & 0x1f) << 4) | (second >> 12)
   const model = second & 0xfff

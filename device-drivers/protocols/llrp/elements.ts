@@ -2,7 +2,7 @@ import type { FieldsOf } from './layout.ts'
 import type { MESSAGES, MessageName } from './messages.ts'
 import type { ParameterName, PARAMETERS } from './parameters.ts'
 
-/** One parameter with what is within it, in the order of the wire. */
+/** One parameter with its subparameters, in the order of the wire. */
 export type Parameter<N extends ParameterName = ParameterName> = {
   [K in N]: {
     readonly name: K
@@ -11,7 +11,7 @@ export type Parameter<N extends ParameterName = ParameterName> = {
   }
 }[N]
 
-/** A parameter that no table knows, as it came, without its header. */
+/** An unknown parameter as received, without its header. */
 export interface UnknownParameter {
   readonly name: 'unknown'
   readonly type: number
@@ -20,7 +20,7 @@ export interface UnknownParameter {
 
 export type AnyParameter = Parameter | UnknownParameter
 
-/** One message. `id` ties an answer to its request. */
+/** One message. An answer repeats the `id` of its request. */
 export type Message<N extends MessageName = MessageName> = {
   [K in N]: {
     readonly name: K
@@ -58,12 +58,12 @@ interface Holder {
 const named = (within: Holder | undefined, name: ParameterName): readonly AnyParameter[] =>
   within?.params?.filter((param) => param.name === name) ?? []
 
-/** The first parameter of that name directly within, or undefined. */
+/** The first direct parameter with this name, or undefined. */
 export function first<N extends ParameterName>(within: Holder | undefined, name: N): Parameter<N> | undefined {
   return named(within, name)[0] as Parameter<N> | undefined
 }
 
-/** Every parameter of that name directly within, in the order of the wire. */
+/** All direct parameters with this name, in the order of the wire. */
 export function all<N extends ParameterName>(within: Holder | undefined, name: N): readonly Parameter<N>[] {
   return named(within, name) as unknown as readonly Parameter<N>[]
 }

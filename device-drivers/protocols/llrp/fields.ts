@@ -1,6 +1,6 @@
 /**
- * How single fields lie on the wire (LLRP 1.0.1, 9.1 and 16): big-endian; flags and 2-bit numbers fill
- * a byte from its top, and what is left of that byte is padding; lists and texts have a 16-bit count before them.
+ * Encoding of single fields (LLRP 1.0.1, 9.1 and 16): big-endian. Flags and 2-bit numbers fill a byte from its top; its
+ * other bits are padding. Lists and texts begin with a 16-bit count.
  */
 export interface FieldValues {
   flag: boolean
@@ -10,18 +10,18 @@ export interface FieldValues {
   u32: number
   s8: number
   s16: number
-  /** Microseconds do not fit into a number for ever. */
+  /** Microseconds since 1970 exceed a number's precision in time. */
   u64: bigint
-  /** Bytes behind a count. */
+  /** Bytes with a count. */
   u8v: Uint8Array
   u16v: readonly number[]
   u32v: readonly number[]
   utf8v: string
   /** 96 bits as upper-case hex. */
   u96: string
-  /** Any number of bits: their count, and whole bytes as upper-case hex, padded with zeros at the end. */
+  /** Any number of bits: their count, and whole bytes as upper-case hex, padded with zeros. */
   bits: Bits
-  /** Everything to the end of the element. */
+  /** The bytes up to the end of the element. */
   rest: Uint8Array
 }
 
@@ -30,21 +30,21 @@ export interface Bits {
   readonly hex: string
 }
 
-/** `r8`: a reserved byte, which is no field of the element. */
+/** `r8`: a reserved byte, which has no value. */
 export type FieldKind = keyof FieldValues | 'r8'
 export type FieldValue = FieldValues[keyof FieldValues]
 
-/** Bytes that are not what the table says; the message tells where. */
+/** The bytes do not fit the table; the message names the place. */
 export class Malformed extends Error {
   override name = 'Malformed'
 }
 
-/** A place in bytes that moves on with every read and never passes `end`. */
+/** A reading position; it never passes `end`. */
 export interface Cursor {
   readonly bytes: Uint8Array
   at: number
   readonly end: number
-  /** Bits already taken of the byte at `at`. */
+  /** Bits already read of the byte at `at`. */
   bit: number
 }
 
@@ -57,7 +57,7 @@ export function upperHex(bytes: Uint8Array, start = 0, end = bytes.length): stri
   return text
 }
 
-/** Upper- or lower-case hex as bytes. Throws `Malformed` for anything else. */
+/** Hex in either case as bytes. Throws `Malformed` for anything else. */
 export function bytesOfHex(hex: string): Uint8Array {
   if (hex.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(hex)) throw new Malformed(`"${hex}" is no hex`)
   return Uint8Array.from({ length: hex.length / 2 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16))
@@ -129,12 +129,12 @@ export function readField(kind: keyof FieldValues, cursor: Cursor): FieldValue {
   return READ[kind](cursor)
 }
 
-/** Passes what is left of a byte of flags, and a reserved byte. */
+/** Skips the rest of a byte of flags, and `length` reserved bytes. */
 export function skip(cursor: Cursor, length: number): void {
   take(cursor, length)
 }
 
-/** Bytes being written. */
+/** Bytes under construction. */
 export interface Writer {
   readonly bytes: number[]
   bit: number
@@ -152,7 +152,10 @@ function putBits(writer: Writer, value: number, count: number): void {
   writer.bit = (writer.bit + count) % 8
 }
 
-/** Throws `RangeError` unless a number is whole and within its width: a wrong setting must not become another right one. */
+/**
+ * Throws `RangeError` unless a number is an integer within its width: a wrong setting must not become another valid
+ * one.
+ */
 function within(value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max)
     throw new RangeError(`${value} is not from ${min} to ${max}`)
@@ -198,14 +201,14 @@ function exactly(bytes: Uint8Array, length: number): Uint8Array {
   return bytes
 }
 
-/** Writes one field. Throws `RangeError` when the value does not fit. */
+/** Writes one field. Throws `RangeError` if the value does not fit. */
 export function writeField<K extends keyof FieldValues>(kind: K, writer: Writer, value: FieldValues[K]): void {
   WRITE[kind](writer, value)
 }
 
 const WIDTHS: Partial<Record<FieldKind, number>> = { u8: 1, s8: 1, r8: 1, u16: 2, s16: 2, u32: 4, u64: 8, u96: 12 }
 
-/** Bytes that the fields take at least, which is all that they take when none of them is of variable length. */
+/** Minimum bytes of the fields; exact if none has a variable length. */
 export function leastLength(kinds: readonly FieldKind[]): number {
   let length = 0
   let bit = 0

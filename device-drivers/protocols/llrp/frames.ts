@@ -11,25 +11,25 @@ import type { Row } from './tables.ts'
 export interface LlrpFrame {
   readonly type: number
   readonly id: number
-  /** A view of the bytes as they came. */
+  /** A view of the received bytes. */
   readonly body: Uint8Array
 }
 
 export const HEADER_BYTES = 10
-/** The version of LLRP 1.0.1, which readers of 1.1 and 2.0 speak too until told otherwise. */
+/** Version of LLRP 1.0.1; readers of 1.1 and 2.0 also start with it. */
 export const VERSION = 1
-/** No message is longer. A report of 1,000 tags with everything about them is about 100 KB. */
+/** Maximum length of a message, bytes. A report of 1,000 tags with all fields has about 100 KB. */
 export const MAX_MESSAGE_BYTES = 262_144
-/** While a beginning is looked for, no message is believed to be longer: that bounds what a false one costs. */
+/** Maximum length while the codec resynchronises, bytes: it bounds the cost of a wrong start. */
 const MAX_LENGTH_WHILE_LOST = 16_384
 
 const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 const long = (bytes: Uint8Array, at: number): number => word(bytes, at) * 65_536 + word(bytes, at + 2)
 
-/** Parameters within parameters that are looked into; the standard needs 7. */
+/** Maximum nesting of parameters that is checked; the standard needs 7. */
 const DEEPEST_LOOK = 8
 
-/** Whether the bytes are parameters one behind the other that end exactly at `end`, and so within each that is known. */
+/** True if the bytes are consecutive parameters that end exactly at `end`, also within known parameters. */
 function areParameters(bytes: Uint8Array, from: number, end: number, depth: number): boolean {
   let at = from
   while (at < end) {
@@ -50,7 +50,7 @@ function areParameters(bytes: Uint8Array, from: number, end: number, depth: numb
   return at === end
 }
 
-/** Whether the bytes can be the fields and parameters of such an element. */
+/** True if the bytes can be the fields and parameters of this element. */
 function fits(row: Row<string>, bytes: Uint8Array, from: number, end: number, depth: number): boolean {
   const params = from + row.fieldBytes
   if (params > end) return false
@@ -58,13 +58,13 @@ function fits(row: Row<string>, bytes: Uint8Array, from: number, end: number, de
   return areParameters(bytes, params, end, depth + 1)
 }
 
-/** Length of the message that begins at `at`; 0 when more bytes are needed to tell, -1 when none begins here. */
+/** Length of the message at `at`; 0 while more bytes are needed, -1 if none begins there. */
 function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): number {
   const there = end - at
   if ((bytes[at] ?? 0) >> 2 !== VERSION) return -1
   if (there < 2) return 0
   const row = MESSAGE_ROWS_BY_TYPE[word(bytes, at) & 0x3ff]
-  // Messages of later versions and of vendors pass, but none of them is taken for a new beginning.
+  // Messages of later versions and of vendors are valid, but not as the start after a resynchronisation.
   if (!row && isLost) return -1
   if (there < 6) return 0
   const length = long(bytes, at + 2)
@@ -78,12 +78,11 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
 }
 
 /**
- * Finds messages in a stream that has no marks of beginning. TCP loses nothing, so messages follow each other without
- * a gap and a header is believed by its version and length. When it cannot be one, or what it claims to hold is no row
- * of parameters, the stream is lost: then every byte is tried as a beginning (the next one, not the one behind the
- * length that was claimed), and one is believed only with a known type, a length of at most 16 KiB that fits that type,
- * and a body whose parameters end exactly where it ends. Holds less than one message; each byte costs at most one look
- * at 16 KiB. Without a checksum one case stays open: a message cut within its last field takes what it lacks from the next one.
+ * Finds messages in a stream without start marks. TCP loses nothing, so a header is accepted by its version and length.
+ * If a header or its parameters are invalid, the codec resynchronises: it tries every byte as a start. It then accepts
+ * only a known type, a length of at most 16 KiB that fits the type, and parameters that end exactly with the body.
+ * Buffers less than one message; each byte is examined at most 16 Ki times. One case stays open without a checksum: a
+ * message that is cut within its last field takes the missing bytes from the next one.
  */
 export function llrpCodec(): ResyncingCodec<LlrpFrame> {
   return new LlrpCodec()
@@ -98,7 +97,7 @@ class LlrpCodec implements ResyncingCodec<LlrpFrame> {
 
   push(chunk: Uint8Array): LlrpFrame[] {
     if (this.#filled === 0) return this.#scan(chunk, chunk.length, false)
-    // Only what the message lacks is moved; the rest of the chunk is looked at where it lies.
+    // Copies only the missing bytes of the message; the rest of the chunk is scanned in place.
     const lacks =
       this.#filled < 6 || this.#isLost
         ? chunk.length
@@ -158,7 +157,7 @@ class LlrpCodec implements ResyncingCodec<LlrpFrame> {
         break
       }
     }
-    // Frames are views of `bytes`, so what is kept moves to memory of its own.
+    // Frames are views of `bytes`, so the rest needs its own memory.
     if (at > 0 || bytes !== this.#held) this.#keep(bytes, at, end)
     return frames
   }

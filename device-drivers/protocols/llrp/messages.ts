@@ -1,6 +1,6 @@
 import type { Layout } from './layout.ts'
 
-/** A message, and the name of the one that answers it. */
+/** A message, and the name of its answer. */
 export interface MessageLayout extends Layout {
   readonly answer?: string
 }
@@ -10,7 +10,7 @@ const OF_ROSPEC = { fields: { ROSpecID: 'u32' }, params: {} } as const
 const OF_ACCESSSPEC = { fields: { AccessSpecID: 'u32' }, params: {} } as const
 const EMPTY = { fields: {}, params: {} } as const
 
-/** Every message that is understood (LLRP 1.0.1, chapter 16.1). */
+/** All supported messages (LLRP 1.0.1, 16.1). */
 export const MESSAGES = {
   GET_READER_CAPABILITIES: {
     type: 1,

@@ -1,12 +1,12 @@
 import type { Layout } from './layout.ts'
 
-// LLRP 1.0.1, chapters 16 and 17 (binary encoding), with the standard's names. A type below 128 has the
-// short form (TV: one byte of type, fixed length), the others type and length of 16 bits (TLV).
-// What is missing here is carried as it came.
+// LLRP 1.0.1, chapters 16 and 17 (binary encoding), with the standard's names. A type below 128 has the short form (TV:
+// one byte of type, fixed length), the others have 16 bits of type and of length (TLV). Unknown parameters are kept as
+// received.
 
 const STATUS = { FieldError: '?', ParameterError: '?' } as const
 
-/** Every parameter that is understood. */
+/** All supported parameters. */
 export const PARAMETERS = {
   AntennaID: { type: 1, fields: { AntennaID: 'u16' }, params: {} },
   FirstSeenTimestampUTC: { type: 2, fields: { Microseconds: 'u64' }, params: {} },
@@ -109,7 +109,7 @@ export const PARAMETERS = {
     params: {},
   },
 
-  // What the reader shall do
+  // ROSpecs
   ROSpec: {
     type: 177,
     fields: { ROSpecID: 'u32', Priority: 'u8', CurrentState: 'u8' },
@@ -196,7 +196,7 @@ export const PARAMETERS = {
   },
   C1G2EPCMemorySelector: { type: 348, fields: { EnableCRC: 'flag', EnablePCBits: 'flag' }, params: {} },
 
-  // What it shall do with single tags
+  // AccessSpecs
   AccessSpec: {
     type: 207,
     fields: { AccessSpecID: 'u32', AntennaID: 'u16', ProtocolID: 'u8', CurrentState: 'flag', ROSpecID: 'u32' },
@@ -230,7 +230,7 @@ export const PARAMETERS = {
   C1G2WriteOpSpecResult: { type: 350, fields: { Result: 'u8', OpSpecID: 'u16', NumWordsWritten: 'u16' }, params: {} },
   C1G2KillOpSpecResult: { type: 351, fields: { Result: 'u8', OpSpecID: 'u16' }, params: {} },
 
-  // Its settings
+  // Configuration
   LLRPConfigurationStateValue: { type: 217, fields: { LLRPConfigurationStateValue: 'u32' }, params: {} },
   Identification: { type: 218, fields: { IDType: 'u8', ReaderID: 'u8v' }, params: {} },
   GPOWriteData: { type: 219, fields: { GPOPortNumber: 'u16', GPOData: 'flag' }, params: {} },
@@ -245,7 +245,7 @@ export const PARAMETERS = {
   ReaderEventNotificationSpec: { type: 244, fields: {}, params: { EventNotificationState: '+' } },
   EventNotificationState: { type: 245, fields: { EventType: 'u16', NotificationState: 'flag' }, params: {} },
 
-  // What it tells
+  // Reports and events
   TagReportData: {
     type: 240,
     fields: {},

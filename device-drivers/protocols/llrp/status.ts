@@ -1,7 +1,7 @@
 import { first } from './elements.ts'
 import type { Parameter } from './elements.ts'
 
-/** What readers say when they refuse (LLRP 1.0.1, 14.2). */
+/** Names of status codes (LLRP 1.0.1, 14.2). */
 const STATUS_NAMES: Readonly<Record<number, string>> = {
   100: 'parameter error',
   101: 'field error',
@@ -30,7 +30,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   401: 'device error',
 }
 
-/** A refusal in words: the standard's, then the reader's own, then which parameter or field it is about. */
+/** A text of a status: the standard's name, the reader's description, then the parameter or field. */
 export function statusText(status: Parameter<'LLRPStatus'> | undefined): string {
   if (!status) return 'the answer has no status'
   const { StatusCode: code, ErrorDescription: description } = status.fields

@@ -5,15 +5,15 @@ import { MESSAGES } from './messages.ts'
 import type { MessageLayout } from './messages.ts'
 import { PARAMETERS } from './parameters.ts'
 
-/** A row of a table, prepared for the wire. */
+/** A table row, prepared for encoding and decoding. */
 export interface Row<Name extends string> {
   readonly name: Name
   readonly type: number
   readonly fields: readonly (readonly [name: string, kind: FieldKind])[]
   readonly params: ReadonlyMap<string, Count>
-  /** Bytes of the fields at least; exactly so many when `isFixed`. */
+  /** Minimum bytes of the fields; exact if `isFixed`. */
   readonly fieldBytes: number
-  /** No field of variable length. */
+  /** True if no field has a variable length. */
   readonly isFixed: boolean
 }
 
@@ -36,10 +36,10 @@ function rowsOf<Name extends string>(table: Readonly<Record<Name, Layout>>): Rea
   return new Map((Object.entries(table) as [Name, Layout][]).map(([name, layout]) => [name, rowOf(name, layout)]))
 }
 
-/** Types have 10 bits. */
+/** Number of types: they have 10 bits. */
 const TYPES = 1_024
 
-/** An array with a place for every type: every message on the wire is looked up here. */
+/** An array indexed by type, for fast access. */
 function byType<Name extends string>(rows: ReadonlyMap<Name, Row<Name>>): readonly (Row<Name> | undefined)[] {
   const all: (Row<Name> | undefined)[] = Array.from({ length: TYPES }, () => undefined)
   for (const row of rows.values()) all[row.type] = row
@@ -51,16 +51,16 @@ export const MESSAGE_ROWS_BY_TYPE = byType(MESSAGE_ROWS)
 export const PARAMETER_ROWS = rowsOf(PARAMETERS)
 export const PARAMETER_ROWS_BY_TYPE = byType(PARAMETER_ROWS)
 
-/** Types below this have the short form. */
+/** Types below this have the short form (TV). */
 export const FIRST_TLV = 128
 
-/** Bytes of each short parameter with its one byte of type; 0 for a type that no table knows, whose length nobody can tell. */
+/** Length of each short parameter with its type byte; 0 for an unknown type, whose length cannot be known. */
 export const TV_LENGTHS: Uint8Array = Uint8Array.from({ length: FIRST_TLV }, (_, type) => {
   const row = PARAMETER_ROWS_BY_TYPE[type]
   return row ? 1 + row.fieldBytes : 0
 })
 
-/** The name of the message that answers one of this name, if any does. */
+/** The name of the answer to a message, if it has one. */
 export function answerTo(name: keyof typeof MESSAGES): string | undefined {
   const layout: MessageLayout = MESSAGES[name]
   return layout.answer

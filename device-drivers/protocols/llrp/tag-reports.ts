@@ -2,18 +2,18 @@ import { upperHex } from './fields.ts'
 import { PARAMETERS } from './parameters.ts'
 import { FIRST_TLV, TV_LENGTHS } from './tables.ts'
 
-/** One tag as a reader reports it. What the reader did not tell is undefined. */
+/** One tag of a report. Fields that the reader did not report are undefined. */
 export interface TagSighting {
   /** Upper-case hex of whole bytes. */
   readonly epc: string
-  /** As the reader numbers them, from 1. */
+  /** Number from 1, as the reader counts its antennas. */
   readonly antenna: number | undefined
   readonly rssiDbm: number | undefined
-  /** First seen by the reader's clock, µs since 1970. */
+  /** First sighting by the reader's clock, µs since 1970. */
   readonly utcUs: number | undefined
-  /** First seen, µs since the reader's start; only readers without a clock tell it. */
+  /** First sighting, µs since the reader's start; only readers without a clock report it. */
   readonly uptimeUs: number | undefined
-  /** Reads that this report sums up. */
+  /** Number of reads in this report. */
   readonly count: number
 }
 
@@ -28,14 +28,14 @@ const FIRST_UPTIME = TV('FirstSeenTimestampUptime')
 const COUNT = TV('TagSeenCount')
 const REPORT = PARAMETERS.TagReportData.type
 const EPC_DATA = PARAMETERS.EPCData.type
-/** Gen2 tells the length of an EPC in five bits, as words: what is longer is none, and no event may carry it. */
+/** 62 bytes: Gen2 stores the length of an EPC in 5 bits, as words. */
 const MAX_EPC_BYTES = 62
 
 const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 const micros = (bytes: Uint8Array, at: number): number =>
   (word(bytes, at) * 65_536 + word(bytes, at + 2)) * 4_294_967_296 + word(bytes, at + 4) * 65_536 + word(bytes, at + 6)
 
-/** The two digits of every byte, as character codes. */
+/** The two hex digits of every byte, as character codes. */
 const DIGITS = new TextEncoder().encode(
   Array.from({ length: 256 }, (_, byte) => upperHex(Uint8Array.of(byte))).join(''),
 )
@@ -43,8 +43,8 @@ const high = (bytes: Uint8Array, at: number): number => DIGITS[2 * (bytes[at] ??
 const low = (bytes: Uint8Array, at: number): number => DIGITS[2 * (bytes[at] ?? 0) + 1] ?? 0
 
 /**
- * 12 bytes as upper-case hex, made in one piece: digits put together one after the other make a rope of strings, and
- * a Map that is asked for a rope has to unroll it first, which costs more than all the rest.
+ * 12 bytes as upper-case hex. One call makes a flat string: concatenated digits make a rope, which a Map must flatten
+ * at a much higher cost.
  */
 function hex96(b: Uint8Array, at: number): string {
   return String.fromCharCode(
@@ -75,7 +75,7 @@ function hex96(b: Uint8Array, at: number): string {
   )
 }
 
-/** The EPC of an EPCData parameter that lies from `at` to `end`, or null. */
+/** The EPC of an EPCData parameter from `at` to `end`, or null. */
 function epcData(bytes: Uint8Array, at: number, end: number): string | null {
   const length = Math.ceil(word(bytes, at + 4) / 8)
   return length > 0 && length <= MAX_EPC_BYTES && at + 6 + length <= end
@@ -83,7 +83,7 @@ function epcData(bytes: Uint8Array, at: number, end: number): string | null {
     : null
 }
 
-/** One TagReportData from `at` to `end`; null when it names no tag, `malformed` when its parts do not fit. */
+/** Reads one TagReportData from `start` to `end`; null if it has no EPC, `malformed` if its parts do not fit. */
 function sightingIn(bytes: Uint8Array, start: number, end: number): TagSighting | null | 'malformed' {
   let epc: string | null = null
   let antenna: number | undefined
@@ -125,8 +125,8 @@ function sightingIn(bytes: Uint8Array, start: number, end: number): TagSighting 
 }
 
 /**
- * The tags of an RO_ACCESS_REPORT in their order, without the detour over messages and parameters: a gate sees thousands
- * a second. Null when the body is malformed. `test` holds it against `decodeMessage`.
+ * Reads the tags of an RO_ACCESS_REPORT in order, without decoding other parameters: a gate reports thousands a second.
+ * Null if the body is malformed. A test compares it with `decodeMessage`.
  */
 export function readTagReports(body: Uint8Array): TagSighting[] | null {
   const seen: TagSighting[] = []

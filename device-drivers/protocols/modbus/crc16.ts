@@ -4,7 +4,10 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-/** CRC-16/MODBUS of `bytes` from `start` up to `end`. On the wire its low byte comes first. (Modbus over serial line V1.02, 6.2.2) */
+/**
+ * CRC-16/MODBUS of `bytes` from `start` up to `end`; on the wire its low byte comes first (Modbus over serial line
+ * V1.02, 6.2.2).
+ */
 export function crc16(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0xffff
   for (let i = start; i < end; i++) crc = (crc >>> 8) ^ (TABLE[(crc ^ (bytes[i] ?? 0)) & 0xff] ?? 0)

@@ -1,4 +1,4 @@
-/** A protocol data unit with its envelope, the same for RTU and TCP. */
+/** A protocol data unit with its addressing, for RTU and TCP. */
 export interface ModbusFrame {
   /** Number that an answer repeats; Modbus TCP only, 0 in RTU. */
   readonly transaction: number
@@ -8,5 +8,5 @@ export interface ModbusFrame {
   readonly pdu: Uint8Array
 }
 
-/** How Modbus travels: RTU on serial lines and raw serial device servers, TCP with the MBAP header. */
+/** RTU for serial lines and raw serial device servers; TCP with the MBAP header. */
 export type ModbusFraming = 'rtu' | 'tcp'

@@ -12,7 +12,7 @@ export interface ModbusFunction {
   readonly access: 'read' | 'write one' | 'write many'
   /** A bit is a coil or input; a word is a 16-bit register. */
   readonly unit: 'bit' | 'word'
-  /** Most bits or words in one request. */
+  /** Maximum bits or words in one request. */
   readonly most: number
 }
 
@@ -32,15 +32,15 @@ const BY_CODE: ReadonlyMap<number, FunctionName> = new Map(
   (Object.keys(MODBUS_FUNCTIONS) as FunctionName[]).map((name) => [MODBUS_FUNCTIONS[name].code, name]),
 )
 
-/** The function of a code, or null when these boards do not speak it. */
+/** The function of a code, or null if it is not supported. */
 export function functionOf(code: number): FunctionName | null {
   return BY_CODE.get(code) ?? null
 }
 
-/** Set in the function code of an answer that refuses. */
+/** This bit of the function code marks an exception. */
 export const EXCEPTION_BIT = 0x80
 
-/** What a board says when it refuses. (V1.1b3, chapter 7) */
+/** Names of exception codes (V1.1b3, chapter 7). */
 export const MODBUS_EXCEPTIONS: Readonly<Record<number, string>> = {
   1: 'illegal function',
   2: 'illegal data address',
@@ -57,7 +57,7 @@ export const ILLEGAL_FUNCTION = 1
 export const ILLEGAL_DATA_ADDRESS = 2
 export const ILLEGAL_DATA_VALUE = 3
 
-/** An exception code in words, such as `exception 2 (illegal data address)`. */
+/** A text of an exception code, such as `exception 2 (illegal data address)`. */
 export function exceptionText(code: number): string {
   return `exception ${code} (${MODBUS_EXCEPTIONS[code] ?? 'unknown code'})`
 }

@@ -2,28 +2,28 @@ import { assert } from '../../../policy/assert.ts'
 import { EXCEPTION_BIT, functionOf, ILLEGAL_DATA_VALUE, ILLEGAL_FUNCTION, MODBUS_FUNCTIONS } from './functions.ts'
 import type { FunctionName, ModbusFunction } from './functions.ts'
 
-/** What a request or an answer says. Fields that its form does not carry are 0 or empty. */
+/** Content of a request or answer. Fields that its form lacks are 0 or empty. */
 export interface ModbusMessage {
   readonly name: FunctionName
   /** First coil, input or register, from 0. */
   readonly address: number
-  /** How many of them. */
+  /** Number of coils, inputs or registers. */
   readonly quantity: number
-  /** Bits as 0 or 1, registers as 0…65535. Bits read arrive in whole bytes, so up to 7 more than asked. */
+  /** Bits as 0 or 1, registers as 0…65535. Answers have whole bytes of bits, up to 7 more than requested. */
   readonly values: readonly number[]
-  /** Only of `writeSingleCoil`: a pulse that the board ends by itself, in 100 ms (`FLASH_COILS`). */
+  /** Only in `writeSingleCoil`: duration of a pulse that the board ends, in 100 ms (see `FLASH_COILS`). */
   readonly flash?: number
 }
 
 /**
- * Relay boards of Waveshare and their likes: Write Single Coil to these addresses, with a number instead
- * of ON, switches the coil on for so many times 100 ms. (Waveshare wiki, Modbus RTU Relay: `01 05 02 00 00 07 8D B0`)
+ * Relay boards of Waveshare and compatible ones: Write Single Coil at these addresses, with a number instead of ON,
+ * switches the coil on for that many 100 ms (Waveshare wiki, Modbus RTU Relay: `01 05 02 00 00 07 8D B0`).
  */
 export const FLASH_COILS = 0x0200
-/** The longest such pulse in 100 ms. */
+/** Longest such pulse, in 100 ms. */
 export const LONGEST_FLASH = 0x7fff
 
-/** A refusal: `exception` is a code of `MODBUS_EXCEPTIONS`. */
+/** An exception; `exception` is a key of `MODBUS_EXCEPTIONS`. */
 export interface ModbusRefusal {
   readonly functionCode: number
   readonly exception: number
@@ -71,21 +71,21 @@ const ENCODE: Record<Form, (f: ModbusFunction, m: ModbusMessage) => number[]> = 
   data: (f, m) => [dataLength(f, m.values.length), ...pack(f, m.values)],
 }
 
-/** Writes the protocol data unit: function code and body. */
+/** Encodes the protocol data unit: function code and body. */
 export function encodePdu(direction: Direction, message: ModbusMessage): Uint8Array {
   const f = MODBUS_FUNCTIONS[message.name]
   assert(message.quantity <= f.most && message.values.length <= f.most + 7, `at most ${f.most} in one ${message.name}`)
   return Uint8Array.from([f.code, ...ENCODE[FORMS[direction][f.access]](f, message)])
 }
 
-/** Writes a refusal. */
+/** Encodes an exception. */
 export function encodeRefusal(refusal: ModbusRefusal): Uint8Array {
   return Uint8Array.from([refusal.functionCode | EXCEPTION_BIT, refusal.exception])
 }
 
 /**
- * The length in bytes of the unit that begins at `at`, known from its first bytes; `more` when they
- * are not there yet, `unknown` for a function code outside the table.
+ * Length of the unit that begins at `at`, bytes. `more` while its first bytes are missing, `unknown` for an unsupported
+ * function code.
  */
 export function pduLength(direction: Direction, bytes: Uint8Array, at: number): number | 'more' | 'unknown' {
   const code = bytes[at]
@@ -126,7 +126,7 @@ function decode(direction: Direction, name: FunctionName, pdu: Uint8Array): Modb
   return body ? { name, ...body } : null
 }
 
-/** Reads a request as a board does: what it cannot accept comes back as the refusal to send. */
+/** Decodes a request as a board does. An invalid request returns the exception to send. */
 export function decodeRequest(pdu: Uint8Array): ModbusMessage | ModbusRefusal {
   const functionCode = pdu[0] ?? 0
   const name = functionOf(functionCode)
@@ -134,7 +134,7 @@ export function decodeRequest(pdu: Uint8Array): ModbusMessage | ModbusRefusal {
   return decode('request', name, pdu) ?? { functionCode, exception: ILLEGAL_DATA_VALUE }
 }
 
-/** Reads an answer; null when it is not well formed. */
+/** Decodes an answer; null if malformed. */
 export function decodeAnswer(pdu: Uint8Array): ModbusMessage | ModbusRefusal | null {
   const code = pdu[0] ?? 0
   const name = functionOf(code & ~EXCEPTION_BIT)
@@ -145,8 +145,8 @@ export function decodeAnswer(pdu: Uint8Array): ModbusMessage | ModbusRefusal | n
 }
 
 /**
- * Whether `answer` can belong to `request`. RTU frames carry no number, so a late answer to an older
- * request must not pass for this one: everything that the form repeats has to agree.
+ * True if `answer` can belong to `request`. RTU frames have no number, so all repeated fields must agree: a late answer
+ * must not pass for this one.
  */
 export function answers(answer: ModbusMessage | ModbusRefusal, request: ModbusMessage): boolean {
   const f = MODBUS_FUNCTIONS[request.name]

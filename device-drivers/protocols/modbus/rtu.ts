@@ -24,7 +24,7 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
       const body = pduLength(direction, bytes, start + 1)
       if (body === 'more') return 'more'
       if (body === 'unknown') {
-        // Only silence ends a request of unknown form; a board has to hear it in order to refuse it.
+        // Only silence ends a request with an unsupported function code; the board must receive it to reject it.
         if (direction === 'answer') return 'none'
         if (!last) return 'more'
         return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length)
@@ -40,9 +40,9 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
 }
 
 /**
- * Modbus RTU: `unit · PDU · CRC`. Lengths come from the function code, so frames are complete without
- * waiting for the line to go quiet; after a bad CRC the search goes on with the next byte.
- * `receives` says which side of the conversation this end hears.
+ * Modbus RTU (over serial line V1.02): `unit · PDU · CRC`. The function code determines the length, so a frame is
+ * complete without a pause. After a wrong CRC the search continues with the next byte. `receives` is the direction that
+ * this end decodes.
  */
 export function rtuCodec(receives: Direction): ResyncingCodec<ModbusFrame> {
   const framer = slidingFramer(shape(receives))

@@ -5,7 +5,7 @@ import type { ModbusFrame } from './frame.ts'
 import { pduLength } from './pdu.ts'
 import type { Direction } from './pdu.ts'
 
-/** Transaction 2, protocol 2 (always 0), length 2 (of what follows), unit 1. (Modbus messaging on TCP/IP V1.0b, 3.1.3) */
+/** Transaction 2, protocol 2 (always 0), length 2 (of the rest), unit 1 (Modbus messaging on TCP/IP V1.0b, 3.1.3). */
 const HEADER = 7
 const MAX_PDU = 253
 
@@ -21,7 +21,7 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
       const length = word(bytes, start + 4) - 1
       if (length < 1 || length > MAX_PDU) return 'none'
       const known = pduLength(direction, bytes, start + HEADER)
-      // With no checksum the function code has to vouch for the length.
+      // There is no checksum, so the length must fit the function code.
       if (known === 'unknown' ? direction === 'answer' : known !== 'more' && known !== length) return 'none'
       const end = start + HEADER + length
       if (bytes.length < end) return 'more'
@@ -34,7 +34,7 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
   }
 }
 
-/** Modbus TCP: the PDU behind an MBAP header. `receives` says which side of the conversation this end hears. */
+/** Modbus TCP: the PDU after an MBAP header. `receives` is the direction that this end decodes. */
 export function tcpCodec(receives: Direction): ResyncingCodec<ModbusFrame> {
   const framer = slidingFramer(shape(receives))
   return {

@@ -14,7 +14,7 @@ import type {
 import { mqttFraming } from '../../../policy/mqtt-framing.ts'
 import type { Codec } from '../codec.ts'
 
-/** The packets of MQTT 3.1.1 that a client needs for QoS 0 and 1, and a broker's answers (OASIS standard, 2014). */
+/** Packets of MQTT 3.1.1 (OASIS, 2014) that a client with QoS 0 and 1 needs, and the broker's answers. */
 export type MqttPacket =
   | IConnectPacket
   | (IConnackPacket & { returnCode: number })
@@ -26,17 +26,17 @@ export type MqttPacket =
   | IPingrespPacket
   | IDisconnectPacket
 
-/** A stream of MQTT cannot resynchronise: after a fault the codec reads nothing more. */
+/** An MQTT stream cannot resynchronise: after a fault the codec reads nothing more. */
 export interface MqttCodec extends Codec<MqttPacket> {
   readonly fault: string | null
-  /** Bytes kept for a packet that is not complete yet. */
+  /** Buffered bytes of an incomplete packet. */
   readonly held: number
 }
 
-/** Readers send at most 256 KB at a time. */
+/** Maximum size of a packet, bytes. Readers send at most 256 KB. */
 export const MAX_PACKET_BYTES = 1_048_576
 
-/** Why a broker refuses a connection, by the code of its answer. */
+/** Why a broker refuses a connection, by return code. */
 export const CONNECT_REFUSALS: Readonly<Record<number, string>> = {
   1: 'it does not speak MQTT 3.1.1',
   2: 'it does not accept the client id',
@@ -49,7 +49,7 @@ const MAX_FIELD_BYTES = 65_535
 const MAX_ID = 65_535
 const EMPTY = Buffer.alloc(0)
 
-/** The fields of a packet that have a length of two bytes: texts and binary data (§1.5.3). */
+/** The fields of a packet with a 2-byte length: texts and binary data (§1.5.3). */
 function fieldsOf(packet: Packet): readonly (string | Buffer)[] {
   if (packet.cmd === 'publish') return [packet.topic]
   if (packet.cmd === 'subscribe') return packet.subscriptions.map(({ topic }) => topic)
@@ -58,7 +58,7 @@ function fieldsOf(packet: Packet): readonly (string | Buffer)[] {
   return [clientId, username, password, will?.topic ?? '', will?.payload ?? '']
 }
 
-/** What mqtt-packet lets pass, when it reads and when it writes, and the standard or this codec does not. */
+/** Rejects packets that mqtt-packet accepts, but not the standard or this codec. */
 function assertPacket(packet: Packet): asserts packet is MqttPacket {
   const { cmd, messageId = 0 } = packet
   switch (cmd) {
@@ -92,7 +92,7 @@ function assertPacket(packet: Packet): asserts packet is MqttPacket {
 
 const isId = (id: number) => id >= 1 && id <= MAX_ID
 
-/** Reads packets one at a time: given more bytes, mqtt-packet reads a field that is missing from the next packet. */
+/** Reads one packet at a time: with more bytes, mqtt-packet takes a missing field from the next packet. */
 function packetReader(): (bytes: Buffer) => MqttPacket {
   const reader = parser({ protocolVersion: 4 })
   let read: Packet | undefined
@@ -105,13 +105,13 @@ function packetReader(): (bytes: Buffer) => MqttPacket {
     if (failure) throw failure
     if (!read) throw new RangeError('a packet that is too short')
     assertPacket(read)
-    // mqtt-packet replaces bytes that are no UTF-8 and ignores surplus ones: what it read is written differently then.
+    // mqtt-packet replaces invalid UTF-8 and ignores surplus bytes. Then its output differs from the input.
     if (!generate(read).equals(bytes)) throw new RangeError('a packet with surplus bytes, or a text that is no UTF-8')
     return read
   }
 }
 
-/** Packets in both directions: mqtt-packet, behind a limit that holds before anything is buffered. */
+/** A codec for both directions. It uses mqtt-packet, and applies the size limit before it buffers. */
 export function mqttCodec(): MqttCodec {
   const lengths = mqttFraming(MAX_PACKET_BYTES)
   const readPacket = packetReader()
@@ -119,7 +119,7 @@ export function mqttCodec(): MqttCodec {
   let held = 0
   let fault: string | null = null
 
-  /** Grows twofold, so that a packet in single bytes costs no more than one in a piece. */
+  /** Doubles the buffer, so that single bytes cost no more than one chunk. */
   function keep(bytes: Uint8Array): void {
     if (held + bytes.length > buffer.length) {
       const grown = Buffer.allocUnsafe(Math.max(held * 2, held + bytes.length))
@@ -130,7 +130,7 @@ export function mqttCodec(): MqttCodec {
     held += bytes.length
   }
 
-  /** The kept bytes; a payload that is read from them stays valid, for nothing is written there again. */
+  /** Returns the buffered bytes and starts a new buffer, so that payloads stay valid. */
   function release(): Buffer {
     const bytes = buffer.subarray(0, held)
     buffer = EMPTY

@@ -3,17 +3,17 @@ import { slidingFramer } from '../sliding-framer.ts'
 import type { FrameShape } from '../sliding-framer.ts'
 
 /**
- * Frames of OSDP v2 (SIA OSDP 2.2, IEC 60839-11-5), lengths and numbers low byte first:
+ * Frames of OSDP v2 (SIA OSDP 2.2, IEC 60839-11-5); lengths and numbers have the low byte first:
  *
  *     [FF] 53 | address | length 2 | control | [security block] | code | data | [MAC 4] | CRC 2 or checksum 1
  *
- * The address of a reply has its highest bit set. The length counts everything from 53 on. Control:
- * sequence number (2 bits), 04 CRC, 08 security block.
+ * The address of a reply has its highest bit set. The length counts everything from 53 on. Control: sequence number (2
+ * bits), 04 CRC, 08 security block.
  */
 export interface OsdpFrame {
-  /** 0…126; 127 is everybody. */
+  /** 0…126; 127 is the broadcast address. */
   readonly address: number
-  /** From the device to the panel. */
+  /** True for frames from the device to the panel. */
   readonly reply: boolean
   /** 0…3. */
   readonly sequence: number
@@ -23,25 +23,25 @@ export interface OsdpFrame {
   /** Command or reply code. */
   readonly code: number
   readonly data: Uint8Array
-  /** The first 4 bytes of the MAC, or null. */
+  /** First 4 bytes of the MAC, or null. */
   readonly mac: Uint8Array | null
 }
 
 export type OsdpCheck = 'crc' | 'checksum'
 
 export const EVERYBODY = 0x7f
-/** The first security block type that comes with a MAC. */
+/** First security block type with a MAC. */
 export const FIRST_WITH_MAC = 0x15
 
 const BEGIN = 0x53
-/** Devices drive the line with it before a frame; some send it, some do not. */
+/** Some devices send it before a frame, to drive the line. */
 const MARK = 0xff
 const HEAD = 5
 const MAC_LENGTH = 4
 const REPLY_BIT = 0x80
 const CRC_BIT = 0x04
 const SECURITY_BIT = 0x08
-/** What is longer is noise: nothing that a panel asks a reader or lock for comes near it. */
+/** Maximum length of a frame; a longer one is noise. Frames of readers and locks are much shorter. */
 export const MAX_OSDP_BYTES = 512
 
 const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
@@ -50,7 +50,7 @@ const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-/** CRC-16 with polynomial 1021h and start 1D0Fh. On the wire its low byte comes first. (SIA OSDP, Annex C) */
+/** CRC-16 with polynomial 1021h and start 1D0Fh; on the wire its low byte comes first (SIA OSDP 2.2, Annex C). */
 export function osdpCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0x1d0f
   for (let i = start; i < end; i++)
@@ -58,7 +58,7 @@ export function osdpCrc(bytes: Uint8Array, start = 0, end = bytes.length): numbe
   return crc
 }
 
-/** The byte with which the sum of all is 0. */
+/** The byte that makes the sum of all bytes 0. */
 export function osdpChecksum(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let sum = 0
   for (let i = start; i < end; i++) sum += bytes[i] ?? 0
@@ -67,7 +67,7 @@ export function osdpChecksum(bytes: Uint8Array, start = 0, end = bytes.length): 
 
 const checkLength = (check: OsdpCheck): number => (check === 'crc' ? 2 : 1)
 
-/** The frame without MAC and check, with the length of the whole: what a MAC is made of. */
+/** The frame without MAC and check, with the length of the whole frame. Input of the MAC. */
 export function osdpBody(frame: OsdpFrame): Uint8Array {
   const { security, data } = frame
   const block = security ? [security.length + 1, ...security] : []
@@ -93,7 +93,7 @@ function checkHolds(bytes: Uint8Array, start: number, end: number, check: OsdpCh
   return osdpCrc(bytes, start, end - 2) === ((bytes[end - 2] ?? 0) | ((bytes[end - 1] ?? 0) << 8))
 }
 
-/** Reads the frame between `start` and `end`, whose check holds. Null when its parts do not fit into it. */
+/** Parses the frame between `start` and `end`, whose check is valid. Null if its parts do not fit. */
 function parse(bytes: Uint8Array, start: number, end: number, check: OsdpCheck): OsdpFrame | null {
   const control = bytes[start + 4] ?? 0
   let at = start + HEAD
@@ -139,7 +139,7 @@ const SHAPE: FrameShape<OsdpFrame> = {
   },
 }
 
-/** Both directions are read: on an RS-485 line everybody hears everything, often also themselves. */
+/** Decodes both directions: on an RS-485 line all devices receive everything, often also their own frames. */
 export function osdpCodec(): ResyncingCodec<OsdpFrame> {
   const framer = slidingFramer(SHAPE)
   return {

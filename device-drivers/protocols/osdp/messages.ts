@@ -1,6 +1,6 @@
 import { hexOfBytes } from '../hex.ts'
 
-/** Command codes that we use. (SIA OSDP 2.2, Annex A) */
+/** Supported command codes (SIA OSDP 2.2, Annex A). */
 export const OSDP_COMMAND = {
   poll: 0x60,
   id: 0x61,
@@ -16,7 +16,7 @@ export const OSDP_COMMAND = {
   panelCryptogram: 0x77,
 } as const
 
-/** Reply codes that we use. */
+/** Supported reply codes. */
 export const OSDP_REPLY = {
   ack: 0x40,
   nak: 0x41,
@@ -53,7 +53,7 @@ const NAK_TEXTS: Readonly<Record<number, string>> = {
   9: 'cannot process this now',
 }
 
-/** A refusal in words, such as `NAK 3 (unknown command)`. */
+/** A text of a NAK code, such as `NAK 3 (unknown command)`. */
 export function nakText(code: number): string {
   return `NAK ${code} (${NAK_TEXTS[code] ?? 'unknown code'})`
 }
@@ -70,37 +70,37 @@ export function osdpCommand(code: number, data: readonly number[] | Uint8Array =
 
 const word = (n: number): [number, number] => [n & 0xff, n >>> 8]
 
-/** The longest time of an output or LED, ms: 16 bits of 100 ms. */
+/** Maximum time of an output or LED, ms: 16 bits of 100 ms. */
 export const LONGEST_OSDP_MS = 6_553_500
 const ticks = (ms: number): number => Math.min(0xffff, Math.max(1, Math.ceil(ms / 100)))
 
-/** Off from now on, whatever ran before. */
+/** Switches an output off for good, and ends a running timer. */
 export function outputOff(output: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 1, 0, 0])
 }
 
-/** On until another command, whatever ran before. */
+/** Switches an output on for good, and ends a running timer. */
 export function outputOn(output: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 2, 0, 0])
 }
 
-/** On for `ms` (whole 100 ms, rounded up); the device switches it off by itself. */
+/** Switches an output on for `ms` (rounded up to 100 ms); the device switches it off. */
 export function outputOnFor(output: number, ms: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 5, ...word(ticks(ms))])
 }
 
 export const LED_COLOURS = { black: 0, red: 1, green: 2, amber: 3, blue: 4 } as const
 
-/** A LED of the first reader in one colour for `ms`, then as it was. 0 ms: as it was, now. */
+/** Lights an LED of the first reader in one colour for `ms`, then restores it. 0 ms restores it now. */
 export function led(number: number, colour: keyof typeof LED_COLOURS, ms: number): OsdpCommand {
   const temporary = ms > 0 ? [2, 1, 0, LED_COLOURS[colour], 0, ...word(ticks(ms))] : [1, 0, 0, 0, 0, 0, 0]
   return osdpCommand(OSDP_COMMAND.led, [0, number, ...temporary, 0, 0, 0, 0, 0])
 }
 
-/** The buzzer of the first reader, on and off in turn for about `ms` (up to an hour). 0 ms: off now. */
+/** Pulses the buzzer of the first reader for about `ms` (up to an hour). 0 ms: off now. */
 export function buzzer(ms: number): OsdpCommand {
   if (ms <= 0) return osdpCommand(OSDP_COMMAND.buzzer, [0, 1, 0, 0, 0])
-  // Half a second each, longer where 255 times would not do.
+  // Half a second on and off each; longer if 255 repetitions are too few.
   const half = Math.max(5, Math.ceil(ticks(ms) / (2 * 255)))
   return osdpCommand(OSDP_COMMAND.buzzer, [
     0,
@@ -116,7 +116,7 @@ export function setKey(key: Uint8Array): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.keySet, [1, key.length, ...key])
 }
 
-/** What a device says that it is. */
+/** Identity that a device reports. */
 export interface OsdpIdentity {
   /** Upper-case hex. */
   readonly vendor: string
@@ -126,7 +126,7 @@ export interface OsdpIdentity {
   readonly firmwareVersion: string
 }
 
-/** Null when it is not well formed. */
+/** Decodes an identity; null if malformed. */
 export function decodeIdentity(data: Uint8Array): OsdpIdentity | null {
   if (data.length < 12) return null
   const [model = 0, version = 0] = data.subarray(3, 5)
@@ -139,10 +139,10 @@ export function decodeIdentity(data: Uint8Array): OsdpIdentity | null {
   }
 }
 
-/** Function codes of capabilities, and how many of the thing the device has. */
+/** Function codes of capabilities, with their numbers of things. */
 export const OSDP_CAPABILITY = { inputs: 1, outputs: 2, leds: 4, buzzer: 5, security: 9 } as const
 
-/** By function code: level of compliance and number of things. */
+/** Level of compliance and number of things, by function code. */
 export function decodeCapabilities(data: Uint8Array): Map<number, { level: number; count: number }> {
   const found = new Map<number, { level: number; count: number }>()
   for (let at = 0; at + 3 <= data.length; at += 3)
@@ -150,17 +150,17 @@ export function decodeCapabilities(data: Uint8Array): Map<number, { level: numbe
   return found
 }
 
-/** A card as the reader saw it. */
+/** A card as the reader reported it. */
 export interface OsdpCard {
   readonly bits: number
-  /** Upper-case hex, the last byte filled up with zeros. */
+  /** Upper-case hex; the last byte is filled with zeros. */
   readonly hex: string
 }
 
-/** No card has so many: it becomes the name of a tag, for which events have as much room as for an EPC. */
+/** More bits than any card has. The number becomes the id of a tag, whose events have room for an EPC. */
 const MAX_CARD_BITS = 496
 
-/** Reader 1, format 1, bits 2, data. Null when it is not well formed. */
+/** Decodes reader 1, format 1, bits 2, data. Null if malformed. */
 export function decodeCard(data: Uint8Array): OsdpCard | null {
   const bits = (data[2] ?? 0) | ((data[3] ?? 0) << 8)
   const length = Math.ceil(bits / 8)

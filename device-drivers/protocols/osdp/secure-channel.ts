@@ -27,7 +27,7 @@ export const SCS = {
   replyData: 0x18,
 } as const
 
-/** The key that every device has when it leaves the factory, and so no secret: for setting a real one, and for nothing else. */
+/** The key of every device in factory state, and so no secret. Use it only to set a real key. */
 export const DEFAULT_KEY = Uint8Array.from({ length: 16 }, (_, i) => 0x30 + i)
 
 const BLOCK = 16
@@ -45,13 +45,13 @@ function encryptBlocks(key: Uint8Array, iv: Uint8Array, blocks: Uint8Array): Uin
   return Uint8Array.from(cipher.update(blocks))
 }
 
-/** One block; CBC with a zero vector is ECB. */
+/** Encrypts one block: CBC with a zero vector is ECB. */
 const encryptBlock = (key: Uint8Array, block: Uint8Array): Uint8Array => encryptBlocks(key, ZERO_BLOCK, block)
 
 const joined = (one: Uint8Array, other: Uint8Array): Uint8Array => Uint8Array.from([...one, ...other])
 const inverted = (bytes: Uint8Array): Uint8Array => bytes.map((byte) => ~byte)
 
-/** The keys of one session; `panelRandom` is 8 bytes, of which 6 are used. */
+/** Derives the keys of one session; `panelRandom` has 8 bytes, of which 6 are used. */
 export function sessionKeys(baseKey: Uint8Array, panelRandom: Uint8Array): SessionKeys {
   const derived = (kind: number) => {
     const block = new Uint8Array(BLOCK)
@@ -62,17 +62,17 @@ export function sessionKeys(baseKey: Uint8Array, panelRandom: Uint8Array): Sessi
   return { enc: derived(0x82), mac1: derived(0x01), mac2: derived(0x02) }
 }
 
-/** What the device proves its key with. */
+/** The device's proof of its key. */
 export function deviceCryptogram({ enc }: SessionKeys, panelRandom: Uint8Array, deviceRandom: Uint8Array): Uint8Array {
   return encryptBlock(enc, joined(panelRandom, deviceRandom))
 }
 
-/** What the panel proves its key with. */
+/** The panel's proof of its key. */
 export function panelCryptogram({ enc }: SessionKeys, panelRandom: Uint8Array, deviceRandom: Uint8Array): Uint8Array {
   return encryptBlock(enc, joined(deviceRandom, panelRandom))
 }
 
-/** The MAC from which the first command goes on. */
+/** The first reply MAC, which the first command continues. */
 export function firstReplyMac({ mac1, mac2 }: SessionKeys, cryptogramOfPanel: Uint8Array): Uint8Array {
   return encryptBlock(mac2, encryptBlock(mac1, cryptogramOfPanel))
 }
@@ -84,7 +84,10 @@ function padded(bytes: Uint8Array): Uint8Array {
   return blocks
 }
 
-/** The MAC of `bytes` behind the one before: CBC with the first key, the last block with the second; padded where a block is not full. */
+/**
+ * The MAC of `bytes` after the previous MAC: CBC with the first key, the last block with the second key; padded if a
+ * block is incomplete.
+ */
 export function osdpMac({ mac1, mac2 }: SessionKeys, before: Uint8Array, bytes: Uint8Array): Uint8Array {
   const blocks = bytes.length > 0 && bytes.length % BLOCK === 0 ? bytes : padded(bytes)
   const head = blocks.subarray(0, blocks.length - BLOCK)
@@ -92,12 +95,12 @@ export function osdpMac({ mac1, mac2 }: SessionKeys, before: Uint8Array, bytes: 
   return encryptBlocks(mac2, iv, blocks.subarray(-BLOCK))
 }
 
-/** Encrypts data behind the MAC of the other direction. */
+/** Encrypts data; the IV is the last MAC of the other direction, inverted. */
 export function encryptData({ enc }: SessionKeys, before: Uint8Array, data: Uint8Array): Uint8Array {
   return encryptBlocks(enc, inverted(before), padded(data))
 }
 
-/** Decrypts data; null when it is none. */
+/** Decrypts data; null if its padding is invalid. */
 export function decryptData({ enc }: SessionKeys, before: Uint8Array, data: Uint8Array): Uint8Array | null {
   if (data.length % BLOCK !== 0) return null
   if (data.length === 0) return data
@@ -108,17 +111,17 @@ export function decryptData({ enc }: SessionKeys, before: Uint8Array, data: Uint
   return plain[end] === END_OF_DATA ? plain.slice(0, end) : null
 }
 
-/** A session after the handshake, the same for both sides: it puts frames into the channel and takes them out, each once and in order. */
+/** A session after the handshake, equal on both sides. Each frame must pass exactly once and in order. */
 export interface SecureChannel {
-  /** Gives `frame`, whose data is plain, its security block, encryption and MAC. */
+  /** Adds security block, encryption and MAC to a plain frame. */
   seal(frame: OsdpFrame): OsdpFrame
-  /** The frame with plain data; null when its MAC or data is not right, and then nothing has changed. */
+  /** Returns the plain frame. Null if its MAC or data is invalid; then the session is unchanged. */
   open(frame: OsdpFrame): OsdpFrame | null
 }
 
-/** `replyMac` is the first MAC of the replies. */
+/** Makes a session; `replyMac` is the first MAC of the replies. */
 export function secureChannel(keys: SessionKeys, replyMac: Uint8Array): SecureChannel {
-  /** The last MAC of each direction; a frame goes on from the other's. */
+  /** The last MAC of each direction; a frame continues that of the other direction. */
   const last = { command: replyMac, reply: replyMac }
   const sides = (frame: OsdpFrame) => (frame.reply ? (['reply', 'command'] as const) : (['command', 'reply'] as const))
 

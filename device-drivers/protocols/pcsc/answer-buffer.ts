@@ -1,8 +1,8 @@
-/** Bytes from pcscd until as many are there as the question that was asked is answered with. */
+/** Buffers bytes from pcscd until the pending answer is complete. */
 export interface AnswerBuffer {
-  /** False when more has come than any answer has: the other side speaks something else. */
+  /** False if more bytes came than any answer has: the other side uses another protocol. */
   push(chunk: Uint8Array): boolean
-  /** The next `length` bytes, or null while they are not all there. */
+  /** The next `length` bytes, or null while they are incomplete. */
   take(length: number): Uint8Array | null
   readonly held: number
 }

@@ -1,25 +1,25 @@
 import type { TagTechnology } from '../../../policy/vocabulary.ts'
 
-/** What a reader says that it has before it, made up by the reader for cards without chip contacts. */
+/** Answer to reset: a reader makes it up for contactless cards. */
 export interface Atr {
   readonly historical: Uint8Array
-  /** True where the check byte is right, or where none has to be. */
+  /** True if the check byte is right, or none is needed. */
   readonly checked: boolean
-  /** `T` of each protocol offered. */
+  /** `T` of each offered protocol. */
   readonly protocols: readonly number[]
 }
 
-/** RID of the PC/SC Workgroup, behind which a reader names the chip of a storage card. */
+/** RID of the PC/SC Workgroup; after it the reader names the chip of a storage card. */
 const PCSC_RID = [0xa0, 0x00, 0x00, 0x03, 0x06]
 
-/** Takes an ATR apart (ISO/IEC 7816-3 §8). Null when it is none: cut short, too long or without a beginning. */
+/** Parses an ATR (ISO/IEC 7816-3 §8). Null if it is truncated, too long or has no valid start. */
 export function parseAtr(bytes: Uint8Array): Atr | null {
   const [ts, t0] = bytes
   if ((ts !== 0x3b && ts !== 0x3f) || t0 === undefined || bytes.length > 33) return null
   const protocols: number[] = []
   let at = 2
   for (let y: number | null = t0 >> 4; y !== null;) {
-    // TA, TB and TC, then TD, which says what comes next.
+    // TA, TB and TC, then TD, which names the next ones.
     at += (y & 1) + ((y >> 1) & 1) + ((y >> 2) & 1)
     if ((y & 8) === 0) break
     const td = bytes[at++]
@@ -38,8 +38,8 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
 }
 
 /**
- * What a storage card is: the standard and part by which it is spoken to (SS), and its chip (NN), of
- * PC/SC part 3, supplement for contactless cards. Null for anything else.
+ * The standard and part of a storage card (SS), and its chip (NN), of PC/SC part 3, supplement for contactless cards.
+ * Null for other cards.
  */
 export function storageCard(atr: Atr): { readonly standard: number; readonly chip: number } | null {
   const [category, tag, length, ...rest] = atr.historical
@@ -49,11 +49,11 @@ export function storageCard(atr: Atr): { readonly standard: number; readonly chi
   return { standard, chip: high * 256 + low }
 }
 
-/** Chips that are spoken to in their own way, by NN. MIFARE Plus in security level 1 is spoken to as Classic. */
+/** Chips with own commands, by NN. MIFARE Plus in security level 1 acts as Classic. */
 const CHIPS: Record<number, TagTechnology> = {
   0x0001: 'MifareClassic', // 1K
   0x0002: 'MifareClassic', // 4K
-  0x0003: 'MifareUltralight', // NTAG too
+  0x0003: 'MifareUltralight', // and NTAG
   0x0026: 'MifareClassic', // Mini
   0x0036: 'MifareClassic', // Plus SL1 2K
   0x0037: 'MifareClassic', // Plus SL1 4K
@@ -61,7 +61,10 @@ const CHIPS: Record<number, TagTechnology> = {
   0x003d: 'MifareUltralight', // EV1
 }
 
-/** By SS: parts 1 to 3 of ISO 14443 A and B, parts 1 to 4 of ISO 15693. FeliCa (11) and contacts (0D to 10) are none of ours. */
+/**
+ * By SS: parts 1 to 3 of ISO 14443 A and B, parts 1 to 4 of ISO 15693. FeliCa (11) and contacts (0D to 10) are not
+ * supported.
+ */
 const STANDARDS: Record<number, TagTechnology> = {
   0x01: 'NfcA',
   0x02: 'NfcA',
@@ -76,8 +79,8 @@ const STANDARDS: Record<number, TagTechnology> = {
 }
 
 /**
- * The technology of a tag, from the ATR that the reader made for it; undefined where it does not tell,
- * as for FeliCa and for cards with contacts. An ATR with a wrong check byte tells nothing.
+ * The technology of a tag, from the reader's ATR. Undefined if the ATR has none, as for FeliCa and contact cards, or
+ * has a wrong check byte.
  */
 export function tagTechnology(bytes: Uint8Array): TagTechnology | undefined {
   const atr = parseAtr(bytes)
@@ -85,10 +88,10 @@ export function tagTechnology(bytes: Uint8Array): TagTechnology | undefined {
   const storage = storageCard(atr)
   if (storage) {
     const standard = STANDARDS[storage.standard]
-    // A chip's number counts only where the standard fits it.
+    // A chip number counts only with a fitting standard.
     return standard === 'NfcV' || standard === 'NfcB' ? standard : (CHIPS[storage.chip] ?? standard)
   }
-  // ISO 14443-4 cards are shown as 3B 8n 80 01 and their own historical bytes.
+  // ISO 14443-4 cards: 3B 8n 80 01, then the card's historical bytes.
   const [, t0 = 0, td1, td2] = bytes
   return t0 >> 4 === 8 && td1 === 0x80 && td2 === 0x01 ? 'IsoDep' : undefined
 }

@@ -5,7 +5,7 @@ export function hex(bytes: Uint8Array): string {
     .toUpperCase()
 }
 
-/** The bytes of hex digits, in which spaces do not count. */
+/** The bytes of hex digits; spaces are ignored. */
 export function unhex(text: string): Uint8Array {
   return Uint8Array.from(text.replaceAll(/\s/g, '').match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
 }

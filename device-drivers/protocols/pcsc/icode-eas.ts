@@ -1,30 +1,30 @@
 import { unhex } from './hex.ts'
 
-/** Custom commands of NXP's ICODE SLI family (SLIX data sheet, "custom commands"): codes with NXP's number 04 behind them. */
+/** Custom commands of NXP's ICODE SLI family (SLIX data sheet, "custom commands"): code, then NXP's number 04. */
 const SET_EAS = 0xa2
 const RESET_EAS = 0xa3
 const EAS_ALARM = 0xa5
 const NXP = 0x04
-/** ISO 15693 request flags: high data rate, and addressed to one UID. */
+/** ISO 15693 request flags: high data rate, addressed to one UID. */
 const ADDRESSED = 0x22
 const ERROR_FLAG = 0x01
 
-/** Whether a UID (printed form, hex) belongs to an ICODE SLI, SLIX or SLIX2: NXP's E0 04 01. */
+/** True if a UID (printed form, hex) belongs to an ICODE SLI, SLIX or SLIX2: NXP's E0 04 01. */
 export function isIcodeSli(uid: string): boolean {
   return uid.startsWith('E00401') && uid.length === 16
 }
 
-/** In the air the last byte goes first. */
+/** On the air the last byte goes first. */
 function addressed(code: number, uid: string): Uint8Array {
   return Uint8Array.of(ADDRESSED, code, NXP, ...unhex(uid).toReversed())
 }
 
-/** The frame that switches the EAS bit of one tag on (`set`: alarms at a gate) or off. It stays so without power. */
+/** The frame that switches the EAS bit of one tag on (`set`: gates alarm) or off. The bit is permanent. */
 export function easFrame(what: 'set' | 'reset', uid: string): Uint8Array {
   return addressed(what === 'set' ? SET_EAS : RESET_EAS, uid)
 }
 
-/** The frame that a tag answers with its EAS sequence while its bit is on, and not at all while it is off. */
+/** The frame that a tag answers with its EAS sequence while its bit is on, and does not answer while it is off. */
 export function easAlarmFrame(uid: string): Uint8Array {
   return addressed(EAS_ALARM, uid)
 }
@@ -40,7 +40,7 @@ const ERRORS: Record<number, string> = {
   0x13: 'the tag could not write',
 }
 
-/** What a tag answered: done, or its refusal. Null when it is no answer of a tag. */
+/** The result of a tag: done, or its refusal. Null if the frame is no answer of a tag. */
 export function tagAnswer(frame: Uint8Array): { readonly refused: string | null } | null {
   const [flags, code] = frame
   if (flags === undefined) return null

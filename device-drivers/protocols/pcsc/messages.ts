@@ -1,10 +1,9 @@
 import { assert } from '../../../policy/assert.ts'
 
 /**
- * What pcscd's clients say to it on its socket: pcsc-lite `src/winscard_msg.h`, protocol 4:4 (pcsc-lite
- * 1.8.24, 2018) and 4:5 (2.3.0, 2024), which differ in nothing that is used here. A request is a
- * header {size of the body, command} and the body; an answer is the same body, filled in, without a
- * header: whoever reads must know what was asked. Both are C structs in the machine's own byte order.
+ * Messages between pcscd and its clients: pcsc-lite `src/winscard_msg.h`, protocol 4:4 (pcsc-lite 1.8.24, 2018) and 4:5
+ * (2.3.0, 2024), which are equal here. A request is a header {size of the body, command} and a body. An answer is the
+ * filled body without a header, so the client must know the request. Both are C structs in the machine's byte order.
  */
 export const PCSC_COMMANDS = {
   establishContext: 0x01,
@@ -22,16 +21,16 @@ export const PCSC_COMMANDS = {
 } as const
 export type PcscCommand = keyof typeof PCSC_COMMANDS
 
-/** The longest name of a reader, bytes, its final 0 among them. */
+/** Maximum length of a reader's name with its final 0, bytes. */
 export const NAME_BYTES = 128
-/** Bytes of `{size, command}` before every request. */
+/** Bytes of `{size, command}` before each request. */
 export const HEADER_BYTES = 8
-/** A card takes and gives no more with short APDUs: 255 bytes, header and status. */
+/** Maximum bytes of a short APDU: 255 bytes, header and status. */
 export const MAX_APDU_BYTES = 264
 
 const HANDLE = ['card', 'rv'] as const
 
-/** The fields of each body in their order; every field has 4 bytes, but `reader`. */
+/** The fields of each body in order; each has 4 bytes, except `reader`. */
 export const PCSC_BODIES = {
   establishContext: ['scope', 'context', 'rv'],
   releaseContext: ['context', 'rv'],
@@ -40,7 +39,7 @@ export const PCSC_BODIES = {
   disconnect: ['card', 'disposition', 'rv'],
   beginTransaction: HANDLE,
   endTransaction: ['card', 'disposition', 'rv'],
-  /** The bytes for the card follow the request; its answer follows the answer when `rv` is 0. */
+  /** The bytes for the card follow the request; the card's answer follows the answer if `rv` is 0. */
   transmit: [
     'card',
     'sendProtocol',
@@ -57,29 +56,29 @@ export const PCSC_BODIES = {
   stopWaitingReaderStateChange: [],
 } as const satisfies Record<PcscCommand, readonly string[]>
 
-/** What comes at the end of a wait, asked for or not. */
+/** The message that ends a wait. */
 export const CHANGE_FIELDS = ['timeOut', 'rv'] as const
 
 type Field = Exclude<(typeof PCSC_BODIES)[PcscCommand][number] | (typeof CHANGE_FIELDS)[number], 'reader'>
-/** Numbers as unsigned 32 bit; left out: 0. */
+/** Numbers are unsigned 32 bit; default 0. */
 export type PcscBody = { [field in Field]?: number } & { reader?: string }
 
 const LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 const width = (field: string) => (field === 'reader' ? NAME_BYTES : 4)
 
-/** Bytes of the body of a request, and of its answer. */
+/** Length of a body, in requests and answers, bytes. */
 export function bodyBytes(fields: readonly string[]): number {
   return fields.reduce((sum, field) => sum + width(field), 0)
 }
 
-/** A C string of at most `NAME_BYTES - 1` bytes. */
+/** Reads a C string of at most `NAME_BYTES - 1` bytes. */
 export function nameAt(bytes: Uint8Array, at: number): string {
   const end = bytes.indexOf(0, at)
   const limit = at + NAME_BYTES - 1
   return new TextDecoder().decode(bytes.subarray(at, end < 0 || end > limit ? limit : end))
 }
 
-/** Reads the fields of a body; extra bytes behind it are left alone. */
+/** Decodes the fields of a body; ignores extra bytes. */
 export function decodeBody(fields: readonly string[], bytes: Uint8Array): PcscBody {
   assert(bytes.length >= bodyBytes(fields), 'a body is read whole')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -92,7 +91,7 @@ export function decodeBody(fields: readonly string[], bytes: Uint8Array): PcscBo
   return body
 }
 
-/** Writes the fields of a body. */
+/** Encodes the fields of a body. */
 export function encodeBody(fields: readonly string[], body: PcscBody): Uint8Array {
   const bytes = new Uint8Array(bodyBytes(fields))
   const view = new DataView(bytes.buffer)
@@ -105,7 +104,7 @@ export function encodeBody(fields: readonly string[], body: PcscBody): Uint8Arra
   return bytes
 }
 
-/** A whole request; `data` is what follows the body of a transmit. */
+/** Encodes a request; `data` follows the body of a transmit. */
 export function encodeRequest(
   command: PcscCommand,
   body: PcscBody = {},
@@ -125,13 +124,13 @@ export interface PcscRequest {
   readonly command: PcscCommand
   readonly body: PcscBody
   readonly data: Uint8Array
-  /** Bytes of the whole request. */
+  /** Length of the whole request, bytes. */
   readonly length: number
 }
 
 /**
- * The request that begins at the first byte, as pcscd reads it: null while bytes are missing, `bad` for
- * an unknown command or a body that is not as long as it must be, whereupon pcscd hangs up.
+ * Decodes the request at the first byte, as pcscd does. Null while bytes are missing; `bad` for an unknown command or a
+ * wrong length, after which pcscd closes the connection.
  */
 export function decodeRequest(bytes: Uint8Array): PcscRequest | null | 'bad' {
   if (bytes.length < HEADER_BYTES) return null

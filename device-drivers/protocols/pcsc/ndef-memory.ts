@@ -4,10 +4,13 @@ export interface MemoryRead {
   readonly length: number
 }
 
-/** Yields what it wants to read next, is given the bytes or null when they cannot be read, and returns the message or null. */
+/** Yields the next read, receives its bytes or null if they are unreadable, and returns the message or null. */
 export type NdefRead = Generator<MemoryRead, Uint8Array | null, Uint8Array | null>
 
-/** Longer messages are neither receipts nor links to items, and would keep the reader busy. */
+/**
+ * Maximum length of a message, bytes. Longer ones are neither receipts nor links to items, and would keep the reader
+ * busy.
+ */
 export const MAX_NDEF_BYTES = 1_024
 
 const MAGIC = 0xe1
@@ -17,9 +20,9 @@ const TERMINATOR_TLV = 0xfe
 const CC_BYTES = 4
 
 interface Layout {
-  /** Where the capability container stands. */
+  /** Address of the capability container. */
   readonly first: number
-  /** Addresses that one read covers, and the bytes that it gives. */
+  /** Addresses and bytes of one read. */
   readonly step: number
   readonly each: number
 }
@@ -30,10 +33,9 @@ const TYPE2: Layout = { first: 3, step: 4, each: 16 }
 const TYPE5: Layout = { first: 0, step: 1, each: 4 }
 
 /**
- * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag: a capability
- * container {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. It never asks for
- * anything behind the size that the container states: a tag that refuses an address falls silent, and
- * one that does not begins again at its first page.
+ * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag: a capability container
+ * {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. It never reads beyond the container's
+ * size: some tags then stop answering, others start again at the first page.
  */
 function* readMessage({ first, step, each }: Layout): NdefRead {
   const held: number[] = []
@@ -73,12 +75,12 @@ function* readMessage({ first, step, each }: Layout): NdefRead {
   }
 }
 
-/** The message of a Type 2 tag: addresses are pages. */
+/** Reads the message of a Type 2 tag; addresses are pages. */
 export function readType2(): NdefRead {
   return readMessage(TYPE2)
 }
 
-/** The message of a Type 5 tag with blocks of 4 bytes and at most 2,040 bytes of data: addresses are blocks. */
+/** Reads the message of a Type 5 tag with blocks of 4 bytes and at most 2,040 bytes of data; addresses are blocks. */
 export function readType5(): NdefRead {
   return readMessage(TYPE5)
 }

@@ -1,6 +1,6 @@
-/** NFC Data Exchange Format, read only: URI and text records of a whole message. */
+/** NFC Data Exchange Format, read only: URI and text records of a complete message. */
 
-/** Prefixes of the URI record type (NFC Forum RTD URI 1.0, table 3), by their number. */
+/** Prefixes of the URI record type (NFC Forum RTD URI 1.0, table 3), by number. */
 export const URI_PREFIXES = [
   '',
   'http://www.',
@@ -55,7 +55,7 @@ function recordAt(bytes: Uint8Array, start: number): NdefRecord | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const head = bytes[start]
   const typeLength = bytes[start + 1]
-  // Chunked records are refused: no receipt or link is that long.
+  // Chunked records are rejected: receipts and links are shorter.
   if (head === undefined || typeLength === undefined || (head & 0x20) !== 0) return null
   const isShort = (head & 0x10) !== 0
   if (start + (isShort ? 3 : 6) > bytes.length) return null
@@ -87,12 +87,12 @@ function textOf({ format, type, payload }: NdefRecord): string | null {
     return prefix === undefined || rest === null ? null : prefix + rest
   }
   if (type !== 'T') return null
-  // The language tag is passed over.
+  // Skips the language tag.
   const from = 1 + (first & 0x3f)
   return from > payload.length ? null : decode((first & 0x80) !== 0 ? 'utf-16be' : 'utf-8', payload.subarray(from))
 }
 
-/** The URIs and texts of a message in their order, at most 16 records; what cannot be read is left out. Never throws. */
+/** The URIs and texts of a message in order, at most 16 records; skips unreadable ones. Never throws. */
 export function ndefTexts(message: Uint8Array): string[] {
   const texts: string[] = []
   let at = 0

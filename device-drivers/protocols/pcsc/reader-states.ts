@@ -1,7 +1,7 @@
 import { assert } from '../../../policy/assert.ts'
 import { NAME_BYTES, nameAt } from './messages.ts'
 
-/** pcscd up to protocol 4:5 knows 16 readers; each slot of a reader counts as one. */
+/** Maximum readers in pcscd up to protocol 4:5; each slot of a reader counts. */
 export const MAX_READERS = 16
 
 /**
@@ -19,18 +19,18 @@ const ABSENT = 0x02
 
 /** One reader, or one slot of it. */
 export interface ReaderState {
-  /** Made by pcscd: the product's name, its serial number where USB tells one, number of the reader and of the slot. */
+  /** Made by pcscd: product name, serial number if USB has one, numbers of the reader and the slot. */
   readonly name: string
-  /** Rises with every card that comes or goes; 16 bits. */
+  /** Rises at each arrival and removal of a card; 16 bits. */
   readonly eventCounter: number
   readonly cardPresent: boolean
-  /** Empty while there is no card, and for one that does not answer. */
+  /** Empty without a card, and for a card that does not answer. */
   readonly atr: Uint8Array
 }
 
 const LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
-/** Reads pcscd's table of readers. Empty places are left out. */
+/** Decodes pcscd's table of readers; skips empty places. */
 export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
   assert(bytes.length >= READER_STATES_BYTES, 'the table of readers is read whole')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -39,7 +39,7 @@ export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
     const name = nameAt(bytes, at)
     if (name === '') continue
     const cardPresent = (view.getUint32(at + 132, LITTLE) & PRESENT) !== 0
-    // Longer than possible: a card that is still being powered up.
+    // An impossible length: the card is still powering up.
     const atrLength = view.getUint32(at + 176, LITTLE)
     const atr =
       cardPresent && atrLength <= MAX_ATR_BYTES ? bytes.slice(at + 140, at + 140 + atrLength) : new Uint8Array(0)
@@ -48,7 +48,7 @@ export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
   return states
 }
 
-/** Writes the table as pcscd does, with the readers in its first places. */
+/** Encodes the table as pcscd does. */
 export function encodeReaderStates(states: readonly ReaderState[]): Uint8Array {
   assert(states.length <= MAX_READERS, 'pcscd knows 16 readers')
   const bytes = new Uint8Array(READER_STATES_BYTES)
@@ -64,7 +64,7 @@ export function encodeReaderStates(states: readonly ReaderState[]): Uint8Array {
   return bytes
 }
 
-/** Whether nothing has changed that matters here. */
+/** True if all relevant fields are equal. */
 export function sameStates(a: readonly ReaderState[], b: readonly ReaderState[]): boolean {
   const told = (states: readonly ReaderState[]) =>
     JSON.stringify(states.map((s) => [s.name, s.eventCounter, s.cardPresent, [...s.atr]]))

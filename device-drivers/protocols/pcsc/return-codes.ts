@@ -1,4 +1,4 @@
-/** What PC/SC answers in `rv`, of pcsc-lite `src/PCSC/pcsclite.h`, with what it means to a person. Windows and macOS have the same codes. */
+/** Values of `rv` (pcsc-lite `src/PCSC/pcsclite.h`) with texts for a person. Windows and macOS have the same codes. */
 const CODES: Record<number, readonly [name: string, text: string]> = {
   0x80100001: ['internal_error', 'PC/SC failed within itself'],
   0x80100003: ['invalid_handle', 'the connection to the card is not valid any more'],
@@ -45,7 +45,7 @@ export const UNPOWERED = 0x80100067
 export const CARD_RESET = 0x80100068
 export const REMOVED = 0x80100069
 
-/** Such as `no card on the reader (0x8010000C)`. */
+/** A text of a code, such as `no card on the reader (0x8010000C)`. */
 export function returnText(rv: number): string {
   return `${CODES[rv]?.[1] ?? 'PC/SC refused'} (0x${rv.toString(16).toUpperCase().padStart(8, '0')})`
 }

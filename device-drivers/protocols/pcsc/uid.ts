@@ -1,22 +1,21 @@
 import type { TagTechnology } from '../../../policy/vocabulary.ts'
 import { hex } from './hex.ts'
 
-/** A UID as it is known outside, or why it names nothing. */
+/** A UID in its printed form, or why it is not usable. */
 export type ReadUid = { readonly uid: string } | { readonly refused: string }
 
-/** First byte of every ISO 15693 UID; the maker's number (ISO/IEC 7816-6) follows it. */
+/** First byte of an ISO 15693 UID; the maker's number (ISO/IEC 7816-6) follows. */
 const ISO15693 = 0xe0
 /** Makers of ISO 15693 tags: ST, NXP, Infineon, Texas Instruments, Fujitsu, EM, Maxim, Melexis. */
 const MAKERS: ReadonlySet<number | undefined> = new Set([0x02, 0x04, 0x05, 0x07, 0x08, 0x16, 0x2b, 0x1f])
-/** First byte of 4-byte UIDs that ISO 14443-3 keeps for random ones. */
+/** First byte of random 4-byte UIDs (ISO 14443-3). */
 const RANDOM = 0x08
 const LENGTHS: ReadonlySet<number> = new Set([4, 7, 8, 10])
 
 /**
- * A UID as the reader gave it → upper-case hex in the order of its printed form. Readers differ in the
- * order of ISO 15693 UIDs: those that hand on what the air carries begin with the last byte.
- * Refused: lengths that no standard has, blanks, and the random 4-byte UIDs (08…) that phones and some
- * cards show, a new one each time: an item must never be bound to one.
+ * Converts a reader's UID to upper-case hex in its printed order. Some readers return ISO 15693 UIDs in the order of
+ * the air, last byte first. Rejects invalid lengths, blank UIDs and random 4-byte UIDs (08…). Phones and some cards
+ * show a new random UID each time, so no item may be bound to one.
  */
 export function readUid(bytes: Uint8Array, technology: TagTechnology | undefined): ReadUid {
   if (!LENGTHS.has(bytes.length)) return { refused: `a UID of ${bytes.length} bytes` }
@@ -26,7 +25,7 @@ export function readUid(bytes: Uint8Array, technology: TagTechnology | undefined
     if (bytes.length !== 8) return { refused: `an ISO 15693 UID of ${bytes.length} bytes` }
     const [isFirst, isLast] = [bytes[0] === ISO15693, bytes[7] === ISO15693]
     if (!isFirst && !isLast) return { refused: `an ISO 15693 UID without E0: ${hex(bytes)}` }
-    // One in 256 has E0 at both ends; then its maker tells.
+    // One UID in 256 has E0 at both ends; then the maker's number decides.
     const isTurned = isFirst && isLast ? !MAKERS.has(bytes[1]) && MAKERS.has(bytes[6]) : isLast
     return { uid: hex(isTurned ? bytes.toReversed() : bytes) }
   }

@@ -1,17 +1,17 @@
 import type { Noise, ResyncingCodec } from '../codec.ts'
 
-/** What the scanner is set to send behind each text. `any` takes CR, LF or both. */
+/** Suffix that the scanner sends after each text. `any` accepts CR, LF or both. */
 export type ScannerSuffix = 'any' | 'CR' | 'LF' | 'CRLF' | 'TAB'
 
 export interface LineOptions {
   readonly suffix: ScannerSuffix
-  /** The text stands between STX (02) and ETX (03); what is outside is noise. */
+  /** True if each text is between STX (02) and ETX (03); bytes outside are noise. */
   readonly stx: boolean
-  /** Silence ends a line, for scanners without a suffix; otherwise a line that stops half-way is thrown away. */
+  /** True if silence ends a line, for scanners without a suffix; otherwise silence discards an incomplete line. */
   readonly silenceEndsLine: boolean
 }
 
-/** No code that can be printed on a label is longer; QR 40-L holds 2,953 bytes. */
+/** Maximum length of a line, bytes; QR 40-L holds 2,953 bytes. */
 export const MAX_LINE_BYTES = 4_096
 
 const STX = 0x02
@@ -36,14 +36,14 @@ const SUFFIX_BYTES: Record<ScannerSuffix, readonly number[]> = {
   TAB: [TAB],
 }
 
-/** GS stays: it separates the fields of a GS1 element string. */
+/** GS is kept: it separates the fields of a GS1 element string. */
 const GS = '\u001d'
 
 function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, (character) => (character === GS ? character : ''))
 }
 
-/** Lines as a scanner on a serial line or serial device server sends them: UTF-8, control characters taken out, empty lines left out. */
+/** A codec for the lines of a scanner: UTF-8 without control characters and empty lines. */
 export function lineCodec(options: LineOptions): ResyncingCodec<string> {
   return new LineCodec(options)
 }
@@ -51,7 +51,7 @@ export function lineCodec(options: LineOptions): ResyncingCodec<string> {
 /** Finds the lines of one scanner. */
 class LineCodec implements ResyncingCodec<string> {
   readonly #options: LineOptions
-  /** The CR of a CRLF waits in the buffer until the LF shows what it is. */
+  /** One more byte for CRLF: the CR is buffered until the LF. */
   readonly #room: number
   readonly #buffer: Uint8Array
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -135,7 +135,7 @@ class LineCodec implements ResyncingCodec<string> {
       return
     }
     if (!this.#inside) {
-      // Scanners with STX and ETX often send a suffix behind them all the same.
+      // Many scanners with STX and ETX also send a suffix.
       if (byte !== CR && byte !== LF && byte !== TAB) this.#throwAway(1, 'bytes outside STX and ETX')
       return
     }

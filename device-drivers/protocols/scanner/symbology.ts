@@ -1,7 +1,4 @@
-/**
- * AIM symbology identifiers: `]`, a letter, a modifier. A scanner told to send them puts one before
- * each text. (ISO/IEC 15424; scanner makers' manuals)
- */
+/** AIM symbology identifiers (ISO/IEC 15424): `]`, a letter, a modifier. A scanner can send one before each text. */
 export type Symbology =
   | 'code-39'
   | 'code-128'
@@ -23,7 +20,7 @@ export type Symbology =
   | 'gs1-aztec'
   | 'maxicode'
 
-/** By letter: the name for every modifier not listed, then those that mean something else. UPC-A and UPC-E come as 13 digits. */
+/** By letter: the default name, then modifiers with another name. UPC-A and UPC-E arrive as 13 digits. */
 const AIM: Readonly<Record<string, readonly [Symbology, Readonly<Record<string, Symbology>>?]>> = {
   A: ['code-39'],
   C: ['code-128', { '1': 'gs1-128' }],
@@ -42,13 +39,13 @@ const AIM: Readonly<Record<string, readonly [Symbology, Readonly<Record<string, 
 
 const IDENTIFIER = /^\]([A-Za-z])([0-9A-Za-z])/
 
-/** What a scanner read: the text without its identifier, and the kind of code where the scanner told it. */
+/** A scanned text without its identifier, and the kind of code if the scanner reported it. */
 export interface ScannedText {
   readonly text: string
   readonly symbology?: Symbology
 }
 
-/** Splits the identifier off; a text whose beginning is in no table stays as it is. */
+/** Splits the identifier off; an unknown one stays part of the text. */
 export function splitSymbology(line: string): ScannedText {
   const match = IDENTIFIER.exec(line)
   const row = AIM[match?.[1] ?? '']

@@ -3,17 +3,17 @@ import { slidingFramer } from '../sliding-framer.ts'
 import type { FrameShape } from '../sliding-framer.ts'
 
 /**
- * Frames of ThingMagic (JADAK, Novanta) reader modules, numbers high byte first:
+ * Frames of ThingMagic (JADAK, Novanta) reader modules; numbers have the high byte first:
  *
  *     command  FF | length | opcode |            data | CRC 2
  *     reply    FF | length | opcode | status 2 | data | CRC 2
  *
- * The length counts the data alone. What module and host say is public in SparkFun's
- * Simultaneous RFID Tag Reader library and its communication logs (MIT).
+ * The length counts the data alone. Source: SparkFun's Simultaneous RFID Tag Reader library and its communication logs
+ * (MIT).
  */
 export interface ThingMagicFrame {
   readonly opcode: number
-  /** Of a reply: 0 is success. Null in a command. */
+  /** Status of a reply, 0 is success; null in a command. */
   readonly status: number | null
   readonly data: Uint8Array
 }
@@ -22,7 +22,7 @@ export const THINGMAGIC = {
   version: 0x03,
   bootFirmware: 0x04,
   currentProgram: 0x0c,
-  /** Tags, and once a second a sign of life, while it reads. */
+  /** Tags, and a keepalive once a second, while the module reads. */
   readMany: 0x22,
   /** Starts and stops reading. */
   tagOperation: 0x2f,
@@ -37,11 +37,11 @@ export const THINGMAGIC = {
 const OPCODES: ReadonlySet<number> = new Set(Object.values(THINGMAGIC))
 const BEGIN = 0xff
 const MAX_DATA = 0xff
-/** Begin, length, opcode, CRC; and in replies the status. */
+/** Other bytes: begin, length, opcode and CRC; in replies also the status. */
 const COMMAND_EXTRA = 5
 const REPLY_EXTRA = 7
 
-/** The CRC of these modules: like CCITT with FFFFh, but the data goes in at the bottom. From `start` up to `end`. */
+/** The modules' CRC of `start` up to `end`: like CCITT with FFFFh, but the data enters at the low end. */
 export function thingMagicCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0xffff
   for (let i = start; i < end; i++) {
@@ -62,7 +62,7 @@ function shape(isReply: boolean): FrameShape<ThingMagicFrame> {
       if (bytes[start] !== BEGIN) return 'none'
       const there = bytes.length - start
       if (there < 3) return 'more'
-      // FF is common in noise; only what we know goes on to wait for its end.
+      // FF is common in noise, so only known opcodes wait for their end.
       if (!OPCODES.has(bytes[start + 2] ?? 0)) return 'none'
       const length = (bytes[start + 1] ?? 0) + extra
       if (there < length) return 'more'
@@ -81,7 +81,7 @@ function shape(isReply: boolean): FrameShape<ThingMagicFrame> {
   }
 }
 
-/** `end` says who listens: the host hears replies, the reader commands. */
+/** Makes a codec for one end: the host decodes replies, the reader commands. */
 export function thingMagicCodec(end: 'host' | 'reader'): ResyncingCodec<ThingMagicFrame> {
   const framer = slidingFramer(shape(end === 'host'))
   return {

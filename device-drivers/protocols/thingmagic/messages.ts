@@ -2,7 +2,7 @@ import { hexOfBytes } from '../hex.ts'
 import { THINGMAGIC } from './frame.ts'
 import type { ThingMagicFrame } from './frame.ts'
 
-/** Regions as the modules number them. */
+/** Region numbers of the modules. */
 export const THINGMAGIC_REGIONS = {
   northAmerica: 0x01,
   india: 0x04,
@@ -17,9 +17,9 @@ export const THINGMAGIC_REGIONS = {
 } as const
 export type ThingMagicRegion = keyof typeof THINGMAGIC_REGIONS
 
-/** Status of a sign of life while it reads: all is well. */
+/** Keepalive status while the module reads normally. */
 export const STILL_READING = 0x0400
-/** Status of a sign of life: too hot, it reads less. */
+/** Keepalive status: the module is too hot and reads less. */
 export const TOO_HOT = 0x0504
 
 const STATUSES: Readonly<Record<number, string>> = {
@@ -35,7 +35,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   0x0505: 'too much is reflected: is an antenna connected?',
 }
 
-/** A status in words, such as `status 0103 (power too high)`. */
+/** A text of a status, such as `status 0103 (power too high)`. */
 export function statusText(status: number): string {
   return `status ${status.toString(16).toUpperCase().padStart(4, '0')} (${STATUSES[status] ?? 'unknown'})`
 }
@@ -47,12 +47,12 @@ export function thingMagicCommand(opcode: number, data: readonly number[] = []):
 
 const GEN2 = 0x05
 
-/** Gen2 tags, which is also what `startReading` asks for. */
+/** Selects Gen2 tags, as `START_READING` does too. */
 export const USE_GEN2 = thingMagicCommand(THINGMAGIC.setProtocol, [0, GEN2])
-/** Every sighting is told, not only the first. */
+/** Makes the module report every sighting, not only the first. */
 export const TELL_EVERY_READ = thingMagicCommand(THINGMAGIC.setOption, [0x01, 0x0c, 0x00])
 
-/** What is told of each read, in this order. Bits of the metadata flags. */
+/** Bits of the metadata flags, in the order of the metadata. */
 const METADATA = {
   count: 1,
   rssi: 2,
@@ -66,7 +66,7 @@ const METADATA = {
 } as const
 const ALL_METADATA = 0x01ff
 
-/** Reads until it is stopped: with every metadatum, and a sign of life every 1,000 ms. */
+/** Starts reading until `STOP_READING`, with all metadata and a keepalive every 1,000 ms. */
 export const START_READING = thingMagicCommand(THINGMAGIC.tagOperation, [
   0,
   0,
@@ -87,33 +87,33 @@ export const START_READING = thingMagicCommand(THINGMAGIC.tagOperation, [
 ])
 export const STOP_READING = thingMagicCommand(THINGMAGIC.tagOperation, [0, 0, 0x02])
 
-/** The antennas that take turns, each for sending and receiving. */
+/** Sets the antennas to use in turn, each for sending and receiving. */
 export function setAntennas(antennas: readonly number[]): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setAntennas, [0x02, ...antennas.flatMap((antenna) => [antenna, antenna])])
 }
 
-/** In dBm, with two decimals. */
+/** Sets the transmit power, in steps of 0.01 dBm. */
 export function setReadPower(dbm: number): ThingMagicFrame {
   const centi = Math.round(dbm * 100)
   return thingMagicCommand(THINGMAGIC.setReadPower, [centi >>> 8, centi & 0xff])
 }
 
-/** Makes a pin an output with this level: after power on all are inputs. */
+/** Makes a pin an output with this level: after power-up all pins are inputs. */
 export function useAsOutput(pin: number, on: boolean): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setOutput, [0x01, pin, 0x01, on ? 1 : 0])
 }
 
-/** The level of a pin that is an output. */
+/** Sets the level of an output pin. */
 export function setOutput(pin: number, on: boolean): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setOutput, [pin, on ? 1 : 0])
 }
 
-/** Whether the module runs its boot loader, which reads no tags, from its answer to `currentProgram`. */
+/** True if the module runs its boot loader, which reads no tags; `data` answers `currentProgram`. */
 export function isBootLoader({ data }: ThingMagicFrame): boolean {
   return ((data[0] ?? 0) & 3) === 1
 }
 
-/** Boot loader 4, hardware 4, date 4, firmware 4, protocols 4. Null when it is not well formed. */
+/** Decodes boot loader 4, hardware 4, date 4, firmware 4, protocols 4. Null if malformed. */
 export function decodeVersion({ data }: ThingMagicFrame): { hardware: string; firmware: string } | null {
   if (data.length < 16) return null
   const dotted = (from: number) => hexOfBytes(data.subarray(from, from + 4)).replace(/(..)(?=.)/g, '$1.')
@@ -128,10 +128,10 @@ export interface ThingMagicTag {
   readonly antenna?: number
 }
 
-/** An EPC has at most 496 bits. */
+/** 496 bits, the maximum of an EPC. */
 const MAX_EPC_BYTES = 62
 
-/** Length of each metadatum in bytes, lowest bit first; data brings its own. */
+/** Bytes of each metadatum, lowest bit first; data has its own length. */
 const LENGTHS: readonly (readonly [number, number])[] = [
   [METADATA.count, 1],
   [METADATA.rssi, 1],
@@ -144,7 +144,10 @@ const LENGTHS: readonly (readonly [number, number])[] = [
   [METADATA.outputs, 1],
 ]
 
-/** Option 1, search flags 2, metadata flags 2, count 1, metadata, bits 2, PC 2, EPC, CRC 2. Null when it is no tag. */
+/**
+ * Decodes option 1, search flags 2, metadata flags 2, count 1, metadata, bits 2, PC 2, EPC, CRC 2. Null if it is no
+ * tag.
+ */
 export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): ThingMagicTag | null {
   if (opcode !== THINGMAGIC.readMany || status !== 0 || data.length < 12) return null
   const flags = ((data[3] ?? 0) << 8) | (data[4] ?? 0)
@@ -154,7 +157,7 @@ export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): 
   for (const [flag, length] of LENGTHS) {
     if (!(flags & flag)) continue
     if (flag === METADATA.rssi) rssiDbm = ((data[at] ?? 0) << 24) >> 24
-    // High half byte: the antenna that sends.
+    // The high half byte is the sending antenna.
     if (flag === METADATA.antenna) antenna = (data[at] ?? 0) >>> 4
     at += length + (flag === METADATA.data ? Math.ceil((((data[at] ?? 0) << 8) | (data[at + 1] ?? 0)) / 8) : 0)
   }

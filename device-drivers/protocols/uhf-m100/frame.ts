@@ -3,8 +3,8 @@ import { slidingFramer } from '../sliding-framer.ts'
 import type { FrameShape } from '../sliding-framer.ts'
 
 /**
- * Frames of the MagicRF M100 and QM100 chips (YRM100, JRD-4035, R200 and other pads; MagicRF "M100 & QM100
- * firmware manual", as the M5Stack UHF-RFID unit publishes it):
+ * Frames of the MagicRF M100 and QM100 chips (YRM100, JRD-4035, R200 and others; MagicRF "M100 & QM100 firmware
+ * manual", as M5Stack publishes it for its UHF-RFID unit):
  *
  *     BB | type | command | length (2, high byte first) | parameters | sum of type…parameters & FF | 7E
  */
@@ -14,17 +14,17 @@ export interface M100Frame {
   readonly parameters: Uint8Array
 }
 
-/** A command goes to the chip; an answer and a notice (a tag that was read) come from it. */
+/** Commands go to the chip; answers and notices (tags) come from it. */
 export type M100Type = 'command' | 'answer' | 'notice'
 
 const TYPES: readonly M100Type[] = ['command', 'answer', 'notice']
 const BEGIN = 0xbb
 const END = 0x7e
-/** In front of the parameters and behind them. */
+/** Bytes before and after the parameters. */
 const HEAD = 5
 const TAIL = 2
 
-/** The longest that these readers send holds a tag's whole user memory; a longer one is noise. */
+/** Maximum parameters, bytes: more than the whole user memory of a tag. A longer frame is noise. */
 export const MAX_M100_PARAMETERS = 512
 
 function sum(bytes: Uint8Array, from: number, to: number): number {
@@ -55,7 +55,7 @@ function shape(receives: ReadonlySet<M100Type>): FrameShape<M100Frame> {
   }
 }
 
-/** BB and 7E may stand within a frame: length and sum decide, and after a bad one the search goes on with the next byte. */
+/** Makes a codec for one end. BB and 7E may occur within a frame, so length and sum decide. */
 export function m100Codec(end: 'host' | 'reader'): ResyncingCodec<M100Frame> {
   const framer = slidingFramer(shape(new Set<M100Type>(end === 'host' ? ['answer', 'notice'] : ['command'])))
   return {

@@ -1,7 +1,7 @@
 import { bytesOfHex, hexOfBytes } from '../hex.ts'
 import type { M100Frame } from './frame.ts'
 
-/** Command codes that we use. (M100 & QM100 firmware manual) */
+/** Supported command codes (M100 & QM100 firmware manual). */
 export const M100 = {
   information: 0x03,
   setRegion: 0x07,
@@ -13,18 +13,18 @@ export const M100 = {
   setPower: 0xb6,
   getPower: 0xb7,
   changeEas: 0xe3,
-  /** Not a command: the code of an answer that refuses. */
+  /** No command: the code of a refusing answer. */
   refusal: 0xff,
 } as const
 
-/** What `information` tells. */
+/** Parameters of `information`. */
 export const M100_INFORMATION = { hardware: 0, software: 1, maker: 2 } as const
 
-/** Where the reader is used: the law sets its channels. */
+/** Regions, which determine the channels. */
 export const M100_REGIONS = { china900: 1, america: 2, europe: 3, china800: 4, korea: 6 } as const
 export type M100Region = keyof typeof M100_REGIONS
 
-/** No tag answered a poll; on a pad without tags it comes all the time. */
+/** No tag answered a poll; a pad without tags sends it all the time. */
 export const NO_TAG = 0x15
 
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -39,7 +39,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   0x20: 'no free channel',
 }
 
-/** Gen2 error codes of the tag itself come in the low half byte, behind the kind of access. */
+/** Gen2 error codes of the tag are in the low half byte, the kind of access in the high one. */
 const TAG_REFUSALS: Readonly<Record<number, string>> = {
   0xa0: 'read',
   0xb0: 'write',
@@ -48,7 +48,7 @@ const TAG_REFUSALS: Readonly<Record<number, string>> = {
   0xe0: 'block lock',
 }
 
-/** A refusal in words, such as `error 16 (wrong access password)`. */
+/** A text of a refusal, such as `error 16 (wrong access password)`. */
 export function refusalText(code: number): string {
   const tag = TAG_REFUSALS[code & 0xf0]
   const meaning = REFUSALS[code] ?? (tag ? `the tag refuses: ${tag}, code ${code & 0x0f}` : 'unknown')
@@ -60,25 +60,25 @@ export function m100Command(command: number, parameters: readonly number[] = [])
   return { type: 'command', command, parameters: Uint8Array.from(parameters) }
 }
 
-/** Polls up to 65,535 times; it ends by itself without saying so. */
+/** Polls up to 65,535 times; the reader does not report the end. */
 export function pollMany(times: number): M100Frame {
   return m100Command(M100.pollMany, [0x22, times >>> 8, times & 0xff])
 }
 
-/** Sets the power in dBm, with two decimals. */
+/** Sets the transmit power, in steps of 0.01 dBm. */
 export function setPower(dbm: number): M100Frame {
   const centi = Math.round(dbm * 100)
   return m100Command(M100.setPower, [centi >>> 8, centi & 0xff])
 }
 
-/** Names the tag, by its whole EPC in hex, that the next kill or EAS command is for. Polls are not affected. */
+/** Selects the tag for the next kill or EAS command, by its whole EPC in hex. Polls are not affected. */
 export function selectTag(epc: string): M100Frame {
   const mask = bytesOfHex(epc)
-  // Target S0, action 0, bank 1 (EPC), from bit 20h behind CRC and PC; not truncated.
+  // Target S0, action 0, bank 1 (EPC), from bit 20h after CRC and PC; not truncated.
   return m100Command(M100.setSelect, [0x01, 0, 0, 0, 0x20, mask.length * 8, 0, ...mask])
 }
 
-/** Kills the selected tag with its password (8 hex digits, not all zero). Cannot be undone. */
+/** Kills the selected tag for ever; `password` has 8 hex digits, not all zero. */
 export function killTag(password: string): M100Frame {
   return m100Command(M100.kill, [...bytesOfHex(password)])
 }
@@ -88,14 +88,14 @@ export function changeEas(password: string, on: boolean): M100Frame {
   return m100Command(M100.changeEas, [...bytesOfHex(password), on ? 1 : 0])
 }
 
-/** One tag as a poll found it. */
+/** One tag of a poll. */
 export interface M100Tag {
   /** Upper-case hex. */
   readonly epc: string
   readonly rssiDbm: number
 }
 
-/** Reads a notice: RSSI 1, PC 2, EPC, CRC 2. Null when it is none of a tag that was read. */
+/** Decodes a notice: RSSI 1, PC 2, EPC, CRC 2. Null if it is no tag. */
 export function decodeTag({ type, command, parameters }: M100Frame): M100Tag | null {
   if (type !== 'notice' || (command !== M100.poll && command !== M100.pollMany)) return null
   const length = parameters.length - 5
@@ -103,12 +103,12 @@ export function decodeTag({ type, command, parameters }: M100Frame): M100Tag | n
   return { epc: hexOfBytes(parameters.subarray(3, 3 + length)), rssiDbm: ((parameters[0] ?? 0) << 24) >> 24 }
 }
 
-/** The code of an answer that refuses, else null. */
+/** The code of a refusing answer, else null. */
 export function refusalOf({ type, command, parameters }: M100Frame): number | null {
   return type === 'answer' && command === M100.refusal ? (parameters[0] ?? 0) : null
 }
 
-/** The EPC that an answer to a kill or EAS command names: length of PC and EPC, PC 2, EPC, state. Null when it is not well formed. */
+/** The EPC in the answer to a kill or EAS command: length of PC and EPC, PC 2, EPC, state. Null if malformed. */
 export function tagOfAnswer({ parameters }: M100Frame): string | null {
   const length = parameters[0] ?? 0
   if (length < 4 || parameters.length < 1 + length) return null

@@ -4,10 +4,11 @@ import { utcUsOf } from '../timestamps.ts'
 
 /**
  * Messages of Zebra's IoT Connector over MQTT: FX7500, FX9600, ATR7000, FXR90 ("Raw MQTT payloads" 1.0.0,
- * zebradevs.github.io/rfid-ziotc-docs) and, for their tag data, the handhelds RFD40 and RFD90 (MQTT API 1.22.0, techdocs.zebra.com).
+ * zebradevs.github.io/rfid-ziotc-docs); tag data also of the handhelds RFD40 and RFD90 (MQTT API 1.22.0,
+ * techdocs.zebra.com).
  */
 
-/** Topics as Zebra's examples have them below one base. */
+/** The topics below a base, named as in Zebra's examples. */
 export function zebraTopics(base: string): Readonly<Record<keyof ZebraTopics, string>> {
   return {
     data: `${base}/data`,
@@ -40,7 +41,7 @@ export interface ZebraResponse {
   readonly payload: Record<string, unknown>
 }
 
-/** Null for what is no response. */
+/** Decodes a response; null if it is none. */
 export function zebraResponse(value: unknown): ZebraResponse | null {
   const message = objectOf(value)
   const [command, id, response] = [message?.['command'], message?.['command_id'], message?.['response']]
@@ -49,22 +50,22 @@ export function zebraResponse(value: unknown): ZebraResponse | null {
   return { command, id, isSuccess: response === 'success', payload: objectOf(message?.['payload']) ?? {} }
 }
 
-/** What is in one message of the data topic. */
+/** The tags of one message of the data topic. */
 export interface ZebraTags {
   readonly sightings: readonly TagSighting[]
-  /** Things that stand where a tag should be and are none. */
+  /** Items in the place of tags that are no tags. */
   readonly strange: number
 }
 
-/** Taken from one message; readers send at most 256 KB. */
+/** Maximum tags of one message; readers send at most 256 KB. */
 const MAX_TAGS = 5_000
 
-/** Other memory banks than the EPC's: no name of a tag. */
+/** Memory banks other than the EPC, whose content is no tag id. */
 const OTHER_BANKS: ReadonlySet<unknown> = new Set(['tid', 'user', 'reserved'])
 
 /**
- * Tags of one event or a list of events, each with one tag, a list of them, or `tagData`: firmwares differ in it. Barcodes
- * and events without tags count as nothing.
+ * Reads the tags of an event or a list of events. Each has one tag, a list of tags, or `tagData`, depending on the
+ * firmware. Barcodes and events without tags are ignored.
  */
 export function zebraTags(value: unknown): ZebraTags {
   const sightings: TagSighting[] = []

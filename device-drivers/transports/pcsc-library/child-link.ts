@@ -5,22 +5,21 @@ import type { ByteLink } from '../byte-link.ts'
 /** Starts the process that loads a PC/SC package, with pipes for stdin, stdout and stderr. */
 export type StartPcscChild = () => ChildProcess
 
-/** The line on stderr with which the process says that the package works. Any other line explains what is wrong. */
+/** The process writes this line to stderr when the package works. Any other line is an error message. */
 export const READY = 'ready'
 
 const MAX_UNSENT_BYTES = 65_536
 const MAX_STDERR_CHARS = 2_000
 
-/** Its last line that explains something. */
+/** The last line that is an error message. */
 function lastExplanation(text: string): string | undefined {
   const lines = text.split('\n').map((line) => line.trim())
   return lines.findLast((line) => line !== '' && line !== READY)
 }
 
 /**
- * Starts a PC/SC package in a process of its own, so that no crash and no call that blocks reaches the agent. Resolves
- * with the link to it once the package works. The driver opens a link anew with growing pauses, and closes one that does
- * not answer in time, which kills the process.
+ * Starts a PC/SC package in its own process, so that a crash or a blocking call does not reach the agent. Resolves with
+ * the link once the package works; rejects with a `LinkFault`. To close the link kills the process.
  */
 export async function openPcscChild(start: StartPcscChild, signal: AbortSignal): Promise<ByteLink> {
   if (signal.aborted) throw signal.reason as Error
@@ -31,7 +30,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
   let closed = false
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`the process for smart cards cannot be started (${error.message})`))
-    // `close` comes after the last of stderr.
+    // `close` comes after the end of stderr.
     child.once('close', (code, killedBy) =>
       resolve(lastExplanation(stderrText) ?? `the process for smart cards ended (${killedBy ?? `exit code ${code}`})`),
     )
@@ -42,7 +41,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
     return exited.then(() => {})
   }
   stderr.on('error', () => {})
-  // The reader of `bytes` sees that the process has ended.
+  // The reader of `bytes` learns that the process ended.
   stdin.on('error', () => {})
   stdout.on('error', () => {})
 
@@ -67,7 +66,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
       for await (const chunk of stdout?.iterator({ destroyOnReturn: false }) ?? [])
         if (!closed) yield chunk as Uint8Array
     } catch {
-      // The reason is how the process ends.
+      // `exited` has the reason.
     }
     const reason = await exited
     if (!closed) throw new LinkFault('lost', reason)

@@ -2,7 +2,7 @@ import * as rv from '../../protocols/pcsc/return-codes.ts'
 import { readerTable, SmartCardError } from './smart-cards.ts'
 import type { ConnectedCard, SmartCards } from './smart-cards.ts'
 
-/** The part of the package `nfc-pcsc` that is used here. */
+/** The used part of the package `nfc-pcsc`. */
 export interface NfcPcsc {
   /** Blocks for ever while the smart-card service does not run. */
   readonly NFC: new () => Nfc
@@ -16,10 +16,10 @@ interface Nfc {
 interface NfcReader {
   readonly name: string
   autoProcessing: boolean
-  /** Null while there is no card. */
+  /** Null while no card is on the reader. */
   readonly card: object | null
   connection: { readonly protocol: number } | null
-  /** The reader of `@pokusew/pcsclite` behind it. */
+  /** The underlying reader of `@pokusew/pcsclite`. */
   readonly reader: {
     readonly SCARD_RESET_CARD: number
     disconnect(disposition: number, done: (error?: Error | null) => void): void
@@ -34,7 +34,7 @@ interface NfcReader {
 
 const MAX_ANSWER_BYTES = 258
 
-/** The package puts the code of PC/SC into the text of the error before: `… error: …(0x80100069)`. */
+/** The message of the previous error contains the PC/SC code: `… error: …(0x80100069)`. */
 function smartCardError(error: unknown): SmartCardError {
   const { message, previous } = error as Error & { previous?: Error }
   const text = previous?.message ?? message
@@ -53,11 +53,11 @@ async function withSmartCardError<T>(call: () => Promise<T>): Promise<T> {
 function connectedCard(reader: NfcReader, protocol: number): ConnectedCard {
   return {
     protocol,
-    // The package has no transactions: another program may speak with the card in between.
+    // The package has no transactions: another program may use the card between two commands.
     begin: () => Promise.resolve(),
     end: () => Promise.resolve(),
     async transmit(apdu) {
-      // The package has noticed that the card was taken away, and would throw an error without a code.
+      // The card was removed; the package would throw an error without a code.
       if (!reader.card) throw new SmartCardError(rv.REMOVED, 'the card was taken away')
       return withSmartCardError(() => reader.transmit(Buffer.from(apdu), MAX_ANSWER_BYTES))
     },
@@ -75,7 +75,7 @@ function connectedCard(reader: NfcReader, protocol: number): ConnectedCard {
   }
 }
 
-/** Readers by the package `nfc-pcsc`, which is compiled when it is installed. */
+/** Readers of the package `nfc-pcsc`, which is compiled at installation. */
 export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
   const table = readerTable()
   const readers = new Map<string, NfcReader>()
@@ -90,13 +90,13 @@ export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
   nfc.on('error', failed)
   nfc.on('reader', (reader) => {
     const { name } = reader
-    // The package takes ISO 15693 tags for ISO 14443 ones, so the driver asks for the UID itself.
+    // The package takes ISO 15693 tags for ISO 14443 ones, so the driver requests the UID itself.
     reader.autoProcessing = false
     readers.set(name, reader)
     table.set(name, false, cards)
     reader.on('card', ({ atr }) => table.setAtr(name, table.set(name, true, ++cards), Uint8Array.from(atr ?? [])))
     reader.on('card.off', () => void table.set(name, false, ++cards))
-    // Also said when the reader is unplugged; the end of the service is said by `nfc`.
+    // Also emitted when a reader is unplugged; `nfc` emits the end of the service.
     reader.on('error', () => {})
     reader.on('end', () => {
       readers.delete(name)

@@ -5,12 +5,12 @@ import { pcscMiniCards } from './pcsc-mini.ts'
 import type { PcscMini } from './pcsc-mini.ts'
 import type { SmartCards } from './smart-cards.ts'
 
-/** Loads a package by its name; throws when it is not installed or does not fit this system. */
+/** Loads a package by its name; throws if it is not installed or does not fit this system. */
 export type LoadPackage = (name: PcscPackage) => unknown
 
 const MAX_REASON_CHARS = 300
 
-/** Such as `not installed`, for a package that could not be loaded. */
+/** Why a package could not be loaded, such as `not installed`. */
 function loadFailure(error: unknown, name: string): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'MODULE_NOT_FOUND' && message.includes(`'${name}'`)) return 'not installed'
@@ -22,7 +22,7 @@ const OPEN: Readonly<Record<PcscPackage, (loaded: unknown) => SmartCards>> = {
   'nfc-pcsc': (loaded) => nfcPcscCards(loaded as NfcPcsc),
 }
 
-/** Opens the first of these packages that can be loaded. Throws with the reasons and the fix. */
+/** Opens the first package that loads. Throws an error with all reasons and the fix. */
 export function openSmartCards(names: readonly PcscPackage[], load: LoadPackage): SmartCards {
   const reasons: string[] = []
   for (const name of names) {
@@ -39,7 +39,7 @@ export function openSmartCards(names: readonly PcscPackage[], load: LoadPackage)
       throw new Error(`${name}: the smart-card service does not run (${(error as Error).message})`, { cause: error })
     }
   }
-  // pcsc-mini names the package with the binary for this system.
+  // pcsc-mini's error names the package with the binary for this system.
   const binary = /@pcsc-mini\/[\w-]+/.exec(reasons.join(' '))?.[0]
   throw new Error(
     `no package for smart cards can be loaded (${reasons.join('; ')}); run npm install --no-save -O ${binary ?? names[0]}, see docs/reference/hardware/pcsc.md`,

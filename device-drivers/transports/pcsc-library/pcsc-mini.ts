@@ -2,7 +2,7 @@ import * as rv from '../../protocols/pcsc/return-codes.ts'
 import { readerTable, SmartCardError } from './smart-cards.ts'
 import type { ConnectedCard, SmartCards } from './smart-cards.ts'
 
-/** The part of the package `pcsc-mini` that is used here. */
+/** The used part of the package `pcsc-mini`. */
 export interface PcscMini {
   readonly Client: new () => MiniClient
 }
@@ -10,7 +10,7 @@ export interface PcscMini {
 interface MiniClient {
   on(event: 'error', listener: (error: Error & { code?: string }) => void): unknown
   on(event: 'reader', listener: (reader: MiniReader) => void): unknown
-  /** Throws when the smart-card service does not run. */
+  /** Throws if the smart-card service does not run. */
   start(): unknown
 }
 
@@ -36,7 +36,7 @@ const LEAVE = 0
 const RESET = 1
 const COUNTER_BITS = 16
 
-/** The package names errors; these are the ones that the driver tells apart or explains. */
+/** Names of the package's errors that the driver distinguishes or explains. */
 const CODES: Readonly<Record<string, number>> = {
   CommError: rv.COMM_ERROR,
   InvalidHandle: rv.INVALID_HANDLE,
@@ -62,7 +62,7 @@ function smartCardError(error: unknown): SmartCardError {
   return new SmartCardError(CODES[code] ?? rv.INTERNAL_ERROR, code)
 }
 
-/** A promise of the package, with its rejection as a `SmartCardError`. */
+/** Rethrows a rejection of the package as `SmartCardError`. */
 async function withSmartCardError<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise
@@ -88,7 +88,9 @@ function connectedCard(card: MiniCard): ConnectedCard {
   }
 }
 
-/** Readers by the package `pcsc-mini`, which has prebuilt binaries. Throws `SmartCardError` when the service does not run. */
+/**
+ * Readers of the package `pcsc-mini`, which has prebuilt binaries. Throws `SmartCardError` if the service does not run.
+ */
 export function pcscMiniCards(pcsc: PcscMini): SmartCards {
   const table = readerTable()
   const readers = new Map<string, MiniReader>()
@@ -103,13 +105,13 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
     try {
       return await reader.connect(SHARED)
     } catch (error) {
-      // The package keeps the place of a connection that could not be ended, and has four places.
+      // The package never frees a connection that it failed to end, and has four of them.
       if (codeOf(error) === 'TooManyCardConnections') end('pcsc-mini has no place for another connection')
       throw smartCardError(error)
     }
   }
 
-  /** pcsc-mini 0.1.3 passes on a wrong ATR with its events on Linux, but the right one with the state of a connected card. */
+  /** pcsc-mini 0.1.3 sends a wrong ATR with its events on Linux. The state of a connected card has the right one. */
   async function readAtr(name: string, eventCounter: number): Promise<void> {
     if (table.readers.find((row) => row.name === name)?.atr.length !== 0) return
     try {
@@ -118,7 +120,7 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
       await withSmartCardError(card.disconnect(LEAVE))
       table.setAtr(name, eventCounter, atr)
     } catch {
-      // The card has gone, or another program keeps it for itself: its next change of state leads here again.
+      // The card has gone, or another program uses it exclusively. Its next change of state calls this again.
     }
   }
 

@@ -10,21 +10,20 @@ const MAJOR = 4
 const MINOR = 4
 const CONTEXT = 1
 const RESET = 1
-/** The driver has one card connected at a time. */
+/** Limit of connected cards; the driver uses one at a time. */
 const MAX_CARDS = 4
 
 const never = new AbortController().signal
 
 /**
- * Answers one driver in pcscd's protocol 4:4 out of a native PC/SC package, so that the driver is the same on every
- * system. Resolves when the driver has closed the link, when it sends no request of this protocol, or when the package
- * has ended.
+ * Serves a native PC/SC package in pcscd's protocol 4:4, so that one driver works on all systems. Resolves when the
+ * driver closes the link or sends an invalid request, or when the package ends.
  */
 export function serveSmartCards(cards: SmartCards, link: ByteLink): Promise<void> {
   return new SmartCardServer(cards, link).run()
 }
 
-/** The conversation with one driver. */
+/** Serves one driver. */
 class SmartCardServer {
   readonly #cards: SmartCards
   readonly #link: ByteLink
@@ -37,7 +36,7 @@ class SmartCardServer {
     this.#link = link
   }
 
-  /** Answers until the link ends. Never rejects. */
+  /** Serves until the link ends. Never rejects. */
   async run(): Promise<void> {
     this.#cards.onChange(() => void this.#sendChange().catch(() => {}))
     void this.#cards.ended.then(() => this.#link.close())
@@ -52,7 +51,7 @@ class SmartCardServer {
         }
       }
     } catch {
-      // The driver is gone.
+      // The driver has closed the link.
     } finally {
       await this.#link.close()
     }

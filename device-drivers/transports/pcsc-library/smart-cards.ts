@@ -1,32 +1,32 @@
 import { MAX_READERS } from '../../protocols/pcsc/reader-states.ts'
 import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
 
-/** The machine's smart-card readers, as a native PC/SC package shows them. */
+/** The machine's smart-card readers, as a native PC/SC package reports them. */
 export interface SmartCards {
   readonly readers: readonly ReaderState[]
-  /** Calls `listener` after each change of `readers`. There is one listener. */
+  /** Sets the listener that is called after each change of `readers`. There is one listener. */
   onChange(listener: () => void): void
   /** Connects to the card on a reader, shared with other programs. Rejects with `SmartCardError`. */
   connect(reader: string): Promise<ConnectedCard>
-  /** Resolves with the reason when the package reports nothing any more: its process has to be started again. */
+  /** Resolves with the reason when the package reports no more changes; then its process must be restarted. */
   readonly ended: Promise<string>
 }
 
 /** A card between `connect` and `disconnect`. All calls reject with `SmartCardError`. */
 export interface ConnectedCard {
-  /** T=0: 1, T=1: 2. */
+  /** 1 for T=0, 2 for T=1. */
   readonly protocol: number
-  /** Keeps other programs from the card until `end`, if the package can do that. */
+  /** Locks the card for this program until `end`, if the package supports it. */
   begin(): Promise<void>
   end(): Promise<void>
   transmit(apdu: Uint8Array): Promise<Uint8Array>
   disconnect(reset: boolean): Promise<void>
 }
 
-/** PC/SC refused a call. */
+/** PC/SC rejected a call. */
 export class SmartCardError extends Error {
   override name = 'SmartCardError'
-  /** A value of return-codes.ts. */
+  /** A code of return-codes.ts. */
   readonly rv: number
 
   constructor(rv: number, message: string) {
@@ -35,20 +35,20 @@ export class SmartCardError extends Error {
   }
 }
 
-/** Readers and cards, with a count that changes with every card. */
+/** Readers and their cards, with an event counter for each card. */
 export interface ReaderTable {
   readonly readers: readonly ReaderState[]
   onChange(listener: () => void): void
-  /** Sets what lies on a reader. `mark` differs from card to card. Returns the event counter of this card. */
+  /** Sets the presence of a card. `mark` differs from card to card. Returns the event counter of this card. */
   set(name: string, cardPresent: boolean, mark: number): number
-  /** Sets the ATR of the card with this event counter; does nothing if another card lies there now. */
+  /** Sets the ATR of the card with this event counter. No effect if another card is on the reader now. */
   setAtr(name: string, eventCounter: number, atr: Uint8Array): void
   remove(name: string): void
 }
 
 const COUNTER_MASK = 0xffff
 
-/** An empty table. It ignores readers beyond the 16 that the answer to the driver has room for. */
+/** Makes an empty table. It ignores readers beyond the 16 that pcscd's protocol has room for. */
 export function readerTable(): ReaderTable {
   const rows = new Map<string, ReaderState & { readonly mark: number }>()
   let changes = 0
