@@ -5,7 +5,7 @@ import type { Db } from '../persistence/database.ts'
 import type { StoreClosingRow } from '../persistence/tables/analytics.ts'
 import { addDays, dayOf } from './days.ts'
 import type { Closing } from './schema.ts'
-import { firstDay, readDays, sumVat, type OfStore } from './store-days.ts'
+import { firstDay, readDays, sumVat, type StoreKey } from './store-days.ts'
 
 /** A sale that began before midnight may be written shortly after: only then is a day over. */
 const AFTER_MIDNIGHT_MS = 10 * 60_000
@@ -13,7 +13,7 @@ const AFTER_MIDNIGHT_MS = 10 * 60_000
 /** Closes everything since the closing before, up to and with `day`; by default the last day that is over. */
 export async function closeDay(
   { db, nowMs }: Pick<Call, 'db' | 'nowMs'>,
-  store: OfStore,
+  store: StoreKey,
   day: string | undefined,
 ): Promise<Closing> {
   const lastOver = addDays(dayOf(nowMs - AFTER_MIDNIGHT_MS), -1)

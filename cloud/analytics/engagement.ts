@@ -2,8 +2,8 @@ import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { dayOf } from './days.ts'
-import { countOnOffer, offerAt } from './offers.ts'
-import { addToDay, type OfStore } from './store-days.ts'
+import { changeOfferCounter, offerOfStore } from './store-offers.ts'
+import { addToDay, type StoreKey } from './store-days.ts'
 
 /** What shoppers do with a store and its offers (decisions §14). */
 export const ENGAGEMENTS = [
@@ -17,20 +17,20 @@ export const ENGAGEMENTS = [
 ] as const
 export type Engagement = (typeof ENGAGEMENTS)[number]
 
-export interface Engaged {
+export interface EngagementRequest {
   type: Engagement
   offerId?: string | undefined
   userId?: string | undefined
 }
 
 type Moment = Pick<Call, 'db' | 'nowMs'>
-type Rule = (call: Moment, store: StoreRow, engaged: Engaged) => Promise<boolean>
+type Rule = (call: Moment, store: StoreRow, engaged: EngagementRequest) => Promise<boolean>
 
 const RULES: Readonly<Record<Engagement, Rule>> = {
   profile_view: (call, store) => count(call, store, { profile_views: 1 }),
   message: (call, store) => count(call, store, { messages: 1 }),
   async offer_click(call, store, engaged) {
-    await countOnOffer(call.db, await offerAt(call.db, store, offerOf(engaged)), 'click_count', 1)
+    await changeOfferCounter(call.db, await offerOfStore(call.db, store, offerOf(engaged)), 'click_count', 1)
     return count(call, store, { offer_clicks: 1 })
   },
   offer_favorite: favorite,
@@ -40,19 +40,19 @@ const RULES: Readonly<Record<Engagement, Rule>> = {
 }
 
 /** Counts an engagement; answers whether it was anything new. Throws 400 where a name is missing. */
-export function recordEngaged(call: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
+export function countEngagement(call: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   return RULES[engaged.type](call, store, engaged)
 }
 
-async function count({ db, nowMs }: Moment, store: OfStore, counts: Parameters<typeof addToDay>[3]): Promise<true> {
+async function count({ db, nowMs }: Moment, store: StoreKey, counts: Parameters<typeof addToDay>[3]): Promise<true> {
   await addToDay(db, store, dayOf(nowMs), counts)
   return true
 }
 
 /** A shopper who is named likes an offer once; one who is not counts every time. */
-async function favorite(call: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
+async function favorite(call: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   const { db, nowMs } = call
-  const offerId = await offerAt(db, store, offerOf(engaged))
+  const offerId = await offerOfStore(db, store, offerOf(engaged))
   if (engaged.userId !== undefined) {
     const row = {
       store_id: store.store_id,
@@ -68,13 +68,13 @@ async function favorite(call: Moment, store: StoreRow, engaged: Engaged): Promis
       .executeTakeFirstOrThrow()
     if (numInsertedOrUpdatedRows === 0n) return false
   }
-  await countOnOffer(db, offerId, 'favorited_count', 1)
+  await changeOfferCounter(db, offerId, 'favorited_count', 1)
   return count(call, store, { offer_favorites: 1 })
 }
 
 /** Takes a favourite back from the day on which it was given. */
-async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
-  const offerId = await offerAt(db, store, offerOf(engaged))
+async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
+  const offerId = await offerOfStore(db, store, offerOf(engaged))
   let sinceMs = nowMs
   if (engaged.userId !== undefined) {
     const removed = await db
@@ -87,7 +87,7 @@ async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: Engag
     if (!removed) return false
     sinceMs = removed.since_ms
   }
-  await countOnOffer(db, offerId, 'favorited_count', -1)
+  await changeOfferCounter(db, offerId, 'favorited_count', -1)
   await addToDay(db, store, dayOf(sinceMs), { offer_favorites: -1 })
   return true
 }
@@ -103,7 +103,7 @@ async function follow(call: Moment, store: StoreRow, userId: string): Promise<bo
 }
 
 /** Who leaves on the day of coming was no new follower; everybody else is one less from today on. */
-export async function unfollow(call: Moment, store: OfStore, userId: string): Promise<boolean> {
+export async function unfollow(call: Moment, store: StoreKey, userId: string): Promise<boolean> {
   const removed = await call.db
     .deleteFrom('follower')
     .where('store_id', '=', store.store_id)
@@ -115,12 +115,12 @@ export async function unfollow(call: Moment, store: OfStore, userId: string): Pr
   return count(call, store, cameToday ? { new_followers: -1 } : { lost_followers: 1 })
 }
 
-function offerOf({ type, offerId }: Engaged): string {
+function offerOf({ type, offerId }: EngagementRequest): string {
   if (offerId === undefined) throw invalid('offerId', `is needed for ${type}`, 'missing')
   return offerId
 }
 
-function userOf({ type, userId }: Engaged): string {
+function userOf({ type, userId }: EngagementRequest): string {
   if (userId === undefined) throw invalid('userId', `is needed for ${type}`, 'missing')
   return userId
 }

@@ -6,8 +6,8 @@ import { toPage, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { closeDay, listClosings } from './close-day.ts'
 import { daysBetween, PERIODS } from './days.ts'
-import { ENGAGEMENTS, recordEngaged } from './engagement.ts'
-import { offersWithin } from './offers.ts'
+import { ENGAGEMENTS, countEngagement } from './engagement.ts'
+import { offersWithin } from './store-offers.ts'
 import { makeReports } from './report.ts'
 import { AnalyticsReport, Closing, Day } from './schema.ts'
 import { followersBefore, readDays } from './store-days.ts'
@@ -74,7 +74,7 @@ export const recordEngagement = operation({
   example: { type: 'follow', storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17' },
   async run(call, engaged) {
     const store = await ownStore(call, engaged.storeId)
-    return { success: true as const, recorded: await recordEngaged(call, store, engaged) }
+    return { success: true as const, recorded: await countEngagement(call, store, engaged) }
   },
 })
 

@@ -3,7 +3,7 @@ import { prepared } from '../persistence/prepared.ts'
 import type { StoreDayRow, StoreDayVatRow } from '../persistence/tables/analytics.ts'
 
 /** Whose day it is. */
-export type OfStore = Pick<StoreDayRow, 'store_id' | 'tenant'>
+export type StoreKey = Pick<StoreDayRow, 'store_id' | 'tenant'>
 
 export type DayCounts = Omit<StoreDayRow, 'store_id' | 'tenant' | 'day'>
 export type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate'>
@@ -66,7 +66,7 @@ function pick<T, K extends keyof T>(row: T, names: readonly K[]): Pick<T, K> {
 /** Adds to a store's day, within the transaction of what happened. */
 export async function addToDay(
   db: Db,
-  { store_id, tenant }: OfStore,
+  { store_id, tenant }: StoreKey,
   day: string,
   counts: Partial<DayCounts>,
 ): Promise<void> {
@@ -76,7 +76,7 @@ export async function addToDay(
 /** Adds to what one VAT rate came to on a store's day. */
 export async function addToVat(
   db: Db,
-  { store_id, tenant }: OfStore,
+  { store_id, tenant }: StoreKey,
   day: string,
   rate: number,
   counts: Partial<VatCounts>,

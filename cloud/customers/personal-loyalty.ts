@@ -48,7 +48,10 @@ async function amountsFor(
 const ENTRY = ['program_id', 'month', 'kind', 'amount'] as const
 
 /** What is erased no longer counts. */
-async function takeOut(db: Db, erased: readonly Pick<LoyaltyMonthRow, (typeof ENTRY)[number]>[]): Promise<void> {
+async function subtractFromMonths(
+  db: Db,
+  erased: readonly Pick<LoyaltyMonthRow, (typeof ENTRY)[number]>[],
+): Promise<void> {
   for (const entry of erased) await addToMonth(db, { ...entry, amount: -entry.amount, entries: -1 })
 }
 
@@ -76,7 +79,10 @@ export const loyaltyEntries: PersonalTable = {
   async erase({ db }, who) {
     const ids = (await entriesOf(db, who, '')).map((row) => row.entry_id)
     if (ids.length > 0)
-      await takeOut(db, await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).returning(ENTRY).execute())
+      await subtractFromMonths(
+        db,
+        await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).returning(ENTRY).execute(),
+      )
     return ids.length
   },
 }
@@ -110,7 +116,7 @@ export const loyaltyMemberships: PersonalTable = {
         .where('user_id', '=', who.userId)
         .returning(['program_id', 'month'])
         .execute()
-      await takeOut(db, [...since, ...members.map((member) => ({ ...member, kind: 'join', amount: 0 }))])
+      await subtractFromMonths(db, [...since, ...members.map((member) => ({ ...member, kind: 'join', amount: 0 }))])
     }
     return rows.length
   },

@@ -5,7 +5,7 @@ import { insertChunks } from '../persistence/insert-chunks.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { setLevels } from '../stock/set-levels.ts'
 import { productOfArticle } from './article.ts'
-import { readKept, readStock, type KeptRecord, type Read, type StockRecord } from './erp-record.ts'
+import { readErpDocument, readStock, type ErpDocument, type Read, type StockRecord } from './erp-record.ts'
 import type { BatchCounts } from './pull-state.ts'
 import { upsertErpRecords } from './queries.ts'
 import type { SyncError } from './sync-error.ts'
@@ -28,7 +28,7 @@ export interface Target {
 /** Takes up to 500 records in one transaction. Good ones are taken even when others are not. */
 export function applyBatch(dataType: DataType, records: readonly unknown[], target: Target): Promise<BatchCounts> {
   if (dataType === 'articles') return applyArticles(records, target)
-  return dataType === 'stock' ? applyStock(records, target) : applyKept(dataType, records, target)
+  return dataType === 'stock' ? applyStock(records, target) : applyDocuments(dataType, records, target)
 }
 
 async function applyArticles(records: readonly unknown[], { call, store, from, dryRun }: Target): Promise<BatchCounts> {
@@ -115,14 +115,14 @@ async function sold({ db }: Call, store: StoreRow, records: readonly StockRecord
   return found
 }
 
-async function applyKept(
+async function applyDocuments(
   dataType: 'orders' | 'suppliers',
   records: readonly unknown[],
   { call, store, system, from, dryRun }: Target,
 ): Promise<BatchCounts> {
   const errors: SyncError[] = []
-  const kept = new Map<string, KeptRecord>()
-  for (const { index, record } of each(records, from, errors, (raw, at) => readKept(dataType, raw, at))) {
+  const kept = new Map<string, ErpDocument>()
+  for (const { index, record } of each(records, from, errors, (raw, at) => readErpDocument(dataType, raw, at))) {
     if (kept.has(record.externalId))
       errors.push({ ...repeated(dataType, index, 'externalId'), externalId: record.externalId })
     else kept.set(record.externalId, record)

@@ -1,14 +1,14 @@
 import { asPrice, asVat } from '../catalogue/import/product-of-row.ts'
 import { checkRow, rowErrors } from '../catalogue/row-errors.ts'
 import type { Upsert } from '../catalogue/upsert-products.ts'
-import { TAKEN_BACK_BY_NULL } from './mapping.ts'
-import { shown, type SyncError } from './sync-error.ts'
+import { CLEARED_BY_NULL } from './mapping.ts'
+import { printable, type SyncError } from './sync-error.ts'
 
 /** Fields of a product that are texts; systems send numbers for some of them. */
 const TEXTS = ['ean', 'barcode', 'name', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight'] as const
 const PRICES = ['price', 'oldPrice', 'deposit'] as const
 const VATS = ['vat', 'depositVat'] as const
-const AS_THEY_ARE = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags'] as const
+const UNCHANGED_FIELDS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags'] as const
 
 /** An article under our names (mapping.ts) as a product, or what is wrong with it. */
 export function productOfArticle(record: unknown, index: number): { upsert: Upsert } | { errors: SyncError[] } {
@@ -38,14 +38,14 @@ export function productOfArticle(record: unknown, index: number): { upsert: Upse
     const vat = article[name]
     raw[name] = typeof vat === 'string' || typeof vat === 'number' ? asVat(vat) : vat
   }
-  for (const name of AS_THEY_ARE) raw[name] = article[name]
+  for (const name of UNCHANGED_FIELDS) raw[name] = article[name]
   for (const name of Object.keys(raw))
     if (raw[name] === undefined || raw[name] === null || raw[name] === '') delete raw[name]
-  const externalId = shown(article['externalProductId'])
+  const externalId = printable(article['externalProductId'])
   const errors = rowErrors()
   const product = checkRow(raw, { index }, errors)
   const takenBack = Object.fromEntries(
-    TAKEN_BACK_BY_NULL.filter((name) => article[name] === null).map((name) => [name, null]),
+    CLEARED_BY_NULL.filter((name) => article[name] === null).map((name) => [name, null]),
   )
   if (product) return { upsert: { product: { ...product, ...takenBack }, pos: { posProductId: externalId } } }
   return {

@@ -77,7 +77,7 @@ export function sealCredentials({ authority }: Services, connectionId: string, c
 }
 
 /** The credentials that are kept; undefined when there are none. */
-export function keptCredentials(
+export function storedCredentials(
   { authority }: Services,
   row: IntegrationConnectionRow | undefined,
 ): Credentials | undefined {

@@ -3,12 +3,13 @@ import { isEan } from '../catalogue/ean.ts'
 import { text } from '../operations/fields.ts'
 import { validate } from '../operations/validation.ts'
 import { Failure } from '../foundation/failure.ts'
-import { shown, type SyncError } from './sync-error.ts'
+import { printable, type SyncError } from './sync-error.ts'
 
 /** What an ERP system says, in our form. Systems send numbers for texts and texts for numbers. */
 
 const QUANTITY_LIMIT = 1_000_000_000
-const word = (max: number) => z.preprocess((value) => (typeof value === 'number' ? String(value) : value), text(max))
+const shortText = (max: number) =>
+  z.preprocess((value) => (typeof value === 'number' ? String(value) : value), text(max))
 const amount = z.preprocess(
   (value) =>
     typeof value === 'string' && /^-?\d+(?:[.,]\d+)?$/.test(value.trim())
@@ -16,7 +17,7 @@ const amount = z.preprocess(
       : value,
   z.number(),
 )
-const Ean = word(14).refine(isEan, 'must be 8 or 13 digits without a leading zero')
+const Ean = shortText(14).refine(isEan, 'must be 8 or 13 digits without a leading zero')
 
 /** Pieces: what is owed counts as none, and of a started unit only the whole ones. */
 const Quantity = amount
@@ -26,41 +27,41 @@ const Quantity = amount
 const Stock = z.object({
   ean: Ean.optional(),
   barcode: Ean.optional(),
-  productId: word(128).optional(),
+  productId: shortText(128).optional(),
   quantity: Quantity,
 })
 
 const Line = z.object({
-  ean: word(40).optional(),
-  name: word(300).optional(),
-  externalProductId: word(128).optional(),
+  ean: shortText(40).optional(),
+  name: shortText(300).optional(),
+  externalProductId: shortText(128).optional(),
   quantity: amount.optional(),
   unitPrice: amount.optional(),
 })
 
 /** A purchase order: goods that are to come. */
 const Order = z.object({
-  externalId: word(128),
-  number: word(128).optional(),
-  status: word(60).optional(),
-  supplierId: word(128).optional(),
-  orderedAt: word(40).optional(),
-  expectedAt: word(40).optional(),
+  externalId: shortText(128),
+  number: shortText(128).optional(),
+  status: shortText(60).optional(),
+  supplierId: shortText(128).optional(),
+  orderedAt: shortText(40).optional(),
+  expectedAt: shortText(40).optional(),
   total: amount.optional(),
-  currency: word(3).optional(),
+  currency: shortText(3).optional(),
   lines: z.array(Line).max(1_000).optional(),
 })
 
 const Supplier = z.object({
-  externalId: word(128),
-  name: word(300),
-  email: word(320).optional(),
-  phone: word(60).optional(),
+  externalId: shortText(128),
+  name: shortText(300),
+  email: shortText(320).optional(),
+  phone: shortText(60).optional(),
   address: z
-    .union([word(500), z.record(z.string().max(60), z.union([z.string().max(300), z.number(), z.null()]))])
+    .union([shortText(500), z.record(z.string().max(60), z.union([z.string().max(300), z.number(), z.null()]))])
     .optional(),
-  countryCode: word(60).optional(),
-  vatId: word(60).optional(),
+  countryCode: shortText(60).optional(),
+  vatId: shortText(60).optional(),
 })
 
 export interface StockRecord {
@@ -70,7 +71,7 @@ export interface StockRecord {
 }
 
 /** A record of an ERP that is kept as it is. */
-export interface KeptRecord {
+export interface ErpDocument {
   readonly externalId: string
   readonly doc: object
 }
@@ -87,7 +88,7 @@ export function readStock(record: unknown, index: number): Read<StockRecord> {
 }
 
 /** An order or a supplier under our names, or what is wrong with it. */
-export function readKept(dataType: 'orders' | 'suppliers', record: unknown, index: number): Read<KeptRecord> {
+export function readErpDocument(dataType: 'orders' | 'suppliers', record: unknown, index: number): Read<ErpDocument> {
   const schema: z.ZodType<{ externalId: string }> = dataType === 'orders' ? Order : Supplier
   return read(dataType, schema, record, index, (doc) => ({ externalId: doc.externalId, doc }))
 }
@@ -103,8 +104,8 @@ function read<T, R>(
   const at = {
     dataType,
     index,
-    ean: shown(stated['ean'] ?? stated['barcode']),
-    externalId: shown(stated['externalId'] ?? stated['externalProductId']),
+    ean: printable(stated['ean'] ?? stated['barcode']),
+    externalId: printable(stated['externalId'] ?? stated['externalProductId']),
   }
   try {
     const kept = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null && value !== ''))

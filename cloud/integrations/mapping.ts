@@ -35,7 +35,7 @@ const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
 }
 
 /** Fields that a null takes back; of all others null says nothing, because systems write it where they know nothing. */
-export const TAKEN_BACK_BY_NULL = ['oldPrice', 'deposit', 'depositVat'] as const
+export const CLEARED_BY_NULL = ['oldPrice', 'deposit', 'depositVat'] as const
 
 /** Figures that the specification's mapping names as well: ours count themselves, and no system sets them. */
 const FIGURES = ['receiptCount', 'scanAndGo.revenueCent']
@@ -101,16 +101,16 @@ export function mapRecord(
   const made: Record<string, unknown> = {}
   const wanted = TARGETS[dataType]
   const take = (name: string, value: unknown) => {
-    if (isStated(value) || (value === null && made[name] === undefined && isTakenBackByNull(dataType, name)))
+    if (isStated(value) || (value === null && made[name] === undefined && isClearedByNull(dataType, name)))
       made[name] = value
   }
-  for (const name of wanted) if (!mapping.has(name)) take(name, own(record, name))
+  for (const name of wanted) if (!mapping.has(name)) take(name, ownValue(record, name))
   for (const [from, to] of mapping) if (wanted.includes(to)) take(to, valueAt(record, from))
   return made
 }
 
-function isTakenBackByNull(dataType: DataType, name: string): boolean {
-  return dataType === 'articles' && (TAKEN_BACK_BY_NULL as readonly string[]).includes(name)
+function isClearedByNull(dataType: DataType, name: string): boolean {
+  return dataType === 'articles' && (CLEARED_BY_NULL as readonly string[]).includes(name)
 }
 
 function isStated(value: unknown): boolean {
@@ -118,16 +118,16 @@ function isStated(value: unknown): boolean {
 }
 
 /** Only what the record itself has: names such as `constructor` are nobody's field. */
-function own(record: unknown, name: string): unknown {
+function ownValue(record: unknown, name: string): unknown {
   return typeof record === 'object' && record !== null && Object.hasOwn(record, name)
     ? (record as Record<string, unknown>)[name]
     : undefined
 }
 
 function valueAt(record: unknown, path: string): unknown {
-  const direct = own(record, path)
+  const direct = ownValue(record, path)
   if (direct !== undefined || !path.includes('.')) return direct
   let at = record
-  for (const step of path.split('.').slice(0, STEPS_LIMIT)) at = own(at, step)
+  for (const step of path.split('.').slice(0, STEPS_LIMIT)) at = ownValue(at, step)
   return at
 }

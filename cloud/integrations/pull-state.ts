@@ -57,7 +57,7 @@ export interface BatchCounts {
 }
 
 /** The counts with those of a batch. */
-export function add(counts: Counts, batch: BatchCounts): Counts {
+export function addCounts(counts: Counts, batch: BatchCounts): Counts {
   return {
     seen: counts.seen + batch.seen,
     taken: counts.taken + batch.taken,
@@ -70,6 +70,6 @@ export function add(counts: Counts, batch: BatchCounts): Counts {
 }
 
 /** Keeps errors up to the limit. */
-export function keep(errors: SyncError[], more: readonly SyncError[]): void {
+export function addErrors(errors: SyncError[], more: readonly SyncError[]): void {
   errors.push(...more.slice(0, Math.max(0, SYNC_ERRORS_LIMIT - errors.length)))
 }

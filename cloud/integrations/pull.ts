@@ -2,7 +2,7 @@ import type { StepContext } from '../operations/operation.ts'
 import { applyBatch, BATCH_LIMIT } from './apply-batch.ts'
 import type { Credentials } from './connection.ts'
 import type { Connection, Page, Pull } from './connector.ts'
-import { add, freshState, keep, type Counts, type PullState } from './pull-state.ts'
+import { addCounts, freshState, addErrors, type Counts, type PullState } from './pull-state.ts'
 import type { Round } from './round.ts'
 import type { SyncError } from './sync-error.ts'
 import type { DataType } from './systems.ts'
@@ -33,7 +33,7 @@ interface Reading {
   budget: VendorBudget
   /** To be kept once a page has shown that they are good. */
   credentials: Credentials
-  remember: boolean
+  storesCredentials: boolean
 }
 
 /** Reads all types of data, page by page, each page durable with its cursor. Throws `VendorFault`; what was read until then stays. */
@@ -57,7 +57,7 @@ export async function pullAll(reading: Reading): Promise<Pulled> {
     } catch (error) {
       // An ERP need not have all that one may ask for.
       const hasNone =
-        error instanceof VendorFault && error.status === 404 && round.which.side === 'erp' && state.cursor === null
+        error instanceof VendorFault && error.status === 404 && round.key.side === 'erp' && state.cursor === null
       if (!hasNone) throw error
       absent = error
       pulled.warnings.push(`${dataType}: the system has none (404)`)
@@ -98,7 +98,7 @@ async function pullOne(
     }
     spent.pages++
     spent.records += page.records.length
-    state = await takePage(reading, dataType, page, state, pulled)
+    state = await storePage(reading, dataType, page, state, pulled)
     work.progress({ dataType, pages: spent.pages, records: state.counts.seen, errors: state.counts.failed })
   }
   return state
@@ -116,8 +116,8 @@ async function pullOne(
   }
 }
 
-async function takePage(
-  { round, credentials, remember }: Reading,
+async function storePage(
+  { round, credentials, storesCredentials }: Reading,
   dataType: DataType,
   page: Page,
   before: PullState,
@@ -133,16 +133,16 @@ async function takePage(
       const done = await applyBatch(dataType, batch, {
         call,
         store,
-        system: round.which.system,
+        system: round.key.system,
         from: state.counts.seen,
         dryRun: false,
       })
-      const counts = add(state.counts, done)
+      const counts = addCounts(state.counts, done)
       const after = isLast ? { ...state, counts, cursor: next, isDone: next === null } : { ...state, counts }
       // The cursor moves with the last batch: after a crash the page is read again, which does no harm.
-      if (isLast) await round.note(call, store, dataType, after)
-      if (isLast && remember) await round.remember(call, credentials)
-      call.afterCommit(() => keep(pulled.errors, done.errors))
+      if (isLast) await round.storeState(call, store, dataType, after)
+      if (isLast && storesCredentials) await round.storeCredentials(call, credentials)
+      call.afterCommit(() => addErrors(pulled.errors, done.errors))
       return after
     })
     at += BATCH_LIMIT

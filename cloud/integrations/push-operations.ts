@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { Credentials } from './connection.ts'
-import { push, type AnnouncePush, type Pushed } from './push.ts'
+import { push, type EmitPushed, type Pushed } from './push.ts'
 import { SyncError } from './sync-error.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS } from './systems.ts'
 
@@ -49,7 +49,7 @@ function answerOf(system: string, { isSandbox, pushed, errors, warnings }: Pushe
   }
 }
 
-function announcing(type: string, system: string, dataType: string): AnnouncePush {
+function announcing(type: string, system: string, dataType: string): EmitPushed {
   return (call, storeId, { pushed, errors }) => {
     const failed = new Set(errors.map(({ index }) => index)).size
     call.emit({ type, storeId, data: { storeId, system, dataType, pushed, ...(failed > 0 && { failed }) } })

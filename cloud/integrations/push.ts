@@ -5,14 +5,14 @@ import { invalid, precondition } from '../foundation/failure.ts'
 import { hashOf } from '../operations/idempotency.ts'
 import type { Call, StepContext } from '../operations/operation.ts'
 import { ownStoreOrOnly } from '../stores/own-store.ts'
-import { keptCredentials, readCredentials, systemRules, type Credentials } from './connection.ts'
+import { storedCredentials, readCredentials, systemRules, type Credentials } from './connection.ts'
 import { findConnector } from './connectors.ts'
 import type { Connector, Push, PushedRecord } from './connector.ts'
 import { findConnection } from './queries.ts'
 import { sandboxWarnings } from './sandbox.ts'
-import { shown, type SyncError } from './sync-error.ts'
+import { printable, type SyncError } from './sync-error.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
-import { everySoOften, vendorClient } from './vendor-client.ts'
+import { every15Seconds, vendorClient } from './vendor-client.ts'
 import { failureOf, VendorFault } from './vendor-fault.ts'
 
 export interface PushInput {
@@ -34,10 +34,10 @@ const CALL_WITHIN_MS = 120_000
 const BYTES_LIMIT = 64 * 1024 * 1024
 
 /** Tells the world what was written; within the step that ends the call. */
-export type AnnouncePush = (call: Call, storeId: string, pushed: Pushed) => void
+export type EmitPushed = (call: Call, storeId: string, pushed: Pushed) => void
 
 /** Writes records to a till or an ERP system, batch by batch. Throws 503 when it does not answer: then the same key may try again. */
-export async function push(work: StepContext, side: Side, input: PushInput, announce: AnnouncePush): Promise<Pushed> {
+export async function push(work: StepContext, side: Side, input: PushInput, announce: EmitPushed): Promise<Pushed> {
   const connector = findConnector(input.system, side)
   if (connector?.takesNoRecords !== undefined) throw invalid('system', connector.takesNoRecords, 'not_supported')
   if (keyCaller(work.caller).mode === 'test') return pushSandbox(work, input, connector, announce)
@@ -45,7 +45,7 @@ export async function push(work: StepContext, side: Side, input: PushInput, anno
   const { storeId, kept } = await work.read(async (call) => {
     const store = await ownStoreOrOnly(call, input.storeId)
     const row = await findConnection(call.db, { storeId: store.store_id, side, system: canonical(input.system) })
-    return { storeId: store.store_id, kept: input.credentials ?? keptCredentials(call.services, row) }
+    return { storeId: store.store_id, kept: input.credentials ?? storedCredentials(call.services, row) }
   })
   if (!kept)
     throw precondition(
@@ -85,7 +85,7 @@ async function pushWith(
       rules: systemRules(config),
       budget: { bytes: BYTES_LIMIT, signal: time.signal },
       // A step renews the lease of the Idempotency-Key.
-      beat: everySoOften(platform, () => work.step(async () => undefined)),
+      beat: every15Seconds(platform, () => work.step(async () => undefined)),
     })
     const { push: to } = connector.connect(credentials, client, side)
     checkDataType(connector, to, input.dataType)
@@ -110,8 +110,8 @@ async function sendAll(work: StepContext, to: Push, { dataType, records }: PushI
     const faults = await to.send(dataType, batch, hashOf(`${key} ${from}`))
     for (const { index, field, code, message } of faults) {
       const record = batch[index] ?? {}
-      const externalId = shown(record['id'] ?? record['transactionId'] ?? record['externalId'])
-      errors.push({ dataType, index: from + index, ean: shown(record['ean']), externalId, field, code, message })
+      const externalId = printable(record['id'] ?? record['transactionId'] ?? record['externalId'])
+      errors.push({ dataType, index: from + index, ean: printable(record['ean']), externalId, field, code, message })
     }
     work.progress({
       dataType,
@@ -127,7 +127,7 @@ function pushSandbox(
   work: StepContext,
   input: PushInput,
   connector: Connector | undefined,
-  announce: AnnouncePush,
+  announce: EmitPushed,
 ): Promise<Pushed> {
   return work.step(async (call) => {
     const store = await ownStoreOrOnly(call, input.storeId)

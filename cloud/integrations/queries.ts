@@ -6,13 +6,13 @@ import type { ErpRecordRow, IntegrationConnectionRow, IntegrationPullRow } from 
 import type { Side } from './systems.ts'
 
 /** What a connection is known by: a store has one for each system on each side. */
-export interface Which {
+export interface ConnectionKey {
   storeId: string
   side: Side
   system: string
 }
 
-function connections(db: Db, { storeId, side, system }: Which) {
+function connections(db: Db, { storeId, side, system }: ConnectionKey) {
   return db
     .selectFrom('integration_connection')
     .selectAll()
@@ -22,7 +22,7 @@ function connections(db: Db, { storeId, side, system }: Which) {
 }
 
 /** The connection of a store to a system; undefined when there was never one. */
-export function findConnection(db: Db, which: Which): Promise<IntegrationConnectionRow | undefined> {
+export function findConnection(db: Db, which: ConnectionKey): Promise<IntegrationConnectionRow | undefined> {
   return connections(db, which).executeTakeFirst()
 }
 
@@ -88,7 +88,7 @@ export async function endLease(db: Db, connectionId: string, leaseId: string): P
 }
 
 /** How far a round was read, by type of data. */
-export function pullsOf(db: Db, { storeId, side, system }: Which): Promise<IntegrationPullRow[]> {
+export function pullsOf(db: Db, { storeId, side, system }: ConnectionKey): Promise<IntegrationPullRow[]> {
   return db
     .selectFrom('integration_pull')
     .selectAll()
@@ -113,7 +113,7 @@ export async function writePull(db: Db, row: IntegrationPullRow): Promise<void> 
 }
 
 /** The round is over, or is given up. */
-export async function deletePulls(db: Db, { storeId, side, system }: Which): Promise<void> {
+export async function deletePulls(db: Db, { storeId, side, system }: ConnectionKey): Promise<void> {
   await db
     .deleteFrom('integration_pull')
     .where('store_id', '=', storeId)

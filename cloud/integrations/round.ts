@@ -15,7 +15,7 @@ import {
   takeLease,
   writePull,
   writeSealed,
-  type Which,
+  type ConnectionKey,
 } from './queries.ts'
 import { DATA_TYPES, type DataType } from './systems.ts'
 
@@ -27,17 +27,17 @@ import { DATA_TYPES, type DataType } from './systems.ts'
  * The durable side of reading a system. One reader at a time: two would move each other's cursor.
  */
 export interface Round {
-  readonly which: Which
+  readonly key: ConnectionKey
   readonly connectionId: string
   readonly states: ReadonlyMap<DataType, PullState>
   /** One transaction in which the lease is held and renewed. Throws 409 when somebody else has taken over. */
   step<T>(change: (call: Call, store: StoreRow) => Promise<T>): Promise<T>
   /** Notes how far it is; within a step. */
-  note(call: Call, store: StoreRow, dataType: DataType, state: PullState): Promise<void>
+  storeState(call: Call, store: StoreRow, dataType: DataType, state: PullState): Promise<void>
   /** Keeps the credentials, or with `undefined` forgets those that are kept; within a step. */
-  remember(call: Call, credentials: Credentials | undefined): Promise<void>
+  storeCredentials(call: Call, credentials: Credentials | undefined): Promise<void>
   /** Forgets how far it is: the next round begins at the beginning; within a step. */
-  forget(call: Call): Promise<void>
+  reset(call: Call): Promise<void>
   /** Lets others read; never throws. */
   release(): Promise<void>
 }
@@ -46,13 +46,13 @@ export interface Round {
 export const ROUND_LEASE_MS = 60_000
 
 /** Begins a round, or goes on with the one that was cut off. Throws 409 `sync_in_progress` while another is at it. */
-export async function beginRound(work: StepContext, which: Which, sourceText: string): Promise<Round> {
+export async function beginRound(work: StepContext, which: ConnectionKey, sourceText: string): Promise<Round> {
   const source = hashOf(sourceText)
   const leaseId = newId('lse', work.services.platform)
   const { connection, states } = await work.step(async (call) => {
     const store = await ownStore(call, which.storeId)
     const row = await connectionOf(call, store, which)
-    await hold(call, row.connection_id, leaseId)
+    await holdLease(call, row.connection_id, leaseId)
     call.changed(row.connection_id)
     const rows = new Map((await pullsOf(call.db, which)).map((pull) => [pull.data_type, pull]))
     const types: readonly DataType[] = DATA_TYPES[which.side]
@@ -63,16 +63,16 @@ export async function beginRound(work: StepContext, which: Which, sourceText: st
   })
   const connectionId = connection.connection_id
   return {
-    which,
+    key: which,
     connectionId,
     states,
     step: (change) =>
       work.step(async (call) => {
         const store = await ownStore(call, which.storeId)
-        await hold(call, connectionId, leaseId)
+        await holdLease(call, connectionId, leaseId)
         return change(call, store)
       }),
-    note: (call, store, dataType, { cursor, isDone, counts, startedMs }) =>
+    storeState: (call, store, dataType, { cursor, isDone, counts, startedMs }) =>
       writePull(call.db, {
         store_id: store.store_id,
         side: which.side,
@@ -86,14 +86,14 @@ export async function beginRound(work: StepContext, which: Which, sourceText: st
         started_ms: startedMs,
         updated_ms: call.nowMs,
       }),
-    remember: (call, credentials) =>
+    storeCredentials: (call, credentials) =>
       writeSealed(
         call.db,
         connectionId,
         credentials ? sealCredentials(call.services, connectionId, credentials) : null,
         call.nowMs,
       ),
-    forget: (call) => deletePulls(call.db, which),
+    reset: (call) => deletePulls(call.db, which),
     release: () =>
       work
         .step((call) => endLease(call.db, connectionId, leaseId))
@@ -103,7 +103,7 @@ export async function beginRound(work: StepContext, which: Which, sourceText: st
   }
 }
 
-async function hold({ db, nowMs }: Call, connectionId: string, leaseId: string): Promise<void> {
+async function holdLease({ db, nowMs }: Call, connectionId: string, leaseId: string): Promise<void> {
   if (await takeLease(db, connectionId, { id: leaseId, untilMs: nowMs + ROUND_LEASE_MS, nowMs })) return
   throw new Failure('already-exists', 'this system is being read already', {
     reason: 'sync_in_progress',
@@ -112,7 +112,11 @@ async function hold({ db, nowMs }: Call, connectionId: string, leaseId: string):
 }
 
 /** The connection of a store to a system, made when there is none. */
-export function connectionOf(call: Call, store: StoreRow, { side, system }: Which): Promise<IntegrationConnectionRow> {
+export function connectionOf(
+  call: Call,
+  store: StoreRow,
+  { side, system }: ConnectionKey,
+): Promise<IntegrationConnectionRow> {
   const { db, nowMs, services } = call
   return ensureConnection(db, {
     connection_id: newId('con', services.platform),

@@ -4,7 +4,7 @@ import { checkTarget } from '../outgoing/address-guard.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { applyBatch } from './apply-batch.ts'
 import { faultsOf, type Credentials } from './connection.ts'
-import { mapCalled } from './connectors/generic.ts'
+import { mapRecords } from './connectors/generic.ts'
 import type { Connector } from './connector.ts'
 import type { SyncError } from './sync-error.ts'
 import type { DataType } from './systems.ts'
@@ -44,7 +44,7 @@ export async function tryRecords(
   records: readonly unknown[],
   mapping: Credentials[string] | undefined,
 ): Promise<{ taken: number; categories: number; errors: SyncError[] }> {
-  const mapped = mapCalled(records, dataType, typeof mapping === 'object' ? mapping : undefined)
+  const mapped = mapRecords(records, dataType, typeof mapping === 'object' ? mapping : undefined)
   const { taken, categories, errors } = await applyBatch(dataType, mapped, {
     call,
     store,

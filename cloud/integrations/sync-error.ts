@@ -16,7 +16,7 @@ export type SyncError = z.infer<typeof SyncError>
 export const SYNC_ERRORS_LIMIT = 1_000
 
 /** Something short that may be shown of a record, and kept: no database takes every character. */
-export function shown(value: unknown): string | null {
+export function printable(value: unknown): string | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null
   return String(value)
     .slice(0, 80)

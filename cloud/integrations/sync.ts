@@ -4,18 +4,18 @@ import { Failure, invalid } from '../foundation/failure.ts'
 import type { StepContext } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { applyBatch } from './apply-batch.ts'
-import { keptCredentials, readCredentials, systemRules, type Credentials } from './connection.ts'
-import { mapCalled } from './connectors/generic.ts'
+import { storedCredentials, readCredentials, systemRules, type Credentials } from './connection.ts'
+import { mapRecords } from './connectors/generic.ts'
 import { findConnector } from './connectors.ts'
 import type { Connector } from './connector.ts'
 import { pullAll, type Pulled } from './pull.ts'
-import { add, freshState, type Counts } from './pull-state.ts'
+import { addCounts, freshState, type Counts } from './pull-state.ts'
 import { findConnection, writeSealed } from './queries.ts'
 import { beginRound, connectionOf, type Round } from './round.ts'
 import { MOCK_CATEGORIES, MOCK_COUNTS, MOCK_PRICE_UPDATES, sandboxWarnings, tryRecords } from './sandbox.ts'
 import type { SyncError } from './sync-error.ts'
 import { canonical, DATA_TYPES, type DataType, type Side, type SystemName } from './systems.ts'
-import { everySoOften, vendorClient } from './vendor-client.ts'
+import { every15Seconds, vendorClient } from './vendor-client.ts'
 import { failureOf, VendorFault } from './vendor-fault.ts'
 
 export interface SyncInput {
@@ -36,7 +36,7 @@ export interface Synced {
 }
 
 /** Tells the world of a whole round, within the step that ends it. */
-export type Announce = (
+export type EmitSynced = (
   call: Parameters<Parameters<StepContext['step']>[0]>[0],
   counts: ReadonlyMap<DataType, Counts>,
 ) => void
@@ -45,11 +45,11 @@ export type Announce = (
 const CALL_WITHIN_MS = 240_000
 const BYTES_LIMIT = 256 * 1024 * 1024
 /** Systems that are read at a time; each takes some pages of memory. */
-const AT_WORK_LIMIT = 16
-let atWork = 0
+const CONCURRENT_SYNCS_LIMIT = 16
+let syncsInProgress = 0
 
 /** Reads a till or an ERP system into a store: from the records of the call, or page by page from the system itself. */
-export async function sync(work: StepContext, side: Side, input: SyncInput, announce: Announce): Promise<Synced> {
+export async function sync(work: StepContext, side: Side, input: SyncInput, announce: EmitSynced): Promise<Synced> {
   const isSandbox = keyCaller(work.caller).mode === 'test'
   const connector = findConnector(input.system, side)
   if (isSandbox) return syncSandbox(work, side, input, connector, announce)
@@ -57,15 +57,15 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
   const which = { storeId: input.storeId, side, system: canonical(input.system) }
   const kept = await work.read(async (call) => {
     await ownStore(call, input.storeId)
-    return input.credentials ?? keptCredentials(call.services, await findConnection(call.db, which))
+    return input.credentials ?? storedCredentials(call.services, await findConnection(call.db, which))
   })
   if (input.records) return syncRecords(work, side, { ...input, records: input.records }, connector, announce)
   if (!kept) throw missingCredentials()
   const read = readCredentials(connector, kept, work.services.config)
-  if (atWork >= AT_WORK_LIMIT)
+  if (syncsInProgress >= CONCURRENT_SYNCS_LIMIT)
     throw new Failure('unavailable', 'too many systems are being read; try again', { retryAfter: 5 })
   const round = await beginRound(work, which, connector.sourceOf(read))
-  atWork++
+  syncsInProgress++
   try {
     const pulled = await pullWith(work, side, round, connector, {
       written: kept,
@@ -73,16 +73,16 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
       remember: input.remember !== false,
     })
     await round.step(async (call) => {
-      if (input.remember === false) await round.remember(call, undefined)
+      if (input.remember === false) await round.storeCredentials(call, undefined)
       if (pulled.hasMore) return
-      await round.forget(call)
+      await round.reset(call)
       announce(call, pulled.counts)
     })
     return { isSandbox, ...pulled }
   } catch (error) {
     throw error instanceof VendorFault ? failureOf(error) : error
   } finally {
-    atWork--
+    syncsInProgress--
     await round.release()
   }
 }
@@ -109,7 +109,7 @@ async function pullWith(
   const { platform, outgoing, config } = work.services
   const time = deadline(platform.timers, CALL_WITHIN_MS)
   const budget = { bytes: BYTES_LIMIT, signal: time.signal }
-  const beat = everySoOften(platform, () => round.step(async () => undefined))
+  const beat = every15Seconds(platform, () => round.step(async () => undefined))
   try {
     const client = vendorClient(connector.addressOf(credentials.read), {
       outgoing,
@@ -125,7 +125,7 @@ async function pullWith(
       connection,
       budget,
       credentials: credentials.written,
-      remember: credentials.remember,
+      storesCredentials: credentials.remember,
     })
   } finally {
     time.done()
@@ -142,13 +142,13 @@ async function syncRecords(
   side: Side,
   input: SyncInput & { records: readonly unknown[] },
   connector: Connector,
-  announce: Announce,
+  announce: EmitSynced,
 ): Promise<Synced> {
   const { credentials, records, remember } = input
   const dataType = typeOfRecords(side, input.dataType)
   if (credentials) readCredentials(connector, credentials, work.services.config)
   const mapping = credentials?.['mapping']
-  const mapped = mapCalled(records, dataType, typeof mapping === 'object' ? mapping : undefined)
+  const mapped = mapRecords(records, dataType, typeof mapping === 'object' ? mapping : undefined)
   const which = { storeId: input.storeId, side, system: canonical(input.system) }
   return work.step(async (call) => {
     const store = await ownStore(call, input.storeId)
@@ -156,7 +156,7 @@ async function syncRecords(
     if (remember === false) await writeSealed(call.db, connectionId, null, call.nowMs)
     call.changed(connectionId)
     const done = await applyBatch(dataType, mapped, { call, store, system: which.system, from: 0, dryRun: false })
-    const counts = new Map([[dataType, add(freshState(call.nowMs).counts, done)]])
+    const counts = new Map([[dataType, addCounts(freshState(call.nowMs).counts, done)]])
     announce(call, counts)
     return { isSandbox: false, counts, errors: [...done.errors], hasMore: false, warnings: [] }
   })
@@ -168,7 +168,7 @@ function syncSandbox(
   side: Side,
   input: SyncInput,
   connector: Connector | undefined,
-  announce: Announce,
+  announce: EmitSynced,
 ): Promise<Synced> {
   const { credentials, records } = input
   return work.step(async (call) => {

@@ -184,20 +184,20 @@ export async function sendTransactions(
 
 async function sendOne(sale: Transaction, index: number, writer: TransactionWriter): Promise<PushFault | undefined> {
   const { refund: write } = writer
-  if (sale.refunds.length === 0) return orRefused(index, '', () => writer.sale(sale, index))
+  if (sale.refunds.length === 0) return faultOfRefusal(index, '', () => writer.sale(sale, index))
   // The sale alone would leave the books too high.
   if (typeof write === 'string') return { index, field: 'refunds', code: 'refund_not_supported', message: write }
-  const fault = await orRefused(index, '', () => writer.sale(sale, index))
+  const fault = await faultOfRefusal(index, '', () => writer.sale(sale, index))
   if (fault) return fault
   for (const [n, refund] of sale.refunds.entries()) {
     const field = `refunds.${n}`
-    const refused = await orRefused(index, field, () => write(refund, { sale, index, field }))
+    const refused = await faultOfRefusal(index, field, () => write(refund, { sale, index, field }))
     if (refused) return refused
   }
   return undefined
 }
 
-async function orRefused(
+async function faultOfRefusal(
   index: number,
   field: string,
   send: () => Promise<PushFault | undefined>,

@@ -34,7 +34,7 @@ export interface VendorAnswer {
 
 export interface VendorClient {
   /** Rejects with a `VendorFault`. */
-  ask(request: VendorRequest): Promise<VendorAnswer>
+  send(request: VendorRequest): Promise<VendorAnswer>
   /** The same client, with a vendor's own way to say "later": ms to wait, or undefined when the answer is one. */
   throttledBy(wait: (answer: VendorAnswer) => number | undefined): VendorClient
   /** Unix time by the clock of the cloud, ms. */
@@ -68,13 +68,13 @@ const LAST_WAIT_MS = 8_000
 /** A longer wait than this is left to the caller. */
 const WAIT_LIMIT_MS = 30_000
 /** Answered by what stands before a system, or by one that is starting. */
-const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
 /** A call that waits for so long says that it is still there, ms. */
 const BEAT_MS = 15_000
 
 /** Runs `task` when it has not been run for 15 seconds: for `beat`. */
-export function everySoOften({ clock }: Platform, task: () => Promise<unknown>): () => Promise<void> {
+export function every15Seconds({ clock }: Platform, task: () => Promise<unknown>): () => Promise<void> {
   let lastMs = clock.elapsed()
   return async () => {
     if (clock.elapsed() - lastMs < BEAT_MS) return
@@ -86,7 +86,7 @@ export function everySoOften({ clock }: Platform, task: () => Promise<unknown>):
 /** A client for the systems on the origin of `address`. */
 export function vendorClient(address: string, parts: VendorClientParts): VendorClient {
   const make = (throttled?: (answer: VendorAnswer) => number | undefined): VendorClient => ({
-    ask: (request) => ask(request, new URL(address).origin, parts, throttled),
+    send: (request) => sendRequest(request, new URL(address).origin, parts, throttled),
     throttledBy: make,
     now: () => parts.platform.clock.wall(),
     at: (other) => vendorClient(other, parts),
@@ -96,7 +96,7 @@ export function vendorClient(address: string, parts: VendorClientParts): VendorC
 
 type Throttled = ((answer: VendorAnswer) => number | undefined) | undefined
 
-async function ask(
+async function sendRequest(
   request: VendorRequest,
   origin: string,
   parts: VendorClientParts,
@@ -194,7 +194,7 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
       throw new VendorFault('answer_not_understood', 'the answer is no JSON', { status })
     return { answer }
   }
-  if (PASSING.has(status)) {
+  if (RETRYABLE_STATUSES.has(status)) {
     const fault = new VendorFault('system_unavailable', `the system answered ${status}`, { status, json })
     return { fault, waitMs: retryAfterMs(headers['retry-after'], nowMs), mayHaveArrived: true }
   }

@@ -6,7 +6,7 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { analyseLoyalty } from './analytics.ts'
-import { ownProgram } from './program-of-caller.ts'
+import { programOfCaller } from './program-of-caller.ts'
 import { listPrograms, programsOfStore } from './queries.ts'
 import { PROGRAM_TYPES } from './schema.ts'
 
@@ -84,7 +84,7 @@ async function programsToAnalyse(
 ): Promise<LoyaltyProgramRow[]> {
   if (storeId !== undefined) await ownStore(call, storeId)
   if (programId !== undefined) {
-    const { program } = await ownProgram(call, programId)
+    const { program } = await programOfCaller(call, programId)
     if (storeId !== undefined && program.row.store_id !== storeId) throw notFound('loyalty program')
     return [program.row]
   }

@@ -5,7 +5,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { distanceKm, type Position } from '../stores/distance.ts'
 import { earn, enrol, type Scope } from './ledger.ts'
 import { checkInCode, earnedByVisit, type Program } from './program.ts'
-import { findMember, noteCheckIn } from './queries.ts'
+import { findMember, recordCheckIn } from './queries.ts'
 
 /** How near a customer must be to the store, km. */
 const NEAR_KM = 0.2
@@ -39,7 +39,7 @@ export async function checkInCustomer(
   if (checkIn.method === 'qr_checkin') assertCode(program, checkIn.code)
   else assertNear(store, checkIn.at)
   const enrolled = await enrol(scope, program, userId, method)
-  if (!(await noteCheckIn(db, programId, userId, COLUMN[method], nowMs, WAIT_MS[method]))) {
+  if (!(await recordCheckIn(db, programId, userId, COLUMN[method], nowMs, WAIT_MS[method]))) {
     const last = (await findMember(db, programId, userId))?.[COLUMN[method]] ?? nowMs
     throw precondition('too_soon', 'this customer has checked in already', { retryAt: iso(last + WAIT_MS[method]) })
   }

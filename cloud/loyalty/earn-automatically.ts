@@ -2,7 +2,7 @@ import { assert } from '../../policy/assert.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore } from '../stores/queries.ts'
-import { earn, giveBack, openEarnings, takeBack, type Scope } from './ledger.ts'
+import { earn, returnReversed, openEarnings, deduct, type Scope } from './ledger.ts'
 import { earnedByPurchase, openProgram } from './program.ts'
 import { activePrograms, findEarned, findProgram } from './queries.ts'
 
@@ -42,7 +42,7 @@ export async function earnAutomatically(
 export const ADJUSTMENT_EVENTS = ['loyalty.reward_unlocked', 'loyalty.tier_changed'] as const
 
 /** A transaction that was taken back, whole or in part. */
-export interface TakenBack {
+export interface RefundedTransaction {
   tenant: string
   transactionId: string
   /** What the customer still pays for, cents; 0: everything was taken back. */
@@ -57,7 +57,7 @@ export interface TakenBack {
  */
 export async function adjustEarnings(
   scope: Scope,
-  { tenant, transactionId, remainingCent, totalCent }: TakenBack,
+  { tenant, transactionId, remainingCent, totalCent }: RefundedTransaction,
 ): Promise<void> {
   for (const { entry, reversed } of await openEarnings(scope, tenant, transactionId)) {
     const row = await findProgram(scope.db, tenant, entry.program_id)
@@ -65,14 +65,14 @@ export async function adjustEarnings(
     assert(row && store, `program ${entry.program_id} is gone`)
     const program = openProgram(row, store)
     const ofCent = entry.earned_on_cent ?? totalCent
-    const kept =
+    const retained =
       remainingCent <= 0 || ofCent <= 0
         ? 0
         : program.type === 'stamps'
           ? entry.amount
           : Math.floor((entry.amount * Math.min(remainingCent, ofCent)) / ofCent)
-    const excess = entry.amount - reversed - kept
-    if (excess >= 0) await takeBack(scope, program, entry.user_id, 'reverse', excess, entry.entry_id)
-    else await giveBack(scope, program, entry, Math.min(-excess, reversed))
+    const excess = entry.amount - reversed - retained
+    if (excess >= 0) await deduct(scope, program, entry.user_id, 'reverse', excess, entry.entry_id)
+    else await returnReversed(scope, program, entry, Math.min(-excess, reversed))
   }
 }

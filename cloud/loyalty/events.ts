@@ -3,10 +3,10 @@ import { EARNING_SOURCES } from './schema.ts'
 
 /** The `data` of loyalty events (specification, Events). */
 
-const Whom = { userId: z.string(), programId: z.string(), storeId: z.string() }
+const MemberFields = { userId: z.string(), programId: z.string(), storeId: z.string() }
 
 const Earned = z.strictObject({
-  ...Whom,
+  ...MemberFields,
   amount: z.number(),
   newBalance: z.number(),
   transactionId: z.string().describe('The purchase, order or receipt that earned; of its own where there is none.'),
@@ -18,22 +18,22 @@ export const LOYALTY_EVENTS = {
   'loyalty.qr_earned': Earned,
   'loyalty.checkin_earned': Earned,
   'loyalty.points_redeemed': z.strictObject({
-    ...Whom,
+    ...MemberFields,
     amount: z.number(),
     newBalance: z.number(),
     transactionId: z.string(),
     rewardId: z.string().optional(),
   }),
-  'loyalty.enrollment': z.strictObject({ ...Whom, source: z.enum(EARNING_SOURCES) }),
+  'loyalty.enrollment': z.strictObject({ ...MemberFields, source: z.enum(EARNING_SOURCES) }),
   'loyalty.reward_unlocked': z.strictObject({
-    ...Whom,
+    ...MemberFields,
     rewardId: z.string(),
     rewardName: z.string(),
     cost: z.number(),
     newBalance: z.number(),
   }),
   'loyalty.tier_changed': z.strictObject({
-    ...Whom,
+    ...MemberFields,
     previousTier: z.string().nullable(),
     newTier: z.string().nullable(),
     direction: z.enum(['up', 'down']),

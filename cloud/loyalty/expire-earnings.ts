@@ -6,7 +6,7 @@ import type { OutgoingEvent, Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import type { LoyaltyMemberRow } from '../persistence/tables/loyalty.ts'
 import { findStore } from '../stores/queries.ts'
-import { takeBack, type Scope } from './ledger.ts'
+import { deduct, type Scope } from './ledger.ts'
 import { openProgram } from './program.ts'
 import { expiredUnits, findMember, membersToExpire, nextExpiry, setNextExpiry } from './queries.ts'
 
@@ -39,7 +39,7 @@ async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Ten
     .executeTakeFirstOrThrow()
   const store = await findStore(db, row.store_id)
   assert(store, `store ${row.store_id} is gone`)
-  await takeBack(scope, openProgram(row, store), member.user_id, 'expire', await expiredUnits(db, member, nowMs))
+  await deduct(scope, openProgram(row, store), member.user_id, 'expire', await expiredUnits(db, member, nowMs))
   await setNextExpiry(db, member, await nextExpiry(db, member, nowMs))
   return row.tenant as Tenant
 }

@@ -93,7 +93,7 @@ export async function earn(
   scope.emit({ type: 'loyalty.points_earned', storeId, data })
   if (source === 'qr_checkin') scope.emit({ type: 'loyalty.qr_earned', storeId, data })
   if (source === 'store_checkin') scope.emit({ type: 'loyalty.checkin_earned', storeId, data })
-  tellCrossings(scope, program, userId, balance - units, balance)
+  emitCrossings(scope, program, userId, balance - units, balance)
   return moved
 }
 
@@ -134,12 +134,12 @@ export async function redeem(
     storeId,
     data: definedFields({ userId, programId, storeId, ...amounts, ...(rewardId !== undefined && { rewardId }) }),
   })
-  tellCrossings(scope, program, userId, balance + units, balance)
+  emitCrossings(scope, program, userId, balance + units, balance)
   return moved
 }
 
 /** Takes up to so many units that expire, or that were earned by what was cancelled. */
-export async function takeBack(
+export async function deduct(
   scope: Scope,
   program: Program,
   userId: string,
@@ -152,15 +152,20 @@ export async function takeBack(
   if (taken <= 0) return
   const balance = (await moveBalance(scope.db, program.row.program_id, userId, -taken)) ?? 0
   await post(scope, program, { userId, kind, units: -taken, balance, reverses })
-  tellCrossings(scope, program, userId, balance + taken, balance)
+  emitCrossings(scope, program, userId, balance + taken, balance)
 }
 
 /** Gives back so many units of an earning that were taken for a refund; they expire when the earning does. */
-export async function giveBack(scope: Scope, program: Program, earned: LoyaltyEntryRow, units: number): Promise<void> {
+export async function returnReversed(
+  scope: Scope,
+  program: Program,
+  earned: LoyaltyEntryRow,
+  units: number,
+): Promise<void> {
   if (units <= 0) return
   const balance = (await moveBalance(scope.db, program.row.program_id, earned.user_id, units, earned.expires_ms)) ?? 0
   await post(scope, program, { userId: earned.user_id, kind: 'reverse', units, balance, reverses: earned.entry_id })
-  tellCrossings(scope, program, earned.user_id, balance - units, balance)
+  emitCrossings(scope, program, earned.user_id, balance - units, balance)
 }
 
 /** What a transaction earned in the tenant's programs, and how much of it may still be taken back, units. */
@@ -212,7 +217,7 @@ async function post({ db, nowMs, services }: Scope, { row }: Program, posting: P
 }
 
 /** Rewards that came into reach, and the tier when it is another one now. */
-function tellCrossings(scope: Scope, program: Program, userId: string, before: number, after: number): void {
+function emitCrossings(scope: Scope, program: Program, userId: string, before: number, after: number): void {
   const { program_id: programId, store_id: storeId } = program.row
   const whom = { userId, programId, storeId }
   const newBalance = amountOf(program.type, after)
@@ -224,7 +229,7 @@ function tellCrossings(scope: Scope, program: Program, userId: string, before: n
     })
   }
   const [from, to] = [tierOf(program, before), tierOf(program, after)]
-  if (!program.tellsTiers || from?.name === to?.name) return
+  if (!program.hasTierEvents || from?.name === to?.name) return
   const direction = after > before ? ('up' as const) : ('down' as const)
   scope.emit({
     type: 'loyalty.tier_changed',

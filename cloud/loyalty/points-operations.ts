@@ -7,7 +7,7 @@ import { unrefundedCent } from '../purchases/refunds.ts'
 import { purchaseOfCaller } from '../purchases/purchase-of-caller.ts'
 import { checkInCustomer, type CheckIn } from './check-in.ts'
 import { earn, redeem, type Earning } from './ledger.ts'
-import { assertActive, ownProgram } from './program-of-caller.ts'
+import { assertActive, programOfCaller } from './program-of-caller.ts'
 import { amountOf, earnedByPurchase, tierOf, unitsOf, type Program } from './program.ts'
 import { findEarned } from './queries.ts'
 import { Amount, EARNING_SOURCES, UserId } from './schema.ts'
@@ -66,7 +66,7 @@ export const addLoyaltyPoints = operation({
   ],
   async run(call, input) {
     const { programId, userId, purchaseId } = input
-    const { program } = await ownProgram(call, programId)
+    const { program } = await programOfCaller(call, programId)
     assertActive(program)
     if (purchaseId !== undefined && input.transactionId !== undefined && input.transactionId !== purchaseId)
       throw invalid('transactionId', 'is another than purchaseId')
@@ -83,7 +83,7 @@ export const addLoyaltyPoints = operation({
   },
 })
 
-interface Wish {
+interface PointsRequest {
   amount?: number | undefined
   purchaseId?: string | undefined
 }
@@ -92,7 +92,7 @@ interface Wish {
 async function toAdd(
   call: Call,
   program: Program,
-  { amount, purchaseId }: Wish,
+  { amount, purchaseId }: PointsRequest,
 ): Promise<Pick<Earning, 'units' | 'earnedOnCent'>> {
   if (purchaseId === undefined) {
     if (amount === undefined) throw invalid('amount', 'is missing: say an amount or a purchaseId', 'missing')
@@ -133,7 +133,7 @@ export const redeemLoyaltyPoints = operation({
   example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', amount: 10 },
   emits: ['loyalty.points_redeemed', 'loyalty.tier_changed'],
   async run(call, { programId, userId, rewardId, amount }) {
-    const { program } = await ownProgram(call, programId)
+    const { program } = await programOfCaller(call, programId)
     const reward = rewardId === undefined ? undefined : program.rewards.find((each) => each.rewardId === rewardId)
     if (rewardId !== undefined && !reward) throw notFound('reward')
     if (reward === undefined && amount === undefined)
@@ -194,7 +194,7 @@ export const loyaltyCheckIn = operation({
   ],
   async run(call, { programId, userId, ...input }) {
     const checkIn = checkInOf(input)
-    const { program, store } = await ownProgram(call, programId)
+    const { program, store } = await programOfCaller(call, programId)
     assertActive(program)
     const { earned, balance, enrolled, nextMs } = await checkInCustomer(call, program, store, userId, checkIn)
     call.changed(programId)
@@ -221,13 +221,13 @@ function checkInOf({ method, code, ...input }: CheckInInput): CheckIn {
     if (code === undefined) throw invalid('code', 'is missing: what the QR code holds', 'missing')
     return { method, code }
   }
-  const [lat, lng] = [either('lat', input.lat, input.latitude), either('lng', input.lng, input.longitude)]
+  const [lat, lng] = [agreedValue('lat', input.lat, input.latitude), agreedValue('lng', input.lng, input.longitude)]
   if (lat === undefined) throw invalid('lat', 'is missing: where the customer is', 'missing')
   if (lng === undefined) throw invalid('lng', 'is missing: where the customer is', 'missing')
   return { method, at: { lat, lng } }
 }
 
-function either(field: string, a: number | undefined, b: number | undefined): number | undefined {
+function agreedValue(field: string, a: number | undefined, b: number | undefined): number | undefined {
   if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is given twice, with different values')
   return a ?? b
 }

@@ -7,7 +7,7 @@ import { openProgram, type Program } from './program.ts'
 import { findProgram } from './queries.ts'
 
 /** The caller's program and its store: 404 for an unknown one, and for one of a store that the caller may not see. */
-export async function ownProgram(call: Call, programId: string): Promise<{ program: Program; store: StoreRow }> {
+export async function programOfCaller(call: Call, programId: string): Promise<{ program: Program; store: StoreRow }> {
   const row = await findProgram(call.db, knownCaller(call.caller).tenant, programId)
   if (!row) throw notFound('loyalty program')
   const store = await ownStoreOf(call, row.store_id, 'loyalty program')

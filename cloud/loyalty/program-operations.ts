@@ -8,7 +8,7 @@ import { qrPngBase64 } from '../foundation/qr-code.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
-import { ownProgram } from './program-of-caller.ts'
+import { programOfCaller } from './program-of-caller.ts'
 import { amountOf, checkInCode, openProgram, tierOf, toLoyaltyProgram, type Program } from './program.ts'
 import { assertUnchanged, blankProgram, withSettings } from './program-changes.ts'
 import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
@@ -20,7 +20,7 @@ const ACTIVE_PER_STORE = 50
 const PROGRAMS_PER_STORE = 500
 
 /** Throws 400 if the store has no room for this program, which is new or changed. */
-async function assertRoom(
+async function assertProgramLimits(
   { db }: Call,
   { program_id: programId, store_id: storeId, is_active: isActive }: LoyaltyProgramRow,
 ): Promise<void> {
@@ -61,7 +61,7 @@ export const createLoyaltyProgram = operation({
     const { platform } = call.services
     const blank = blankProgram({ tenant: store.tenant, storeId, name: settings.name, type }, platform)
     const row = withSettings(blank, settings, platform)
-    await assertRoom(call, row)
+    await assertProgramLimits(call, row)
     await saveProgram(call.db, row)
     call.changed(row.program_id)
     return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }
@@ -87,10 +87,10 @@ export const updateLoyaltyProgram = operation({
     call,
     { programId, storeId, type, checkInCode: code, qrCodeImage: _image, createdAt, updatedAt, ...settings },
   ) {
-    const { program, store } = await ownProgram(call, programId)
+    const { program, store } = await programOfCaller(call, programId)
     assertUnchanged(toLoyaltyProgram(program), { storeId, type, checkInCode: code, createdAt, updatedAt })
     const row = { ...withSettings(program.row, settings, call.services.platform), updated_ms: call.nowMs }
-    await assertRoom(call, row)
+    await assertProgramLimits(call, row)
     await saveProgram(call.db, row)
     call.changed(programId)
     return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }
@@ -118,7 +118,7 @@ export const getLoyaltyProgram = operation({
     if (userId !== undefined && knownCaller(call.caller).kind === 'publishable') {
       throw new Failure('permission-denied', 'balances are shown to secret keys only', { reason: 'secret_keys_only' })
     }
-    const { program } = await ownProgram(call, programId)
+    const { program } = await programOfCaller(call, programId)
     const qrCodeImage = qrPngBase64(checkInCode(program.row))
     const membership = userId === undefined ? undefined : await membershipOf(call, program, userId)
     return { success: true as const, ...toLoyaltyProgram(program), qrCodeImage, ...(membership && { membership }) }
@@ -128,8 +128,8 @@ export const getLoyaltyProgram = operation({
 async function membershipOf({ db }: Call, program: Program, userId: string): Promise<z.infer<typeof Membership>> {
   const member = await findMember(db, program.row.program_id, userId)
   const balance = member?.balance ?? 0
-  const standing = { userId, balance: amountOf(program.type, balance), tier: tierOf(program, balance)?.name ?? null }
-  return { ...standing, ...(member && { enrolledAt: iso(member.enrolled_ms) }) }
+  const membership = { userId, balance: amountOf(program.type, balance), tier: tierOf(program, balance)?.name ?? null }
+  return { ...membership, ...(member && { enrolledAt: iso(member.enrolled_ms) }) }
 }
 
 const Programs = z.strictObject({

@@ -28,7 +28,7 @@ export interface Program {
   /** The lowest first. */
   readonly tiers: readonly Tier[]
   /** Whether the store's package has tier events. */
-  readonly tellsTiers: boolean
+  readonly hasTierEvents: boolean
 }
 
 /** Reads a program's row. */
@@ -39,7 +39,7 @@ export function openProgram(row: LoyaltyProgramRow, store: Pick<StoreRow, 'packa
     methods: JSON.parse(row.earning_methods) as EarningMethod[],
     rewards: JSON.parse(row.rewards) as Reward[],
     tiers: JSON.parse(row.tiers) as Tier[],
-    tellsTiers: isAtLeast(store.package as Package, 'PRIME'),
+    hasTierEvents: isAtLeast(store.package as Package, 'PRIME'),
   }
 }
 

@@ -135,7 +135,7 @@ export async function moveBalance(
 }
 
 /** Notes a check-in unless the last one of its kind is too recent; false then. */
-export async function noteCheckIn(
+export async function recordCheckIn(
   db: Db,
   programId: string,
   userId: string,

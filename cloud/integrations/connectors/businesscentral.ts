@@ -56,7 +56,7 @@ function api(client: VendorClient, credentials: BcCredentials): Api {
   const login = async (): Promise<string> => {
     const host = baseUrl ?? LOGIN_HOST
     const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret, scope: SCOPE }
-    const { json, status } = await client.at(host).ask({
+    const { json, status } = await client.at(host).send({
       method: 'POST',
       url: urlOf(host, `${tenantId}/oauth2/v2.0/token`),
       form,
@@ -75,9 +75,9 @@ function api(client: VendorClient, credentials: BcCredentials): Api {
   })
   return {
     base,
-    get: async (url) => (await client.ask({ method: 'GET', url, headers: await headers() })).json,
+    get: async (url) => (await client.send({ method: 'GET', url, headers: await headers() })).json,
     post: async (path, json) =>
-      (await client.ask({ method: 'POST', url: `${base}/${path}`, headers: await headers(), json })).json,
+      (await client.send({ method: 'POST', url: `${base}/${path}`, headers: await headers(), json })).json,
   }
 }
 

@@ -70,7 +70,7 @@ async function readArticles(
   const offset = Number(cursor ?? 0)
   const query = { expand: 'categories,taxRates', limit: String(PAGE), offset: String(offset) }
   const url = urlOf(addressOf(credentials), `v3/merchants/${credentials.merchantId}/items`, query)
-  const { json } = await client.ask({
+  const { json } = await client.send({
     method: 'GET',
     url,
     headers: { authorization: `Bearer ${credentials.accessToken}` },
@@ -87,8 +87,8 @@ function salesApi(client: VendorClient, credentials: CloverCredentials): CloverA
   const headers = { authorization: `Bearer ${credentials.accessToken}` }
   return {
     now: () => client.now(),
-    get: async (path, query) => (await client.ask({ method: 'GET', url: urlOf(base, path, query), headers })).json,
-    post: async (path, json) => (await client.ask({ method: 'POST', url: urlOf(base, path), headers, json })).json,
+    get: async (path, query) => (await client.send({ method: 'GET', url: urlOf(base, path, query), headers })).json,
+    post: async (path, json) => (await client.send({ method: 'POST', url: urlOf(base, path), headers, json })).json,
   }
 }
 

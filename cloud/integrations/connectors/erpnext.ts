@@ -46,7 +46,7 @@ interface Frappe {
 function frappe(client: VendorClient, { baseUrl, apiKey, apiSecret }: ErpnextCredentials): Frappe {
   const headers = { authorization: `token ${apiKey}:${apiSecret}` }
   const get = async (path: string, query: Record<string, string>) =>
-    (await client.ask({ method: 'GET', url: urlOf(baseUrl, path, query), headers })).json
+    (await client.send({ method: 'GET', url: urlOf(baseUrl, path, query), headers })).json
   return {
     async list(doctype, fields, filters, { start, length }) {
       const query = {
@@ -76,7 +76,7 @@ function frappe(client: VendorClient, { baseUrl, apiKey, apiSecret }: ErpnextCre
       )
     },
     async insert(doctype, doc) {
-      await client.ask({
+      await client.send({
         method: 'POST',
         url: urlOf(baseUrl, `api/resource/${encodeURIComponent(doctype)}`),
         headers,

@@ -43,7 +43,7 @@ function authorization({ token, apiKey, username, password }: GenericCredentials
   return { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` }
 }
 
-const Answered = z.looseObject({ nextCursor: z.union([z.string(), z.number()]).nullish() })
+const ListResponse = z.looseObject({ nextCursor: z.union([z.string(), z.number()]).nullish() })
 
 function pull(
   client: VendorClient,
@@ -52,12 +52,12 @@ function pull(
 ): (cursor: string | null) => Promise<Page> {
   const mapping = mappingOf(dataType, credentials.mapping)
   return async (cursor) => {
-    const { json } = await client.ask({
+    const { json } = await client.send({
       method: 'GET',
       url: at(credentials, dataType, cursor === null ? {} : { cursor }),
       headers: authorization(credentials),
     })
-    const answered = Answered.safeParse(json)
+    const answered = ListResponse.safeParse(json)
     const records = answered.success ? (answered.data[dataType] ?? answered.data['records']) : undefined
     if (!answered.success || !Array.isArray(records))
       throw new VendorFault(
@@ -77,7 +77,7 @@ function mapped(record: unknown, dataType: DataType, mapping: ReturnType<typeof 
 }
 
 /** Records that came in a call, under our names. */
-export function mapCalled(
+export function mapRecords(
   records: readonly unknown[],
   dataType: DataType,
   written: Readonly<Record<string, string>> | undefined,
@@ -115,7 +115,7 @@ export const generic = connector<GenericCredentials>({
       batch: 500,
       async send(dataType, records, key): Promise<PushFault[]> {
         const headers = { ...authorization(credentials), 'idempotency-key': key }
-        const { status, json } = await client.ask({
+        const { status, json } = await client.send({
           method: 'POST',
           url: at(credentials, dataType),
           headers,

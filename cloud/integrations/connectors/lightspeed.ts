@@ -96,7 +96,7 @@ async function readProducts(
   cursor: string | null,
 ): Promise<{ data: unknown[]; next: string | null }> {
   const url = urlOf(addressOf(credentials), `api/${VERSION}/products`, { page_size: PAGE, after: cursor ?? undefined })
-  const { json } = await client.ask({
+  const { json } = await client.send({
     method: 'GET',
     url,
     headers: { authorization: `Bearer ${credentials.accessToken}` },
@@ -144,10 +144,10 @@ function salesApi(client: VendorClient, credentials: LightspeedCredentials): Lig
   const headers = { authorization: `Bearer ${credentials.accessToken}` }
   return {
     async get(path) {
-      const { status, json } = await client.ask({ method: 'GET', url: urlOf(base, path), headers, expected: [404] })
+      const { status, json } = await client.send({ method: 'GET', url: urlOf(base, path), headers, expected: [404] })
       return status === 404 ? undefined : json
     },
-    send: async (method, path, json) => (await client.ask({ method, url: urlOf(base, path), headers, json })).json,
+    send: async (method, path, json) => (await client.send({ method, url: urlOf(base, path), headers, json })).json,
   }
 }
 

@@ -43,7 +43,7 @@ function json2(client: VendorClient, { baseUrl, database, apiKey }: OdooCredenti
   const headers = { authorization: `bearer ${apiKey}`, ...(database !== undefined && { 'x-odoo-database': database }) }
   return async (model, method, args, repeatable = true) =>
     (
-      await client.ask({
+      await client.send({
         method: 'POST',
         url: urlOf(baseUrl, `json/2/${model}/${method}`),
         headers,
@@ -66,7 +66,7 @@ function jsonrpc(client: VendorClient, { baseUrl, database, username, apiKey }: 
     const json = { jsonrpc: '2.0', method: 'call', id: 1, params: { service, method, args } }
     const { result, error } = readAnswer(
       RpcAnswer,
-      (await client.ask({ method: 'POST', url: urlOf(baseUrl, 'jsonrpc'), json, repeatable })).json,
+      (await client.send({ method: 'POST', url: urlOf(baseUrl, 'jsonrpc'), json, repeatable })).json,
       'JSON-RPC',
     )
     if (!error) return result

@@ -37,7 +37,7 @@ function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, pass
   const base = urlOf(baseUrl, 'b1s/v2')
   let cookie: string | undefined
   const login = async (): Promise<string> => {
-    const answer = await client.ask({
+    const answer = await client.send({
       method: 'POST',
       url: `${base}/Login`,
       json: { CompanyDB: companyDb, UserName: username, Password: password },
@@ -47,7 +47,7 @@ function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, pass
     return `B1SESSION=${readAnswer(Login, answer.json, 'Login').SessionId}${route === undefined ? '' : `; ROUTEID=${route}`}`
   }
   const send = (request: Omit<VendorRequest, 'headers'>, session: string): Promise<VendorAnswer> =>
-    client.ask({ ...request, headers: { cookie: session, prefer: `odata.maxpagesize=${PAGE}` }, expected: [401] })
+    client.send({ ...request, headers: { cookie: session, prefer: `odata.maxpagesize=${PAGE}` }, expected: [401] })
   return {
     base,
     async ask(request) {

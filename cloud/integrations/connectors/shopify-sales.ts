@@ -7,7 +7,7 @@ import { VendorFault } from '../vendor-fault.ts'
 import { readAnswer } from '../vendor-values.ts'
 
 /** Sends one operation of GraphQL. */
-export type Ask = (query: string, variables: Record<string, unknown>, repeatable: boolean) => Promise<unknown>
+export type SendQuery = (query: string, variables: Record<string, unknown>, repeatable: boolean) => Promise<unknown>
 
 const FIND_ORDER = 'query FindOrder($query: String!) { orders(first: 1, query: $query) { nodes { id } } }'
 const Id = z.looseObject({ id: z.string() })
@@ -112,7 +112,7 @@ function faultOf(errors: z.output<typeof UserErrors>, index: number, field: stri
  * Writes sales as orders, and refunds with refundCreate. orderCreate knows no idempotency key: an order that was written before is
  * found by its sourceIdentifier, but only some seconds later, so the ids of this call are remembered.
  */
-export function shopifySales(ask: Ask): Push {
+export function shopifySales(ask: SendQuery): Push {
   const written = new Map<string, string>()
   const find = async (saleId: string): Promise<string | undefined> => {
     const query = `source_identifier:"${saleId.replaceAll(/["\\]/g, '')}"`

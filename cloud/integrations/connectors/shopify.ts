@@ -13,7 +13,7 @@ import {
   urlOf,
   VatSetting,
 } from '../vendor-values.ts'
-import { shopifySales, type Ask } from './shopify-sales.ts'
+import { shopifySales, type SendQuery } from './shopify-sales.ts'
 
 /**
  * Shopify, GraphQL Admin API 2026-07 (https://shopify.dev/docs/api/admin-graphql/2026-07; the REST Admin API is legacy since
@@ -80,7 +80,7 @@ function throttledMs({ json }: VendorAnswer): number | undefined {
   return Math.max(500, Math.ceil(((cost.requestedQueryCost - currentlyAvailable) / restoreRate) * 1_000))
 }
 
-function asking(client: VendorClient, credentials: ShopifyCredentials): Ask {
+function querySender(client: VendorClient, credentials: ShopifyCredentials): SendQuery {
   const base = addressOf(credentials)
   const shopify = client.throttledBy(throttledMs)
   let token = credentials.accessToken
@@ -90,7 +90,7 @@ function asking(client: VendorClient, credentials: ShopifyCredentials): Ask {
       client_id: credentials.clientId ?? '',
       client_secret: credentials.clientSecret ?? '',
     }
-    const { json, status } = await client.ask({
+    const { json, status } = await client.send({
       method: 'POST',
       url: urlOf(base, 'admin/oauth/access_token'),
       form,
@@ -104,7 +104,7 @@ function asking(client: VendorClient, credentials: ShopifyCredentials): Ask {
   return async (query, variables, repeatable) => {
     token ??= await login()
     const headers = { 'x-shopify-access-token': token }
-    const { json } = await shopify.ask({
+    const { json } = await shopify.send({
       method: 'POST',
       url: urlOf(base, `admin/api/${VERSION}/graphql.json`),
       headers,
@@ -181,7 +181,7 @@ function articleOf(
   })
 }
 
-async function readArticles(ask: Ask, credentials: ShopifyCredentials, cursor: string | null): Promise<Page> {
+async function readArticles(ask: SendQuery, credentials: ShopifyCredentials, cursor: string | null): Promise<Page> {
   const { data } = readAnswer(Articles, await ask(ARTICLES, { first: PAGE, after: cursor }, true), 'productVariants')
   if (data.shop.currencyCode !== 'EUR')
     throw new VendorFault(
@@ -203,7 +203,7 @@ export const shopify = connector<ShopifyCredentials>({
   addressOf,
   sourceOf: addressOf,
   connect(credentials, client) {
-    const ask = asking(client, credentials)
+    const ask = querySender(client, credentials)
     return { pull: { articles: (cursor) => readArticles(ask, credentials, cursor) }, push: shopifySales(ask) }
   },
 })

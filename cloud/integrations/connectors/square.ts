@@ -87,7 +87,7 @@ async function listPage(
   const url = urlOf(addressOf(credentials), 'v2/catalog/list', { types, cursor: cursor ?? undefined })
   return readAnswer(
     Listed,
-    (await client.ask({ method: 'GET', url, headers: headersOf(credentials) })).json ?? {},
+    (await client.send({ method: 'GET', url, headers: headersOf(credentials) })).json ?? {},
     'ListCatalog',
   )
 }
@@ -170,9 +170,9 @@ function salesApi(client: VendorClient, credentials: SquareCredentials): SquareA
   const base = addressOf(credentials)
   const headers = headersOf(credentials)
   return {
-    get: async (path, query) => (await client.ask({ method: 'GET', url: urlOf(base, path, query), headers })).json,
+    get: async (path, query) => (await client.send({ method: 'GET', url: urlOf(base, path, query), headers })).json,
     post: (path, json) =>
-      client.ask({ method: 'POST', url: urlOf(base, path), headers, json, repeatable: true, expected: [400] }),
+      client.send({ method: 'POST', url: urlOf(base, path), headers, json, repeatable: true, expected: [400] }),
   }
 }
 

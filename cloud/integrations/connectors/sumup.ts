@@ -53,7 +53,7 @@ interface Shop {
 async function readShop(client: VendorClient, credentials: SumupCredentials): Promise<Shop> {
   const base = addressOf(credentials)
   const { subdomain, username, password, outletId } = credentials
-  const login = await client.ask({
+  const login = await client.send({
     method: 'POST',
     url: urlOf(base, 'api/login'),
     json: { subdomain, username, password },
@@ -67,7 +67,7 @@ async function readShop(client: VendorClient, credentials: SumupCredentials): Pr
   const list = async (what: string) =>
     readAnswer(
       Listed,
-      (await client.ask({ method: 'GET', url: urlOf(base, `api/${what}`), headers })).json,
+      (await client.send({ method: 'GET', url: urlOf(base, `api/${what}`), headers })).json,
       `GET ${what}`,
     ).data
   const categories = (await list('categories')).flatMap((raw) => Category.safeParse(raw).data ?? [])

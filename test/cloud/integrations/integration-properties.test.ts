@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { productOfArticle } from '../../../cloud/integrations/article.ts'
 import { findConnector } from '../../../cloud/integrations/connectors.ts'
-import { readKept, readStock } from '../../../cloud/integrations/erp-record.ts'
+import { readErpDocument, readStock } from '../../../cloud/integrations/erp-record.ts'
 import { mapRecord, mappingOf } from '../../../cloud/integrations/mapping.ts'
 import { DATA_TYPES, ERP_SYSTEMS, POS_SYSTEMS, type Side } from '../../../cloud/integrations/systems.ts'
 import { readTransaction } from '../../../cloud/integrations/transaction.ts'
@@ -57,7 +57,7 @@ const json = fc.letrec((tie) => ({
 function answering(answers: readonly unknown[]): VendorClient {
   let n = 0
   const client: VendorClient = {
-    ask: async (request): Promise<VendorAnswer> => {
+    send: async (request): Promise<VendorAnswer> => {
       if (n > 20) throw new VendorFault('system_unavailable', 'enough')
       expect(URL.canParse(request.url)).toBe(true)
       return { status: 200, headers: {}, json: answers[n++ % answers.length] }
@@ -123,7 +123,7 @@ describe('whatever a system says', () => {
         ? productOfArticle(record, index)
         : type === 'stock'
           ? readStock(record, index)
-          : readKept(type as 'orders', record, index)
+          : readErpDocument(type as 'orders', record, index)
     const errors = 'errors' in read ? read.errors : []
     expect('errors' in read ? errors.length > 0 : true).toBe(true)
     for (const error of errors)

@@ -6,7 +6,7 @@ import type { Db } from '../persistence/database.ts'
 import { isTest } from '../purchases/present.ts'
 import { addDays, dayOf, startOfDay } from './days.ts'
 import type { OfferDays } from './report.ts'
-import type { OfStore } from './store-days.ts'
+import type { StoreKey } from './store-days.ts'
 
 /** Where analytics and offers meet. */
 
@@ -14,7 +14,7 @@ import type { OfStore } from './store-days.ts'
 const OFFERS_LIMIT = 10_000
 
 /** The id of the document that this store has of an offer, by any id of its group; 404 when it has none. The sandbox stores no offers: there its ids say what they are. */
-export async function offerAt(db: Db, store: OfStore, offerId: string): Promise<string> {
+export async function offerOfStore(db: Db, store: StoreKey, offerId: string): Promise<string> {
   if (isTest(store.tenant)) {
     const id = readSandboxId(store.tenant, offerId)
     if (!id || !(await storesNamedBy(db, store.tenant, id)).includes(store.store_id)) throw notFound('offer')
@@ -27,7 +27,7 @@ export async function offerAt(db: Db, store: OfStore, offerId: string): Promise<
 }
 
 /** Raises or lowers a counter of the offer's branch document. */
-export async function countOnOffer(
+export async function changeOfferCounter(
   db: Db,
   offerId: string,
   column: 'click_count' | 'favorited_count',
