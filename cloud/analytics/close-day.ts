@@ -7,10 +7,10 @@ import { addDays, dayOf } from './days.ts'
 import type { Closing } from './schema.ts'
 import { firstDay, readDays, sumVat, type StoreKey } from './store-days.ts'
 
-/** A sale that began before midnight may be written shortly after: only then is a day over. */
+/** A day is over this long after midnight, ms, because sales that started before midnight may be stored later. */
 const AFTER_MIDNIGHT_MS = 10 * 60_000
 
-/** Closes everything since the closing before, up to and with `day`; by default the last day that is over. */
+/** Closes all days since the last closing up to `day`; default: the last day that is over. */
 export async function closeDay(
   { db, nowMs }: Pick<Call, 'db' | 'nowMs'>,
   store: StoreKey,
@@ -80,7 +80,7 @@ async function lastClosing(db: Db, storeId: string): Promise<StoreClosingRow | u
     .executeTakeFirst()
 }
 
-/** Closings of a store, the newest first, below this number. */
+/** Closings of a store with a number below `below`, the newest first. */
 export async function listClosings(
   db: Db,
   storeId: string,

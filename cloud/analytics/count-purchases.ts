@@ -6,19 +6,18 @@ import { sharesOf, type TaxShare } from './refund-shares.ts'
 import { addToDay, addToVat } from './store-days.ts'
 
 /**
- * What a store's day gains by scan and go. Reports tell of purchases as they stand: one that is taken back leaves the day it was
- * paid on, and a part that is refunded leaves it too. Closings tell of what happened: VAT is given back on the day on which the money
- * went back.
+ * Counts scan and go purchases. Reports show the current state: a cancelled or refunded part leaves the day of its
+ * payment. Closings show events: a refund counts on the day on which it completed.
  */
 
 type Moment = Pick<Call, 'db' | 'nowMs'>
 
-/** Somebody has checked in. */
+/** Counts a check-in. */
 export async function countSession({ db }: Moment, session: ShoppingSessionRow): Promise<void> {
   await addToDay(db, session, dayOf(session.created_ms), { sessions: 1 })
 }
 
-/** A purchase is paid. */
+/** Counts a paid purchase. */
 export async function countCompleted(
   { db, nowMs }: Moment,
   purchase: PurchaseRow,
@@ -36,18 +35,21 @@ export async function countCompleted(
   await countInSession(db, purchase, 1)
 }
 
-/** What a refund takes out of the figures. */
+/** Figures that a refund subtracts. */
 export interface CountedRefund {
   shares: TaxShare[]
-  /** Units that came back. */
+  /** Returned units. */
   units: number
-  /** The lines that they came back of. */
+  /** Lines of the returned units. */
   lineIds: string[]
-  /** The purchase does not stand any more. */
+  /** True if the whole purchase ended. */
   isWhole: boolean
 }
 
-/** Money that went back: out of the day on which it was paid, and into today's closing. -1: it turned out that it did not. */
+/**
+ * Subtracts a refund from the day of the payment and adds it to today's closing. `sign` -1 reverses a refund that
+ * failed later.
+ */
 export async function countRefund(
   { db, nowMs }: Moment,
   purchase: PurchaseRow,
@@ -61,24 +63,24 @@ export async function countRefund(
     items_scanned: -sign * units,
     completed_checkouts: isWhole ? -sign : 0,
   })
-  // What its parts had covered already moves no money.
+  // A whole refund of 0 cents, after partial refunds of everything, is not counted as a refund.
   if (cent > 0) await addToDay(db, purchase, day, { refunds: sign })
   for (const share of shares)
     await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
   if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
 }
 
-/** Pieces of goods: nobody scans a deposit. */
+/** Pieces of goods, without deposits. */
 export function unitsOf(lines: readonly PurchaseLineRow[]): number {
   return lines.reduce((sum, line) => sum + (line.deposit_of === null ? line.quantity : 0), 0)
 }
 
-/** Gross and tax of each rate, as they stand on the receipt. */
+/** Gross and tax per rate, as on the receipt. */
 export function taxesOf(lines: readonly PurchaseLineRow[]): TaxShare[] {
   return sharesOf(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
 }
 
-/** A session counts once, on its own day, however many purchases come of it. */
+/** A session counts once, on its own day, even if it has several purchases. */
 async function countInSession(db: Db, purchase: PurchaseRow, change: 1 | -1): Promise<void> {
   const session = await db
     .updateTable('shopping_session')

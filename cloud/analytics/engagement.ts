@@ -5,7 +5,7 @@ import { dayOf } from './days.ts'
 import { changeOfferCounter, offerOfStore } from './store-offers.ts'
 import { addToDay, type StoreKey } from './store-days.ts'
 
-/** What shoppers do with a store and its offers (decisions §14). */
+/** Engagements of shoppers with a store and its offers (ADR 0035). */
 export const ENGAGEMENTS = [
   'offer_click',
   'offer_favorite',
@@ -39,7 +39,7 @@ const RULES: Readonly<Record<Engagement, Rule>> = {
   unfollow: (call, store, engaged) => unfollow(call, store, userOf(engaged)),
 }
 
-/** Counts an engagement; answers whether it was anything new. Throws 400 where a name is missing. */
+/** Counts an engagement. Returns false if nothing changed. Throws 400 if the type needs an id that is missing. */
 export function countEngagement(call: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   return RULES[engaged.type](call, store, engaged)
 }
@@ -49,7 +49,7 @@ async function count({ db, nowMs }: Moment, store: StoreKey, counts: Parameters<
   return true
 }
 
-/** A shopper who is named likes an offer once; one who is not counts every time. */
+/** A named shopper can like an offer once; anonymous likes are all counted. */
 async function favorite(call: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   const { db, nowMs } = call
   const offerId = await offerOfStore(db, store, offerOf(engaged))
@@ -72,7 +72,7 @@ async function favorite(call: Moment, store: StoreRow, engaged: EngagementReques
   return count(call, store, { offer_favorites: 1 })
 }
 
-/** Takes a favourite back from the day on which it was given. */
+/** Removes a favourite, also from the day on which it was counted. */
 async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   const offerId = await offerOfStore(db, store, offerOf(engaged))
   let sinceMs = nowMs
@@ -102,7 +102,9 @@ async function follow(call: Moment, store: StoreRow, userId: string): Promise<bo
   return count(call, store, { new_followers: 1 })
 }
 
-/** Who leaves on the day of coming was no new follower; everybody else is one less from today on. */
+/**
+ * Removes a follower. Unfollowing on the same day reduces `new_followers`; later it counts as a lost follower of today.
+ */
 export async function unfollow(call: Moment, store: StoreKey, userId: string): Promise<boolean> {
   const removed = await call.db
     .deleteFrom('follower')

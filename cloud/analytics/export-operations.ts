@@ -10,7 +10,7 @@ import { asCsv, asJson } from './sales-files.ts'
 import { readSales } from './sales.ts'
 import { Day, Sale, SALE_COLUMNS } from './schema.ts'
 
-/** Stores in one export at most. */
+/** Stores per export. */
 const STORES_LIMIT = 10_000
 
 export const exportSalesData = operation({

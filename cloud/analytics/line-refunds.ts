@@ -7,9 +7,10 @@ import { prorate, sharesOf, shareRefund } from './refund-shares.ts'
 type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
 
 /**
- * What of each line has gone back, cents. The sum is what has gone back of the purchase, and by VAT rate what the closings have:
+ * Distributes refunds over lines, cents. The sum is the refunded amount of the purchase; sums per VAT rate equal those
+ * of the closings:
  *
- *   refund ─by rate, as it was counted─▶ its own lines first ─▶ then the others of the rate, in proportion to what is left of each
+ *   refund ─by rate, as it was counted─▶ its own lines ─▶ other lines of the rate, in proportion to their rest
  */
 export function refundedByLine(lines: readonly Line[], refunds: readonly RefundRow[]): Map<string, number> {
   const gone = new Map(lines.map((line) => [line.line_id, 0]))
@@ -26,7 +27,7 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
     }
     return cent - taken
   }
-  // Who names lines gets them, whatever went back without a name before.
+  // Refunds that name lines come first.
   for (const refund of refunds
     .filter(isRefunded)
     .toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {
@@ -46,7 +47,7 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
   return gone
 }
 
-/** By rate, as the day's figures would have it. */
+/** Shares per rate, calculated like the figures of the day. */
 function sharesBy(
   refund: RefundRow,
   lines: readonly Line[],

@@ -62,7 +62,7 @@ export const recordEngagement = operation({
     '`recorded` is false for what was so already.',
   callers: ['secret', 'publishable'],
   changes: true,
-  // Thousands of shoppers a day are no changes of the merchant's.
+  // Not audited: thousands of shoppers a day are not changes of the merchant.
   audited: false,
   request: z.strictObject({
     type: z.enum(ENGAGEMENTS),

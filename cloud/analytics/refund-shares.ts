@@ -1,13 +1,13 @@
 import { vatBreakdown, type GrossAmount } from '../purchases/vat.ts'
 
-/** What of one VAT rate is sold, or goes back: gross and the tax in it, cents. */
+/** Gross amount of one VAT rate and the tax in it, cents. */
 export interface TaxShare {
   rate: number
   cent: number
   tax: number
 }
 
-/** What lines come to by rate, as on their receipt. */
+/** Sums lines by rate, as on the receipt. */
 export function sharesOf(amounts: readonly GrossAmount[]): TaxShare[] {
   return Object.entries(vatBreakdown(amounts)).map(([rate, { net, tax }]) => ({
     rate: Number(rate),
@@ -16,7 +16,7 @@ export function sharesOf(amounts: readonly GrossAmount[]): TaxShare[] {
   }))
 }
 
-/** What is left of these after others went back. */
+/** Amounts that remain after refunds. */
 export function sharesLeft(sold: readonly TaxShare[], gone: readonly TaxShare[]): TaxShare[] {
   return sold.map(({ rate, cent, tax }) => {
     const back = gone.filter((share) => share.rate === rate)
@@ -25,8 +25,9 @@ export function sharesLeft(sold: readonly TaxShare[], gone: readonly TaxShare[])
 }
 
 /**
- * An amount that goes back, by rate: first out of what the named lines cost (`own`), then out of the rest, in proportion. Never
- * more than is left of a rate. The tax that stays is the one of what stays, so that all refunds together are exactly the receipt.
+ * Splits a refund by VAT rate: first over the named lines (`own`), then over the rest, in proportion, limited by the
+ * remaining amount of each rate. The tax is the difference to the tax of the rest, so that all refunds together equal
+ * the receipt.
  */
 export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[], amountCent: number): TaxShare[] {
   const leftCents = left.map((share) => Math.max(0, share.cent))
@@ -44,7 +45,10 @@ export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[],
   })
 }
 
-/** Whole cents in proportion to these weights, none above its weight; the largest remainders get what rounding leaves. */
+/**
+ * Splits whole cents in proportion to weights, limited by each weight. The largest remainders receive the cents lost by
+ * rounding.
+ */
 export function prorate(cent: number, weights: readonly number[]): number[] {
   const total = sum(weights)
   if (total === 0) return weights.map(() => 0)

@@ -3,7 +3,7 @@ import { addDays, daysBetween, periodOf, type Period } from './days.ts'
 import type { AnalyticsReport } from './schema.ts'
 import { DAY_COLUMNS, EMPTY_DAY, type DayCounts } from './store-days.ts'
 
-/** Days from when to when an offer held, both counted. */
+/** First and last day of an offer, both inclusive. */
 export interface OfferDays {
   from: string
   to: string
@@ -14,13 +14,13 @@ export interface ReportInput {
   from: string
   to: string
   period: Period
-  /** Days that have something, all within from … to. */
+  /** Days with data, all within from … to. */
   days: readonly StoreDayRow[]
   followersBefore: number
   offers: readonly OfferDays[]
 }
 
-/** One report a period, also of periods in which nothing happened. A period that reaches beyond from … to counts only its days within. */
+/** One report per period, including periods without data. Only days within from … to count. */
 export function makeReports({
   storeId,
   from,
@@ -80,7 +80,7 @@ function toReport(
   }
 }
 
-/** One decimal, 0 where there is nothing, 100 at most. */
+/** Percent with one decimal; 0 if `whole` is 0, at most 100. */
 function percent(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.min(100, Math.round((1_000 * part) / whole) / 10)
 }

@@ -1,12 +1,12 @@
 import { SALE_COLUMNS, type Sale } from './schema.ts'
 
-/** One line a unit of sale: RFC 4180, comma, CRLF. */
+/** Streams CSV with one row per purchase line: RFC 4180, comma, CRLF. */
 export async function* asCsv(pages: AsyncIterable<Sale[]>): AsyncGenerator<string> {
   yield `${SALE_COLUMNS.join(',')}\r\n`
   for await (const sales of pages) yield sales.map(rowsOf).join('')
 }
 
-/** One row a line. In the order of the columns, written out: this runs a million times. */
+/** Writes the columns explicitly, because it runs a million times. */
 function rowsOf({ transactionId, storeId, completedAt, status, currency, items }: Sale): string {
   const head = `${transactionId},${storeId},${completedAt},${status},${csvCell(currency)}`
   return items
@@ -18,8 +18,8 @@ function rowsOf({ transactionId, storeId, completedAt, status, currency, items }
 }
 
 /**
- * A cell of a CSV file. Text that a spreadsheet would take for a formula is made text by an apostrophe: product names come from
- * whoever sent them in.
+ * Formats a CSV cell. An apostrophe prevents spreadsheets from running text as a formula: product names come from
+ * outside.
  */
 export function csvCell(value: string | number | undefined): string {
   if (value === undefined) return ''
@@ -28,7 +28,7 @@ export function csvCell(value: string | number | undefined): string {
   return /[",\r\n']/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-/** The answer's JSON, sale by sale: whole only when its last brace has come. */
+/** Streams the response. It is complete only with its last brace. */
 export async function* asJson(
   pages: AsyncIterable<Sale[]>,
   head: Readonly<Record<string, string>>,

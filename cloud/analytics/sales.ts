@@ -8,7 +8,7 @@ import { vatBreakdown } from '../purchases/vat.ts'
 import { refundedByLine } from './line-refunds.ts'
 import type { Sale } from './schema.ts'
 
-/** Purchases read at once: what of an export is in memory at a time. */
+/** Purchases in memory at a time. */
 export const SALES_AT_ONCE = 100
 
 interface Position {
@@ -16,7 +16,7 @@ interface Position {
   purchaseId: string
 }
 
-/** Paid purchases of these stores from one moment (ms) to before another, store by store, the oldest first, a page at a time. */
+/** Paid purchases of these stores from `fromMs` to before `toMs`, in pages: store by store, the oldest first. */
 export async function* readSales(
   reading: ReadContext,
   storeIds: readonly string[],

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RefundFields } from '../purchases/schema.ts'
 import { PERIODS } from './days.ts'
 
-/** A day as requests name it: within the years that a shop lives in. */
+/** A date in requests, limited to plausible years. */
 export const Day = z.iso
   .date()
   .refine((day) => day >= '2000-01-01' && day <= '2099-12-31', 'must be between 2000-01-01 and 2099-12-31')
@@ -40,7 +40,7 @@ export type AnalyticsReport = z.infer<typeof AnalyticsReport>
 
 const VatTotals = z.record(z.string(), z.strictObject({ net: z.int(), tax: z.int() })).describe('By rate, cents.')
 
-/** A closing of a store's days, for good. */
+/** Closing of a store's days; it never changes. */
 export const Closing = z.strictObject({
   storeId: z.string(),
   number: z.int().describe('Counts the closings of the store, from 1, with no gap.'),
@@ -57,7 +57,7 @@ export const Closing = z.strictObject({
 })
 export type Closing = z.infer<typeof Closing>
 
-/** Columns of the export, in their order. */
+/** Columns of the CSV export. */
 export const SALE_COLUMNS = [
   'transactionId',
   'storeId',

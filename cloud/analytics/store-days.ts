@@ -2,13 +2,13 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StoreDayRow, StoreDayVatRow } from '../persistence/tables/analytics.ts'
 
-/** Whose day it is. */
+/** The store of a day. */
 export type StoreKey = Pick<StoreDayRow, 'store_id' | 'tenant'>
 
 export type DayCounts = Omit<StoreDayRow, 'store_id' | 'tenant' | 'day'>
 export type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate'>
 
-/** A day on which nothing happened. */
+/** Counters of a day without events. */
 export const EMPTY_DAY: Readonly<DayCounts> = {
   sessions: 0,
   sessions_completed: 0,
@@ -63,7 +63,7 @@ function pick<T, K extends keyof T>(row: T, names: readonly K[]): Pick<T, K> {
   return Object.fromEntries(names.map((name) => [name, row[name]])) as unknown as Pick<T, K>
 }
 
-/** Adds to a store's day, within the transaction of what happened. */
+/** Adds to the counters of a day, in the transaction of the event. */
 export async function addToDay(
   db: Db,
   { store_id, tenant }: StoreKey,
@@ -73,7 +73,7 @@ export async function addToDay(
   await addDay(db, { ...EMPTY_DAY, ...counts, store_id, tenant, day })
 }
 
-/** Adds to what one VAT rate came to on a store's day. */
+/** Adds to the VAT totals of a day. */
 export async function addToVat(
   db: Db,
   { store_id, tenant }: StoreKey,
@@ -84,7 +84,7 @@ export async function addToVat(
   await addVat(db, { ...NO_VAT, ...counts, store_id, tenant, day, rate })
 }
 
-/** The days of a store that have something, from one to another (both counted), in their order. */
+/** Days of a store with data between two dates, both inclusive, in order. */
 export function readDays(db: Db, storeId: string, from: string, to: string): Promise<StoreDayRow[]> {
   return db
     .selectFrom('store_day')
@@ -96,7 +96,7 @@ export function readDays(db: Db, storeId: string, from: string, to: string): Pro
     .execute()
 }
 
-/** What each VAT rate came to, from one day to another (both counted), lowest rate first. */
+/** Totals per VAT rate between two dates, both inclusive, the lowest rate first. */
 export async function sumVat(
   db: Db,
   storeId: string,
@@ -115,7 +115,7 @@ export async function sumVat(
   return rows.map((row) => ({ ...(row as VatCounts & { rate: number }) }))
 }
 
-/** Followers that a store had when a day began. */
+/** Followers of a store at the beginning of a day. */
 export async function followersBefore(db: Db, storeId: string, day: string): Promise<number> {
   const { count } = await db
     .selectFrom('store_day')
@@ -126,7 +126,7 @@ export async function followersBefore(db: Db, storeId: string, day: string): Pro
   return count ?? 0
 }
 
-/** The first day of a store on which anything happened. */
+/** First day of a store with data. */
 export async function firstDay(db: Db, storeId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('store_day')

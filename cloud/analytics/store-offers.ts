@@ -8,12 +8,15 @@ import { addDays, dayOf, startOfDay } from './days.ts'
 import type { OfferDays } from './report.ts'
 import type { StoreKey } from './store-days.ts'
 
-/** Where analytics and offers meet. */
+/** Connects analytics and offers. */
 
-/** Branch documents of one store that a report looks at, at most. */
+/** Branch documents of a store per report. */
 const OFFERS_LIMIT = 10_000
 
-/** The id of the document that this store has of an offer, by any id of its group; 404 when it has none. The sandbox stores no offers: there its ids say what they are. */
+/**
+ * Id of the store's branch document, by any id of the offer. Throws 404 if the store is not in the offer. Sandbox ids
+ * contain the stores, because the sandbox does not store offers.
+ */
 export async function offerOfStore(db: Db, store: StoreKey, offerId: string): Promise<string> {
   if (isTest(store.tenant)) {
     const id = readSandboxId(store.tenant, offerId)
@@ -26,7 +29,7 @@ export async function offerOfStore(db: Db, store: StoreKey, offerId: string): Pr
   return branch.offer_id
 }
 
-/** Raises or lowers a counter of the offer's branch document. */
+/** Increases or decreases a counter of a branch document. */
 export async function changeOfferCounter(
   db: Db,
   offerId: string,
@@ -41,7 +44,7 @@ export async function changeOfferCounter(
   await query.execute()
 }
 
-/** When the offers of a store held that did so on any day from … to. */
+/** Validity of the store's offers that were active on any day from … to. */
 export async function offersWithin(db: Db, storeId: string, from: string, to: string): Promise<OfferDays[]> {
   const rows = await db
     .selectFrom('offer')

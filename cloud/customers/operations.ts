@@ -8,7 +8,9 @@ import { PERSONAL_TABLES } from './personal-tables.ts'
 
 const UserId = text(128).describe('As it was sent at check-in, at checkout, with engagements.')
 
-/** Whose customer it is. What somebody did in stores that the key may not see belongs to the answer too. */
+/**
+ * The customer of a caller. Throws 403 for keys bound to stores, because the data of a customer includes all stores.
+ */
 function customerOf(caller: Caller, userId: string): Customer {
   const { tenant, storeIds } = keyCaller(caller)
   if (storeIds !== null)

@@ -16,7 +16,7 @@ function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
   return own.where('program_id', '>', after).orderBy('program_id').limit(ROWS_AT_ONCE).execute()
 }
 
-/** `after`: `{programId} {entryId}`. Asked by program, as the ledger's index has it. */
+/** Position `after`: `{programId} {entryId}`. Filters by program, so that the index of the ledger applies. */
 function entriesOf(db: Db, { tenant, userId }: Customer, after: string) {
   const [programId = '', entryId = ''] = after.split(' ')
   const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)
@@ -31,7 +31,7 @@ function entriesOf(db: Db, { tenant, userId }: Customer, after: string) {
   return rest.orderBy('program_id').orderBy('entry_id').limit(ROWS_AT_ONCE).execute()
 }
 
-/** How amounts of these rows' programs are written: cents of a cashback are EUR in the API. */
+/** Converts units to the amounts of the API, by program. */
 async function amountsFor(
   db: Db,
   rows: readonly { program_id: string }[],
@@ -47,7 +47,7 @@ async function amountsFor(
 
 const ENTRY = ['program_id', 'month', 'kind', 'amount'] as const
 
-/** What is erased no longer counts. */
+/** Subtracts erased entries from the monthly figures. */
 async function subtractFromMonths(
   db: Db,
   erased: readonly Pick<LoyaltyMonthRow, (typeof ENTRY)[number]>[],
@@ -55,7 +55,7 @@ async function subtractFromMonths(
   for (const entry of erased) await addToMonth(db, { ...entry, amount: -entry.amount, entries: -1 })
 }
 
-/** The ledger goes before the memberships that it belongs to. */
+/** Erased before the memberships to which the entries belong. */
 export const loyaltyEntries: PersonalTable = {
   table: 'loyalty_entry',
   name: 'loyaltyEntries',
@@ -103,7 +103,7 @@ export const loyaltyMemberships: PersonalTable = {
   async erase({ db }, who) {
     const rows = await membershipsOf(db, who, '')
     for (const { program_id } of rows) {
-      // What was earned since the ledger was erased.
+      // Entries written after the ledger was erased.
       const since = await db
         .deleteFrom('loyalty_entry')
         .where('program_id', '=', program_id)

@@ -54,7 +54,7 @@ const follows: PersonalTable = {
       (row) => ({ storeId: row.store_id, since: iso(row.since_ms) }),
     )
   },
-  /** The store has one follower less, as when somebody leaves. */
+  /** Also counts as an unfollow in the reports. */
   async erase(call, who) {
     const rows = await followsOf(call.db, who, '', ROWS_AT_ONCE)
     for (const row of rows) await unfollow(call, row, who.userId)
@@ -130,21 +130,20 @@ const pushSubscriptions: PersonalTable = {
   },
 }
 
-/** Notices that wait to be sent, also to endpoints of the merchant. */
+/** Notifications that wait to be sent, including those to endpoints of the merchant. */
 const pushDeliveries: PersonalTable = {
   table: 'push_delivery',
   erase: ({ db }, who) => erasePushDeliveries(db, who, ROWS_AT_ONCE),
 }
 
-/** Events that were sent or wait to be sent carry the userId of what they tell of. */
+/** Stored events contain the customer id in their data. */
 const events: PersonalTable = {
   table: 'outbox_event',
   erase: ({ db, services }, who) => eraseFromOutbox(db, who, newId('anon', services.platform), ROWS_AT_ONCE),
 }
 
 /**
- * Every table that holds a userId, in the order in which they are erased. Whoever makes another one adds it here: a test finds every
- * column named `user_id`.
+ * All tables with customer ids, in the order of erasure. Add new tables here; a test finds all columns named `user_id`.
  */
 export const PERSONAL_TABLES: readonly PersonalTable[] = [
   purchases,

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import type { Customer } from './personal-table.ts'
 
-/** Purchases after this id. */
+/** A customer's purchases after this id. */
 export function purchasesOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   return db
     .selectFrom('purchase')
@@ -15,13 +15,13 @@ export function purchasesOf(db: Db, { tenant, userId }: Customer, after: string,
     .execute()
 }
 
-/** Orders to be picked up, after this id. */
+/** A customer's pick-up orders after this id. */
 export function ordersOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   const own = db.selectFrom('pickup_order').selectAll().where('tenant', '=', tenant).where('user_id', '=', userId)
   return own.where('order_id', '>', after).orderBy('order_id').limit(limit).execute()
 }
 
-/** Sessions after this id. */
+/** A customer's sessions after this id. */
 export function sessionsOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   const own = db
     .selectFrom('shopping_session')
@@ -31,13 +31,13 @@ export function sessionsOf(db: Db, { tenant, userId }: Customer, after: string, 
   return own.where('session_id', '>', after).orderBy('session_id').limit(limit).execute()
 }
 
-/** Stores that the customer follows, after this one. */
+/** Stores that the customer follows, after this store id. */
 export function followsOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   const own = db.selectFrom('follower').selectAll().where('tenant', '=', tenant).where('user_id', '=', userId)
   return own.where('store_id', '>', after).orderBy('store_id').limit(limit).execute()
 }
 
-/** Offers that the customer likes, after this one: `{storeId} {offerId}`. */
+/** Offers that the customer likes, after position `{storeId} {offerId}`. */
 export function likesOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   const [storeId = '', offerId = ''] = after.split(' ')
   const own = db.selectFrom('offer_favorite').selectAll().where('tenant', '=', tenant).where('user_id', '=', userId)
@@ -47,13 +47,13 @@ export function likesOf(db: Db, { tenant, userId }: Customer, after: string, lim
   return rest.orderBy('store_id').orderBy('offer_id').limit(limit).execute()
 }
 
-/** The customer's requests for help after this id. */
+/** A customer's requests for help after this id. */
 export function requestsOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   const own = db.selectFrom('assistance_request').selectAll().where('tenant', '=', tenant).where('user_id', '=', userId)
   return own.where('request_id', '>', after).orderBy('request_id').limit(limit).execute()
 }
 
-/** Push subscriptions of the customer, after this id. */
+/** A customer's push subscriptions after this id. */
 export function pushSubscriptionsOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
   return db
     .selectFrom('push_subscription')
@@ -66,7 +66,7 @@ export function pushSubscriptionsOf(db: Db, { tenant, userId }: Customer, after:
     .execute()
 }
 
-/** Drops notices about the customer that wait; answers how many. */
+/** Deletes pending notifications about a customer. Returns their number. */
 export async function erasePushDeliveries(db: Db, { tenant, userId }: Customer, limit: number): Promise<number> {
   const some = db
     .selectFrom('push_delivery')
@@ -78,7 +78,7 @@ export async function erasePushDeliveries(db: Db, { tenant, userId }: Customer, 
   return Number(gone.numDeletedRows)
 }
 
-/** Puts a pseudonym into events that name the customer; answers how many did. */
+/** Replaces the customer id in stored events. Returns the number of changed events. */
 export async function eraseFromOutbox(
   db: Db,
   { tenant, userId }: Customer,
@@ -90,7 +90,7 @@ export async function eraseFromOutbox(
     .selectFrom('outbox_event')
     .select(['event_id', 'data'])
     .where('tenant', '=', tenant)
-    // Not LIKE, which takes upper for lower case on one of our databases.
+    // LIKE ignores case on one of the databases.
     .where(sql<boolean>`replace(data, ${named}, '') <> data`)
     .limit(limit)
     .execute()

@@ -4,11 +4,11 @@ import { monthsOf } from './months.ts'
 import { amountOf, monthOf } from './program.ts'
 import type { ProgramType } from './schema.ts'
 
-/** Units that programs count in; amounts of different units are never added up. */
+/** Units of programs. Amounts of different units are never added. */
 export const UNITS = ['points', 'stamps', 'cashback'] as const
 export type Unit = (typeof UNITS)[number]
 
-/** The unit of a type of program. Tier programs count points. */
+/** Unit of a program type. Tier programs count points. */
 export function unitOf(type: ProgramType): Unit {
   return type === 'tier' ? 'points' : type
 }
@@ -21,7 +21,7 @@ export interface Amounts {
   reversed: number
 }
 
-/** Members, redemptions, and the amounts in each unit. */
+/** Members, redemptions, and the amounts by unit. */
 interface Figures {
   members: number
   redemptions: number
@@ -46,7 +46,7 @@ async function readCells(db: Db, programs: readonly LoyaltyProgramRow[]): Promis
     const figures = noFigures()
     if (kind === 'join') return { programId: program_id, month, figures: { ...figures, members: entries } }
     const type = types.get(program_id) ?? 'points'
-    // Signed, not absolute: a failed refund gives points back, so a month may have negative reversals.
+    // Signed: a failed refund returns points, so reversals of a month may be negative.
     figures.amounts[unitOf(type)][FIELD_OF[kind as keyof typeof FIELD_OF]] = amountOf(
       type,
       kind === 'earn' ? amount : 0 - amount,
@@ -72,7 +72,7 @@ function total(cells: readonly Cell[]): Figures {
   return sum
 }
 
-/** Rounds to two decimals, as sums of EUR in floating point drift. */
+/** Rounds to two decimals to remove floating-point errors of EUR sums. */
 function inCents(amount: number): number {
   return Math.round(amount * 100) / 100
 }
@@ -86,7 +86,7 @@ function named({ issued, redeemed, expired, reversed }: Amounts) {
   return { pointsIssued: issued, pointsRedeemed: redeemed, pointsExpired: expired, pointsReversed: reversed }
 }
 
-/** The last months up to this one, the oldest first. */
+/** The last `count` months including the current one, the oldest first. */
 function monthsUntil(nowMs: number, count: number): string[] {
   const now = new Date(nowMs)
   return Array.from({ length: count }, (_, i) =>
@@ -95,7 +95,7 @@ function monthsUntil(nowMs: number, count: number): string[] {
 }
 
 /**
- * Figures of some programs: in all, month by month, and program by program.
+ * Figures of some programs: in total, by month and by program.
  *
  * @param months Months in `monthly`, up to the month of `nowMs`.
  */

@@ -7,9 +7,9 @@ import { earn, enrol, type Scope } from './ledger.ts'
 import { checkInCode, earnedByVisit, type Program } from './program.ts'
 import { findMember, recordCheckIn } from './queries.ts'
 
-/** How near a customer must be to the store, km. */
+/** Maximum distance between customer and store, km. */
 const NEAR_KM = 0.2
-/** How long a customer waits for the next one, ms (specification, Limits). */
+/** Time until the next check-in of the same kind, ms (specification, Limits). */
 const WAIT_MS = { qr_checkin: 3_600_000, store_checkin: 86_400_000 } as const
 const COLUMN = { qr_checkin: 'last_qr_ms', store_checkin: 'last_visit_ms' } as const
 
@@ -23,7 +23,10 @@ export interface CheckedIn {
   nextMs: number
 }
 
-/** A customer's visit: proven by the code at the counter or by where they are, and not too soon after the last. */
+/**
+ * Checks a customer in. Requires the program's code or a position near the store, and the minimum time since the last
+ * check-in.
+ */
 export async function checkInCustomer(
   scope: Scope,
   program: Program,

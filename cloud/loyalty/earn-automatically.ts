@@ -6,7 +6,7 @@ import { earn, returnReversed, openEarnings, deduct, type Scope } from './ledger
 import { earnedByPurchase, openProgram } from './program.ts'
 import { activePrograms, findEarned, findProgram } from './queries.ts'
 
-/** Something paid: a purchase of scan and go, or an order that was picked up. */
+/** A paid purchase of scan and go, or an order that was picked up. */
 export interface PaidTransaction {
   transactionId: string
   userId: string | null
@@ -14,7 +14,7 @@ export interface PaidTransaction {
   source: 'scan_and_go' | 'click_collect'
 }
 
-/** What `earnAutomatically` emits. */
+/** Events that `earnAutomatically` emits. */
 export const EARNING_EVENTS = [
   'loyalty.enrollment',
   'loyalty.points_earned',
@@ -22,7 +22,10 @@ export const EARNING_EVENTS = [
   'loyalty.tier_changed',
 ] as const
 
-/** Gives the customer what the store's programs give for this. Never refuses anything: a payment must not fail by it. */
+/**
+ * Credits a paid transaction in the store's programs. Never fails because of program rules, so that the payment
+ * succeeds.
+ */
 export async function earnAutomatically(
   scope: Scope,
   store: StoreRow,
@@ -38,22 +41,22 @@ export async function earnAutomatically(
   }
 }
 
-/** What `adjustEarnings` emits. */
+/** Events that `adjustEarnings` emits. */
 export const ADJUSTMENT_EVENTS = ['loyalty.reward_unlocked', 'loyalty.tier_changed'] as const
 
-/** A transaction that was taken back, whole or in part. */
+/** A transaction that was refunded in whole or in part. */
 export interface RefundedTransaction {
   tenant: string
   transactionId: string
-  /** What the customer still pays for, cents; 0: everything was taken back. */
+  /** Amount that the customer still pays, cents; 0 after a full refund. */
   remainingCent: number
   totalCent: number
 }
 
 /**
- * Brings what a cancelled or refunded transaction earned to the share of what the customer still pays for: takes back, or gives back what
- * was taken for a refund that failed in the end. What was earned after a part had gone back is the share of what was left then. Stamps stay
- * as long as anything of the visit does.
+ * Adjusts the earnings of a refunded transaction to the amount that the customer still pays. Reverses points, or
+ * returns them after a refund failed. An earning made after a partial refund is relative to the amount at that time.
+ * Stamps stay until everything is refunded.
  */
 export async function adjustEarnings(
   scope: Scope,

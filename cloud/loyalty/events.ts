@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EARNING_SOURCES } from './schema.ts'
 
-/** The `data` of loyalty events (specification, Events). */
+/** `data` of loyalty events (specification, Events). */
 
 const MemberFields = { userId: z.string(), programId: z.string(), storeId: z.string() }
 

@@ -10,10 +10,10 @@ import { deduct, type Scope } from './ledger.ts'
 import { openProgram } from './program.ts'
 import { expiredUnits, findMember, membersToExpire, nextExpiry, setNextExpiry } from './queries.ts'
 
-/** The job as the source of its events. */
+/** Source of the events of this job. */
 const EXPIRY = { name: 'loyalty-expiry', emits: ['loyalty.tier_changed'] } as const
 
-/** Expires what is due, member by member, each in a transaction of its own. Safe to run twice and in several processes. */
+/** Expires due earnings, each member in its own transaction. Several processes may run this at the same time. */
 export function expireEarnings(database: Database, services: Services): Promise<void> {
   return processEach(services, {
     job: 'loyalty expiry',

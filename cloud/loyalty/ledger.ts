@@ -17,10 +17,10 @@ import {
 import type { EarningSource } from './schema.ts'
 
 /**
- *   earn + · redeem − · expire − · reverse −      balance = sum of the entries, never below 0
+ * earn + · redeem − · expire − · reverse −      balance = sum of the entries, never below 0
  *
- * Every movement is one entry and one change of the member's balance, in one transaction. A reversal or an expiry takes
- * no more than there is: what was spent meanwhile is spent.
+ * Each movement inserts an entry and changes the member's balance in one transaction. Reversals and expiries are
+ * limited by the balance.
  */
 export interface Scope extends Pick<Call, 'db' | 'nowMs'> {
   readonly services: Pick<Call['services'], 'platform'>
@@ -34,7 +34,7 @@ export interface Moved {
   balance: number
 }
 
-/** Makes the customer a member where they are none yet; tells whether that was now. */
+/** Enrols a customer. Returns false if the customer is already a member. */
 export async function enrol(scope: Scope, { row }: Program, userId: string, source: EarningSource): Promise<boolean> {
   const { db, nowMs } = scope
   const member = { program_id: row.program_id, user_id: userId, balance: 0, month: monthOf(nowMs), enrolled_ms: nowMs }
@@ -52,13 +52,13 @@ export interface Earning {
   userId: string
   units: number
   source: EarningSource
-  /** A transaction earns once in a program: the same again changes nothing and answers what it earned. */
+  /** A transaction earns once per program. Repeated, `earn` returns the first result. */
   transactionId?: string | undefined
-  /** What the customer still pays for, cents, where some of the transaction has gone back. */
+  /** Amount that the customer still pays, cents, if a part of the transaction was refunded. */
   earnedOnCent?: number | undefined
 }
 
-/** Adds to a balance; the first earning enrols. */
+/** Adds units to a balance. Enrols the customer if necessary. */
 export async function earn(
   scope: Scope,
   program: Program,
@@ -109,7 +109,7 @@ async function earnedBefore({ db }: Scope, known: LoyaltyEntryRow, userId: strin
   }
 }
 
-/** Takes what a customer spends. Throws 409 `balance_too_low`. */
+/** Subtracts units that a customer spends. Throws 409 `balance_too_low`. */
 export async function redeem(
   scope: Scope,
   program: Program,
@@ -138,7 +138,7 @@ export async function redeem(
   return moved
 }
 
-/** Takes up to so many units that expire, or that were earned by what was cancelled. */
+/** Subtracts up to this many units, because they expired or their transaction was refunded. */
 export async function deduct(
   scope: Scope,
   program: Program,
@@ -155,7 +155,7 @@ export async function deduct(
   emitCrossings(scope, program, userId, balance + taken, balance)
 }
 
-/** Gives back so many units of an earning that were taken for a refund; they expire when the earning does. */
+/** Returns reversed units of an earning after a refund failed. They expire with the earning. */
 export async function returnReversed(
   scope: Scope,
   program: Program,
@@ -168,7 +168,7 @@ export async function returnReversed(
   emitCrossings(scope, program, earned.user_id, balance - units, balance)
 }
 
-/** What a transaction earned in the tenant's programs, and how much of it may still be taken back, units. */
+/** Earnings of a transaction in the tenant's programs, with the units already reversed. */
 export async function openEarnings(
   { db }: Pick<Scope, 'db'>,
   tenant: string,
@@ -216,7 +216,7 @@ async function post({ db, nowMs, services }: Scope, { row }: Program, posting: P
   return { entryId, transactionId, units: posting.units, balance: posting.balance }
 }
 
-/** Rewards that came into reach, and the tier when it is another one now. */
+/** Emits events for newly affordable rewards and for a changed tier. */
 function emitCrossings(scope: Scope, program: Program, userId: string, before: number, after: number): void {
   const { program_id: programId, store_id: storeId } = program.row
   const whom = { userId, programId, storeId }

@@ -14,12 +14,12 @@ const add = prepared((db, p: LoyaltyMonthRow) =>
     ),
 )
 
-/** Adds to what a month of a program comes to, within the transaction of the entry or the new member (`join`). */
+/** Adds to the monthly figures of a program, within the transaction of the entry or the new member (`join`). */
 export async function addToMonth(db: Db, { program_id, month, kind, amount, entries }: LoyaltyMonthRow): Promise<void> {
   await add(db, { program_id, month, kind, amount, entries })
 }
 
-/** What the months of these programs come to: as many rows as there were months, however long the ledger is. */
+/** Monthly figures of programs. The number of rows does not grow with the ledger. */
 export async function monthsOf(db: Db, programIds: readonly string[]): Promise<LoyaltyMonthRow[]> {
   if (programIds.length === 0) return []
   return db

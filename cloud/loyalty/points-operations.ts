@@ -88,7 +88,7 @@ interface PointsRequest {
   purchaseId?: string | undefined
 }
 
-/** How much to add; of a purchase with what the customer still pays for it. */
+/** Units to credit; for a purchase also the amount that the customer still pays. */
 async function toAdd(
   call: Call,
   program: Program,
@@ -106,7 +106,7 @@ async function toAdd(
   if (amount !== undefined) return { units: unitsOf(program.type, amount, 'amount'), earnedOnCent }
   const isAllBack = earnedOnCent <= 0 && purchase.total_cent > 0
   const units = isAllBack ? 0 : earnedByPurchase(program, earnedOnCent)
-  // What earned before is answered as it was.
+  // An earlier earning of this purchase is returned unchanged.
   if (units === 0 && !(await findEarned(call.db, program.row.program_id, purchaseId)))
     throw precondition(
       'nothing_earned',

@@ -5,7 +5,7 @@ import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { unitsOf, type Reward, type Tier } from './program.ts'
 import type { EarningMethod, ProgramType } from './schema.ts'
 
-/** What may be set of a program; what is left out stays as it is. */
+/** Settings of a program; undefined keeps the old value. */
 export interface ProgramSettings {
   name?: string | undefined
   earningMethods?: readonly EarningMethod[] | undefined
@@ -18,7 +18,7 @@ export interface ProgramSettings {
   isActive?: boolean | undefined
 }
 
-/** A program that nothing was set of yet. */
+/** Builds the row of a new program with default settings. */
 export function blankProgram(
   of: { tenant: string; storeId: string; name: string; type: ProgramType },
   platform: { clock: Clock; random: Randomness },
@@ -43,7 +43,7 @@ export function blankProgram(
   }
 }
 
-/** The row with these settings. Throws 400 for amounts that the program's type has not. */
+/** Applies settings to a program. Throws 400 for amounts with decimals that the program's type does not allow. */
 export function withSettings(
   row: LoyaltyProgramRow,
   settings: ProgramSettings,
@@ -94,7 +94,7 @@ function tiersOf(type: ProgramType, tiers: readonly Tier[]): Tier[] {
     .sort((a, b) => a.threshold - b.threshold)
 }
 
-/** What the system set may come back in an update, but only as it is (decisions §1). */
+/** Throws 400 if a field that the system sets differs from its value (ADR 0002). */
 export function assertUnchanged(known: object, sent: Record<string, unknown>): void {
   for (const [field, value] of Object.entries(sent)) {
     if (value !== undefined && value !== (known as Record<string, unknown>)[field])

@@ -6,7 +6,9 @@ import { ownStoreOf } from '../stores/own-store.ts'
 import { openProgram, type Program } from './program.ts'
 import { findProgram } from './queries.ts'
 
-/** The caller's program and its store: 404 for an unknown one, and for one of a store that the caller may not see. */
+/**
+ * Finds a program of the caller with its store. Throws 404 if it is unknown or in a store that the caller may not see.
+ */
 export async function programOfCaller(call: Call, programId: string): Promise<{ program: Program; store: StoreRow }> {
   const row = await findProgram(call.db, knownCaller(call.caller).tenant, programId)
   if (!row) throw notFound('loyalty program')
@@ -14,7 +16,7 @@ export async function programOfCaller(call: Call, programId: string): Promise<{ 
   return { program: openProgram(row, store), store }
 }
 
-/** Refuses to earn in a program that was switched off. */
+/** Throws 409 if the program is inactive. */
 export function assertActive({ row }: Program): void {
   if (row.is_active !== 1) throw precondition('program_inactive', 'this loyalty program is not active')
 }

@@ -14,12 +14,12 @@ import { assertUnchanged, blankProgram, withSettings } from './program-changes.t
 import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
 import { LoyaltyProgram, Membership, PROGRAM_SETTINGS, PROGRAM_TYPES, SYSTEM_FIELDS, UserId } from './schema.ts'
 
-/** Every check-in and checkout looks at the active programs of its store. */
+/** Active programs per store, because each check-in and checkout reads them. */
 const ACTIVE_PER_STORE = 50
-/** Programs cannot be deleted, and `getStoreLoyaltyPrograms` lists all. */
+/** Programs per store. They cannot be deleted, and `getStoreLoyaltyPrograms` returns all. */
 const PROGRAMS_PER_STORE = 500
 
-/** Throws 400 if the store has no room for this program, which is new or changed. */
+/** Throws 400 if the store has too many programs for this new or changed one. */
 async function assertProgramLimits(
   { db }: Call,
   { program_id: programId, store_id: storeId, is_active: isActive }: LoyaltyProgramRow,

@@ -6,7 +6,7 @@ import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { EarningMethod, LoyaltyProgram, ProgramType } from './schema.ts'
 
-/** Amounts inside are whole units: points, stamps, or cents of a cashback. */
+/** Internal amounts are whole units: points, stamps, or cents of cashback. */
 export interface Reward {
   rewardId: string
   name: string
@@ -18,7 +18,7 @@ export interface Tier {
   threshold: number
 }
 
-/** A program with its lists read, ready to be counted with. */
+/** A program with parsed lists. */
 export interface Program {
   readonly row: LoyaltyProgramRow
   readonly type: ProgramType
@@ -27,11 +27,11 @@ export interface Program {
   readonly rewards: readonly Reward[]
   /** The lowest first. */
   readonly tiers: readonly Tier[]
-  /** Whether the store's package has tier events. */
+  /** True if the store's package includes tier events. */
   readonly hasTierEvents: boolean
 }
 
-/** Reads a program's row. */
+/** Parses a program's row. */
 export function openProgram(row: LoyaltyProgramRow, store: Pick<StoreRow, 'package'>): Program {
   return {
     row,
@@ -43,19 +43,19 @@ export function openProgram(row: LoyaltyProgramRow, store: Pick<StoreRow, 'packa
   }
 }
 
-/** Whole units of an amount as the API writes it. Throws 400 for a part of a point or of a cent. */
+/** Converts an amount of the API to whole units. Throws 400 for fractions of a point or cent. */
 export function unitsOf(type: ProgramType, amount: number, path: string): number {
   const places = type === 'cashback' ? 2 : 0
   if (hasDecimals(amount, places)) return Math.round(amount * 10 ** places)
   throw invalid(path, type === 'cashback' ? 'must have at most 2 decimals' : 'must be a whole number')
 }
 
-/** The amount of some units as the API writes it. */
+/** Converts units to an amount of the API. */
 export function amountOf(type: ProgramType, units: number): number {
   return type === 'cashback' ? units / 100 : units
 }
 
-/** What a purchase of this total earns, units: points rounded down, cashback half up to a cent, stamps per visit. */
+/** Units that a purchase earns: points rounded down, cashback rounded half up to a cent, stamps per visit. */
 export function earnedByPurchase({ type, row }: Program, totalCent: number): number {
   if (totalCent <= 0) return 0
   if (type === 'stamps') return row.stamps_per_visit
@@ -63,22 +63,25 @@ export function earnedByPurchase({ type, row }: Program, totalCent: number): num
   return Math.floor((totalCent * row.points_per_euro_milli) / 100_000)
 }
 
-/** What a check-in earns, units: cashback is a share of a payment, and a visit has none. */
+/** Units that a check-in earns; 0 for cashback, which needs a payment. */
 export function earnedByVisit({ type, row }: Program): number {
   return type === 'cashback' ? 0 : row.stamps_per_visit
 }
 
-/** The tier of a balance: the highest whose threshold it has reached. */
+/** Tier of a balance: the highest whose threshold it reaches. */
 export function tierOf({ tiers }: Pick<Program, 'tiers'>, balance: number): Tier | undefined {
   return tiers.findLast((tier) => tier.threshold <= balance)
 }
 
-/** The rewards that a balance has come to be enough for. */
+/** Rewards that the new balance can pay and the old one could not. */
 export function unlockedRewards({ rewards }: Pick<Program, 'rewards'>, before: number, after: number): Reward[] {
   return rewards.filter((reward) => before < reward.cost && reward.cost <= after)
 }
 
-/** When something earned now expires, ms: the same day some calendar months later (UTC), or the last day of a shorter month. */
+/**
+ * Expiry of an earning, ms since 1970: the same day some calendar months later (UTC), or the last day of a shorter
+ * month.
+ */
 export function expiryOf({ row }: Pick<Program, 'row'>, nowMs: number): number | null {
   if (row.points_valid_months === null) return null
   const now = new Date(nowMs)
@@ -94,12 +97,12 @@ export function monthOf(ms: number): string {
   return iso(ms).slice(0, 7)
 }
 
-/** What the printed code of a program holds. */
+/** Content of a program's printed QR code. */
 export function checkInCode({ store_id, program_id }: LoyaltyProgramRow): string {
   return `untag://loyalty/${store_id}/${program_id}`
 }
 
-/** A program as the API shows it. */
+/** Converts a program to its API form. */
 export function toLoyaltyProgram({ row, type, methods, rewards, tiers }: Program): LoyaltyProgram {
   return {
     programId: row.program_id,

@@ -28,13 +28,13 @@ const earnedEntry = prepared((db, p: { programId: string; transactionId: string 
     .where('kind', '=', sql.lit('earn')),
 )
 
-/** The tenant's program. */
+/** Program of the tenant. */
 export async function findProgram(db: Db, tenant: string, programId: string): Promise<LoyaltyProgramRow | undefined> {
   const [row] = await programById(db, { tenant, programId })
   return row
 }
 
-/** The programs of a store that earn now. */
+/** Active programs of a store. */
 export function activePrograms(db: Db, storeId: string): Promise<LoyaltyProgramRow[]> {
   return activeOfStore(db, { storeId })
 }
@@ -44,7 +44,7 @@ export function programsOfStore(db: Db, storeId: string): Promise<LoyaltyProgram
   return db.selectFrom('loyalty_program').selectAll().where('store_id', '=', storeId).orderBy('program_id').execute()
 }
 
-/** Of which programs: a tenant's, of these stores only where the key is bound to some. */
+/** Programs of a tenant, optionally only in these stores. */
 export interface ProgramFilter {
   tenant: string
   storeIds: readonly string[] | null
@@ -58,7 +58,7 @@ function filtered(db: Db, { tenant, storeIds, isActive }: ProgramFilter) {
   return query
 }
 
-/** A page of programs in the order of their ids, which is the order they were made in. */
+/** A page of programs sorted by id, which is the order of creation. */
 export function listPrograms(
   db: Db,
   filter: ProgramFilter,
@@ -73,7 +73,7 @@ export function listPrograms(
     .execute()
 }
 
-/** How many programs there are. */
+/** Number of programs. */
 export async function countPrograms(db: Db, filter: ProgramFilter): Promise<number> {
   const { count } = await filtered(db, filter)
     .select((eb) => eb.fn.countAll().as('count'))
@@ -81,7 +81,7 @@ export async function countPrograms(db: Db, filter: ProgramFilter): Promise<numb
   return Number(count)
 }
 
-/** Writes a program, new or changed. */
+/** Inserts or updates a program. */
 export async function saveProgram(db: Db, row: LoyaltyProgramRow): Promise<void> {
   const { program_id: _id, ...change } = row
   await db
@@ -91,13 +91,13 @@ export async function saveProgram(db: Db, row: LoyaltyProgramRow): Promise<void>
     .execute()
 }
 
-/** How a customer stands; undefined before the first earning. */
+/** Membership of a customer; undefined before the first earning. */
 export async function findMember(db: Db, programId: string, userId: string): Promise<LoyaltyMemberRow | undefined> {
   const [row] = await memberOf(db, { programId, userId })
   return row
 }
 
-/** Makes somebody a member; false when they are one already. */
+/** Inserts a member. Returns false if the customer is already a member. */
 export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boolean> {
   const made = await db
     .insertInto('loyalty_member')
@@ -110,7 +110,7 @@ export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boo
   return true
 }
 
-/** Adds to a balance, or takes from it; undefined, and nothing changed, where it would fall below 0. */
+/** Changes a balance. Returns the new balance; undefined, without a change, if it would be negative. */
 export async function moveBalance(
   db: Db,
   programId: string,
@@ -134,7 +134,7 @@ export async function moveBalance(
   return row?.balance
 }
 
-/** Notes a check-in unless the last one of its kind is too recent; false then. */
+/** Records a check-in. Returns false if the last one of this kind is too recent. */
 export async function recordCheckIn(
   db: Db,
   programId: string,
@@ -154,13 +154,13 @@ export async function recordCheckIn(
   return rows.length > 0
 }
 
-/** Adds to the ledger; nothing in it is ever changed. */
+/** Appends an entry to the ledger. Entries never change. */
 export async function insertEntry(db: Db, entry: LoyaltyEntryRow): Promise<void> {
   await db.insertInto('loyalty_entry').values(entry).execute()
   await addToMonth(db, { ...entry, entries: 1 })
 }
 
-/** What a transaction has earned in a program. */
+/** Earning of a transaction in a program. */
 export async function findEarned(
   db: Db,
   programId: string,
@@ -170,7 +170,7 @@ export async function findEarned(
   return row
 }
 
-/** What a transaction has earned in all programs. */
+/** Earnings of a transaction in all programs. */
 export function earnedByTransaction(db: Db, tenant: string, transactionId: string): Promise<LoyaltyEntryRow[]> {
   return db
     .selectFrom('loyalty_entry')
@@ -182,7 +182,7 @@ export function earnedByTransaction(db: Db, tenant: string, transactionId: strin
     .execute()
 }
 
-/** How much of an earning was taken back already. */
+/** Units of an earning that were already reversed. */
 export async function reversedOf(db: Db, earned: LoyaltyEntryRow): Promise<number> {
   const { sum } = await db
     .selectFrom('loyalty_entry')
@@ -194,7 +194,7 @@ export async function reversedOf(db: Db, earned: LoyaltyEntryRow): Promise<numbe
   return -Number(sum ?? 0)
 }
 
-/** Members with something to expire by now. */
+/** Members with due expiries. */
 export function membersToExpire(
   db: Db,
   nowMs: number,
@@ -204,7 +204,7 @@ export function membersToExpire(
   return due.orderBy('next_expiry_ms').orderBy('program_id').orderBy('user_id').limit(limit).offset(offset).execute()
 }
 
-/** Notes when the next of a member's earnings expires. */
+/** Sets the time of a member's next expiry. */
 export async function setNextExpiry(
   db: Db,
   { program_id, user_id }: LoyaltyMemberRow,
@@ -221,8 +221,8 @@ export async function setNextExpiry(
 type MemberKey = Pick<LoyaltyMemberRow, 'program_id' | 'user_id'>
 
 /**
- * What has expired of a ledger by now, units: what is spent is spent from the oldest earning on, and what was taken back
- * counts against the very earning that it reverses.
+ * Units that are due to expire. Spending uses the oldest earnings first; a reversal counts against the earning that it
+ * reverses.
  */
 export async function expiredUnits(db: Db, { program_id, user_id }: MemberKey, nowMs: number): Promise<number> {
   const ledger = db.selectFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', user_id)
@@ -240,7 +240,7 @@ export async function expiredUnits(db: Db, { program_id, user_id }: MemberKey, n
   return Math.max(0, Number(sum ?? 0))
 }
 
-/** When the next of a member's earnings expires, ms; null: none does. */
+/** Time of a member's next expiry, ms since 1970; null if there is none. */
 export async function nextExpiry(db: Db, { program_id, user_id }: MemberKey, nowMs: number): Promise<number | null> {
   const ledger = db.selectFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', user_id)
   const { next } = await ledger

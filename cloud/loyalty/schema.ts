@@ -8,7 +8,7 @@ export type ProgramType = (typeof PROGRAM_TYPES)[number]
 export const EARNING_METHODS = ['qr_checkin', 'store_checkin', 'scan_and_go', 'click_collect'] as const
 export type EarningMethod = (typeof EARNING_METHODS)[number]
 
-/** Where points come from: by a method, or by the merchant's word. */
+/** Sources of points: an earning method or the merchant. */
 export const EARNING_SOURCES = [...EARNING_METHODS, 'manual'] as const
 export type EarningSource = (typeof EARNING_SOURCES)[number]
 
@@ -16,7 +16,7 @@ const AMOUNT_LIMIT = 1_000_000
 const REWARDS_LIMIT = 100
 const TIERS_LIMIT = 20
 
-/** Points or stamps (whole), or EUR of a cashback; which of them depends on the program. */
+/** Points or stamps (whole numbers) or EUR of cashback, depending on the program. */
 export const Amount = z.number().positive().max(AMOUNT_LIMIT).describe('Points, stamps, or EUR of a cashback.')
 const Threshold = z.number().min(0).max(AMOUNT_LIMIT).describe('Points, stamps, or EUR of a cashback.')
 
@@ -47,7 +47,7 @@ const Methods = z
 
 const decimals = (places: number) => (n: number) => hasDecimals(n, places)
 
-/** What a merchant may set of a program, at first and later. */
+/** Settings that a merchant chooses at creation and later. */
 export const PROGRAM_SETTINGS = {
   earningMethods: Methods.optional().describe('Default `["scan_and_go"]`.'),
   rewards: z
@@ -124,11 +124,11 @@ const PROGRAM_FIELDS = {
   updatedAt: z.string(),
 }
 
-/** A program as it is answered. */
+/** A program as the API returns it. */
 export const LoyaltyProgram = z.strictObject(PROGRAM_FIELDS)
 export type LoyaltyProgram = z.infer<typeof LoyaltyProgram>
 
-/** How a customer stands in a program. */
+/** Membership of a customer. */
 export const Membership = z.strictObject({
   userId: z.string(),
   balance: z.number(),
@@ -136,7 +136,7 @@ export const Membership = z.strictObject({
   enrolledAt: z.string().optional().describe('Absent: not a member yet.'),
 })
 
-/** What the system sets: taken back unchanged in an update, and then ignored (decisions §1). */
+/** Fields that the system sets. Ignored if unchanged (ADR 0002). */
 export const SYSTEM_FIELDS = {
   storeId: z.string().max(128).optional(),
   type: z.string().max(20).optional(),
