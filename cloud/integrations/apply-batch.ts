@@ -11,21 +11,21 @@ import { upsertErpRecords } from './queries.ts'
 import type { SyncError } from './sync-error.ts'
 import type { DataType } from './systems.ts'
 
-/** Records of one transaction. */
+/** Records per transaction. */
 export const BATCH_LIMIT = 500
 
-/** What a batch of records is put into; without a store of its own nothing is written. */
+/** Destination of a batch of records. */
 export interface Target {
   call: Call
   store: StoreRow
   system: string
-  /** The number of the first record among those of its kind. */
+  /** Index of the batch's first record in the whole list. */
   from: number
-  /** Only looks what would come of it. */
+  /** Counts the results without writing. */
   dryRun: boolean
 }
 
-/** Takes up to 500 records in one transaction. Good ones are taken even when others are not. */
+/** Writes up to 500 records in one transaction. Valid records are written even if others are invalid. */
 export function applyBatch(dataType: DataType, records: readonly unknown[], target: Target): Promise<BatchCounts> {
   if (dataType === 'articles') return applyArticles(records, target)
   return dataType === 'stock' ? applyStock(records, target) : applyDocuments(dataType, records, target)
@@ -94,7 +94,7 @@ async function applyStock(records: readonly unknown[], { call, store, from, dryR
 
 const keyOf = ({ name }: StockRecord) => ('ean' in name ? `ean ${name.ean}` : `id ${name.productId}`)
 
-/** The products of these records that the store sells, by `keyOf`. */
+/** Product ids of the records that the store sells, by `keyOf`. */
 async function sold({ db }: Call, store: StoreRow, records: readonly StockRecord[]): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   const eans = records.flatMap(({ name }) => ('ean' in name ? [name.ean] : []))

@@ -4,13 +4,13 @@ import type { Upsert } from '../catalogue/upsert-products.ts'
 import { CLEARED_BY_NULL } from './mapping.ts'
 import { printable, type SyncError } from './sync-error.ts'
 
-/** Fields of a product that are texts; systems send numbers for some of them. */
+/** Text fields of a product; some systems send numbers. */
 const TEXTS = ['ean', 'barcode', 'name', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight'] as const
 const PRICES = ['price', 'oldPrice', 'deposit'] as const
 const VATS = ['vat', 'depositVat'] as const
 const UNCHANGED_FIELDS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags'] as const
 
-/** An article under our names (mapping.ts) as a product, or what is wrong with it. */
+/** Converts a mapped article to a product, or lists its errors. */
 export function productOfArticle(record: unknown, index: number): { upsert: Upsert } | { errors: SyncError[] } {
   const article =
     typeof record === 'object' && record !== null && !Array.isArray(record)
@@ -63,6 +63,6 @@ export function productOfArticle(record: unknown, index: number): { upsert: Upse
 
 function asText(value: unknown): unknown {
   if (typeof value === 'string') return value.trim()
-  // An EAN is a whole number to many systems: 13 digits are exact, and never written with an exponent.
+  // Many systems store EANs as numbers; `toFixed` avoids the exponent of long ones.
   return typeof value === 'number' && Number.isSafeInteger(value) ? value.toFixed(0) : value
 }

@@ -7,7 +7,7 @@ import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
 import type { IntegrationConnectionRow } from '../persistence/tables/integrations.ts'
 import type { Connector } from './connector.ts'
 
-/** Credentials as they come in: texts, and the names of fields that a system of one's own uses. */
+/** Credentials of a request: texts, and the field mapping of a generic system. */
 export const Credentials = z.record(
   z.string().max(60),
   z.union([z.string().max(8_192), z.record(z.string().max(120), z.string().max(60))]),
@@ -17,12 +17,12 @@ export type Credentials = z.output<typeof Credentials>
 const FIELDS_LIMIT = 40
 const MAPPING_LIMIT = 100
 
-/** Where a merchant's system may be: credentials are never sent in the open, but to simulators. */
+/** Rules for a merchant's system address. Credentials are sent over HTTPS only, except to simulators. */
 export function systemRules(config: CloudConfig): TargetRules {
   return { plainHttp: config.allowPrivateTargets, privateTargets: config.allowPrivateTargets }
 }
 
-/** What is wrong with these credentials for this system; names no value. */
+/** Lists what is wrong with credentials. Contains no values. */
 export function faultsOf(connector: Connector, credentials: Credentials): ErrorDetail[] {
   if (
     Object.keys(credentials).length > FIELDS_LIMIT ||
@@ -51,7 +51,7 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
   })
 }
 
-/** The credentials as the system needs them. Throws 400, also for an address that nothing is sent to. */
+/** Parses credentials for a connector. Throws 400 if they are invalid or their address is not allowed. */
 export function readCredentials(connector: Connector, credentials: Credentials, config: CloudConfig): unknown {
   const details = faultsOf(connector, credentials)
   if (details.length > 0)
@@ -71,12 +71,12 @@ export function readCredentials(connector: Connector, credentials: Credentials, 
 
 const contextOf = (connectionId: string) => `integration_connection/${connectionId}`
 
-/** Credentials as they are kept, bound to their row. */
+/** Encrypts credentials, bound to their row. */
 export function sealCredentials({ authority }: Services, connectionId: string, credentials: Credentials): string {
   return authority.sealer.seal(Buffer.from(JSON.stringify(credentials)), contextOf(connectionId))
 }
 
-/** The credentials that are kept; undefined when there are none. */
+/** Stored credentials; undefined if there are none. */
 export function storedCredentials(
   { authority }: Services,
   row: IntegrationConnectionRow | undefined,

@@ -3,52 +3,52 @@ import type { DataType, Side } from './systems.ts'
 import type { VendorClient } from './vendor-client.ts'
 
 /**
- * What a system of a merchant's is to us. One file a system in connectors/; all of them pass the same tests
+ * A merchant's till or ERP system; connectors/ has one file for each. All connectors pass the same tests
  * (test/cloud/integrations/connectors.test.ts).
  */
 export interface Connector<C = unknown> {
   readonly name: string
   readonly sides: readonly Side[]
-  /** The credentials as it needs them; strict. Texts, and `mapping` where it has one. */
+  /** Strict schema of the credentials: texts, and `mapping` if the system has one. */
   readonly credentials: z.ZodType<C>
-  /** In words, for the documentation of the operation. */
+  /** Description of the credentials for the API documentation. */
   readonly needs: string
-  /** Where it is: everything that is sent to it stays on this origin. */
+  /** Address of the system. Requests must stay on its origin. */
   addressOf(credentials: C): string
-  /** Whose data it is (address, shop, branch): a cursor of another source is worth nothing. */
+  /** Identifies the data source (address, shop, branch). Cursors of another source are invalid. */
   sourceOf(credentials: C): string
-  /** Why nothing is written to it; absent where something is. */
+  /** Reason why the system accepts no records; absent if it accepts them. */
   readonly takesNoRecords?: string
   connect(credentials: C, client: VendorClient, side: Side): Connection
 }
 
 export interface Connection {
   readonly pull: Partial<Record<DataType, Pull>>
-  /** Writes records; absent where the system takes none. */
+  /** Absent if the system accepts no records. */
   readonly push?: Push
 }
 
-/** One page from `cursor` on (null: from the beginning), under our names (mapping.ts). */
+/** Reads the page at `cursor` (null: the first) with our field names (mapping.ts). */
 export type Pull = (cursor: string | null) => Promise<Page>
 
 export interface Page {
   readonly records: readonly unknown[]
-  /** Where the next page begins; null: there is none. */
+  /** Cursor of the next page; null after the last. */
   readonly next: string | null
 }
 
 export type PushedRecord = Readonly<Record<string, unknown>>
 
 export interface Push {
-  /** Types of data that it takes; undefined: any. */
+  /** Accepted data types; undefined for any. */
   readonly dataTypes: readonly string[] | undefined
-  /** Records of one request at most. */
+  /** Records per request. */
   readonly batch: number
-  /** Writes a batch under a key that is the same whenever the same batch is tried again. */
+  /** Writes a batch. `key` is the same for each attempt of the same batch. */
   send(dataType: string, records: readonly PushedRecord[], key: string): Promise<PushFault[]>
 }
 
-/** A record that was not taken; `index` is its place in the batch. */
+/** A record that the system rejected; `index` is its index in the batch. */
 export interface PushFault {
   readonly index: number
   readonly field: string
@@ -56,7 +56,7 @@ export interface PushFault {
   readonly message: string
 }
 
-/** Declares a connector; the table of connectors no longer knows the type of its credentials. */
+/** Declares a connector and hides the type of its credentials. */
 export function connector<C>(declared: Connector<C>): Connector {
   return declared as unknown as Connector
 }

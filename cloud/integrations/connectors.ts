@@ -11,7 +11,7 @@ import { sumup } from './connectors/sumup.ts'
 import type { Connector } from './connector.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
 
-/** The systems that are built. A new one is one file and one line here. */
+/** All connectors. A new one needs a file and a line here. */
 const CONNECTORS: readonly Connector[] = [
   generic,
   shopify,
@@ -27,13 +27,13 @@ const CONNECTORS: readonly Connector[] = [
 
 const BY_NAME: ReadonlyMap<string, Connector> = new Map(CONNECTORS.map((connector) => [connector.name, connector]))
 
-/** The connector of a system on one side; undefined when it is not built. */
+/** Connector of a system on one side; undefined if there is none. */
 export function findConnector(system: SystemName, side: Side): Connector | undefined {
   const connector = BY_NAME.get(canonical(system))
   return connector?.sides.includes(side) === true ? connector : undefined
 }
 
-/** Names of the systems that are built for a side, and what their credentials are, for the documentation. */
+/** Names and credentials of the systems of a side, for the API documentation. */
 export function describeSystems(side: Side): string {
   return CONNECTORS.filter((connector) => connector.sides.includes(side))
     .map(({ name, needs }) => `\`${name}\`: ${needs}`)

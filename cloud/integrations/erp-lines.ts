@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { PushFault } from './connector.ts'
 import type { TransactionLine } from './transaction-line.ts'
 
-/** What an ERP's orders need of the lines of a sale: whose article each is, and at which price. */
+/** Finds the ERP article and price of each line of a sale. */
 
-/** Whether an ERP's prices hold the VAT. */
+/** Whether prices of an ERP include VAT. */
 export const PricesSetting = z.enum(['gross', 'net'])
 
-/** The price of one unit in EUR, with its VAT or without. */
+/** Price of one unit in EUR, with or without VAT. */
 export function unitPrice(
   { unitCent, vat }: TransactionLine,
   prices: z.output<typeof PricesSetting> = 'gross',
@@ -17,7 +17,7 @@ export function unitPrice(
 
 const ArticleNumber = z.string().min(1).max(140)
 
-/** Settings of a system that is written to: its articles for deposits and for refunded amounts. An article has one VAT rate. */
+/** Settings for writing: the system's articles for deposits and refunded amounts. An article has one VAT rate. */
 export const BOOKING_SETTINGS = {
   depositArticle: ArticleNumber.optional(),
   reducedDepositArticle: ArticleNumber.optional(),
@@ -25,20 +25,20 @@ export const BOOKING_SETTINGS = {
   reducedRefundArticle: ArticleNumber.optional(),
 }
 
-/** Of the documentation of credentials. */
+/** Description of these settings for the API documentation. */
 export const BOOKING_NEEDS =
   '`depositArticle`? (to write deposits), `reducedDepositArticle`? (those with 7 %), `refundArticle`? (to write refunds of an amount), `reducedRefundArticle`? (those with 7 %)'
 
-/** The settings as a connector reads them. */
+/** Parsed settings. */
 export type BookingArticles = { readonly [K in keyof typeof BOOKING_SETTINGS]?: string | undefined }
 
-/** How a system finds its own articles; `undefined`: it has none. */
+/** Finds articles in a system; undefined if there is none. */
 interface Articles<A> {
   byEan(ean: string): Promise<A | undefined>
   byNumber(number: string): Promise<A | undefined> | A
 }
 
-/** The record of the lines, and the field that a fault names: `items`, or one refund. */
+/** Record index of the lines, and the field for faults: `items` or a refund. */
 interface LinesPlace {
   readonly index: number
   readonly field: string
@@ -58,7 +58,7 @@ const MISSING = {
   },
 }
 
-/** The articles of all lines, or the first line that has none: a document is written whole or not at all. */
+/** Articles of all lines, or the fault of the first line without one, because a document is written as a whole. */
 export async function articlesOf<A>(
   lines: readonly TransactionLine[],
   { index, field }: LinesPlace,

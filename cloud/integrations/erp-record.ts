@@ -5,7 +5,7 @@ import { validate } from '../operations/validation.ts'
 import { Failure } from '../foundation/failure.ts'
 import { printable, type SyncError } from './sync-error.ts'
 
-/** What an ERP system says, in our form. Systems send numbers for texts and texts for numbers. */
+/** Converts ERP records to our form. Systems send numbers for texts and texts for numbers. */
 
 const QUANTITY_LIMIT = 1_000_000_000
 const shortText = (max: number) =>
@@ -19,7 +19,7 @@ const amount = z.preprocess(
 )
 const Ean = shortText(14).refine(isEan, 'must be 8 or 13 digits without a leading zero')
 
-/** Pieces: what is owed counts as none, and of a started unit only the whole ones. */
+/** Whole pieces: negative stock becomes 0, fractions are rounded down. */
 const Quantity = amount
   .pipe(z.number().min(-QUANTITY_LIMIT).max(QUANTITY_LIMIT))
   .transform((pieces) => Math.max(0, Math.floor(pieces)))
@@ -39,7 +39,7 @@ const Line = z.object({
   unitPrice: amount.optional(),
 })
 
-/** A purchase order: goods that are to come. */
+/** A purchase order of goods that are expected. */
 const Order = z.object({
   externalId: shortText(128),
   number: shortText(128).optional(),
@@ -65,12 +65,12 @@ const Supplier = z.object({
 })
 
 export interface StockRecord {
-  /** By one of the two. */
+  /** One of the two identifiers. */
   readonly name: { ean: string } | { productId: string }
   readonly quantity: number
 }
 
-/** A record of an ERP that is kept as it is. */
+/** A record of an ERP that is stored unchanged. */
 export interface ErpDocument {
   readonly externalId: string
   readonly doc: object
@@ -78,7 +78,7 @@ export interface ErpDocument {
 
 export type Read<T> = { record: T } | { errors: SyncError[] }
 
-/** A stock record under our names, or what is wrong with it. */
+/** Validates a mapped stock record, or lists its errors. */
 export function readStock(record: unknown, index: number): Read<StockRecord> {
   return read('stock', Stock, record, index, ({ ean, barcode, productId, quantity }) => {
     const stated = ean ?? barcode
@@ -87,7 +87,7 @@ export function readStock(record: unknown, index: number): Read<StockRecord> {
   })
 }
 
-/** An order or a supplier under our names, or what is wrong with it. */
+/** Validates a mapped order or supplier, or lists its errors. */
 export function readErpDocument(dataType: 'orders' | 'suppliers', record: unknown, index: number): Read<ErpDocument> {
   const schema: z.ZodType<{ externalId: string }> = dataType === 'orders' ? Order : Supplier
   return read(dataType, schema, record, index, (doc) => ({ externalId: doc.externalId, doc }))

@@ -48,14 +48,14 @@ export const fetchERPRecords = operation({
   },
 })
 
-/** These ids are other systems': only what is written around them tells a cursor from any other text. */
+/** External ids have no fixed form, so the prefix distinguishes a cursor from other texts. */
 function writeCursor(dataType: string, externalId: string): string {
   return Buffer.from(`${dataType}/${externalId}`).toString('base64url')
 }
 
 function readCursor(dataType: string, cursor: string): string {
   const read = Buffer.from(cursor, 'base64url').toString()
-  // No system's id holds a NUL, and PostgreSQL asks for none.
+  // PostgreSQL rejects NUL characters.
   if (!read.startsWith(`${dataType}/`) || read.includes('\0')) throw invalidCursor()
   return read.slice(dataType.length + 1)
 }

@@ -3,14 +3,13 @@ import type { DataType } from './systems.ts'
 /**
  *   {article_number: "4012…", sell_price: "1,99"}  ─ mapping ─▶  {ean: "4012…", price: "1,99"}
  *
- * From the names of a system to ours. What no mapping names is taken under our own name; what is neither is passed over,
- * because systems send much that nobody here has a use for.
+ * Renames a system's fields to ours. Unmapped fields with our names are used as well. All other fields are ignored.
  */
 export type Mapping = ReadonlyMap<string, string>
 
 const DETAILS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags', 'externalProductId']
 
-/** What a record may become, by what it is. */
+/** Our fields by data type. */
 const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
   articles: [
     'ean',
@@ -34,15 +33,15 @@ const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
   suppliers: ['externalId', 'name', 'email', 'phone', 'address', 'countryCode', 'vatId'],
 }
 
-/** Fields that a null takes back; of all others null says nothing, because systems write it where they know nothing. */
+/** Fields that null clears. For all other fields null is ignored, because systems send it for unknown values. */
 export const CLEARED_BY_NULL = ['oldPrice', 'deposit', 'depositVat'] as const
 
-/** Figures that the specification's mapping names as well: ours count themselves, and no system sets them. */
+/** Targets that the specification's mapping also contains. The cloud calculates them itself and ignores them. */
 const FIGURES = ['receiptCount', 'scanAndGo.revenueCent']
 
 const EVERY_TARGET: ReadonlySet<string> = new Set([...Object.values(TARGETS).flat(), ...FIGURES])
 
-/** The names of the generic system: those of articles are the specification's. */
+/** Default mapping; the specification defines the one for articles. */
 const DEFAULTS: Readonly<Record<DataType, Readonly<Record<string, string>>>> = {
   articles: {
     article_number: 'ean',
@@ -74,15 +73,15 @@ const DEFAULTS: Readonly<Record<DataType, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Steps of a name with dots, such as `prices.gross`. */
+/** Depth of a field path, such as `prices.gross`. */
 const STEPS_LIMIT = 5
 
-/** Entries of a mapping that mean no field of ours, as they were written. */
+/** Entries of a mapping without a field of ours. */
 export function unknownTargets(written: Readonly<Record<string, string>>): string[] {
   return Object.entries(written).flatMap(([from, to]) => (EVERY_TARGET.has(to) || EVERY_TARGET.has(from) ? [] : [from]))
 }
 
-/** The generic mapping with a merchant's own entries, `{their field: our field}`; an entry that is the other way round is turned. */
+/** Default mapping with a merchant's entries, `{their field: our field}`. Reversed entries are accepted. */
 export function mappingOf(dataType: DataType, written: Readonly<Record<string, string>> = {}): Mapping {
   const own = Object.entries(written).map(([from, to]) =>
     EVERY_TARGET.has(to) ? ([from, to] as const) : ([to, from] as const),
@@ -92,7 +91,10 @@ export function mappingOf(dataType: DataType, written: Readonly<Record<string, s
   return new Map([...defaults, ...own])
 }
 
-/** A record under our names. Where several fields of theirs mean one of ours, the last that is stated counts; a mapped one before one of our own name. */
+/**
+ * Maps a record. If several fields map to one of ours, the last with a value wins; mapped fields win over fields with
+ * our name.
+ */
 export function mapRecord(
   record: Readonly<Record<string, unknown>>,
   dataType: DataType,
@@ -117,7 +119,7 @@ function isStated(value: unknown): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 
-/** Only what the record itself has: names such as `constructor` are nobody's field. */
+/** Reads only own properties, so that names such as `constructor` have no value. */
 function ownValue(record: unknown, name: string): unknown {
   return typeof record === 'object' && record !== null && Object.hasOwn(record, name)
     ? (record as Record<string, unknown>)[name]

@@ -3,10 +3,10 @@ import type { Page } from './connector.ts'
 import { VendorFault } from './vendor-fault.ts'
 import { readAnswer, readRecord } from './vendor-values.ts'
 
-/** Lists of OData 4 (Business Central, SAP Business One): rows in `value`, and the address of the next page. */
+/** OData 4 lists (Business Central, SAP Business One): rows in `value`, and the address of the next page. */
 const Listed = z.looseObject({ value: z.array(z.unknown()), '@odata.nextLink': z.string().nullish() })
 
-/** A page of a list. A link that leads elsewhere than `base` is refused: credentials go along with it. */
+/** A page of a list. Rejects a next link outside of `base`, because requests contain credentials. */
 export function odataPage<S extends z.ZodType>(
   json: unknown,
   base: string,
@@ -22,12 +22,12 @@ export function odataPage<S extends z.ZodType>(
   return { records, next: next.href }
 }
 
-/** The rows of a list that is known to be short. */
+/** Rows of a short list without pages. */
 export function odataRows<S extends z.ZodType>(json: unknown, row: S): z.output<S>[] {
   return readAnswer(Listed, json, 'a list').value.map((raw) => readAnswer(row, raw, 'a list'))
 }
 
-/** A text in a filter. */
+/** Quotes a text in a filter. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }

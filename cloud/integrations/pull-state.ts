@@ -1,17 +1,17 @@
 import type { IntegrationPullRow } from '../persistence/tables/integrations.ts'
 import { SYNC_ERRORS_LIMIT, type SyncError } from './sync-error.ts'
 
-/** What has come of the records of one type so far, over all calls of a round. */
+/** Counts of one data type over all calls of a round. */
 export interface Counts {
   seen: number
   taken: number
   failed: number
   repriced: number
-  /** Names, each once. */
+  /** Distinct names. */
   categories: string[]
 }
 
-/** How far one type of data was read. */
+/** Progress of one data type. */
 export interface PullState {
   cursor: string | null
   isDone: boolean
@@ -19,12 +19,12 @@ export interface PullState {
   counts: Counts
 }
 
-/** Of one round; what is beyond is not counted. */
+/** Distinct categories per round; further ones are not counted. */
 const CATEGORIES_LIMIT = 1_000
-/** A cursor that is older is worth nothing, and what was read with it has changed. */
+/** Maximum age of a round, ms: cursors expire and the data has changed. */
 const ROUND_LIMIT_MS = 24 * 3_600_000
 
-/** A type of data of which nothing was read. */
+/** State before the first page. */
 export function freshState(startedMs: number): PullState {
   return {
     cursor: null,
@@ -34,7 +34,7 @@ export function freshState(startedMs: number): PullState {
   }
 }
 
-/** Where a round goes on; fresh when it is of another source or too old. */
+/** Stored state of a round; a fresh state if the source differs or the round is too old. */
 export function stateOf(row: IntegrationPullRow | undefined, source: string, nowMs: number): PullState {
   if (!row || row.source !== source || row.started_ms <= nowMs - ROUND_LIMIT_MS) return freshState(nowMs)
   return {
@@ -45,18 +45,18 @@ export function stateOf(row: IntegrationPullRow | undefined, source: string, now
   }
 }
 
-/** What came of one batch. */
+/** Counts of one batch. */
 export interface BatchCounts {
   seen: number
   taken: number
   repriced?: number
   categories?: readonly string[]
   errors: readonly SyncError[]
-  /** Records with an error: one may have several. */
+  /** Records with errors; one record may have several. */
   failed: number
 }
 
-/** The counts with those of a batch. */
+/** Adds the counts of a batch. */
 export function addCounts(counts: Counts, batch: BatchCounts): Counts {
   return {
     seen: counts.seen + batch.seen,
@@ -69,7 +69,7 @@ export function addCounts(counts: Counts, batch: BatchCounts): Counts {
   }
 }
 
-/** Keeps errors up to the limit. */
+/** Adds errors up to the limit. */
 export function addErrors(errors: SyncError[], more: readonly SyncError[]): void {
   errors.push(...more.slice(0, Math.max(0, SYNC_ERRORS_LIMIT - errors.length)))
 }

@@ -9,10 +9,10 @@ import type { DataType } from './systems.ts'
 import type { VendorBudget } from './vendor-client.ts'
 import { VendorFault } from './vendor-fault.ts'
 
-/** Of one call. What is beyond is left to the next, which goes on there. */
+/** Limits per call. The next call continues. */
 const PAGES_LIMIT = 1_000
 const RECORDS_LIMIT = 100_000
-/** Of one page: more are no page. */
+/** Records per page. */
 const PAGE_LIMIT = 30_000
 const CURSOR_LIMIT = 4_096
 
@@ -21,7 +21,7 @@ export interface Pulled {
   counts: ReadonlyMap<DataType, Counts>
   /** Of this call. */
   errors: SyncError[]
-  /** Not all was read: a limit was reached. */
+  /** True if a limit ended the call early. */
   hasMore: boolean
   warnings: string[]
 }
@@ -31,12 +31,15 @@ interface Reading {
   round: Round
   connection: Connection
   budget: VendorBudget
-  /** To be kept once a page has shown that they are good. */
+  /** Stored after the first page, which proves that they work. */
   credentials: Credentials
   storesCredentials: boolean
 }
 
-/** Reads all types of data, page by page, each page durable with its cursor. Throws `VendorFault`; what was read until then stays. */
+/**
+ * Reads all data types page by page. Stores each page with its cursor. Throws a `VendorFault`; pages that were read
+ * until then stay.
+ */
 export async function pullAll(reading: Reading): Promise<Pulled> {
   const { round, connection } = reading
   const pulled: Pulled & { counts: Map<DataType, Counts> } = {
@@ -55,7 +58,7 @@ export async function pullAll(reading: Reading): Promise<Pulled> {
       pulled.counts.set(dataType, end.counts)
       if (!end.isDone) return { ...pulled, hasMore: true }
     } catch (error) {
-      // An ERP need not have all that one may ask for.
+      // An ERP need not have all data types.
       const hasNone =
         error instanceof VendorFault && error.status === 404 && round.key.side === 'erp' && state.cursor === null
       if (!hasNone) throw error
@@ -86,11 +89,11 @@ async function pullOne(
       page = checkPage(await pull(state.cursor), state.cursor)
     } catch (error) {
       if (!(error instanceof VendorFault)) throw error
-      // The call's time is over, and something was done in it: the rest is for the next.
+      // The time limit of the call ended it after at least one page; the next call continues.
       if (budget.signal.aborted && spent.pages > 0) return state
       const isStale = isFirst && state.cursor !== null && error.code === 'system_refused'
       if (!isStale) throw error
-      // The system has forgotten the place where the last round stopped.
+      // The stored cursor has expired in the system.
       state = freshState(work.services.platform.clock.wall())
       continue
     } finally {
@@ -139,7 +142,7 @@ async function storePage(
       })
       const counts = addCounts(state.counts, done)
       const after = isLast ? { ...state, counts, cursor: next, isDone: next === null } : { ...state, counts }
-      // The cursor moves with the last batch: after a crash the page is read again, which does no harm.
+      // The cursor is stored with the last batch: after a crash the page is read again, without harm.
       if (isLast) await round.storeState(call, store, dataType, after)
       if (isLast && storesCredentials) await round.storeCredentials(call, credentials)
       call.afterCommit(() => addErrors(pulled.errors, done.errors))

@@ -33,10 +33,13 @@ export interface Pushed {
 const CALL_WITHIN_MS = 120_000
 const BYTES_LIMIT = 64 * 1024 * 1024
 
-/** Tells the world what was written; within the step that ends the call. */
+/** Emits the event of a push, within the step that ends the call. */
 export type EmitPushed = (call: Call, storeId: string, pushed: Pushed) => void
 
-/** Writes records to a till or an ERP system, batch by batch. Throws 503 when it does not answer: then the same key may try again. */
+/**
+ * Writes records to a till or ERP system in batches. Throws 503 if the system does not respond; the caller may repeat
+ * with the same key.
+ */
 export async function push(work: StepContext, side: Side, input: PushInput, announce: EmitPushed): Promise<Pushed> {
   const connector = findConnector(input.system, side)
   if (connector?.takesNoRecords !== undefined) throw invalid('system', connector.takesNoRecords, 'not_supported')
@@ -57,7 +60,7 @@ export async function push(work: StepContext, side: Side, input: PushInput, anno
     const errors = await pushWith(work, side, connector, credentials, input)
     const failed = new Set(errors.map(({ index }) => index)).size
     const result: Pushed = { isSandbox: false, pushed: input.records.length - failed, errors, warnings: [] }
-    // A successor of a call that died sends the same under the same keys, and tells nobody twice.
+    // A repeat after a crash sends the same keys and emits the event once.
     await work.once(async (call) => {
       call.changed(storeId)
       announce(call, storeId, result)
@@ -84,7 +87,7 @@ async function pushWith(
       platform,
       rules: systemRules(config),
       budget: { bytes: BYTES_LIMIT, signal: time.signal },
-      // A step renews the lease of the Idempotency-Key.
+      // Each step renews the lease of the Idempotency-Key.
       beat: every15Seconds(platform, () => work.step(async () => undefined)),
     })
     const { push: to } = connector.connect(credentials, client, side)
@@ -101,7 +104,7 @@ function checkDataType(connector: Connector, to: Push | undefined, dataType: str
     throw invalid('dataType', `${connector.name} takes ${to.dataTypes.join(', ')}`, 'not_supported')
 }
 
-/** Under one key the same batches have the same keys, so that a system that knows them takes each once. */
+/** The same call has the same batch keys, so that systems with idempotency keys write each batch once. */
 async function sendAll(work: StepContext, to: Push, { dataType, records }: PushInput): Promise<SyncError[]> {
   const errors: SyncError[] = []
   const key = work.repeatKey ?? newId('psh', work.services.platform)

@@ -5,7 +5,7 @@ import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ErpRecordRow, IntegrationConnectionRow, IntegrationPullRow } from '../persistence/tables/integrations.ts'
 import type { Side } from './systems.ts'
 
-/** What a connection is known by: a store has one for each system on each side. */
+/** Key of a connection: one per store, side and system. */
 export interface ConnectionKey {
   storeId: string
   side: Side
@@ -21,12 +21,12 @@ function connections(db: Db, { storeId, side, system }: ConnectionKey) {
     .where('system', '=', system)
 }
 
-/** The connection of a store to a system; undefined when there was never one. */
+/** Connection of a store to a system; undefined if it was never used. */
 export function findConnection(db: Db, which: ConnectionKey): Promise<IntegrationConnectionRow | undefined> {
   return connections(db, which).executeTakeFirst()
 }
 
-/** Makes the connection where there is none, and answers it. */
+/** Inserts the connection if it does not exist. Returns it. */
 export async function ensureConnection(db: Db, row: IntegrationConnectionRow): Promise<IntegrationConnectionRow> {
   await db
     .insertInto('integration_connection')
@@ -40,7 +40,7 @@ export async function ensureConnection(db: Db, row: IntegrationConnectionRow): P
   }).executeTakeFirstOrThrow()
 }
 
-/** Keeps these credentials (sealed), or with null forgets those that were kept. */
+/** Stores encrypted credentials, or deletes them with null. */
 export async function writeSealed(
   db: Db,
   connectionId: string,
@@ -54,7 +54,10 @@ export async function writeSealed(
     .execute()
 }
 
-/** Takes the lease, or renews one's own. False: somebody else has it. One that ends later than this one and some was given by a clock that was ahead. */
+/**
+ * Takes or renews the lease. Returns false if another call holds it. A lease that ends implausibly late was written by
+ * a clock that was ahead, and may be taken.
+ */
 export async function takeLease(
   db: Db,
   connectionId: string,
@@ -77,7 +80,7 @@ export async function takeLease(
   return rows.length > 0
 }
 
-/** Gives the lease back; one that is no longer ours stays. */
+/** Ends the lease if this call still holds it. */
 export async function endLease(db: Db, connectionId: string, leaseId: string): Promise<void> {
   await db
     .updateTable('integration_connection')
@@ -87,7 +90,7 @@ export async function endLease(db: Db, connectionId: string, leaseId: string): P
     .execute()
 }
 
-/** How far a round was read, by type of data. */
+/** Progress of a round by data type. */
 export function pullsOf(db: Db, { storeId, side, system }: ConnectionKey): Promise<IntegrationPullRow[]> {
   return db
     .selectFrom('integration_pull')
@@ -98,7 +101,7 @@ export function pullsOf(db: Db, { storeId, side, system }: ConnectionKey): Promi
     .execute()
 }
 
-/** Notes how far a type of data was read. */
+/** Stores the progress of a data type. */
 export async function writePull(db: Db, row: IntegrationPullRow): Promise<void> {
   const { next_cursor, is_done, counts, source, started_ms, updated_ms } = row
   await db
@@ -112,7 +115,7 @@ export async function writePull(db: Db, row: IntegrationPullRow): Promise<void> 
     .execute()
 }
 
-/** The round is over, or is given up. */
+/** Deletes the progress of a round. */
 export async function deletePulls(db: Db, { storeId, side, system }: ConnectionKey): Promise<void> {
   await db
     .deleteFrom('integration_pull')
@@ -122,7 +125,7 @@ export async function deletePulls(db: Db, { storeId, side, system }: ConnectionK
     .execute()
 }
 
-/** Keeps records of an ERP, each once in the list. */
+/** Inserts or updates ERP records; each record once per call. */
 export const upsertErpRecords = preparedInsert((db, rows: readonly ErpRecordRow[]) =>
   db
     .insertInto('erp_record')
@@ -134,7 +137,7 @@ export const upsertErpRecords = preparedInsert((db, rows: readonly ErpRecordRow[
     ),
 )
 
-/** A page of what is kept of a store's ERP, in the order of their ids there. */
+/** A page of stored ERP records, sorted by external id. */
 export function listErpRecords(
   db: Db,
   storeId: string,

@@ -22,30 +22,31 @@ import { DATA_TYPES, type DataType } from './systems.ts'
 /**
  *   begin ─▶ batch ─ batch ─ … ─▶ end
  *     │        each: records, cursor and lease in one transaction
- *     └─ goes on where the last round was cut off
+ *     └─ continues an interrupted round
  *
- * The durable side of reading a system. One reader at a time: two would move each other's cursor.
+ * Durable state of reading a system. A lease allows one reader at a time, because two would overwrite each other's
+ * cursor.
  */
 export interface Round {
   readonly key: ConnectionKey
   readonly connectionId: string
   readonly states: ReadonlyMap<DataType, PullState>
-  /** One transaction in which the lease is held and renewed. Throws 409 when somebody else has taken over. */
+  /** Runs one transaction that holds and renews the lease. Throws 409 if another call took it over. */
   step<T>(change: (call: Call, store: StoreRow) => Promise<T>): Promise<T>
-  /** Notes how far it is; within a step. */
+  /** Stores the progress; within a step. */
   storeState(call: Call, store: StoreRow, dataType: DataType, state: PullState): Promise<void>
-  /** Keeps the credentials, or with `undefined` forgets those that are kept; within a step. */
+  /** Stores the credentials, or deletes them with `undefined`; within a step. */
   storeCredentials(call: Call, credentials: Credentials | undefined): Promise<void>
-  /** Forgets how far it is: the next round begins at the beginning; within a step. */
+  /** Deletes the progress, so that the next round starts at the beginning; within a step. */
   reset(call: Call): Promise<void>
-  /** Lets others read; never throws. */
+  /** Ends the lease; never throws. */
   release(): Promise<void>
 }
 
-/** Without a word for so long, a reader is believed to be gone, ms. */
+/** Lease time, ms: a reader without a step for this long is regarded as crashed. */
 export const ROUND_LEASE_MS = 60_000
 
-/** Begins a round, or goes on with the one that was cut off. Throws 409 `sync_in_progress` while another is at it. */
+/** Starts a round or continues an interrupted one. Throws 409 `sync_in_progress` while another call reads. */
 export async function beginRound(work: StepContext, which: ConnectionKey, sourceText: string): Promise<Round> {
   const source = hashOf(sourceText)
   const leaseId = newId('lse', work.services.platform)
@@ -111,7 +112,7 @@ async function holdLease({ db, nowMs }: Call, connectionId: string, leaseId: str
   })
 }
 
-/** The connection of a store to a system, made when there is none. */
+/** Connection of a store to a system; created if necessary. */
 export function connectionOf(
   call: Call,
   store: StoreRow,

@@ -10,14 +10,14 @@ import type { SyncError } from './sync-error.ts'
 import type { DataType } from './systems.ts'
 
 /**
- * With test keys no merchant's system is asked and nothing is written: the counts are made up (specification, rule 5), and
- * `warnings` says what live mode would refuse. Records in the call are checked as in live mode.
+ * Test keys use no merchant system and write nothing: the counts are invented (specification, rule 5), and `warnings`
+ * lists what live mode would reject. Records in the request are validated as in live mode.
  */
 export const MOCK_COUNTS: Readonly<Record<DataType, number>> = { articles: 128, stock: 128, orders: 12, suppliers: 6 }
 export const MOCK_CATEGORIES = 9
 export const MOCK_PRICE_UPDATES = 17
 
-/** What live mode would say of these credentials. An address that nothing may be sent to is refused here as well. */
+/** Errors that live mode would report for these credentials. Throws 400 for addresses that are not allowed. */
 export function sandboxWarnings(
   connector: Connector | undefined,
   system: string,
@@ -36,7 +36,7 @@ export function sandboxWarnings(
   return faultsOf(connector, credentials).map(({ message }) => `live mode refuses this: ${message}`)
 }
 
-/** What would come of records in the call. */
+/** Validates the records of a request without writing. */
 export async function tryRecords(
   call: Call,
   store: StoreRow,

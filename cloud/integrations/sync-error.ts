@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What is wrong with one record. */
+/** Error of one record. */
 export const SyncError = z.strictObject({
   dataType: z.string().describe('articles, stock, orders, suppliers, or what was pushed.'),
   index: z.int().describe('Of the record among those of its kind, from 0.'),
@@ -12,10 +12,10 @@ export const SyncError = z.strictObject({
 })
 export type SyncError = z.infer<typeof SyncError>
 
-/** Errors that are told; the rest are only counted. */
+/** Errors in a response; further errors are only counted. */
 export const SYNC_ERRORS_LIMIT = 1_000
 
-/** Something short that may be shown of a record, and kept: no database takes every character. */
+/** Short text of a value that all databases can store and clients may show. */
 export function printable(value: unknown): string | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null
   return String(value)

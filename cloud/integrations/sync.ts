@@ -35,20 +35,20 @@ export interface Synced {
   warnings: string[]
 }
 
-/** Tells the world of a whole round, within the step that ends it. */
+/** Emits the event of a whole round, within the step that ends it. */
 export type EmitSynced = (
   call: Parameters<Parameters<StepContext['step']>[0]>[0],
   counts: ReadonlyMap<DataType, Counts>,
 ) => void
 
-/** A call has so long, ms; what is left is for the next. */
+/** Time limit of a call, ms; the next call continues. */
 const CALL_WITHIN_MS = 240_000
 const BYTES_LIMIT = 256 * 1024 * 1024
-/** Systems that are read at a time; each takes some pages of memory. */
+/** Concurrent reads; each needs memory for some pages. */
 const CONCURRENT_SYNCS_LIMIT = 16
 let syncsInProgress = 0
 
-/** Reads a till or an ERP system into a store: from the records of the call, or page by page from the system itself. */
+/** Reads a till or ERP system into a store: from the records of the request, or page by page from the system. */
 export async function sync(work: StepContext, side: Side, input: SyncInput, announce: EmitSynced): Promise<Synced> {
   const isSandbox = keyCaller(work.caller).mode === 'test'
   const connector = findConnector(input.system, side)
@@ -136,7 +136,7 @@ function typeOfRecords(side: Side, dataType: DataType | undefined): DataType {
   return dataType ?? DATA_TYPES[side][0]
 }
 
-/** Takes the records of the call; no system is asked. */
+/** Writes the records of the request without using the system. */
 async function syncRecords(
   work: StepContext,
   side: Side,
@@ -162,7 +162,7 @@ async function syncRecords(
   })
 }
 
-/** Made-up counts; nothing is asked and nothing written but the event. */
+/** Invents counts; writes nothing but the event. */
 function syncSandbox(
   work: StepContext,
   side: Side,

@@ -1,4 +1,4 @@
-/** A line of a sale, or of what goes back of it. */
+/** A line of a sale or refund. */
 export interface TransactionLine {
   readonly name: string
   readonly ean: string | undefined

@@ -4,28 +4,28 @@ import { sharesLeft, sharesOf, shareRefund, type TaxShare } from '../analytics/r
 import type { PushFault } from './connector.ts'
 import type { TransactionLine } from './transaction-line.ts'
 
-/** A refund of a sale whose money has gone back. */
+/** A completed refund of a sale. */
 export interface TransactionRefund {
   readonly id: string
   /** ISO 8601 in UTC. */
   readonly completedAt: string | undefined
-  /** The day of the store that the refund belongs to. */
+  /** Day of the refund in the store's time zone. */
   readonly day: string | undefined
   readonly amountCent: number
-  /** What goes back: goods and deposits, or an amount for each VAT rate. They sum to `amountCent`. */
+  /** Refunded goods and deposits, or an amount for each VAT rate. They sum up to `amountCent`. */
   readonly lines: readonly TransactionLine[]
 }
 
 const Cents = z.int().min(0)
 const Euros = z.number().min(0).max(1_000_000)
 
-/** A moment as the API has it: ISO 8601, or Unix time in ms. */
+/** Time in either form of the API: ISO 8601 or Unix time in ms. */
 export const Moment = z
   .union([z.iso.datetime({ offset: true }), z.int().min(0).max(Date.parse('9999-12-31'))])
   .nullish()
   .transform((value) => (value === undefined || value === null ? undefined : new Date(value)))
 
-/** An entry of `refunds[]`, in cents or in EUR. */
+/** An entry of `refunds[]`, in cents or EUR. */
 export const SentRefund = z
   .looseObject({
     refundId: z.string().min(1).max(60),
@@ -42,7 +42,7 @@ export const SentRefund = z
   })
 type SentRefund = z.output<typeof SentRefund>
 
-/** A line of the sale under the id by which refunds name it. */
+/** A line of the sale with the id that refunds use. */
 export interface NamedLine {
   readonly itemLineId: string | undefined
   readonly line: TransactionLine
@@ -51,17 +51,17 @@ export interface NamedLine {
 interface Stated {
   readonly isCancelled: boolean
   readonly totalCent: number
-  /** What the record says has gone back, cents; 0 if it says nothing. */
+  /** Refunded amount that the record states, cents; 0 if absent. */
   readonly refundedCent: number
-  /** The field that says so. */
+  /** Field of that amount. */
   readonly field: string
 }
 
 type Read = { refunds: TransactionRefund[] } | { fault: Omit<PushFault, 'index'> }
 
 /**
- * The refunds to write. Money on its way or failed is no refund, and `late` money never was part of the sale.
- * A record whose `refunds[]` do not explain what has gone back is a fault: the books would be too high.
+ * Reads the refunds to write: completed ones, without `late` payments, which never belonged to the sale. Returns a
+ * fault if `refunds[]` do not add up to the stated amount, because the books would be too high.
  */
 export function readRefunds(sent: readonly SentRefund[], lines: readonly NamedLine[], stated: Stated): Read {
   const done = sent.filter(
@@ -113,7 +113,10 @@ function refundsOf(done: readonly SentRefund[], lines: readonly NamedLine[]): Re
   return { refunds }
 }
 
-/** The goods that a refund takes back: the lines that it names, or with the whole sale all that are left. Undefined for another amount. */
+/**
+ * Lines that a refund returns: the named ones, or all remaining ones of a whole refund. Undefined if the amount differs
+ * from their price.
+ */
 function returnedBy(
   { itemLineIds, kind }: SentRefund,
   amountCent: number,
@@ -128,7 +131,7 @@ function returnedBy(
   return goods.length > 0 && cost === amountCent ? goods : undefined
 }
 
-/** An amount that is not the price of goods, split by VAT rate as the closing of the day splits it. */
+/** Splits an amount by VAT rate, like the closing of the day. */
 function amounts(
   { refundId, itemLineIds }: SentRefund,
   amountCent: number,

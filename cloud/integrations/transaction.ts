@@ -6,12 +6,12 @@ import { Moment, readRefunds, SentRefund, type NamedLine, type TransactionRefund
 import type { TransactionLine } from './transaction-line.ts'
 import { VendorFault } from './vendor-fault.ts'
 
-/** A paid purchase as it is written to other systems: the sale as it was sold, and the refunds whose money has gone back. */
+/** A paid purchase for other systems: the original sale and its completed refunds. */
 export interface Transaction {
   readonly id: string
   /** ISO 8601 in UTC. */
   readonly completedAt: string | undefined
-  /** The store's day that it belongs to, for systems that book by days. */
+  /** Day in the store's time zone, for systems that book by day. */
   readonly day: string | undefined
   readonly currency: string
   readonly totalCent: number
@@ -20,7 +20,7 @@ export interface Transaction {
   readonly refunds: readonly TransactionRefund[]
 }
 
-/** Refunds of one record at most. */
+/** Refunds per record. */
 const REFUNDS_LIMIT = 100
 
 const Cents = z.int().min(0)
@@ -53,7 +53,7 @@ type Sent = z.output<typeof Sent>
 
 /**
  *   an item of exportSalesData (cents) ──────────────────────────────┐
- *   a purchase of the API (EUR) ─ its receipt: EAN and VAT of lines ─┼─▶ Transaction, or what is wrong with it
+ *   a purchase of the API (EUR) ─ its receipt: EAN and VAT of lines ─┼─▶ Transaction or fault
  *   its transaction data form (cents; id, times in ms) ──────────────┘
  */
 export function readTransaction(
@@ -89,7 +89,7 @@ function plainItem(item: unknown): unknown {
   return isFields(item) ? { ...item, priceUnit: item['priceUnit'] ?? item['price'] } : item
 }
 
-/** A purchase under the names of the export, and where in the record its fields stand. */
+/** Converts a purchase to the field names of the export. `at`: path of the fields in the record. */
 function plainForm(record: PushedRecord): { at: string[]; form: Fields } {
   const { receipt } = record
   const isWrapped = isFields(receipt) && Array.isArray(receipt['items'])
@@ -141,7 +141,7 @@ function transactionOf(sent: Sent): { transaction: Transaction } | { fault: Omit
   return { transaction }
 }
 
-/** What the record says has gone back, and the field that says so: of the whole, else of its lines. */
+/** Refunded amount that the record states, and its field: in total, else summed over the lines. */
 function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: number; field: string } {
   if ((refundedCent ?? 0) > 0) return { refundedCent: refundedCent ?? 0, field: 'refundedCent' }
   if ((refunded ?? 0) > 0) return { refundedCent: Math.round((refunded ?? 0) * 100), field: 'refunded' }
@@ -150,15 +150,18 @@ function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: nu
   return { refundedCent: ofLines, field: `items.${first}.refundedCent` }
 }
 
-/** How a system takes sales and refunds. A fault of a refund has the refund's own field, or none. */
+/** Writes sales and refunds to a system. A fault of a refund has the refund's field or none. */
 export interface TransactionWriter {
-  /** Writes a sale unless the system has it. */
+  /** Writes a sale unless the system already has it. */
   sale(transaction: Transaction, index: number): Promise<PushFault | undefined>
-  /** Writes a refund of a sale that the system has, unless it has the refund too; or why the system takes no refunds. */
+  /**
+   * Writes a refund of a written sale unless the system already has it; or a text that says why the system supports no
+   * refunds.
+   */
   readonly refund: string | ((refund: TransactionRefund, place: RefundPlace) => Promise<PushFault | undefined>)
 }
 
-/** Where a refund belongs: its sale, and its record and field in the call. */
+/** Sale of a refund, with record index and field. */
 export interface RefundPlace {
   readonly sale: Transaction
   readonly index: number
@@ -166,8 +169,8 @@ export interface RefundPlace {
 }
 
 /**
- * Writes sales and their refunds one by one. A refusal by the system is a fault of its record; any other failure ends the call,
- * and a repeated call finds out for itself what was written.
+ * Writes sales and their refunds one by one. A rejection becomes a fault of its record. Other failures end the call; a
+ * repeated call finds out what was written.
  */
 export async function sendTransactions(
   records: readonly PushedRecord[],
@@ -185,7 +188,7 @@ export async function sendTransactions(
 async function sendOne(sale: Transaction, index: number, writer: TransactionWriter): Promise<PushFault | undefined> {
   const { refund: write } = writer
   if (sale.refunds.length === 0) return faultOfRefusal(index, '', () => writer.sale(sale, index))
-  // The sale alone would leave the books too high.
+  // Without the refund, the sale would leave the books too high.
   if (typeof write === 'string') return { index, field: 'refunds', code: 'refund_not_supported', message: write }
   const fault = await faultOfRefusal(index, '', () => writer.sale(sale, index))
   if (fault) return fault
@@ -210,7 +213,7 @@ async function faultOfRefusal(
   }
 }
 
-/** EUR with two decimals, as a text. */
+/** Formats EUR with two decimals. */
 export function decimal(cents: number): string {
   return (cents / 100).toFixed(2)
 }

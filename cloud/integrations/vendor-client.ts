@@ -4,24 +4,24 @@ import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../outgoi
 import { VendorFault } from './vendor-fault.ts'
 
 /**
- *   request ─▶ 2xx JSON ─▶ answer
- *          ├─▶ 429, 5xx, no answer ─▶ wait ─▶ again, at most five times and within the time of the call
- *          └─▶ 4xx, nonsense ─▶ fault
+ *   request ─▶ 2xx JSON ─▶ response
+ *          ├─▶ 429, 5xx, no response ─▶ wait ─▶ repeat, at most five times and within the time of the call
+ *          └─▶ 4xx, invalid ─▶ fault
  *
- * The one way to merchants' systems: every connector asks through it.
+ * All requests to merchants' systems go through this client.
  */
 export interface VendorRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Whole address; it must stay on the origin that the credentials name. */
+  /** Whole address; must be on the origin of the credentials. */
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly json?: unknown
   /** Sent as a form. */
   readonly form?: Readonly<Record<string, string>>
-  /** Whether doing it twice does no harm: it only reads, or carries a key of its own. GET always may. */
+  /** True if the request may be repeated: it only reads or has an idempotency key. GET is always repeatable. */
   readonly repeatable?: boolean
-  /** Statuses of 4xx that the connector wants to see as answers. */
+  /** 4xx statuses that the connector handles as responses. */
   readonly expected?: readonly number[]
 }
 
@@ -33,21 +33,21 @@ export interface VendorAnswer {
 }
 
 export interface VendorClient {
-  /** Rejects with a `VendorFault`. */
+  /** Throws a `VendorFault`. */
   send(request: VendorRequest): Promise<VendorAnswer>
-  /** The same client, with a vendor's own way to say "later": ms to wait, or undefined when the answer is one. */
+  /** A client that also detects the vendor's own throttling: ms to wait, or undefined. */
   throttledBy(wait: (answer: VendorAnswer) => number | undefined): VendorClient
-  /** Unix time by the clock of the cloud, ms. */
+  /** Unix time, ms. */
   now(): number
-  /** A client for another origin that the vendor has, such as that of its logins. */
+  /** A client for another origin of the vendor, such as its login server. */
   at(address: string): VendorClient
 }
 
-/** What one call may take of a merchant's system and of us. */
+/** Resources that one call may use. */
 export interface VendorBudget {
-  /** Of all answers, bytes. */
+  /** Bytes of all responses. */
   bytes: number
-  /** Ends with the call's time. */
+  /** Aborts when the time of the call ends. */
   readonly signal: AbortSignal
 }
 
@@ -56,7 +56,7 @@ export interface VendorClientParts {
   readonly platform: Platform
   readonly rules: TargetRules
   readonly budget: VendorBudget
-  /** Runs before every attempt, so that a long wait does not look like a crash. */
+  /** Runs before each attempt, so that a long wait does not look like a crash. */
   beat(): Promise<void>
 }
 
@@ -65,15 +65,15 @@ const ANSWER_WITHIN_MS = 20_000
 export const ATTEMPTS = 5
 const FIRST_WAIT_MS = 500
 const LAST_WAIT_MS = 8_000
-/** A longer wait than this is left to the caller. */
+/** Longer waits are left to the caller. */
 const WAIT_LIMIT_MS = 30_000
-/** Answered by what stands before a system, or by one that is starting. */
+/** Statuses of proxies, overload and restarts. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
-/** A call that waits for so long says that it is still there, ms. */
+/** Heartbeat interval, ms. */
 const BEAT_MS = 15_000
 
-/** Runs `task` when it has not been run for 15 seconds: for `beat`. */
+/** Runs `task` at most every 15 s; used for `beat`. */
 export function every15Seconds({ clock }: Platform, task: () => Promise<unknown>): () => Promise<void> {
   let lastMs = clock.elapsed()
   return async () => {
@@ -83,7 +83,7 @@ export function every15Seconds({ clock }: Platform, task: () => Promise<unknown>
   }
 }
 
-/** A client for the systems on the origin of `address`. */
+/** Client for the origin of `address`. */
 export function vendorClient(address: string, parts: VendorClientParts): VendorClient {
   const make = (throttled?: (answer: VendorAnswer) => number | undefined): VendorClient => ({
     send: (request) => sendRequest(request, new URL(address).origin, parts, throttled),
@@ -121,7 +121,7 @@ async function sendRequest(
 
 type Outcome = { answer: VendorAnswer } | { fault: VendorFault; waitMs: number | undefined; mayHaveArrived: boolean }
 
-/** One attempt; throws what no other attempt would mend. */
+/** One attempt. Throws faults that a repeat cannot fix. */
 async function attemptOnce(request: VendorRequest, parts: VendorClientParts, throttled: Throttled): Promise<Outcome> {
   const { outgoing, platform, rules, budget } = parts
   const limit = deadline(platform.timers, ANSWER_WITHIN_MS, budget.signal)
@@ -207,7 +207,7 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
   })
 }
 
-/** RFC 9110 §10.2.3: seconds or a date; some send fractions of a second. */
+/** RFC 9110 §10.2.3: seconds or a date; some systems send fractions of a second. */
 function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
   const seconds = /^\s*\d+(?:\.\d+)?\s*$/.test(header) ? Number(header) : (Date.parse(header) - nowMs) / 1_000

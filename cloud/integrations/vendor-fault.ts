@@ -9,15 +9,15 @@ export type VendorFaultCode =
   | 'answer_not_understood'
   | 'url_refused'
 
-/** A merchant's system did not do what it was asked. The message holds nothing that it said, and no credential. */
+/** A failed request to a merchant's system. The message contains no text of the system and no credentials. */
 export class VendorFault extends Error {
   override name = 'VendorFault'
   readonly code: VendorFaultCode
-  /** Of its answer, where there was one. */
+  /** HTTP status, if there was a response. */
   readonly status: number | undefined
-  /** What it answered, for a connector that can tell which records it means. */
+  /** Response body, for connectors that can find the faulty records in it. */
   readonly json: unknown
-  /** Seconds after which it wants to be asked again. */
+  /** Seconds until the request may be repeated. */
   readonly retryAfter: number | undefined
   constructor(
     code: VendorFaultCode,
@@ -34,7 +34,7 @@ export class VendorFault extends Error {
 
 const RETRY_AFTER_S = 30
 
-/** A fault of a merchant's system as the caller is told: 400 where other credentials would help, 503 where time may. */
+/** Converts a fault to the API error: 400 if other credentials may help, 503 if a later attempt may help. */
 export function failureOf(fault: VendorFault): Failure {
   const { code, message } = fault
   if (code === 'credentials_refused' || code === 'system_refused' || code === 'url_refused')

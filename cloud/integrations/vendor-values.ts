@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { VendorFault } from './vendor-fault.ts'
 
-/** What connectors do with the values of a vendor's answer. */
+/** Helpers for values in vendors' responses. */
 
-/** The answer in the form that its API promises. Throws `VendorFault` for another one. */
+/** Validates a response. Throws a `VendorFault` if it is invalid. */
 export function readAnswer<S extends z.ZodType>(schema: S, json: unknown, what: string): z.output<S> {
   const read = schema.safeParse(json)
   if (read.success) return read.data
@@ -14,7 +14,7 @@ export function readAnswer<S extends z.ZodType>(schema: S, json: unknown, what: 
   )
 }
 
-/** A record of a vendor's under our names; null for one that is not as its API promises, so that only this one is refused. */
+/** Validates and converts one record; null if it is invalid, so that only this record is rejected. */
 export function readRecord<S extends z.ZodType>(
   schema: S,
   record: unknown,
@@ -24,33 +24,36 @@ export function readRecord<S extends z.ZodType>(
   return read.success ? make(read.data) : null
 }
 
-/** A text that other systems allow to be longer than we do, cut to `max` characters. */
+/** Trims a text and cuts it to `max` characters. */
 export function fit(text: string | null | undefined, max: number): string | undefined {
   const trimmed = text?.trim()
   return trimmed === undefined || trimmed === '' ? undefined : trimmed.slice(0, max).trimEnd()
 }
 
-/** The gross price in EUR of a net one, rounded half up to a cent. */
+/** Converts a net price to a gross price in EUR, rounded half up to a cent. */
 export function grossOf(net: number, vat: number): number {
   return Math.round(net * 100 * (1 + vat / 100) + 1e-6) / 100
 }
 
-/** EUR out of a number or a text with a dot; what is no amount stays, so that the one validation names it. */
+/**
+ * Converts a number or a text with a decimal point to EUR. Returns other values unchanged, so that validation reports
+ * them.
+ */
 export function amountOf(value: unknown): unknown {
   return typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value.trim())
     ? Math.round(Number(value) * 100) / 100
     : value
 }
 
-/** One base path and what stands below it. */
+/** Joins base address, path and query. */
 export function urlOf(base: string, path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
   const url = new URL(`${base.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`)
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value)
   return url.href
 }
 
-/** VAT of articles whose system does not say: `vat` of the credentials, else the standard rate. */
+/** VAT rate of articles whose system states none; the default is the standard rate. */
 export const VatSetting = z.enum(['7', '19'])
-/** The address of a simulator, in place of the vendor's own. */
+/** Address of a simulator that replaces the vendor's. */
 export const BaseUrlSetting = z.string().min(1).max(2_048).optional()
 export const Secret = z.string().min(1).max(8_192)

@@ -10,14 +10,15 @@ import { VendorFault } from '../vendor-fault.ts'
 import { BaseUrlSetting, fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
 
 /**
- * Dynamics 365 Business Central, API v2.0 (https://learn.microsoft.com/dynamics365/business-central/dev-itpro/api-reference/v2.0):
- * items, purchaseOrders, vendors, salesOrders, salesCreditMemos. Service-to-service login by client credentials at Microsoft Entra.
+ * Dynamics 365 Business Central, API v2.0
+ * (https://learn.microsoft.com/dynamics365/business-central/dev-itpro/api-reference/v2.0): items, purchaseOrders,
+ * vendors, salesOrders, salesCreditMemos. Logs in with client credentials at Microsoft Entra.
  */
 const HOST = 'https://api.businesscentral.dynamics.com'
 const LOGIN_HOST = 'https://login.microsoftonline.com'
 const SCOPE = 'https://api.businesscentral.dynamics.com/.default'
 const PAGE = 500
-/** Characters of an external document number that the system stores. */
+/** Maximum length of an external document number. */
 const NUMBER_LENGTH = 35
 
 const guid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'is a GUID')
@@ -40,7 +41,7 @@ type BcCredentials = z.output<typeof BcCredentials>
 const addressOf = ({ baseUrl }: BcCredentials) => baseUrl ?? HOST
 
 interface Api {
-  /** Where this company's lists are. */
+  /** Address of the company's lists. */
   readonly base: string
   get(url: string): Promise<unknown>
   post(path: string, json: object): Promise<unknown>
@@ -82,7 +83,7 @@ function api(client: VendorClient, credentials: BcCredentials): Api {
 }
 
 const text = z.string().nullish()
-/** A date of year 1 is Business Central's word for none. */
+/** Business Central stores year 1 for missing dates. */
 const date = text.transform((value) => (value === null || value?.startsWith('0001-') === true ? undefined : value))
 const Item = z.looseObject({ id: z.string(), number: z.string(), gtin: text, inventory: z.number() })
 const Order = z.looseObject({

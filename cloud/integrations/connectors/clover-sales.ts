@@ -5,7 +5,7 @@ import { sendTransactions, type Transaction } from '../transaction.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { readAnswer } from '../vendor-values.ts'
 
-/** Requests to one merchant, below `/v3/merchants/{id}`. */
+/** Requests to one merchant, relative to `/v3/merchants/{id}`. */
 export interface CloverApi {
   /** Unix time, ms. */
   now(): number
@@ -13,15 +13,15 @@ export interface CloverApi {
   post(path: string, json: object): Promise<unknown>
 }
 
-/** Clover finds orders by their title for 90 days; a day less, for clocks that differ. */
+/** Clover finds orders by title for 90 days; one day less, because clocks differ. */
 const FOUND_FOR_MS = 89 * 24 * 60 * 60 * 1_000
-/** Line items of an order at most; each unit is one. */
+/** Line items per order; each unit is one. */
 const LINE_ITEMS_LIMIT = 3_000
-/** Line items of one request. */
+/** Line items per request. */
 const LINES_AT_ONCE = 100
 const RATE_UNIT = 100_000
 
-/** Clover's public API has no request that records a refund: /v1/refunds and /v1/credits move money. */
+/** Clover's public API cannot record a refund: /v1/refunds and /v1/credits move money. */
 const NO_REFUNDS = 'Clover records no refund of a payment that it did not process: enter this refund at the till'
 
 const elements = <S extends z.ZodType>(schema: S) => z.looseObject({ elements: z.array(schema) })
@@ -32,8 +32,9 @@ const Orders = elements(
 const TaxRates = elements(z.looseObject({ id: z.string(), rate: z.number().nullish() }))
 
 /**
- * Writes a sale as an order in four steps: order, line items, total, payment record with a tender of the merchant's. Clover knows no
- * idempotency key for them: the order is found by its title, and a repeated call goes on at the step that is missing.
+ * Writes a sale as an order in four steps: order, line items, total, payment record with a tender of the merchant.
+ * Clover has no idempotency keys for them, so an order is found by its title, and a repeated call continues with the
+ * missing step.
  */
 export function cloverSales(api: CloverApi, tenderId: string | undefined): Push {
   let rates: ReadonlyMap<number, string> | undefined
@@ -114,7 +115,7 @@ async function createOrder(api: CloverApi, title: string): Promise<string> {
   return readAnswer(Id, await api.post('orders', order), 'POST orders').id
 }
 
-/** Line items that an earlier call has written. */
+/** Number of line items that earlier calls wrote. */
 async function countLines(api: CloverApi, orderId: string): Promise<number> {
   let count = 0
   while (count <= LINE_ITEMS_LIMIT) {
@@ -130,7 +131,7 @@ async function countLines(api: CloverApi, orderId: string): Promise<number> {
   return count
 }
 
-/** The ids of the merchant's tax rates by percent. */
+/** Ids of the merchant's tax rates, by percent. */
 async function readRates(api: CloverApi): Promise<ReadonlyMap<number, string>> {
   const { elements: rates } = readAnswer(TaxRates, await api.get('tax_rates', { limit: '100' }), 'GET tax_rates')
   return new Map(rates.map(({ id, rate }) => [(rate ?? 0) / RATE_UNIT, id]))

@@ -6,8 +6,8 @@ import { cloverSales, type CloverApi } from './clover-sales.ts'
 import { BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
- * Clover, REST API v3 (https://docs.clover.com/dev/reference: Inventory, get all items; Orders; API usage and rate limits). Prices are
- * cents, gross where the merchant pays VAT; a tax rate of 19 % is 1,900,000. Pages go by offset.
+ * Clover, REST API v3 (https://docs.clover.com/dev/reference: Inventory, get all items; Orders; API usage and rate
+ * limits). Prices are cents, gross if the merchant pays VAT; a tax rate of 19 % is 1,900,000. Paged by offset.
  */
 const PAGE = 500
 const RATE_UNIT = 100_000
@@ -53,7 +53,7 @@ function articleOf(raw: unknown, { vat }: CloverCredentials): Record<string, unk
       externalProductId: id,
       ean: code,
       name: fit(name, 120),
-      // What has no fixed price cannot be sold by itself.
+      // Items without a fixed price cannot be sold by price.
       price: priceType === 'VARIABLE' ? undefined : eurosOf(price),
       vat: typeof rate === 'number' ? rate / RATE_UNIT : Number(vat ?? 19),
       unit: fit(unitName, 40),

@@ -8,10 +8,10 @@ import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
 
 /**
- * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is in the bins of one
- * warehouse; the EANs of an item are a table of their own, and an item without any may be called by its EAN.
+ * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is read from the
+ * bins of one warehouse. EANs are a separate table; for an item without any, an item code that is an EAN is used.
  */
-/** The codes of one page stand in the address of the question for their EANs. */
+/** Codes per page. The query for their EANs puts all of them into its address. */
 const PAGE = 100
 
 const ErpnextCredentials = z.strictObject({
@@ -86,7 +86,7 @@ function frappe(client: VendorClient, { baseUrl, apiKey, apiSecret }: ErpnextCre
   }
 }
 
-/** Pages by offset, until one is empty: a server may have a smaller limit than was asked for. */
+/** Pages by offset until a page is empty, because the server may have a smaller limit than requested. */
 function paged(
   read: (start: number) => Promise<{ count: number; records: unknown[] }>,
 ): (cursor: string | null) => Promise<Page> {
@@ -170,7 +170,7 @@ function pushTo(api: Frappe, credentials: ErpnextCredentials): Push {
     })
     return undefined
   }
-  /** A credit note: a Sales Invoice that is a return, with negative quantities. */
+  /** Writes a credit note: a Sales Invoice that is a return, with negative quantities. */
   const refund = async ({ id, day, lines }: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
     if (await has('Sales Invoice', id)) return undefined
     const read = await articlesOf(lines, place, credentials, articles)

@@ -28,7 +28,7 @@ const GenericCredentials = z
   )
 type GenericCredentials = z.output<typeof GenericCredentials>
 
-/** The address of a path below the base; a query of the base stays. */
+/** Address of a path below the base address. Keeps the query of the base address. */
 function at({ baseUrl }: GenericCredentials, path: string, query: Readonly<Record<string, string>> = {}): string {
   const url = new URL(baseUrl)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${path}`
@@ -76,7 +76,7 @@ function mapped(record: unknown, dataType: DataType, mapping: ReturnType<typeof 
     : null
 }
 
-/** Records that came in a call, under our names. */
+/** Maps records of a request to our field names. */
 export function mapRecords(
   records: readonly unknown[],
   dataType: DataType,

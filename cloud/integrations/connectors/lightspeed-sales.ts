@@ -8,15 +8,15 @@ import { sendTransactions, type RefundPlace, type Transaction } from '../transac
 import { VendorFault } from '../vendor-fault.ts'
 import { readAnswer } from '../vendor-values.ts'
 
-/** Requests to one shop, below `/api`. */
+/** Requests to one shop, relative to `/api`. */
 export interface LightspeedApi {
-  /** Undefined for 404. */
+  /** Returns undefined for 404. */
   get(path: string): Promise<unknown>
-  /** A refusal with 400 or 422 is a `VendorFault` of the code `system_refused`. */
+  /** Throws a `VendorFault` with code `system_refused` for 400 and 422. */
   send(method: 'POST' | 'PUT', path: string, json: object): Promise<unknown>
 }
 
-/** What writing needs besides a token. */
+/** Settings for writing, in addition to a token. */
 export interface LightspeedWriting extends BookingArticles {
   readonly registerId?: string | undefined
   readonly userId?: string | undefined
@@ -44,7 +44,7 @@ const Taxes = z.looseObject({
   ),
 })
 
-/** The id that Lightspeed lets its caller choose: the same for every push of the same sale to the same shop. */
+/** Sale id that the caller chooses: the same for each push of a sale to a shop. */
 const saleIdOf = (shop: string, id: string) => v5(`${shop}/untag/${id}`, v5.URL)
 
 const round5 = (euros: number) => Math.round(euros * 1e5) / 1e5
@@ -56,12 +56,13 @@ interface Line {
   tax: { id: string; amount: number }
 }
 
-/** Finds the id of the product with an EAN or SKU. */
+/** Finds the product id of an EAN or SKU. */
 export type FindProduct = (code: string) => Promise<string | undefined>
 
 /**
- * Writes sales as closed sales under an id of our own, and refunds of goods as returns of that sale: `actions/return` parks a
- * return, and an update with negative quantities closes it. Prices are net, and the tax of one unit stands beside them.
+ * Writes sales as closed sales with an id that we choose, and refunds of goods as returns of that sale:
+ * `actions/return` parks a return, and an update with negative quantities closes it. Prices are net, with the tax of
+ * one unit.
  */
 export function lightspeedSales(
   api: LightspeedApi,
@@ -140,7 +141,7 @@ class LightspeedSales {
     return undefined
   }
 
-  /** The return of this refund: one that an earlier call closed or began, else a new one. */
+  /** Return of a refund: one that an earlier call created, else a new one. */
   async #returnFor(saleId: string, refundId: string): Promise<Sale> {
     const known = await this.#read(saleId)
     for (const id of known?.return?.return_sale_ids ?? []) {
@@ -193,7 +194,7 @@ class LightspeedSales {
   }
 }
 
-/** The ids of the shop's taxes by their rate in percent. */
+/** Ids of the shop's taxes by rate in percent. */
 async function readTaxes(api: LightspeedApi): Promise<ReadonlyMap<number, string>> {
   const { data } = readAnswer(Taxes, await api.get('2.0/taxes'), 'GET taxes')
   return new Map(

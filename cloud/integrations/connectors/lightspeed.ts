@@ -7,12 +7,13 @@ import { lightspeedSales, type FindProduct, type LightspeedApi } from './lightsp
 import { amountOf, BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
- * Lightspeed Retail X-Series, API 2026-04 (https://x-series-api.lightspeedhq.com: versioning by date, pagination, rate limiting).
- * Sales: https://x-series-api.lightspeedhq.com/v2026.04/docs/sales_101 and …/sales_returns. Pages go by version: `after` is the greatest version that was seen, until a page is empty. Retry-After is a date.
+ * Lightspeed Retail X-Series, API 2026-04 (https://x-series-api.lightspeedhq.com: versioning by date, pagination, rate
+ * limiting). Sales: https://x-series-api.lightspeedhq.com/v2026.04/docs/sales_101 and …/sales_returns. Paged by
+ * version: `after` is the greatest version so far, until a page is empty. Retry-After is a date.
  */
 const VERSION = '2026-04'
 const PAGE = '200'
-/** Pages of products that one push reads: 100,000 products. */
+/** Product pages that one push reads: 100,000 products. */
 const PRODUCT_PAGES_LIMIT = 500
 
 const Uuid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'is a UUID')
@@ -59,7 +60,7 @@ type Product = z.output<typeof Product>
 
 const RATES = [7, 19] as const
 
-/** The rate that makes the net price the gross one; both are rounded, so that the nearer of the two counts. */
+/** VAT rate between the net and the gross price. Both are rounded, so the nearest rate is used. */
 function rateOf({ price_including_tax, price_excluding_tax }: Product): number | undefined {
   const [gross, net] = [Number(price_including_tax), Number(price_excluding_tax)]
   const percent = net > 0 && gross > net ? (gross / net - 1) * 100 : Number.NaN
@@ -81,7 +82,7 @@ function articleOf(product: Product, { vat }: LightspeedCredentials): Record<str
   }
 }
 
-/** A family of variants is not sold by itself; what was deleted or switched off is not sold at all. */
+/** False for families of variants, deleted products and inactive products. */
 function isSold(raw: unknown): boolean {
   const product = Product.safeParse(raw).data
   return (
@@ -117,7 +118,7 @@ async function readArticles(
   return { records, next }
 }
 
-/** Finds products by EAN, UPC or SKU. Reads the list of products once, page by page, as far as it is needed. */
+/** Finds products by EAN, UPC or SKU. Reads the product list once, only as many pages as needed. */
 function productFinder(client: VendorClient, credentials: LightspeedCredentials): FindProduct {
   const ids = new Map<string, string>()
   let cursor: string | null | undefined

@@ -8,8 +8,9 @@ import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
 
 /**
- * Odoo: the External JSON-2 API of Odoo 19 (https://www.odoo.com/documentation/19.0/developer/reference/external_api.html), or
- * with `api: jsonrpc` the older JSON-RPC of Odoo 14 to 21, which is to be removed in Odoo 22. Pages go by id.
+ * Odoo: the External JSON-2 API of Odoo 19
+ * (https://www.odoo.com/documentation/19.0/developer/reference/external_api.html). With `api: jsonrpc` the older
+ * JSON-RPC of Odoo 14 to 21, which Odoo 22 will remove. Paged by id.
  */
 const PAGE = 200
 
@@ -117,7 +118,7 @@ function pull<S extends z.ZodType>(
   }
 }
 
-/** Odoo says false where there is nothing. */
+/** Odoo sends false for empty fields. */
 const text = z
   .union([z.string(), z.literal(false)])
   .nullish()
@@ -181,7 +182,7 @@ function pushTo(execute: Execute, credentials: OdooCredentials): Push {
     })
     return undefined
   }
-  /** A credit note that the accountant posts: account.move of type out_refund. */
+  /** Writes a draft credit note (account.move of type out_refund) that an accountant posts. */
   const refund = async ({ id, day, lines }: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
     if ((await counted('account.move', 'ref', id)) > 0) return undefined
     const read = await articlesOf(lines, place, credentials, articles)

@@ -9,8 +9,9 @@ import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
 
 /**
- * SAP Business One, Service Layer with OData 4 (`/b1s/v2`; https://help.sap.com/docs/SAP_BUSINESS_ONE, "Working with SAP Business
- * One Service Layer"): a login gives a session cookie of 30 minutes; a session that has ended is 401 and one logs in again.
+ * SAP Business One, Service Layer with OData 4 (`/b1s/v2`; https://help.sap.com/docs/SAP_BUSINESS_ONE, "Working with
+ * SAP Business One Service Layer"). A login returns a session cookie for 30 minutes; after 401 the connector logs in
+ * again.
  */
 const PAGE = 100
 
@@ -110,7 +111,7 @@ function pull<S extends z.ZodType>(
     odataPage(await ask({ method: 'GET', url: cursor ?? urlOf(base, list, query) }), base, row, make)
 }
 
-/** Their currency sign or code; the code of ISO 4217 where it is one. */
+/** Returns ISO 4217 codes; undefined for other currency signs. */
 const currencyOf = (currency: string | null | undefined) => (/^[A-Z]{3}$/.test(currency ?? '') ? currency : undefined)
 
 function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
@@ -120,7 +121,7 @@ function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
       await ask({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }),
       row,
     )
-  /** Orders and credit notes are the same kind of document. */
+  /** Orders and credit notes have the same form. */
   const write = async (
     document: 'Orders' | 'CreditNotes',
     { id, day, lines }: Pick<Transaction, 'id' | 'day' | 'lines'>,

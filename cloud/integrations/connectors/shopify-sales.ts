@@ -6,7 +6,7 @@ import { decimal, sendTransactions, type RefundPlace, type Transaction } from '.
 import { VendorFault } from '../vendor-fault.ts'
 import { readAnswer } from '../vendor-values.ts'
 
-/** Sends one operation of GraphQL. */
+/** Sends one GraphQL operation. */
 export type SendQuery = (query: string, variables: Record<string, unknown>, repeatable: boolean) => Promise<unknown>
 
 const FIND_ORDER = 'query FindOrder($query: String!) { orders(first: 1, query: $query) { nodes { id } } }'
@@ -19,7 +19,7 @@ const Created = z.looseObject({
   data: z.looseObject({ orderCreate: z.looseObject({ order: Id.nullish(), userErrors: UserErrors }) }),
 })
 
-/** What a refund needs of its order: the payment, the lines, and the refunds that were written before. */
+/** Data of an order that a refund needs: the payment, the lines, and earlier refunds. */
 const READ_ORDER = `query ReadOrder($id: ID!) {
   order(id: $id) {
     id
@@ -44,7 +44,7 @@ const Order = z.looseObject({
 })
 type Order = NonNullable<z.output<typeof Order>['data']['order']>
 
-/** Since 2026-04 Shopify refuses refundCreate without an idempotency key. */
+/** Since 2026-04 Shopify requires an idempotency key for refundCreate. */
 const CREATE_REFUND =
   'mutation CreateRefund($input: RefundInput!, $key: String!) { refundCreate(input: $input) @idempotent(key: $key) { refund { id } userErrors { field message } } }'
 const Refunded = z.looseObject({
@@ -68,7 +68,7 @@ function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): 
   }
 }
 
-/** The line of the order that a line of the sale became: Shopify keeps title and sku, not our line id. */
+/** Order line of a sale's line. Shopify stores title and sku, but not our line id. */
 function lineIdOf(line: TransactionLine, sale: Transaction, order: Order): string | undefined {
   const isAlike = ({ name, ean }: TransactionLine) => name === line.name && ean === line.ean
   const nth = sale.lines.slice(0, sale.lines.indexOf(line)).filter(isAlike).length
@@ -76,7 +76,7 @@ function lineIdOf(line: TransactionLine, sale: Transaction, order: Order): strin
     ?.id
 }
 
-/** Goods are named by their line of the order. Where one is not found there, the refund is its amount alone. */
+/** Refunds goods by order line. If a line is not found, refunds only the amount. */
 function refundOf({ id, amountCent, lines }: TransactionRefund, order: Order, sale: Transaction): object {
   const payment = order.transactions.find(({ kind }) => kind === 'SALE')
   const refundLineItems = lines.flatMap((line) => {
@@ -109,8 +109,8 @@ function faultOf(errors: z.output<typeof UserErrors>, index: number, field: stri
 }
 
 /**
- * Writes sales as orders, and refunds with refundCreate. orderCreate knows no idempotency key: an order that was written before is
- * found by its sourceIdentifier, but only some seconds later, so the ids of this call are remembered.
+ * Writes sales as orders, and refunds with refundCreate. orderCreate has no idempotency key. An earlier order is found
+ * by its sourceIdentifier, but only after some seconds, so the ids of this call are also stored.
  */
 export function shopifySales(ask: SendQuery): Push {
   const written = new Map<string, string>()

@@ -16,8 +16,8 @@ import {
 import { shopifySales, type SendQuery } from './shopify-sales.ts'
 
 /**
- * Shopify, GraphQL Admin API 2026-07 (https://shopify.dev/docs/api/admin-graphql/2026-07; the REST Admin API is legacy since
- * October 2024). One variant is one article. Throttling is an error of GraphQL with status 200.
+ * Shopify, GraphQL Admin API 2026-07 (https://shopify.dev/docs/api/admin-graphql/2026-07; the REST Admin API is legacy
+ * since October 2024). One variant is one article. Throttling is a GraphQL error with status 200.
  */
 const VERSION = '2026-07'
 const PAGE = 100
@@ -71,7 +71,7 @@ function codesOf(json: unknown): string[] {
     : (errors ?? []).map(({ message, extensions }) => extensions?.code ?? message)
 }
 
-/** Until the bucket holds what the query costs again. */
+/** Time until the rate limit allows the query's cost again. */
 function throttledMs({ json }: VendorAnswer): number | undefined {
   if (!codesOf(json).includes('THROTTLED')) return undefined
   const cost = Cost.safeParse(json).data?.extensions.cost

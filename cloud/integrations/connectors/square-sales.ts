@@ -7,13 +7,13 @@ import type { VendorAnswer } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { readAnswer } from '../vendor-values.ts'
 
-/** Requests to one seller; a refusal with 400 is an answer. */
+/** Requests to one seller. Returns responses with status 400. */
 export interface SquareApi {
   get(path: string, query: Readonly<Record<string, string | undefined>>): Promise<unknown>
   post(path: string, json: object): Promise<VendorAnswer>
 }
 
-/** Pages of payments of the same amount, of 100 each. */
+/** Pages of payments with the same amount, 100 each. */
 const PAYMENT_PAGES_LIMIT = 50
 
 const Refusal = z.looseObject({
@@ -33,9 +33,10 @@ const Payments = z.looseObject({ payments: z.array(Payment).optional(), cursor: 
 const Refund = z.looseObject({ refund: z.looseObject({ reason: z.string().nullish() }) })
 
 /**
- * Writes a sale as an order and an external payment, and a refund of it as a refund of that payment: RefundPayment also records
- * refunds of external payments. Keys are made of the ids, so that Square takes each request once. How long Square remembers a key
- * is not documented: before a refund the payment is looked up, and nothing is sold twice when the refund comes months later.
+ * Writes a sale as an order and an external payment, and a refund as a refund of that payment (RefundPayment also
+ * records refunds of external payments). Idempotency keys depend on the ids, so that Square carries out each request
+ * once. Square does not document how long it stores keys; therefore a refund first searches the payment, so that a late
+ * refund does not write the sale again.
  */
 export function squareSales(api: SquareApi, locationId: string | undefined): Push {
   const key = (what: string, id: string) => hashOf(`${what} ${locationId} ${id}`)
@@ -110,7 +111,7 @@ function orderOf({ id, currency, lines }: Transaction, locationId: string | unde
   return { location_id: locationId, reference_id: id.slice(0, 40), line_items }
 }
 
-/** The external payment of a sale that was written before: of its amount, not older than the sale. */
+/** External payment of an earlier sale: same amount, not older than the sale. */
 async function findPayment(
   api: SquareApi,
   locationId: string | undefined,

@@ -8,10 +8,11 @@ import { squareSales, type SquareApi } from './square-sales.ts'
 
 /**
  * Square, Connect API v2, Square-Version 2026-09-16 (https://developer.squareup.com/reference/square): ListCatalog,
- * CreateOrder, CreatePayment, ListPayments, RefundPayment. One variation of an item is one article; its categories and taxes are objects of their own.
+ * CreateOrder, CreatePayment, ListPayments, RefundPayment. One variation of an item is one article; categories and
+ * taxes are separate objects.
  */
 const VERSION = '2026-09-16'
-/** Pages of categories and taxes, of 100 each. */
+/** Pages of categories and taxes, 100 each. */
 const NAMES_PAGES_LIMIT = 50
 
 const SquareCredentials = z.strictObject({

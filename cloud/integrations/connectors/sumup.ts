@@ -5,12 +5,12 @@ import { VendorFault } from '../vendor-fault.ts'
 import { amountOf, BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
- * SumUp POS, formerly Goodtill (https://support.thegoodtill.com/support/api, https://apidoc.thegoodtill.com): a login for a
- * short-lived token, then all products in one answer. SumUp's payment API knows no articles. Which field holds the EAN, and the
- * VAT, differs by shop: `eanField` and `vat` of the credentials say it.
+ * SumUp POS, formerly Goodtill (https://support.thegoodtill.com/support/api, https://apidoc.thegoodtill.com): a login
+ * returns a short-lived token, one response contains all products. SumUp's payment API has no articles. The fields for
+ * EAN and VAT differ by shop: `eanField` and `vat` of the credentials name them.
  */
 const HOST = 'https://api.thegoodtill.com'
-/** Products that are handed on at a time: the answer has no pages of its own. */
+/** Products per page; the API itself has no pages. */
 const PAGE = 500
 
 const SumupCredentials = z.strictObject({
