@@ -3,8 +3,8 @@ import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import type { RequestContext, Grant } from './request.ts'
 
 /**
- * What the gates of the store need to know of a confirmed release: the device, the tag where one was named, and the receipt
- * with the number of the unit, or the token, that verifies it. Empty for what takes no tag off, and for an operator's word alone.
+ * Describes each unit of a confirmed release for the gates of the store: device, tag if one was named, and the receipt
+ * or token that proves it. Empty for actions that release no tag, and for overrides.
  */
 export function announcedReleases(
   { request }: RequestContext,
@@ -22,7 +22,7 @@ export function announcedReleases(
   })
 }
 
-/** The receipt where one was shown, for it says which unit; a token says that only where it is for one item. */
+/** Prefers the receipt: it names the unit. A token does so only if it is for one item. */
 function proofOf(
   { receipt, token }: RequestContext['request'],
   grant: Grant,

@@ -31,11 +31,11 @@ import {
  *   scan ─▶ read ─▶ decide ─┬─ yes ─▶ claim ─▶ command ─▶ confirm ─▶ report
  *                           └─ no ─────────────────────────────────▶ report
  *
- * How the agent gets from a scan to the pulse of a relay. These steps are the same at a station, at a gate and for a program.
+ * The way from a scan to the pulse of a relay. Stations, gates and programs all take it.
  *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
- *   decide       decider.ts: by a token, by the cloud, by a receipt or by the item. Nothing is used up yet.
+ *   decide       decider.ts: by token, by the cloud, by receipt or by item. Uses up nothing.
  *   claim        ledger/claims/claims.ts: uses up the rights. Durable before the command; refuses a right that was used.
- *   command      command.ts: one command for each claim, never a second one.
+ *   command      command.ts: exactly one command for each claim.
  *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
  *   report       decision-records.ts: the events in the ledger's journal, which link/reports sends to the cloud.
  */
@@ -48,13 +48,13 @@ export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts 
   home: DeciderParts['home'] & Pick<Home, 'settled'>
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon' | 'voidIfUnused'>
   outcomes: Pick<Outcomes, 'settle'>
-  /** A tag came off: the gates of the store are to know. Returns at once. */
+  /** Called for each released unit, so that the gates of the store stay silent for it. Must return at once. */
   onReleased(release: AnnouncedRelease): void
 }
 
-/** How long a request waits for the cloud to take what happened just before it, ms. */
+/** Longest wait for the cloud to acknowledge the journal before a second attempt, ms. */
 const SYNC_TIMEOUT_MS = 2_000
-/** How often a request asks the home for another unit, because another request at its device had the first. */
+/** Attempts to get another unit from the receipt home after a request at the same device used the first one. */
 const HOME_RETRIES = 10
 
 /** A grant on its way through claim, command and confirmation. */
@@ -69,7 +69,7 @@ interface Redemption {
 interface NotClaimed {
   refused: Denial
   offline: boolean
-  /** Another request of this moment had what the home gave. */
+  /** True if a concurrent request used the unit that the receipt home granted. */
   isTaken: boolean
 }
 
@@ -101,14 +101,13 @@ class Authorizer {
       return this.#deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const context: RequestContext = { request, device }
     const first = await this.#attempt(context)
-    // The cloud gives the same device the same token until it has heard what became of it: of two units of a line
-    // that are released within a moment, the second is asked for once more when the first has been told. So is one for
-    // which the cloud gave a token without knowing what the ledger knows.
+    // Until the cloud has received a redemption, it grants the same device the same token again. So after `already_redeemed` the agent
+    // sends its journal first and then tries once more: the line may have another unit.
     const mayHaveAnotherUnit =
       'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
     if (mayHaveAnotherUnit) await link.told(SYNC_TIMEOUT_MS)
     let last = mayHaveAnotherUnit ? await this.#attempt(context) : first
-    // Two of one moment at one device ask the home under one id, and the other went on with what it gave: there may be more.
+    // Concurrent requests at one device share one home request, and only one of them can use the granted unit. Others may be free.
     for (let n = 0; 'refused' in last && last.isTaken && n < HOME_RETRIES; n++) last = await this.#attempt(context)
     return 'refused' in last ? this.#deny(request, device, last.refused, last.offline) : last
   }
@@ -197,13 +196,13 @@ class Authorizer {
 
   async #notClaimed({ grant, offline }: Redemption, { reason }: Claimed & { ok: false }): Promise<NotClaimed> {
     const { unknownFacts } = grant
-    // The ledger knows of a use that the cloud has not heard of: the unit must not wait for the end of a token that nobody will use.
+    // The ledger has a use that the cloud has not received. Voiding the token frees its unit before the token expires.
     if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
     const isTaken = reason === 'already_redeemed' && grant.homeRequestId !== undefined
     return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isTaken }
   }
 
-  /** Tells the gates of the store, stores the outcome, and tells the home. */
+  /** Informs the gates of the store, stores the outcome and reports it to the receipt home. */
   async #confirm(
     { redemptionId, context, grant, offline }: Redemption,
     claimed: readonly number[],

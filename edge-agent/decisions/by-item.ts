@@ -8,16 +8,22 @@ import { STALE_SECONDS, type Replica } from '../items/replica.ts'
 import type { TokenParts } from './by-token.ts'
 import type { RequestContext, Grant, ItemInfo, Verdict } from './request.ts'
 
-/** For how long an override is worth something: it is used at once. */
+/** Lifetime of an override, s. The agent uses it at once. */
 const OVERRIDE_SECONDS = 60
 
-/** What the policy says of a named item, with the item's status for the answer. `refusal` is undefined where the policy allows it. */
+/**
+ * Result of the policy for a named item, with the item's status for the answer. `refusal` is undefined if the policy
+ * allows the action.
+ */
 export type ItemAssessment = { status: ItemInfo } & (
   | { refusal: DenyReason }
   | { refusal?: undefined; policy: ProtectionPolicy }
 )
 
-/** Judges a named item by the replica. The replica does not know which rights are used, so this alone authorizes nothing. */
+/**
+ * Applies the policy to a named item, using the replica. This alone authorizes nothing: the replica does not know which
+ * rights are used.
+ */
 export function assessItem(
   { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
   items: Pick<Replica, 'find' | 'confirmedMs'>,
@@ -48,9 +54,9 @@ export function assessItem(
 }
 
 /**
- * Decides about a named item by the replica alone. The replica says whether the item is paid, but not whether its rights
- * are unused. So an action that drives an output needs a receipt, a token or staff. One exception: an operator opens a
- * fixture, which has no unit rights; that counts as an override.
+ * Decides about a named item, using the replica. The replica knows whether the item is paid, but not whether its rights
+ * are unused. So an action that drives an output needs a receipt, a token or staff. One exception: an operator may open
+ * a fixture, which has no unit rights; that counts as an override.
  */
 export function decideByItem(
   parts: TokenParts & { platform: Pick<Platform, 'random'> },

@@ -17,17 +17,20 @@ import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
 import type { RequestContext, Grant, Verdict } from './request.ts'
 
-/** Where this agent stands towards the place where receipts are redeemed. */
+/** How this agent relates to the receipt home in a decision. */
 export interface HomeRole {
   /** This agent is the home. */
   decidesAsHome: boolean
-  /** And not only asks for its view of things. */
+  /** True if this agent is the receipt home, and does not only apply the rules of the home. */
   isThisAgent?: boolean
-  /** How long the home could not be asked, seconds of trusted time. */
+  /** How long the agent has not reached the receipt home, s of trusted time. */
   isolatedSeconds: number
 }
 
-/** Checks what a scanner read as a receipt of this store; what it says of the cloud's documents is heard. `at` absent: whenever it ends. */
+/**
+ * Verifies a receipt of this store, and notes which document versions it names. Without `at`, an expired receipt
+ * passes.
+ */
 export function readReceipt(
   trust: Pick<Trust, 'keys' | 'hearIssued'>,
   scanned: string,
@@ -39,12 +42,12 @@ export function readReceipt(
   return opened
 }
 
-/** What decides about receipts: the replica knows the items that are named. */
+/** What receipt decisions need. The replica finds the items that a request names. */
 export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find'> }
 
 /**
- * Decides about a receipt with nothing but what is here (contracts §4, "Receipts" and "Isolated"): each unit by its own facts,
- * as the cloud does.
+ * Decides about a receipt with local data only (ADR 0012, ADR 0016). Each unit is decided by its own facts, as in the
+ * cloud.
  */
 export function decideByReceipt(
   parts: ReceiptParts,
@@ -134,7 +137,7 @@ function namesItem(identifiers: ItemIdentifiers): boolean {
 function coveredUnits(claims: ReceiptClaims, identifiers: ItemIdentifiers): number[] | undefined {
   const all = Array.from({ length: claims.units }, (_, n) => n)
   if (!namesItem(identifiers)) return all
-  // Over 32 units a receipt carries no entries: nobody can match a tag, so staff must look.
+  // A receipt over 32 units has no entries. The agent cannot match a tag, so staff must look.
   if (!claims.entries) return all
   const { entries, cti } = claims
   const wanted = namesOf(identifiers).map(([kind, id]) => Buffer.from(receiptEntry(cti, kind, id)))
@@ -152,8 +155,8 @@ function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
 }
 
 /**
- * A unit of a receipt: paid, with what the replica knows of the item that is named, else what the receipt says of the unit, else
- * unknown. The replica has the price that was paid only once the item is sold; before, the receipt has it.
+ * Facts about a unit of a receipt: from the replica if the request names an item, else from the receipt, else unknown.
+ * Before the item is sold, only the receipt has the price that was paid.
  */
 function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefined): ItemFacts {
   const signed = claims.facts?.[n]
@@ -172,7 +175,10 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
   }
 }
 
-/** Facts where no unit is free: the tag is none of the receipt's, or all is used up; null where a receipt is not for this action. */
+/**
+ * Facts if no unit is free: the tag does not belong to the receipt, or all its units are used. Null if receipts do not
+ * authorize this action.
+ */
 function factsWithoutUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
   if (covered === undefined) return null
   return covered.length > 0 || !namesItem(identifiers) ? { status: 'paid', paidBy: 'purchase' } : { status: 'sellable' }

@@ -22,7 +22,7 @@ export interface TokenParts {
   ledger: Ledger
 }
 
-/** Checks signature, device and time of a token that is shown at this device, or was fetched for it; what it says of the cloud's documents is heard. */
+/** Verifies signature, device and time of a token, and notes which document versions it names. */
 export function openToken(
   { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
   { device }: RequestContext,
@@ -39,8 +39,8 @@ export function openToken(
 }
 
 /**
- * The same for an agent that may be online: a key that it does not know may be a new one, which no message has brought yet.
- * Then it fetches what is newer than here, and looks once more.
+ * As `openToken`. If the key is unknown, an online agent first fetches the newest key set: the cloud may have rotated
+ * its key.
  */
 export async function openWithNewestKeys(
   parts: Pick<TokenParts, 'trust' | 'clock'>,
@@ -54,7 +54,7 @@ export async function openWithNewestKeys(
   return openToken(parts, context, token)
 }
 
-/** Decides by a token that was opened, with nothing but what is here: ledger, action, item. */
+/** Decides about a verified token with local data only: ledger, action, item. */
 export function decideByToken(
   { trust, clock, ledger }: TokenParts,
   context: RequestContext,
@@ -91,7 +91,7 @@ export function decideByToken(
   }
 }
 
-/** Whether this is a genuine token for what is asked, that only the cloud may honour: it was given while this ledger was doubted. */
+/** True for a genuine token that only the cloud may redeem: the cloud issued it while it did not trust this ledger. */
 export function isOnlyForCloud(opened: OpenedAuthorization, { request }: RequestContext): boolean {
   if (!opened.ok) return false
   const { led, act } = opened.authorization
@@ -108,9 +108,9 @@ function mismatch(
     return 'token_invalid'
   // Of the agent's own question the ledger decides with the claim: it may have voided the token because the right is used here.
   if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
-  // Given by a cloud that was lost: the restored one knows nothing of it, and may give the right again.
+  // A cloud that was restored from a backup does not know this token, and may grant the right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
-  // What the cloud answered to our own question is for the item we asked about, by whichever of its names.
+  // For the agent's own request the cloud chose the item, under any of its names.
   return !isFetchedForRequest && isForOtherItem(authorization, request) ? 'token_invalid' : undefined
 }
 

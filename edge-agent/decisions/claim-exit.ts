@@ -7,11 +7,10 @@ import { decideOnline } from './online.ts'
 import type { RequestContext } from './request.ts'
 
 /**
- *   gone ─ would it be granted? ─▶ the cloud: which unit is it? ─▶ its exit right, used up and confirmed in one commit
+ *   paid tag gone ─ granted by the own policy? ─▶ cloud finds the unit ─▶ its exit right is claimed and confirmed in one commit
  *
- * A paid tag has left a gate: the exit right of its unit is used up, as if it had been asked for, so that the
- * purchase whose goods are all gone becomes UNLOADED. Nothing moves, so nothing waits for it; that the tag was
- * seen leaving is told in an event of its own. Which unit a tag belongs to only the cloud knows.
+ * Uses up the exit right of a paid tag that left through a gate. The purchase becomes UNLOADED when all its goods have
+ * left. No device moves, so no request waits for this. Only the cloud knows which unit has the tag.
  */
 export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Promise<'claimed' | 'refused' | 'later'>
 
@@ -36,7 +35,7 @@ export function exitClaimer(
         occurredAt: new Date(leftMs).toISOString(),
       },
     }
-    // What would be refused need not be asked: a refusal may call staff, and nobody stands there any more.
+    // A denial in the cloud may call staff, but the shopper has left. So the agent does not ask if its own policy denies.
     const { refusal } = assessItem(parts, items, context)
     if (refusal !== undefined) return TEMPORARY.has(refusal) ? 'later' : 'refused'
     if (!link.isOnline) return 'later'
@@ -61,7 +60,7 @@ export function exitClaimer(
       nowMs: clock.now().nowMs,
     })
     if (claimed.ok) return 'claimed'
-    // The ledger knew of a use, or had given the token up, and the cloud had not heard of it: it may choose another once it has.
+    // The ledger used the right or voided the token, and the cloud has not received that. Afterwards it may choose another unit.
     const isAheadOfCloud = acknowledgedSeq !== undefined && ledger.journal.head.seq > acknowledgedSeq
     await tokenVoider.voidIfUnused(nonce)
     return isAheadOfCloud ? 'later' : 'refused'

@@ -4,7 +4,7 @@ import { eanOfGtin14, hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import { parseBadge } from '../../policy/operator-verifiers.ts'
 
-/** What a scanned text is, before anything in it is believed. */
+/** Kind of a scanned text. Nothing in it is verified yet. */
 export type ScannedCode =
   | { kind: 'receipt'; text: string }
   | { kind: 'token'; text: string }
@@ -13,7 +13,10 @@ export type ScannedCode =
   | { kind: 'ean'; ean: string }
   | { kind: 'unknown' }
 
-/** Longest first: a receipt's Base32 could hold anything, a JWS has dots, an EPC is hex, an EAN digits. */
+/**
+ * Recognizes a scanned text by its form. The order matters: the Base32 of a receipt could contain any of the other
+ * forms.
+ */
 export function classifyScan(text: string): ScannedCode {
   const trimmed = text.trim()
   const receipt = extractReceiptToken(trimmed)
@@ -21,9 +24,9 @@ export function classifyScan(text: string): ScannedCode {
   if (/^[\w-]{20,}\.[\w-]{20,}\.[\w-]{86}$/.test(trimmed)) return { kind: 'token', text: trimmed }
   if (parseBadge(trimmed).length > 0) return { kind: 'badge', text: trimmed }
   if (/^\d{8}$|^\d{13}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: trimmed }
-  // UPC-A as scanners send it that are not told to make it an EAN-13.
+  // UPC-A, from scanners that do not convert it to EAN-13.
   if (/^\d{12}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: `0${trimmed}` }
-  // The GTIN of a case of goods has no EAN of its own, and is a product all the same.
+  // The GTIN of a trade unit (a case) has no EAN, and still names a product.
   const item = parseDigitalLink(trimmed) ?? parseElementString(trimmed)
   if (item) return { kind: 'ean', ean: eanOfGtin14(item.gtin14) ?? item.gtin14 }
   const epc = /^[0-9A-Fa-f]{24,}$|^urn:epc:/.test(trimmed) ? parseEpc(trimmed) : undefined

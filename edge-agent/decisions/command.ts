@@ -9,13 +9,13 @@ import type { RequestContext } from './request.ts'
 export interface CommandParts {
   platform: Pick<Platform, 'timers'>
   ledger: Pick<Ledger, 'commits' | 'claims'>
-  /** Whether a release does anything at this device, by an output or to the tag that it names. */
+  /** True if a release at this device switches an output or writes to the named tag. */
   canRelease(deviceId: string, isTagNamed: boolean): boolean
   /** Moves a device; never throws. */
   execute: Execute
 }
 
-/** The answer comes when the outcome is known, ms at most (contracts §6). */
+/** Longest wait for the outcome, ms. POST /v1/authorize promises it. */
 const OUTCOME_TIMEOUT_MS = 10_000
 
 const ALREADY_OPEN: CommandResult = {
@@ -29,7 +29,9 @@ const NOTHING_TO_OPEN: CommandResult = {
   detail: 'nothing_to_open: nothing bars the way out at this gate',
 }
 
-/** Commands the device of a claimed redemption, once, and resolves with what it confirms. Never throws. */
+/**
+ * Commands the device of a claimed redemption exactly once, and resolves with the device's confirmation. Never throws.
+ */
 export async function commandRelease(
   { platform, ledger, canRelease, execute }: CommandParts,
   redemptionId: string,
@@ -40,7 +42,7 @@ export async function commandRelease(
   if (request.isAlreadyOpen === true) return ALREADY_OPEN
   const isExit = device.deviceType === 'exit_gate' && action === 'authorize_exit'
   if (isExit && !canRelease(deviceId, tag !== undefined)) return NOTHING_TO_OPEN
-  // Only for people who read the ledger: no decision depends on it, so the command does not wait for it.
+  // The mark is for people who read the ledger. No decision depends on it, so the command does not wait for it.
   ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
   const limit = deadline(platform.timers, OUTCOME_TIMEOUT_MS)
   try {
@@ -50,7 +52,7 @@ export async function commandRelease(
   }
 }
 
-/** The tag that a device is to write to, by the name that its own reader knows where both are given. */
+/** Name of the tag that the device must write to. If the request has both names, the device's reader decides. */
 function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts): TagName | undefined {
   const isByUid =
     tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))

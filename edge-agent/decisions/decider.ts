@@ -30,7 +30,7 @@ export interface Decided {
  *   offline: receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts
  *   offline: named item ─▶ by-item.ts
  *
- * Chooses who decides about a request. The first line that fits decides. A verdict uses up nothing.
+ * Chooses who decides about a request: the first matching line. A verdict uses up nothing.
  */
 export class Decider {
   readonly #parts: DeciderParts
@@ -46,8 +46,8 @@ export class Decider {
     const { token, receipt } = context.request
     const opened = token === undefined ? undefined : await openWithNewestKeys(this.#parts, link, context, token)
     if (opened && !isOnlyForCloud(opened, context)) {
-      // The other copy of a ledger that exists twice may have used it, or this one before it was restored: only what the cloud gives
-      // for this very request counts. Once the cloud has seen that it was restored, tokens of before are of another generation.
+      // A fork, or this ledger before it was restored, may have used the token. So only a fresh answer of the cloud counts. Once the cloud
+      // knows of the restore, older tokens have another generation and fail.
       const isUntrusted = ledgerDoubt(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
       const verdict = isUntrusted ? NEEDS_STAFF : decideByToken(this.#parts, context, opened, false)
       return { verdict, offline: !link.isOnline }

@@ -20,7 +20,7 @@ export interface RecordParts {
 
 /** Maximum number of denials that are recorded per device and minute: a faulty scanner must not fill the disk. */
 const DENIALS_PER_MINUTE = 30
-/** Devices whose denials are counted. */
+/** Devices whose denials are counted at a time. */
 const DEVICES_LIMIT = 1_000
 
 /** The events that report a decision and its outcome to the cloud. */
@@ -69,7 +69,7 @@ export class DecisionRecords {
     }
   }
 
-  /** The event of what the device did. */
+  /** The event of the device's outcome. */
   outcome({ request, device }: RequestContext, grant: Grant, result: CommandResult, offline: boolean): ProtectionEvent {
     const { outcome, detail } = result
     return {
@@ -77,7 +77,7 @@ export class DecisionRecords {
       ...this.#base(request, device, offline),
       ...authorizationFields(grant),
       outcome,
-      // The word in front of a driver's detail.
+      // A driver's detail starts with its code.
       ...(outcome !== 'confirmed' && { reason: (detail.split(':')[0] ?? outcome).slice(0, 60) }),
       detail: detail.slice(0, 300),
     }
@@ -115,7 +115,7 @@ export class DecisionRecords {
   }
 }
 
-/** Which authorization was used up, as events say it: none by an override. */
+/** Event fields of the authorization that was used up. Empty for an override, which has none. */
 function authorizationFields({ source, nonce }: Grant) {
   return source === 'override' ? {} : { replayProtectedNonce: nonce, authorizationState: 'redeemed' as const }
 }

@@ -6,27 +6,32 @@ import { decideByReceipt, type HomeRole, type ReceiptParts } from './by-receipt.
 import { NEEDS_STAFF, type RequestContext, type Grant, type Verdict } from './request.ts'
 
 /**
- *   receipt ─ am I the home? ─▶ decided here        another is ─ asked ─▶ it gives the rights        it cannot be asked ─▶ the isolated rules
+ *   receipt ─┬─ this agent is the receipt home ─▶ decide here
+ *            └─ another agent is ─▶ home request ─┬─▶ home grant or denial
+ *                                                 └─ unreachable ─▶ isolated rules
  *
- * Receipts while the cloud is out of reach.
+ * Decides about receipts while the agent is offline: here, or by the receipt home (ADR 0012).
  */
 export interface OfflineReceipts {
-  /** The home gives the rights, or nobody does: only when it cannot be asked the isolated rules hold. */
+  /**
+   * If another agent is the receipt home, the agent requests the rights there. The isolated rules apply only if the
+   * home is unreachable.
+   */
   decide(context: RequestContext, receipt: string): Promise<Verdict>
   /**
-   * Whether a receipt is still decided by who decided. Between that and the claim the home may have moved, whose successor waits for
-   * what was used before this agent knew; or the cloud may have said that this ledger does not know all.
+   * Checks at the claim that the decision still counts. Meanwhile the receipt home may have moved, or the cloud may
+   * have reported that this ledger is not trusted.
    */
   stillHolds(grant: Grant): boolean
 }
 
 export interface OfflineReceiptsParts extends ReceiptParts {
   agentId: string
-  /** The other agent where receipts are redeemed, if so. */
+  /** The receipt home, if it is another agent. */
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask'>
 }
 
-/** Decides about receipts, alone or with the home's word. */
+/** Opens the offline decisions about receipts. */
 export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
   const { trust, clock, ledger, agentId, home } = parts
 
@@ -35,17 +40,17 @@ export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
   function role(): HomeRole {
     const isHome = trust.policy?.policy.home === agentId
     const { nowMs } = clock.now()
-    // An answer that is later than now was heard in a time that was wrong, and set back since.
+    // An answer from the future was received while the clock was wrong, and is ignored.
     const lastContactMs = Math.max(trust.lastContactMs, home.lastAnswerMs > nowMs ? 0 : home.lastAnswerMs)
     return { decidesAsHome: isHome, isThisAgent: isHome, isolatedSeconds: Math.max(0, (nowMs - lastContactMs) / 1_000) }
   }
 
   return {
     async decide(context, receipt) {
-      // While the home was asked the cloud may have said that this ledger does not know all.
+      // During the home request the cloud may have reported that this ledger is not trusted.
       const decideAlone = () => (doubt() ? NEEDS_STAFF : decideByReceipt(parts, role(), context, receipt))
       if (!home.isElsewhere) return decideAlone()
-      // As the home would see it; what the home itself says of the rights comes on top.
+      // Applies the rules of the home first. The home itself then decides about the rights.
       const verdict = decideByReceipt(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
       if (!verdict.granted || verdict.grant === null) return verdict
       const answer = await home.ask(homeRequestOf(context, verdict.grant))
@@ -79,7 +84,7 @@ function denial(reason: DenyReason, { unknownFacts }: Grant): Verdict {
   return { granted: false, reason, ...(unknownFacts && { unknownFacts }) }
 }
 
-/** The home may have given what was asked for, and only its answer is lost: then it is used for this. */
+/** The home may have granted the rights although its answer was lost. The claim then uses the same request id. */
 function withHomeRequest(verdict: Verdict, homeRequestId: string | undefined): Verdict {
   return verdict.granted && verdict.grant && homeRequestId !== undefined
     ? { granted: true, grant: { ...verdict.grant, homeRequestId } }

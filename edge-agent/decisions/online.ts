@@ -7,7 +7,10 @@ import { readReceipt } from './by-receipt.ts'
 import { decideByToken, openWithNewestKeys, type TokenParts } from './by-token.ts'
 import type { RequestContext, Verdict } from './request.ts'
 
-/** Asks the cloud, and believes what it signs. Undefined: nobody answered, so the agent decides alone. */
+/**
+ * Requests a decision from the cloud and verifies the token that it signs. Undefined if the cloud did not answer: the
+ * agent then decides alone.
+ */
 export async function decideOnline(
   parts: TokenParts,
   link: CloudLink,
@@ -19,7 +22,7 @@ export async function decideOnline(
   const acknowledgedSeq = parts.ledger.journal.acked
   const answer = await link.ask(operation, body)
   if (answer.kind === 'unreachable') return undefined
-  // That a login has ended says nothing of what was asked: nobody is sent away for it.
+  // An ended login is no answer about the goods, so the agent decides alone.
   if (answer.kind === 'refused')
     return answer.status >= 500 || answer.status === 429 || answer.status === 401
       ? undefined
@@ -33,7 +36,7 @@ export async function decideOnline(
   return verdictOf(parts, link, context, answer.body, acknowledgedSeq)
 }
 
-/** What is plainly not genuine need not bother the cloud; a key that is not known here may be a new one. */
+/** The agent rejects forged receipts itself. An unknown key may be a new one, so the cloud decides. */
 function forgeryReason({ trust }: TokenParts, { request, device }: RequestContext): DenyReason | undefined {
   if (request.receipt === undefined) return undefined
   const opened = readReceipt(trust, request.receipt, device.storeId)
@@ -48,7 +51,7 @@ function cloudRequest(context: RequestContext): { operation: string; body: Recor
   const { request, device } = context
   const common = {
     deviceId: device.deviceId,
-    // Only what was meant for us: around it may stand an address, or noise.
+    // Sends only the receipt token; the scanned text may have a URL or noise around it.
     ...(request.receipt !== undefined && { receiptToken: extractReceiptToken(request.receipt) ?? request.receipt }),
     ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),

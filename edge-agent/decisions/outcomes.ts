@@ -6,16 +6,16 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 
 /**
- * What became of claims, on its way into the ledger. A disk may be full just when the device has moved: the outcome
- * waits in memory for room, and nobody who stands there waits with it. Only a process that ends before there is room leaves
- * the claim to the next start, which can but call it unknown (recovery.ts).
+ * Stores the outcomes of claims in the ledger. If the disk is full after the device has moved, the outcome waits in
+ * memory and the request goes on. If the process ends before there is room, the next start stores `unknown`
+ * (ledger/recovery.ts).
  */
 export interface Outcomes {
   /** Resolves once it is on the disk, or waits for room there. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event: ProtectionEvent): Promise<void>
   /** There is no room now: it waits for some. */
   retryLater(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
-  /** Tries what waits a last time. */
+  /** Tries once more to store the outcomes that wait. */
   stop(): Promise<void>
 }
 

@@ -1,14 +1,20 @@
 import type { CloudLink } from '../link/cloud-link.ts'
 
-/** An order as the handheld shows it; nothing about the customer. */
+/** An order as the handheld shows it, without data of the customer. */
 export interface PickupOrder {
   orderId: string
   status: string
-  items: { name: string; quantity: number; /** Tagged items that are kept for it. */ tags: number }[]
+  items: {
+    name: string
+    quantity: number
+    /** Number of tagged items that are reserved for the order. */ tags: number
+  }[]
   note?: string
 }
 
-/** `unknown`: no order of this store has this code. `unreachable`: only the cloud knows the codes. */
+/**
+ * `unknown`: no order of this store has this code. `unreachable`: the cloud, which alone has the codes, did not answer.
+ */
 export type VerifiedCode = { kind: 'order'; order: PickupOrder } | { kind: 'unknown' } | { kind: 'unreachable' }
 
 const ITEMS_SHOWN = 50

@@ -12,27 +12,27 @@ import {
   type TagTechnology,
 } from '../../policy/vocabulary.ts'
 
-/** Somebody wants a device of this agent to do something. */
+/** Request that a device of this agent performs an action. */
 export interface AuthorizeRequest {
   deviceId: string
   action: ProtectionAction
-  /** An authorization token that somebody else fetched. */
+  /** Authorization token that the caller already has. */
   token?: string | undefined
   /** A receipt token, or the whole text that was scanned. */
   receipt?: string | undefined
   identifiers: ItemIdentifiers
-  /** Chip of the presented HF tag, if the reader can tell. */
+  /** Chip of the presented HF tag, if the reader reports it. */
   tagTechnology?: TagTechnology | undefined
   scanSource?: ScanSource | undefined
-  /** Who stands behind it: only ever out of an operator's session. */
+  /** Operator who approves the request. Taken only from an operator's session. */
   operatorId?: string | undefined
-  /** What would move has moved already, under another right of the same receipt: this one is used up, and moves nothing. */
+  /** True if another right of the same receipt has opened the way already. This right is used up without a command. */
   isAlreadyOpen?: boolean | undefined
   /** When that was, where it is not now; ISO 8601. */
   occurredAt?: string | undefined
 }
 
-/** What the device, the station or the program is told (contracts §6). */
+/** Answer to the device, the station or the program. */
 export interface AuthorizeAnswer {
   authorized: boolean
   action: ProtectionAction
@@ -43,12 +43,12 @@ export interface AuthorizeAnswer {
   reason?: DenyReason
   /** Decided with no working connection to the cloud. */
   offline: boolean
-  /** null: nothing was actuated. Never null with `authorized` for an action that drives an output. */
+  /** null: nothing was actuated. Never null if `authorized` and the action drives an output. */
   outcome: Outcome | null
   itemStatus?: ItemStatus
   /** The status is as old as this, and may have changed since. */
   statusAgeSeconds?: number
-  /** Of an offline decision: what a rule needed to know of the item and was unknown, so the strictest rule counted. Never empty. */
+  /** Facts that a rule needed and the agent lacks, in an offline decision. The strictest rule counted. Never empty. */
   unknownFacts?: readonly ItemFactName[]
 }
 
@@ -64,9 +64,9 @@ export function assertOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
   return answer
 }
 
-/** Leave to use rights up, from a token or a receipt, or to act on an operator's word. Nothing is used up yet. */
+/** Permission to use up rights of a token or receipt, or to act by override. Nothing is used up yet. */
 export interface Grant {
-  /** `override`: an operator alone stands for it. */
+  /** `override`: only an operator approved it. */
   source: 'token' | 'receipt' | 'override'
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
@@ -78,20 +78,22 @@ export interface Grant {
   /** Seconds since 1970. */
   exp: number
   receipt?: { cti: string; ordinals: readonly number[] }
-  /** The token that the cloud gave for this request. */
+  /** Token that the cloud issued for this request. */
   token?: string
-  /** Of a token: when the cloud gave it, s by its clock. */
+  /** For a token: when the cloud issued it, s by its clock. */
   issuedS?: number
-  /** Of one that was fetched for this: up to which row the cloud had the ledger when it was asked. */
+  /**
+   * For a token that the agent requested: journal row up to which the cloud had acknowledged the ledger at that time.
+   */
   acknowledgedSeq?: number
   isolated?: { limit: number }
-  /** Of a receipt: whom this agent took for the home when it decided. */
+  /** For a receipt: the receipt home at the time of the decision. */
   home?: { agentId: string; epoch: number }
-  /** Under which id the home was asked. */
+  /** Id of the request to the receipt home. */
   homeRequestId?: string
-  /** It has given these rights under this id, the same. */
+  /** Redemption id of the rights that the home granted; equals `homeRequestId`. */
   homeRedemptionId?: string
-  /** How many the home has left, where it was asked. */
+  /** Rights that the home has left. */
   remaining?: number
   approval?: { operatorId: string; limit: number }
   /** The event that granted it, where the cloud did. */
@@ -100,14 +102,14 @@ export interface Grant {
   unknownFacts?: readonly ItemFactName[]
 }
 
-/** What is known of the item, for the answer. */
+/** Facts about the item for the answer. */
 export interface ItemInfo {
   itemStatus?: ItemStatus
   statusAgeSeconds?: number
   unknownFacts?: readonly ItemFactName[]
 }
 
-/** What an answer says of the item. */
+/** Picks the facts about the item. */
 export function itemInfoOf({ itemStatus, statusAgeSeconds, unknownFacts }: ItemInfo): ItemInfo {
   return {
     ...(itemStatus && { itemStatus }),
@@ -118,12 +120,12 @@ export function itemInfoOf({ itemStatus, statusAgeSeconds, unknownFacts }: ItemI
 
 export type Verdict =
   | { granted: true; grant: Grant }
-  /** Nothing is to be used up: asking for an item's status, the one action that drives no output. */
+  /** Nothing to use up: `verify_item_status`, the only action that drives no output. */
   | ({ granted: true; grant: null; eventId: string | null } & ItemInfo)
   /** `eventId`: the cloud has recorded it already. */
   | ({ granted: false; reason: DenyReason; eventId?: string } & ItemInfo)
 
-/** The agent releases nothing by itself: staff must look. */
+/** Denial that only staff can resolve. */
 export const NEEDS_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
 
 export type Denial = Verdict & { granted: false }

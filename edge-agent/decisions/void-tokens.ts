@@ -4,26 +4,26 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 
 /**
- * Giving tokens up: a row of the ledger that refuses one for ever, and the word to the cloud that frees what it leased
- * (contracts §4). Steps that were used before stay used.
+ * Voids tokens: the ledger refuses the token for ever, and a journal row lets the cloud free its lease (ADR 0011).
+ * Steps that were used before stay used.
  */
 export interface TokenVoider {
-  /** Gives it up now. Said again, nothing more happens. */
+  /** Voids the token now. Safe to repeat. */
   voidNow(nonce: string): void
-  /** The same, unless a step of it was used; resolves when that is written down, or cannot be. */
+  /** Voids the token unless a step of it was used. Resolves when that is durable, or has failed. */
   voidIfUnused(nonce: string): Promise<void>
-  /** It was fetched for a scan: it is given up unless it is used soon. */
+  /** Voids the token after 30 s unless it is used by then. */
   voidUnlessUsedSoon(nonce: string): void
   stop(): void
 }
 
-/** What was fetched for a scan and not used by then is given up, ms. */
+/** Time in which a fetched token must be used, ms. */
 const VOID_AFTER_MS = 30_000
-/** As long as any token can live, with the guard, seconds. */
+/** Maximum token lifetime plus clock guard, s. */
 const LONGEST_TOKEN_LIFE_S = 660
-/** Nonces that are remembered; to give one up twice does no harm. */
+/** Voided nonces in memory. Voiding one twice does no harm. */
 const VOIDED_LIMIT = 1_000
-/** Timers at once; a token beyond them ends by itself. */
+/** Timers at a time. A token beyond them expires by itself. */
 const TIMERS_LIMIT = 1_000
 
 /** Gives up tokens of this ledger. */

@@ -5,12 +5,12 @@ import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 
-/** Events of devices on their way to the ledger: many in one commit. No signal and no output waits for it (P2). */
+/** Collects device events and writes many in one commit. No signal and no output waits for it (P2). */
 export interface DeviceJournal {
   add(event: DeviceRecord): void
-  /** Writes what waits, now; resolves when that is on the disk, or waits on for room there. */
+  /** Writes the collected events now. Resolves when they are durable, or wait because the disk is full. */
   write(): Promise<void>
-  /** The same for the last time: what finds no room is lost. */
+  /** Writes the collected events for the last time. If the disk is full they are lost. */
   flush(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export interface DeviceJournalParts {
 const FLUSH_MS = 250
 /** Between tries while the disk is full, ms. */
 const RETRY_MS = 5_000
-/** Events of one gate in a minute; what a mad reader tells fills no disk. */
+/** Events of one gate per minute. A faulty reader must not fill the disk. */
 const EVENTS_PER_MINUTE = 600
 const WAITING_LIMIT = 5_000
 
@@ -38,7 +38,7 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
   let timer: Cancel | undefined
   const minutes = new Map<string, { minute: number; count: number }>()
 
-  /** Answers how many this gate has told in this minute, with this one. */
+  /** Counts one more event of this gate, and returns the count of this minute. */
   function countOf(deviceId: string): number {
     const minute = Math.floor(platform.clock.elapsed() / 60_000)
     const seen = minutes.get(deviceId)

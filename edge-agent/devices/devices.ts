@@ -12,7 +12,7 @@ import { openEmergency, type Emergency } from './emergency.ts'
 import { watchReleases, type Execute, type ReleaseAnomaly, type ReleaseWatch } from './release-watch.ts'
 import { wiringOf, type Wiring } from './wiring.ts'
 
-/** A device moved or opened although the agent did not command it. */
+/** An unexpected movement or open door that staff must look at. */
 export type DeviceAlarm = Exclude<ReleaseAnomaly, 'release_jammed'> | DoorAlarm
 
 export interface DevicesParts {
@@ -25,7 +25,7 @@ export interface DevicesParts {
   ledger: Ledger
   storeId: string
   log: Log
-  /** What keeps the devices; by default the real supervisor with their drivers. */
+  /** Starts the supervisor of the devices; by default the real one. */
   supervise?: (options: SupervisorOptions) => Supervisor
   /** Trusted time, ms. */
   nowMs(): number
@@ -59,7 +59,7 @@ export class Devices {
   readonly doors: Doors
   readonly #parts: DevicesParts
   readonly #releases: ReleaseWatch
-  // A loose plug or a scanner on the wrong baud rate reports something every second.
+  // A loose plug or a wrong baud rate can cause an event every second.
   readonly #stateLog: RateLimitedLog
   readonly #faultLog: RateLimitedLog
   #supervisor: Supervisor | undefined
@@ -108,7 +108,7 @@ export class Devices {
       ? HELD_OPEN
       : this.#releases.execute(deviceId, command, signal)
 
-  /** Switches a light or siren, or opens again what is open. Does not wait: the command ends after 2 s. */
+  /** Switches a light or siren, or opens the gate again. Returns at once; the command ends after 2 s. */
   readonly signal: SendSignal = (deviceId, command) => {
     const within = new AbortController()
     const cancel = this.#parts.platform.timers.after(SIGNAL_TIMEOUT_MS, () => within.abort())

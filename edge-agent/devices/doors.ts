@@ -1,10 +1,10 @@
 import type { DoorState } from '../../device-drivers/drivers/device.ts'
 import type { DeviceRecord } from './device-journal.ts'
 
-/** The doors behind locks: what their sensors say, and an exception for each that is open as it should not be. */
+/** The doors behind locks: their sensor states, and an exception for each door that is open without a reason. */
 export interface Doors {
   onDoor(deviceId: string, state: DoorState): void
-  /** Undefined: it has no door, or nothing is known yet. */
+  /** Undefined if the device has no door, or no sensor has reported yet. */
   stateOf(deviceId: string): DoorState | undefined
 }
 
@@ -23,7 +23,7 @@ const ALARMS: Partial<Record<DoorState, { reason: DoorAlarm; detail: string }>> 
   left_open: { reason: 'door_left_open', detail: 'the door was not shut in time' },
 }
 
-/** No door has told anything yet. */
+/** Starts without any door state. */
 export function openDoors({ record, isOnline, onAlarm, onChange }: DoorsParts): Doors {
   const states = new Map<string, DoorState>()
   return {

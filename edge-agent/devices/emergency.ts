@@ -8,7 +8,7 @@ import type { EmergencyInput, Wiring } from './wiring.ts'
 export interface EmergencyState {
   /** Wall clock when it began, ms. */
   sinceMs: number
-  /** Devices whose emergency input is active. */
+  /** Devices with an active emergency input. */
   inputs: string[]
   /** Inputs that count as active because the agent cannot read them. */
   lost: string[]
@@ -30,7 +30,7 @@ export interface EmergencyParts {
   onChange(state: EmergencyState | null): void
 }
 
-/** A connection may be lost for so long before its input counts as unreadable, ms. */
+/** Time without a connection after which an input counts as unreadable, ms. */
 export const UNREADABLE_AFTER_MS = 10_000
 
 const NEVER_OPENED: ReadonlySet<DeviceType> = new Set(['self_checkout_detacher', 'pos_deactivator', 'handheld_reader'])
@@ -45,7 +45,7 @@ interface Input extends EmergencyInput {
   cancel: Cancel | undefined
 }
 
-/** A lost input keeps its last level, and one that is wired normally closed counts as active, like a cut wire. */
+/** An unreadable input keeps its last level. A normally closed one then counts as active, like a cut wire. */
 function isActive({ level, isLost, wiring }: Input): boolean {
   return level === true || (isLost && wiring === 'normally_closed')
 }
@@ -59,8 +59,8 @@ export function openEmergency(parts: EmergencyParts): Emergency {
  *   wired input ─▶ driver ─▶ level ─┐
  *   connection lost for 10 s ───────┴─▶ emergency? ─▶ command to each device ─▶ journal (later)
  *
- * The one exception to P2 and P6: while an emergency input is active, the agent holds the ways out open without the
- * ledger, the cloud or the policy. Only drivers report levels; no request and no message does.
+ * The one exception to P2 and P6: while an emergency input is active, the agent holds the exits open without ledger,
+ * cloud or policy. Only drivers report levels, never a request or message.
  */
 export class Emergency {
   readonly #parts: EmergencyParts
@@ -155,7 +155,7 @@ export class Emergency {
   #commandDevice(deviceId: string, open: boolean, silent: boolean): void {
     const { wiring, command } = this.#parts
     const key = `${open} ${silent}`
-    // A device that never opens and may sound needs no word of it.
+    // A device with only a siren needs no first command.
     const isWaiting = wiring.openInEmergency.includes(deviceId)
     const before = this.#lastCommands.get(deviceId) ?? (isWaiting ? undefined : 'false false')
     if (before === key) return

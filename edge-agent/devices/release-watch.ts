@@ -5,15 +5,15 @@ import type { Platform } from '../../policy/platform.ts'
  *   release ─▶ may move once ─▶ the input rises ─▶ as it should
  *                                 └ once more, or with no release ─▶ unexpected_release
  *
- * Holds what the confirming inputs show against what was commanded. Whoever pulls a second tag off while the
- * lock is open, or opens it without the agent, is outcome of; so is an actuator that does not move.
+ * Compares confirm inputs with commands. Reports a movement without a command, a second movement after one command, and
+ * an actuator that does not move.
  */
 export interface ReleaseWatch {
   /** `execute`, with an eye on releases. */
   execute: Execute
   /** A watched input of a device changed. */
   onInput(deviceId: string, input: number, on: boolean): void
-  /** Releases for which nothing has moved yet, of all devices. */
+  /** Releases of all devices that still wait for a movement. */
   readonly pending: number
 }
 
@@ -27,13 +27,13 @@ export interface ReleaseWatchParts {
   onAnomaly(deviceId: string, anomaly: ReleaseAnomaly, detail: string): void
 }
 
-/** A movement may show so long after the outcome is known, ms. */
+/** Time after the outcome in which a movement may still follow, ms. */
 const MOVEMENT_TIMEOUT_MS = 2_000
 /** A contact that falls and rises again within has bounced, ms. */
 const BOUNCE_MS = 100
 
 interface DeviceWatch {
-  /** Until when each release that nothing has moved for yet may still move something, ms; Infinity: it runs. */
+  /** Releases that may still cause a movement, each with its end, ms. Infinity: the command still runs. */
   expected: { untilMs: number }[]
   fellMs: number
 }

@@ -1,25 +1,25 @@
 import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 
-/** Which piece of hardware serves which lane, as the configuration says. */
+/** Assigns hardware to lanes, as configured. */
 export interface Wiring {
-  /** The device at which something that this one has seen or heard counts: itself, or the one that it feeds. */
+  /** The lane of a device: itself, or the device that it feeds. */
   laneOf(sourceId: string): string
-  /** Whether something tells when somebody goes through here: a sensor, or the beams of a people counter. */
+  /** True if the lane has a passage sensor or a people counter. */
   hasPassageSensor(deviceId: string): boolean
-  /** Whether a device is built as a gate is, for when no policy says what it is: its readers look both ways, or it has a siren. */
+  /** True if the device has antennas on both sides or a siren. Used while no policy names its type. */
   looksLikeGate(deviceId: string): boolean
-  /** Undefined: the reader cannot tell where a tag is. */
+  /** Undefined if the reader cannot locate tags. */
   antennasOf(sourceId: string): AntennaSides | undefined
   /** Whether the cards that are held before this reader are those of staff. */
   readsStaffCards(sourceId: string): boolean
-  /** Tags that this reader hears more weakly are not meant, dBm; undefined: all are. */
+  /** Weakest signal that counts as presented, dBm. Undefined: all count. */
   minimumRssiOf(sourceId: string): number | undefined
-  /** A tag that this reader has not told of for so long was taken away, ms; null: it says so itself. */
+  /** Time without a read after which a tag counts as removed, ms. Null if the reader reports removals. */
   absentMsOf(sourceId: string): number | null
   /**
-   * Whether a release does anything at a device, by an output or to the tag that it names. A device that is not configured
-   * here is taken for one with an output, for its entry is missing.
+   * True if a release switches an output of the device or writes to the named tag. Also true for a device without
+   * configuration.
    */
   canRelease(deviceId: string, isTagNamed: boolean): boolean
   /** How long an alarm sounds at a device, s. */
@@ -34,7 +34,7 @@ export interface Wiring {
   readonly sirens: readonly string[]
 }
 
-/** How long an alarm sounds where the configuration says nothing of it, s. */
+/** Default duration of an alarm, s. */
 export const SIREN_SECONDS = 5
 
 export type EmergencyInput = NonNullable<Capabilities['emergency']>

@@ -8,7 +8,7 @@ import { SIREN_SECONDS } from '../devices/wiring.ts'
 export interface GateSignal {
   signal: Signal
   seconds: number
-  /** An alarm is told as an exception, with its reason. */
+  /** True if the signal is also recorded as an exception. */
   isAlarm: boolean
 }
 
@@ -18,8 +18,9 @@ export const GREEN_SECONDS = 4
 export const AMBER_SECONDS = 4
 
 /**
- * Green is for a way that is open. Only tags sound the siren: a refused receipt by itself lights amber (contracts §4). A tag whose
- * payment state cannot be known does what the policy says, by default no more than amber. `sirenSeconds` is the gate's own.
+ * Chooses the signal for a decision. Green means an open gate. Only tags sound the siren; a denied receipt lights
+ * amber. For a tag with unknown payment state the policy decides, by default amber. `sirenSeconds`: alarm duration of
+ * the gate.
  */
 export function gateSignal(
   answer: AuthorizeAnswer,
@@ -35,12 +36,12 @@ export function gateSignal(
       : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: sirenSeconds, isAlarm: true }
-  // A refused item whose status lets it leave is for staff, not for the siren.
+  // Staff handle a denied item whose status lets it leave.
   if (answer.itemStatus && GATE_BEHAVIOUR[answer.itemStatus] === 'pass') return amber
-  // What was heard too long ago may be paid by now.
+  // An item with an old status may be paid by now.
   const isKnown = answer.statusAgeSeconds === undefined
   if (answer.itemStatus && isKnown) return siren
-  // A receipt that does not cover the tag: the tag is known not to be paid by it.
+  // The receipt does not cover the tag, so it did not pay for it.
   if (answer.reason === 'item_not_paid' && isKnown) return siren
   if (policy?.unknownTag === 'siren') return siren
   return policy?.unknownTag === 'ignore' ? undefined : amber

@@ -16,7 +16,7 @@ export interface LaneDecisionsParts extends ReceiptParts {
   gateRequests: Pick<GateRequests, 'decide'>
 }
 
-/** Why a tag is refused that is not the receipt's, or whose receipt counts for nothing. */
+/** Denials that can mean: the tag does not belong to the receipt, or the receipt is not valid. */
 const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'item_not_paid',
   'token_invalid',
@@ -39,7 +39,7 @@ export class LaneDecisions {
     return decided.finally(() => this.#underWay.delete(decided))
   }
 
-  /** As `decide`. A paid item needs no receipt: the one that the lane remembers may be another shopper's, or count for nothing. */
+  /** As `decide`. A paid item needs no receipt, and the remembered one may belong to another shopper. */
   async decideWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { receipt, ...alone } = request
     const first = await this.decide({ ...alone, ...(receipt !== undefined && { receipt }) })
@@ -59,7 +59,7 @@ export class LaneDecisions {
     return isGate ? gateRequests.decide(request) : this.#withRest(request, await authorize(request))
   }
 
-  /** Of a receipt with tags the answer names one unit; people at the lane want to know how many are left. */
+  /** For a receipt with tags the answer names one unit. This adds how many the receipt has left. */
   #withRest({ receipt, identifiers, action }: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
     const isOneUnit = answer.authorized && hasItemIdentifier(identifiers) && rightClassOf(action) === 'release'
     if (!isOneUnit || receipt === undefined) return answer

@@ -8,7 +8,7 @@ export interface LaneOperatorsParts {
   /** Whether the policy names the device. */
   isKnown(deviceId: string): boolean
   onOperator(deviceId: string, name: string | null): void
-  /** An operator signed in at the device, which may change what was refused there. */
+  /** An operator signed in at the device: denied tags may be granted now. */
   onSignIn(deviceId: string): void
 }
 

@@ -28,18 +28,18 @@ export interface LaneReaderParts extends ReceiptParts {
   /** As the policy names the device. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
-  /** A receipt was shown, which may cover tags that lie there. */
+  /** A receipt was presented, which may cover stationary tags. */
   onReceipt(deviceId: string): void
 }
 
-/** A scan asks for a decision, or it is answered already. */
+/** A scan results in a request, or in an immediate result. */
 export type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
 
 type NotUnderstood = (ScanResult & { kind: 'not_understood' })['why']
 
-/** Where only staff hold something to the scanner. */
+/** Workflows in which only staff use the scanner. */
 const STAFF_WORKFLOWS: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
-/** Where the number that is printed on a tag may be scanned: staff stand there. */
+/** Devices of staff, at which a printed tag number may be scanned. */
 const TAG_NUMBER_DEVICES: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 /** A receipt shown at a device serves for the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
@@ -51,7 +51,7 @@ const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_
  *         ├─ receipt, token, EPC, printed tag number ─▶ request    └─ anything else ─▶ not understood
  *   tag at a reader ─▶ request
  *
- * Reads what is scanned or presented at a lane, with what the lane remembers: the last receipt and the operator's session.
+ * Reads scans and tags at a lane. Uses the lane's last receipt and operator session.
  */
 export class LaneReader {
   readonly #parts: LaneReaderParts
@@ -107,7 +107,7 @@ export class LaneReader {
     return isOnlyCode ? notUnderstood('needs_connection') : undefined
   }
 
-  /** Returns the units that are left, at a device whose tags follow the receipt. */
+  /** Returns the unused units, for a device that reads the tags after the receipt. */
   #rememberReceipt(deviceId: string, device: DeviceFacts | undefined, text: string): number | undefined {
     const { states, platform, onReceipt } = this.#parts
     states.of(deviceId).receipt = { text, atMs: platform.clock.elapsed() }
@@ -127,7 +127,7 @@ export class LaneReader {
     return { identifiers, ...this.#receiptBefore(state, action) }
   }
 
-  /** The receipt that was shown here a moment ago covers what follows, unless it is only asked about. */
+  /** The last receipt covers the following tags, except for a status request. */
   #receiptBefore({ receipt }: LaneState, action: ProtectionAction): { receipt?: string } {
     const nowMs = this.#parts.platform.clock.elapsed()
     const isFresh = receipt !== undefined && nowMs - receipt.atMs <= RECEIPT_MEMORY_MS
@@ -135,7 +135,7 @@ export class LaneReader {
   }
 }
 
-/** What a bar code on a tag may say that is no EPC: the number under which the tag is registered. */
+/** Number of the tag that a bar code names, if it is no EPC. */
 function tagNumberIn(text: string, device: DeviceFacts | undefined): string | undefined {
   if (!device || !TAG_NUMBER_DEVICES.has(device.deviceType)) return undefined
   const normal = normaliseIdentifiers({ tagId: text.trim() })

@@ -8,7 +8,7 @@ export interface LaneStates {
   readonly size: number
 }
 
-/** Devices that something is remembered of, unless the policy has more. */
+/** Devices with a state; the policy may name more. */
 export const STATES_LIMIT = 1_000
 
 /** Programs may name any device: above the limit the oldest one that `isKnown` denies is dropped. */

@@ -21,7 +21,7 @@ export interface LaneParts extends GateRequestsParts {
   items: Pick<Replica, 'find' | 'onChange'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
-  /** For the pages: what came of a request at a device, and who is signed in there. */
+  /** For the pages: the result of a request at a device, and its operator. */
   onResult(deviceId: string, result: ScanResult): void
   onOperator(deviceId: string, name: string | null): void
   onPerson(deviceId: string, direction: 'in' | 'out'): void
@@ -37,8 +37,8 @@ export function openLanes(parts: LaneParts): Lanes {
  *   reader ─▶ tag lies there: presentations.ts ─┘            └─▶ decisions/authorize.ts lists what follows
  *   reader at a gate ─▶ gate/gates.ts
  *
- * A lane is a device at which people stand: a staff station, a detacher, a gate. What is scanned or presented there
- * becomes one request; what the page sends takes the same way.
+ * A lane is a device that people use: a staff station, a detacher, a gate. Each scan or presented tag becomes one
+ * request, and so does each request of a page.
  */
 export class Lanes {
   readonly #parts: LaneParts
@@ -77,7 +77,7 @@ export class Lanes {
     this.#stopListening = items.onChange(() => this.#presentations.itemsChanged())
   }
 
-  /** Something happened at a device. */
+  /** Handles an event of a device. */
   onEvent(sourceId: string, event: DeviceEvent): void {
     const { wiring, gates, onPerson } = this.#parts
     const deviceId = wiring.laneOf(sourceId)
@@ -117,7 +117,7 @@ export class Lanes {
     return answer
   }
 
-  /** The operator who stands at a station, by badge or card. */
+  /** Name of the operator who signed in at a station by badge or card. */
   operatorAt(deviceId: string): string | undefined {
     return this.#operators.nameAt(deviceId)
   }
@@ -139,7 +139,7 @@ export class Lanes {
     this.#presentations.stop()
   }
 
-  /** Resolves when what was being decided is stored with its outcome. */
+  /** Resolves when running decisions are stored with their outcomes. */
   settled(): Promise<void> {
     return this.#decisions.settled()
   }
@@ -152,7 +152,7 @@ export class Lanes {
     this.#presentations.onReads(deviceId, reads, { absentMs, minimumRssi: wiring.minimumRssiOf(sourceId) })
   }
 
-  /** A tag lies at a lane. Returns whether it was authorized. */
+  /** Decides about a presented tag. Returns true if it was authorized. */
   async #presented(deviceId: string, tag: TagName, tagTechnology: TagTechnology | undefined): Promise<boolean> {
     try {
       const request = this.#reader.readTag(deviceId, tag, tagTechnology)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../policy/platform.ts'
 
-/** Wrong tries of one caller to say who they are: five lock the name for a minute, then longer each time. */
+/** Counts wrong sign-ins of one caller. Five lock the name for a minute, later ones for longer. */
 export interface Lockouts {
   /** How long this name has to wait, ms; 0: it may be tried. Given `as`, it is a PIN. */
   waitMs(name: string, as?: NameKind): number
@@ -8,7 +8,7 @@ export interface Lockouts {
   passed(name: string): void
 }
 
-/** Names that do not exist are kept apart, so that no number of them makes a lock forgotten. */
+/** Unknown names have their own table, so that they cannot push out a lock. */
 export type NameKind = 'known' | 'invented'
 
 const TRIES = 5
@@ -16,7 +16,7 @@ const FIRST_LOCK_MS = 60_000
 const LONGEST_LOCK_MS = 3_600_000
 /** A store has at most 500 operators. */
 const KNOWN_LIMIT = 500
-/** A caller that tries so many names that do not exist is guessing: then it waits a minute after each wrong PIN, whatever the name. */
+/** A caller that tries so many unknown names is guessing. It then waits a minute after each wrong PIN, for any name. */
 const INVENTED_LIMIT = 50
 const REMEMBERED_MS = 86_400_000
 

@@ -14,7 +14,7 @@ export interface OperatorLocks {
   passed(operatorId: string, caller: string): void
 }
 
-/** Callers with errors that are remembered. The one whose last error is oldest is dropped first. */
+/** Callers with errors in memory. The one with the oldest last error is dropped first. */
 const CALLERS_LIMIT = 500
 /** Operators with errors that are remembered: as many as a store may have. */
 const OPERATORS_LIMIT = 500

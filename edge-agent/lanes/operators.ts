@@ -4,11 +4,11 @@ import { findCardIndex, matchesVerifier, newPinVerifier, parseBadge } from '../.
 import { lockouts, type Lockouts } from './lockouts.ts'
 import { operatorLocks, type OperatorLocks } from './operator-locks.ts'
 
-/** What somebody shows to say who they are. */
+/** Proof of an operator's identity. */
 export type Proof =
   | { badge: string }
   | { operatorId: string; pin: string }
-  /** Upper-case hex, as `parseCardNumber` gives it; `readerId`: where it was held. */
+  /** Upper-case hex, as `parseCardNumber` returns it. `readerId`: the reader that read it. */
   | { card: string; readerId: string }
 
 export type SignInResult =
@@ -44,7 +44,7 @@ export function operatorSessions(platform: Platform, operators: () => StoreOpera
   return new Operators(platform, operators)
 }
 
-/** Sessions of people who may approve. They are checked here, without the network, and end after 15 idle minutes. */
+/** Sessions of operators. The agent checks them without the network; they end after 15 idle minutes. */
 export class Operators {
   readonly #platform: Platform
   readonly #operators: () => StoreOperators
@@ -61,7 +61,7 @@ export class Operators {
     this.#cardTries = lockouts(platform.clock)
   }
 
-  /** Opens a session with a badge, with name and PIN, or with a card. `caller`: where the proof comes from; errors are counted for it. */
+  /** Opens a session with a badge, with name and PIN, or with a card. Errors are counted for `caller`. */
   signIn(proof: Proof, caller: string): SignInResult {
     const { records: known, storeKey = '' } = this.#operators()
     if (known.length > 0 && storeKey === '') return { ok: false, reason: 'no_store_key' }
@@ -78,14 +78,14 @@ export class Operators {
     return last
   }
 
-  /** The operator behind a session, who does something: it keeps the session awake. */
+  /** The operator of a session. Restarts the idle time. */
   find(session: string | undefined): { operatorId: string; name: string } | undefined {
     const found = this.#activeSession(session)
     if (found) found.atMs = this.#platform.clock.elapsed()
     return found && { operatorId: found.operatorId, name: found.name }
   }
 
-  /** As `find`, for what shoppers scan and for callers that only look: it does not keep the session awake. */
+  /** As `find`, but does not restart the idle time. For scans of shoppers and for callers that only read. */
   peek(session: string | undefined): { operatorId: string; name: string } | undefined {
     const found = this.#activeSession(session)
     return found && { operatorId: found.operatorId, name: found.name }
@@ -95,7 +95,7 @@ export class Operators {
     this.#sessions.delete(session)
   }
 
-  /** Anybody may name anybody: nothing in the answer, nor when it comes, tells which names exist. */
+  /** Neither the answer nor its time reveals which names exist. */
   #tryPin({ operatorId, pin }: { operatorId: string; pin: string }, caller: string, key: string): SignInResult {
     const record = this.#recordOf(operatorId)
     const kind = record ? 'known' : 'invented'
@@ -158,7 +158,7 @@ export class Operators {
     return this.#operators().records.find((record) => record.operatorId === operatorId)
   }
 
-  /** Checking a name that does not exist takes as long as one that does. */
+  /** Makes the check of an unknown name take as long as that of a known one. */
   #makeDecoy(): Verifier {
     const { random } = this.#platform
     return (this.#decoy ??= newPinVerifier(Buffer.from(random.bytes(16)).toString('hex'), random))

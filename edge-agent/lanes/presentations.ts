@@ -4,16 +4,19 @@ import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { KnownItem } from '../items/item-table.ts'
 
 export interface PresentingReader {
-  /** A tag that was not read for so long was taken away, ms; null: the reader says so itself. */
+  /** Time without a read after which a tag counts as removed, ms. Null if the reader reports removals. */
   readonly absentMs: number | null
-  /** What is heard more weakly is not meant, dBm. */
+  /** Weakest signal that counts as presented, dBm. */
   readonly minimumRssi: number | undefined
 }
 
 export interface PresentationsParts {
   platform: Platform
   find(tag: TagName): KnownItem | undefined
-  /** Asks for this tag; answers whether it was authorized. Must not throw. `technology` is absent if the reader cannot tell. */
+  /**
+   * Requests a decision about the tag; resolves with true if it was authorized. Must not throw. `technology` is
+   * undefined if the reader does not report it.
+   */
   request(deviceId: string, tag: TagName, technology: TagTechnology | undefined): Promise<boolean>
 }
 
@@ -23,9 +26,9 @@ interface Presented {
   seenMs: number
   absentMs: number | null
   state: 'waiting' | 'asking' | 'granted' | 'refused'
-  /** What was known of the item when it was asked for. */
+  /** Item status at the time of the request. */
   itemAtRequest: string
-  /** Something has changed while it was being asked for. */
+  /** True if something changed during the request. */
   isChanged: boolean
 }
 
@@ -34,26 +37,25 @@ interface Lane {
   isBusy: boolean
 }
 
-/** Reads that a reader kept while the network was away present nothing, ms. */
+/** Age above which reads present nothing, ms. A reader buffers reads while its network is down. */
 const LATE_MS = 2_000
-/** Tags that lie at a lane; what comes on top waits until one was taken away. */
+/** Tags at a lane. More wait until one is removed. */
 const TAGS_LIMIT = 100
 
 const keyOf = (tag: TagName) => ('epc' in tag ? `E${tag.epc}` : `U${tag.tagUid}`)
 
-/** Nothing lies anywhere yet. */
+/** Starts without any tag. */
 export function openPresentations(parts: PresentationsParts): Presentations {
   return new Presentations(parts)
 }
 
 /**
- *   read ─ meant? ─ lies there already? ─▶ waits its turn ─ still there? ─▶ asked for, once ─▶ lies there
+ *   read ─ near enough? ─ new? ─▶ queue ─ still here? ─▶ one request ─▶ granted or denied  
  *                                               ▲                                                 │
  *                                               └── refused, and then: paid · receipt · operator ─┘
  *
- * Tags that are presented at lanes which are no gates. One presentation is one request: a tag that lies there
- * is asked for again only when something has changed for it. A lane does one thing after the other, as a
- * person does, and nothing is moved for a tag that was taken away meanwhile.
+ * Tags presented at lanes that are not gates. One presentation is one request; a tag that stays is requested again only
+ * after a change. A lane handles one tag at a time, and no device moves for a removed tag.
  */
 export class Presentations {
   readonly #parts: PresentationsParts
@@ -86,13 +88,13 @@ export class Presentations {
     this.#lanes.get(deviceId)?.tags.delete(keyOf(tag))
   }
 
-  /** Something was shown at the lane that may change the answer: what was refused and lies there is asked for again. */
+  /** A receipt or operator may change the answer. Requests denied tags that are still here again. */
   retryRefused(deviceId: string): void {
     const lane = this.#lanes.get(deviceId)
     if (lane) this.#requeue(deviceId, lane, () => true)
   }
 
-  /** Items have changed: what was refused and has changed since is asked for again. */
+  /** Requests denied tags again whose items changed. */
   itemsChanged(): void {
     for (const [deviceId, lane] of this.#lanes)
       this.#requeue(deviceId, lane, ({ tag, itemAtRequest }) => this.#statusOf(tag) !== itemAtRequest)
@@ -131,7 +133,7 @@ export class Presentations {
     void this.#work(deviceId)
   }
 
-  /** Asks for one tag after the other. */
+  /** Requests one tag after the other. */
   async #work(deviceId: string): Promise<void> {
     const lane = this.#laneOf(deviceId)
     if (lane.isBusy) return

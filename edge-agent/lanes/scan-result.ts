@@ -4,13 +4,13 @@ import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Caller } from './lane-state.ts'
 
-/** Who is known to have had something scanned; without it anybody may have. */
+/** Origin of a scan. Empty for an unknown person. */
 export interface ScanOrigin {
-  /** Of a session of its own. */
+  /** Operator of the caller's own session. */
   operatorId?: string | undefined
-  /** Somebody typed or pressed a button: whoever has signed in at the device is still there. What is scanned, shoppers scan too. */
+  /** True if a person typed the text or pressed a button, which restarts the idle time. Shoppers scan, too. */
   byHand?: boolean | undefined
-  /** Over HTTP; the device's own scanner needs to be nobody. */
+  /** Caller over HTTP. Undefined for the device's own scanner. */
   caller?: Caller | undefined
 }
 
@@ -20,7 +20,7 @@ export type ScanResult =
   | { kind: 'operator'; name: string }
   /** A receipt that counts for the tags that follow; `left`: units that are still to be released. */
   | { kind: 'receipt'; left: number }
-  /** Something went on that nobody asked for. */
+  /** An event without a request. */
   | { kind: 'alarm'; what: DeviceAlarm }
   /** The order of a pick-up code. */
   | { kind: 'order'; order: PickupOrder }

@@ -3,9 +3,9 @@ import type { Platform } from '../../policy/platform.ts'
 import { parseCardNumber } from '../../policy/operator-verifiers.ts'
 import type { Wiring } from '../devices/wiring.ts'
 
-/** Cards that staff hold before readers which are set up for that: each is told of once while it is held there. */
+/** Staff cards at readers that are configured for them. Reports each card once while it is presented. */
 export interface StaffCards {
-  /** Whether it was one; everything else goes its own way. */
+  /** Returns true if the event belonged to a staff card. */
   take(sourceId: string, laneId: string, event: DeviceEvent): boolean
 }
 
@@ -15,7 +15,7 @@ export interface StaffCardsParts {
   onCard(laneId: string, readerId: string, card: string): void
 }
 
-/** A card that was not told of for so long was taken away, ms. */
+/** Time without a read after which a card counts as removed, ms. */
 const AWAY_MS = 2_000
 
 /** No card is held anywhere yet. */
@@ -28,7 +28,7 @@ export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): S
     const last = held.get(sourceId)
     const isHeld = last?.card === card && nowMs - last.seenMs <= AWAY_MS
     held.set(sourceId, { card, seenMs: nowMs })
-    // Checking a card takes long on purpose: not again while it lies there.
+    // The check of a card is slow on purpose, so it runs once per presentation.
     if (!isHeld) onCard(laneId, sourceId, card)
   }
 
@@ -37,7 +37,7 @@ export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): S
       if (!wiring.readsStaffCards(sourceId)) return false
       if (event.type === 'tag_gone') return true
       if (event.type === 'tags') {
-        // One card at a time; what a reader had kept is nobody who stands there.
+        // One card at a time. Buffered reads do not count.
         const read = event.reads.find(
           ({ tag, seenAtMs }) => 'tagUid' in tag && platform.clock.elapsed() - seenAtMs <= AWAY_MS,
         )

@@ -6,7 +6,7 @@ import type { Trust } from '../trust/trust.ts'
 
 export interface UnusedRights {
   readonly claims: ReceiptClaims
-  /** The numbers of its units whose right is free as far as is known here. */
+  /** Numbers of the units whose right is free in this ledger. */
   readonly unused: readonly number[]
 }
 

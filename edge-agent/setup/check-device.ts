@@ -3,11 +3,11 @@ import type { Supervisor } from '../../device-drivers/supervisor.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
 
 const POLL_MS = 100
-/** A reader's link takes a few seconds, and so does `identify`. */
+/** Connecting and identifying a reader takes a few seconds. */
 const TIMEOUT_MS = 10_000
 const DONE: ReadonlySet<string> = new Set(['ready', 'absent', 'degraded'])
 
-/** Connects a device anew and answers what it says it is, or what is wrong; undefined for one that is not configured here. */
+/** Reconnects a device and returns its status. Undefined if the device is not configured here. */
 export async function checkDevice(
   supervisor: Supervisor,
   platform: Platform,

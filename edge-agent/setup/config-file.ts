@@ -1,10 +1,10 @@
 import { readConfig } from '../config.ts'
 
-/** The agent's configuration file, which the agent writes only when somebody asks it to. */
+/** The agent's configuration file. The agent writes to it only on request. */
 export interface ConfigFile {
   /** What people call it. */
   readonly name: string
-  /** Writes one more device down, for the next start. Refuses, and changes nothing, when the whole would have a fault. */
+  /** Adds a device for the next start. Changes nothing if the result would be invalid. */
   add(entry: Readonly<Record<string, unknown>>): AddResult
 }
 

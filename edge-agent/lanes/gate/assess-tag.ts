@@ -6,14 +6,14 @@ import type { KnownItem } from '../../items/item-table.ts'
 import { STALE_SECONDS } from '../../items/replica.ts'
 
 /**
- * Why a gate did what it did about a leaving tag. Listed in docs/guides/gate.md.
+ * Why a gate acted as it did on a leaving tag. docs/guides/gate.md explains them.
  *
- * - `paid`: its status lets it leave · `receipt`: a receipt that was shown here covers it
- * - `released`: an agent of the store has released it, and the cloud has said nothing newer of it
- * - `not_paid`: its status does not · `alarm_mask`: such tags always alarm
- * - `foreign_tag`: of another shop · `unknown_tag`: registered nowhere, and nobody can say whose it is
- * - `status_stale`: its status does not let it leave, but is too old to be sure
- * - `bulk`: one of many · `replenishment`: one of very many, which are being moved
+ * - `paid`: its status lets it leave · `receipt`: a receipt presented here covers it
+ * - `released`: an agent of the store released it, and the cloud has sent nothing newer
+ * - `not_paid`: its status does not let it leave · `alarm_mask`: such tags always alarm
+ * - `foreign_tag`: of another shop · `unknown_tag`: not registered, owner unknown
+ * - `status_stale`: its status does not let it leave, but is too old to be certain
+ * - `bulk`: one of many · `replenishment`: one of very many, staff are moving goods
  */
 export type GateReason =
   | 'paid'
@@ -29,24 +29,24 @@ export type GateReason =
 
 export interface TagAssessment {
   readonly reason: GateReason
-  /** `pass`: nothing is wrong. */
+  /** `pass`: no alarm. */
   readonly severity: Severity | 'pass'
   readonly item?: KnownItem
-  /** Which rule of the policy said how loud; 0: none of them. */
+  /** Rule of the policy that set the severity; 0: none. */
   readonly rule?: number
 }
 
-/** What is known when a tag leaves. */
+/** Facts about a leaving tag. */
 export interface LeavingTag {
   readonly name: TagName
   readonly item: KnownItem | undefined
-  /** Seconds since the items were last known to be complete. */
+  /** Age of the replica, s. */
   readonly ageSeconds: number
   /** What covers it: a receipt that was shown, or a release. */
   coverage(): 'receipt' | 'released' | undefined
 }
 
-/** What is to be done about one leaving tag, looked at by itself. */
+/** Assesses one leaving tag on its own. */
 export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): TagAssessment {
   const { item } = tag
   if (!item) return assessUnknownTag(tag, policy, gate)
@@ -54,7 +54,7 @@ export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GateP
   const covered = tag.coverage()
   if (covered) return { reason: covered, severity: 'pass', item }
   const { severity, rule } = severityOf(gate, item)
-  // Whether it was paid since nobody here can know: that is a question for people, unless the policy says otherwise.
+  // The item may have been paid since. So people decide, unless the policy says otherwise.
   const isLouder = tag.ageSeconds > STALE_SECONDS && severity === 'siren' && policy.unknownTag !== 'siren'
   if (tag.ageSeconds > STALE_SECONDS)
     return { reason: 'status_stale', severity: isLouder ? 'notify' : severity, item, rule }
@@ -71,7 +71,7 @@ function assessUnknownTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GateP
   return { reason: 'unknown_tag', severity: policy.unknownTag }
 }
 
-/** The judgement for people, as it stands in `detail` of the event. */
+/** The assessment for people, as `detail` of the event. */
 export function explain({ reason, severity, item, rule }: TagAssessment, ageSeconds: number): string {
   const parts = [
     `${severity}: ${reason}`,

@@ -1,14 +1,17 @@
 import type { GatePolicy } from '../../../policy/gate-policy.ts'
 
-/** How many different unpaid items left within a time: a bag full of them, or goods that are being moved. */
+/**
+ * Counts the different unpaid items that left within a time. Many: a bag of stolen goods. Very many: staff are moving
+ * goods.
+ */
 export interface BulkDetector {
   /** Another one leaves. */
   add(tag: string, atMs: number): { isBulk: boolean; count: number; isReplenishment: boolean }
-  /** Until when the siren is silent because goods are being moved, ms; 0: it is not. */
+  /** End of the time in which the siren is silent for moved goods, ms; 0: not silent. */
   readonly mutedUntilMs: number
 }
 
-/** Items remembered; more than any policy asks for. */
+/** Items in memory, above the counts of any policy. */
 const LIMIT = 10_000
 
 /** The crowd at one gate. `policy` is read at every item. */

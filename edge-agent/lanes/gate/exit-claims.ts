@@ -6,15 +6,15 @@ import type { Log } from '../../log.ts'
 import { gateTagOf } from './tags/gate-tag.ts'
 
 /**
- *   gone ─▶ waits ─▶ one after the other: claim ─▶ done
- *                      └ nobody answers, another device holds it, or the disk is full ─▶ once more in 15 s, for 4½ minutes
+ *   paid tag gone ─▶ queue ─▶ claim, one at a time ─▶ done
+ *                     └ cloud unreachable, right leased, or disk full ─▶ retry after 15 s, for 4½ minutes
  *
  * The ways out of paid tags that have left. Nobody waits for this, and no signal does.
  */
 export interface ExitClaims {
   /** `leftMs`: trusted time at which it left. */
   add(deviceId: string, tag: TagName, leftMs: number): void
-  /** Lets go of what waits; resolves when what is under way is on the disk. */
+  /** Drops waiting claims. Resolves when the running claim is durable. */
   stop(): Promise<void>
 }
 
@@ -27,10 +27,10 @@ export interface ExitClaimsParts {
 }
 
 const RETRY_MS = 15_000
-/** What is over 5 minutes old the cloud takes for a record of something past, and gives nothing for it (decisions §9). */
+/** Longest time after the exit, ms. The cloud records older requests without a grant (ADR 0009). */
 const CLAIM_TIMEOUT_MS = 270_000
 const WAITING_LIMIT = 2_000
-/** A tag that goes out, comes in again and goes out is one that has left: it is not asked for again for so long, ms. */
+/** A tag that leaves again within this time is not claimed again, ms. */
 const REMEMBERED_MS = 3_600_000
 const REMEMBERED_LIMIT = 10_000
 
@@ -40,7 +40,7 @@ interface Waiting {
   leftMs: number
 }
 
-/** Nothing waits yet. */
+/** Opens an empty queue. */
 export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitClaims {
   const { clock, timers } = platform
   let waiting: Waiting[] = []

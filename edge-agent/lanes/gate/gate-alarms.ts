@@ -16,7 +16,7 @@ export interface GateAlarmsParts {
   sirenSeconds: number
   gatePolicy(): GatePolicy
   isOnline(): boolean
-  /** Seconds since the items were last known to be complete. */
+  /** Age of the replica, s. */
   ageSeconds(): number
   itemOf(tag: string): KnownItem | undefined
   /** Runs `task` later, unless the gate has stopped. */
@@ -100,7 +100,7 @@ export class GateAlarms {
     this.#parts.record({ type: 'protection.exception.raised', deviceId, reason, offline: !isOnline(), ...fields })
   }
 
-  /** Goods are being moved: one light and one event for all of them. */
+  /** One light and one event for all moved goods. */
   #reportReplenishment(atMs: number): void {
     if (atMs < this.#mutedReportedUntilMs) return
     this.#mutedReportedUntilMs = this.#bulk.mutedUntilMs

@@ -34,7 +34,7 @@ export interface GateParts {
   nowMs(): number
   policy(): ProtectionPolicy | undefined
   isOnline(): boolean
-  /** Fetches what is newer of the items. */
+  /** Fetches newer items from the cloud. */
   syncItems(): Promise<void>
   signal(command: DeviceCommand): void
   /** How long an alarm sounds, s. */
@@ -42,19 +42,19 @@ export interface GateParts {
   record(event: DeviceRecord): void
   /** A paid tag has left and is gone; trusted ms. */
   onGone(tag: string, leftMs: number): void
-  /** What lay there before the restart; undefined: this gate is new. */
+  /** Stationary tags before the restart; undefined for a new gate. */
   stationaryTags: readonly StationaryTag[] | undefined
   /** For the gate's display. */
   onAlarm(tag: string, assessment: TagAssessment): void
 }
 
-/** Reads that are older never alarm: a reader keeps what it saw while the network was away, ms. */
+/** Age above which reads never alarm, ms. A reader buffers reads while its network is down. */
 const LATE_MS = 2_000
 const SYNC_TIMEOUT_MS = 250
 const WAITING_LIMIT = 200
-/** A new gate learns what lies around it, ms. It alarms from its first second all the same. */
+/** Time in which a new gate learns the stationary tags around it, ms. It alarms from the start. */
 const CALIBRATION_MS = 60_000
-/** A tag that was seen outside only has left when it was not seen inside so long after somebody went through, ms. */
+/** After a passage, a tag seen only outside counts as left if it stays unseen inside for this time, ms. */
 const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
 /** Tags that were seen so shortly before a receipt is shown are here with it, ms. */
@@ -69,7 +69,7 @@ export function openGate(parts: GateParts): GateLane {
  *   read ─ late? ─ seen just now? ─ where to? ─▶ leaving ─ item? ─▶ judge ─▶ gate-alarms.ts: siren, light, nothing
  *                                                   │ being paid, or behind: ask, 250 ms at most      └─▶ journal, later
  *
- * One exit gate. Everything up to the signal happens in memory within the turn in which the read came.
+ * One exit gate. All work up to the signal happens in memory, in the same turn as the read.
  */
 export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
@@ -135,7 +135,7 @@ export class GateLane {
     })
   }
 
-  /** The tags that are here with a receipt, each with the entry that it takes of those whose way out is free. */
+  /** The nearby tags that match a receipt, each with the unused entry that it takes. */
   nearbyTagsOf(claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
     const atMs = this.#parts.platform.clock.elapsed()
     const here = new Set([...this.#presence.near(NEARBY_MS, atMs), ...this.#alarms.tags(atMs)])
@@ -146,17 +146,17 @@ export class GateLane {
     )
   }
 
-  /** A receipt was honoured here; `unused`: its entries whose way out was free. */
+  /** A receipt was accepted here. `unused`: its entries with a free exit right. */
   acceptReceipt(claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[] = []): void {
     const { clock } = this.#parts.platform
-    // A released tag has its entry already, and leaves it to no other.
+    // A released tag already has its own entry.
     const released = this.#parts.released.takenOf(claims.cti)
     this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...released])
     this.#departures.drop((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
     this.#alarms.resolve((tag) => this.#receipts.covers(tag, clock.elapsed()), 'receipt')
   }
 
-  /** Something is newly known of items. */
+  /** Items in the replica changed. */
   itemsChanged(): void {
     this.#alarms.resolve((tag) => this.#isPaid(tag), 'late_status')
   }
@@ -166,7 +166,7 @@ export class GateLane {
     this.#alarms.resolve((tag) => this.#parts.released.covers(tag), 'release')
   }
 
-  /** What lies around the gate, for the next start. */
+  /** Stationary tags around the gate, for the next start. */
   stationaryTags(): StationaryTag[] {
     return this.#presence.stationaryTags()
   }
@@ -187,7 +187,7 @@ export class GateLane {
     else this.#act(tag, assessment)
   }
 
-  /** What the cloud knows newer may spare an alarm; it is waited for so shortly that nobody has gone. */
+  /** Newer items may prevent a needless alarm. The wait is so short that the shopper is still there. */
   #syncThenFinish(tag: string): void {
     if (this.#waitingForItems.has(tag)) return
     this.#waitingForItems.add(tag)
@@ -208,7 +208,7 @@ export class GateLane {
     return assessTag(leaving, this.#parts.policy() ?? DEFAULT_POLICY, this.#gatePolicy())
   }
 
-  /** Both are asked: a unit that was released and then shown on its receipt lets one tag pass, not two. */
+  /** Checks both: a unit that was released and is on the receipt covers one tag, not two. */
   #coverage(tag: string): 'receipt' | 'released' | undefined {
     const isReleased = this.#parts.released.covers(tag)
     if (this.#receipts.covers(tag, this.#parts.platform.clock.elapsed())) return 'receipt'

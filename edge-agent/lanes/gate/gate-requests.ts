@@ -28,7 +28,7 @@ export interface GateRequestsParts {
   journal: Pick<DeviceJournal, 'add' | 'write'>
 }
 
-/** A second look at a gate repeats the signal within, ms. */
+/** Time in which the same receipt repeats the signal, ms. */
 const REPEAT_MS = 20_000
 const ONE_BY_ONE_TIMEOUT_MS = 4_000
 
@@ -44,7 +44,7 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
 }
 
 /**
- *   request ─ shown a moment ago? ─▶ the same answer, signalled again
+ *   request ─ same receipt a moment ago? ─▶ repeat the signal
  *           ─ receipt ─▶ each unit whose tag is here ─▶ the rest ─▶ remembered until a person goes through
  *           ─ anything else ─▶ authorize                           └─▶ light, siren, journal
  *
@@ -52,7 +52,7 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
  */
 export class GateRequests {
   readonly #parts: GateRequestsParts
-  /** The last receipt that opened a gate, until somebody goes through. */
+  /** The last receipt that opened a gate, until a passage. */
   readonly #opened = new Map<string, OpenedGate>()
   /** Receipts that are being decided, for a scanner reads one more than once while it is held there. */
   readonly #underWay = new Map<string, Promise<AuthorizeAnswer>>()
@@ -86,7 +86,7 @@ export class GateRequests {
     return this.#passages.get(deviceId) ?? 0
   }
 
-  /** The same receipt again before anybody went through: the same redemption, shown once more. */
+  /** The same receipt again before a passage: repeats the signal of the same redemption. */
   #repeatedAnswer({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
     const { platform, signal } = this.#parts
     const last = this.#opened.get(deviceId)
@@ -102,11 +102,11 @@ export class GateRequests {
     const { deviceId, receipt, identifiers } = request
     const before = this.#passagesAt(deviceId)
     const answer = await this.#authorize(request).catch((error: unknown) => {
-      // The ledger takes nothing now: whoever stands there is to wait for staff.
+      // The ledger accepts no claim, so the shopper waits for staff.
       this.#parts.signal(deviceId, { kind: 'signal', signal: 'amber', seconds: AMBER_SECONDS })
       throw error
     })
-    // A person who went through before the outcome was known needs no second look.
+    // After a passage no repeated signal is needed.
     const mayShowAgain =
       receipt !== undefined && !hasItemIdentifier(identifiers) && this.#passagesAt(deviceId) === before
     if (mayShowAgain) this.#remember(deviceId, receipt, answer)
@@ -116,16 +116,13 @@ export class GateRequests {
 
   async #authorize(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { receipt, identifiers } = request
-    // Before it is used up: the tags of what was free may follow.
+    // Read before the claim: the tags of unused entries may follow.
     const rights =
       receipt === undefined || hasItemIdentifier(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
     return rights ? this.#leaveWithReceipt(request, rights) : this.#parts.authorize(request)
   }
 
-  /**
-   * A receipt that is shown at the gate: each unit whose tag is here leaves by itself, all others together with the
-   * receipt (contracts §4), and the gate opens once.
-   */
+  /** Each unit whose tag is nearby leaves on its own, all others together with the receipt. The gate opens once. */
   async #leaveWithReceipt(request: AuthorizeRequest, { claims, unused }: UnusedRights): Promise<AuthorizeAnswer> {
     const { gates, authorize } = this.#parts
     const { deviceId } = request
@@ -155,7 +152,7 @@ export class GateRequests {
     const out: TagEntry[] = []
     let first: AuthorizeAnswer | undefined
     for (const { tag, entry } of here) {
-      // A person stands there: what cannot be told one by one in time leaves with the rest.
+      // A shopper is waiting: the remaining tags leave together with the receipt.
       if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) break
       const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
       if (!answer.authorized) continue
@@ -166,10 +163,7 @@ export class GateRequests {
     return { first, out }
   }
 
-  /**
-   * Only what is confirmed stands for a second look (P2): the right of what failed is free again, that of an outcome which nobody
-   * knows is for staff, and a question has used up none.
-   */
+  /** Only a confirmed outcome may be repeated (P2). A failed one frees its right, and staff resolve an unknown one. */
   #remember(deviceId: string, receipt: string, answer: AuthorizeAnswer): void {
     const { platform, wiring } = this.#parts
     if (!answer.authorized || answer.outcome !== 'confirmed' || !wiring.hasPassageSensor(deviceId)) return

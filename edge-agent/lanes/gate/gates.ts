@@ -27,7 +27,7 @@ export interface GatesParts {
   isOnline(): boolean
   syncItems(): Promise<void>
   signal: SendSignal
-  /** Undefined: the reader cannot tell where a tag is. */
+  /** Undefined if the reader cannot locate tags. */
   antennasOf(sourceId: string): AntennaSides | undefined
   /** How long an alarm sounds at a gate, s. */
   sirenSecondsOf(deviceId: string): number
@@ -39,7 +39,7 @@ export interface GatesParts {
 
 const SAVE_MS = 30_000
 
-/** The lane of a gate, with what was last stored of its surroundings. */
+/** A gate with its stationary tags as last saved. */
 interface KnownGate {
   lane: GateLane
   saved: string
@@ -54,7 +54,7 @@ export function openGates(parts: GatesParts): Gates {
  *   reads ─ zone of the antenna ─▶ gate-lane.ts ─┬─▶ alarm: light, siren, journal
  *   releases, receipts ──────────────────────────┘  └─▶ paid and gone ─▶ exit-claims.ts
  *
- * The exit gates of this agent; each begins with the first thing that happens at it.
+ * The exit gates of this agent. A gate starts with its first event.
  */
 export class Gates {
   readonly #parts: GatesParts
@@ -87,7 +87,7 @@ export class Gates {
     const zones = this.#zonesOf(sourceId)
     for (const { tag, antenna, seenAtMs } of reads) {
       const zone = zones && antenna !== undefined ? zones.get(antenna) : 'none'
-      // An antenna that is neither says nothing about a way out.
+      // Ignores antennas that are neither inside nor outside.
       if (zone !== undefined) lane.see(gateTagOf(tag), zone, seenAtMs)
     }
   }
@@ -96,7 +96,7 @@ export class Gates {
     this.#gates.get(deviceId)?.lane.passage()
   }
 
-  /** The tags that are at this gate with a receipt, each with the entry that it takes; none where no reader has seen any. */
+  /** The nearby tags that match a receipt, each with its entry. */
   nearbyTagsOf(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
     return this.#gates.get(deviceId)?.lane.nearbyTagsOf(claims, unused) ?? []
   }
@@ -149,7 +149,7 @@ export class Gates {
   #zonesOf(sourceId: string): Map<number, Zone> | undefined {
     if (this.#zones.has(sourceId)) return this.#zones.get(sourceId)
     const antennas = this.#parts.antennasOf(sourceId)
-    // With one side alone nobody can tell where a tag goes.
+    // Both sides are needed to see a direction.
     const isBoth = antennas !== undefined && antennas.inside.length > 0 && antennas.outside.length > 0
     const zones = isBoth
       ? new Map<number, Zone>([

@@ -2,7 +2,7 @@
  *   first alarm ─▶ open ─ more alarms join ─▶ 10 s quiet ─▶ over
  *                    └─ every tag turns out to be paid, or covered ─▶ resolved
  *
- * Alarms at one gate that belong together: a person, or a few who leave together.
+ * Groups the alarms at one gate that belong to one person or a few who leave together.
  */
 export interface Incidents {
   /** A tag alarms. */
@@ -11,13 +11,13 @@ export interface Incidents {
   resolve(isRight: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
   /** Tags that alarmed within the last 10 s and were not all right. */
   tags(atMs: number): string[]
-  /** Ends what has been quiet for long enough; answers a bulk alarm that is over. */
+  /** Ends an incident without new alarms. Returns it if it was a bulk alarm. */
   tidy(atMs: number): { count: number; seconds: number } | undefined
-  /** When `tidy` has something to do, ms. */
+  /** Time of the next `tidy`, ms. */
   readonly endsMs: number | undefined
 }
 
-/** Within so long after an alarm a payment ends it (contracts §4, "Gate freshness"), ms. */
+/** Time after an alarm in which a payment ends it, ms. */
 export const RESOLVABLE_MS = 10_000
 const TAGS_LIMIT = 1_000
 
@@ -30,7 +30,7 @@ interface Incident {
   count: number
 }
 
-/** The incidents of one gate, one after the other. */
+/** The incidents of one gate. At most one is open. */
 export function incidents(): Incidents {
   let current: Incident | undefined
   return {

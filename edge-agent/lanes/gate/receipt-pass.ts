@@ -3,18 +3,18 @@ import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/recei
 import { tagNameOf } from './tags/gate-tag.ts'
 
 /**
- * Receipts that were honoured at a gate a moment ago. Each tag that passes takes one of the entries that
- * were still unused: more tags than goods on the receipt find none, fewer are no matter (contracts §4).
+ * Receipts accepted at a gate a moment ago. Each passing tag takes one unused entry, so more tags than entries alarm
+ * (ADR 0021).
  */
 export interface ReceiptPasses {
   /**
-   * `unused`: the numbers of the entries whose way out was free until now. `taken`: tags that took one of these by themselves,
-   * for their items are paid from then on, and would leave it to another tag.
+   * `unused`: entries with a free exit right. `taken`: tags that have an entry already. Their items are paid now, so no
+   * other tag may take these entries.
    */
   add(claims: ReceiptClaims, unused: readonly number[], atMs: number, taken?: readonly TagEntry[]): void
   /**
-   * Takes an entry for this tag, if there is one. The same tag again has its own already. A tag that is paid takes none but
-   * its own: that of its product is for one which nobody has named.
+   * Takes an entry for the tag, if one is left. The same tag keeps its entry. A paid tag takes only its own entry;
+   * entries of its product are for tags without a name.
    */
   covers(tag: string, atMs: number, isPaid?: boolean): boolean
 }
@@ -73,8 +73,8 @@ export function receiptPasses(): ReceiptPasses {
 }
 
 /**
- * Which tags are here with a receipt, each with the number of the entry that it takes of those that are `unused`. Where more
- * tags of a product are here than the receipt has entries of it, nobody can tell which are the shopper's: none of them is.
+ * Matches nearby tags with the unused entries of a receipt. If more tags of a product are nearby than the receipt has
+ * entries, none of them matches: the shopper's cannot be told apart.
  */
 export function tagsOfReceipt(
   { cti, entries }: ReceiptClaims,
@@ -99,7 +99,7 @@ export function tagsOfReceipt(
   })
 }
 
-/** The entries of a receipt that a tag may take, in hex: its own, and where it is not paid that of the product which an EPC names. */
+/** The entries that a tag may take, in hex: its own, and for an unpaid tag that of the product in its EPC. */
 function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
   return entriesOf(tag, isPaid)(cti)
 }

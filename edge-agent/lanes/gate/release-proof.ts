@@ -11,7 +11,7 @@ import { unitsThatFit, type ReleasedUnit, type UnitProof } from './released-unit
 /**
  *   device: the sender's, can release ─ age ─ receipt or token: genuine, of this store, not revoked ─ unit ─ named tag fits ─▶ released unit
  *
- * Checks a release of this agent, or of another that announces one, before a gate falls silent for it.
+ * Verifies a release of this agent, or a release notice of another, before a gate stays silent for it.
  */
 export interface ReleaseProofParts {
   agentId: string
@@ -46,7 +46,7 @@ export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedReleas
   return { ok: true, unit: { proof: opened.proof, untilMs, ...(tag !== undefined && { tag }) } }
 }
 
-/** Only the agent that owns the device may announce what it released. */
+/** Checks that the sender owns the device. */
 function senderFault(
   { agentId, trust }: ReleaseProofParts,
   release: AnnouncedRelease,
@@ -54,7 +54,7 @@ function senderFault(
 ): string | undefined {
   const device = trust.policy?.devices.find(({ deviceId }) => deviceId === release.deviceId)
   if (!device || trust.stage() === 'expired') return 'the device is not known here, or the policy has ended'
-  // A device that no agent has reported yet belongs to nobody else.
+  // A device that no agent has reported yet has no owner.
   const owner = device.agentId ?? agentId
   if (owner !== senderId) return 'the sender does not own the device'
   return device.revoked || !canPerform(device, release.protectionAction)
@@ -62,7 +62,7 @@ function senderFault(
     : undefined
 }
 
-/** A release that is long over says nothing of who walks out now; without a trusted clock nobody can tell. */
+/** Checks the age of a release. Without trusted time it is unknown. */
 function ageFault({ clock }: ReleaseProofParts, { releasedS }: AnnouncedRelease): string | undefined {
   const { nowMs, trust } = clock.now()
   const ageS = nowMs / 1_000 - releasedS

@@ -27,15 +27,15 @@ export interface ReleasedUnitsParts {
 }
 
 interface StoredUnit extends ReleasedUnit {
-  /** The cloud has said something newer of the item: the unit silences nothing any more, and is not taken again. */
+  /** True if the cloud has sent something newer about the item. The unit then covers no tag and is not added again. */
   readonly isSuperseded?: true
 }
 
-/** Units that are kept; beyond, the oldest makes room. Far more than a store releases within an hour offline. */
+/** Units in memory; the oldest is dropped. A store releases far fewer within an hour. */
 const UNITS_LIMIT = 2_000
 /** Units without a tag: each is compared with a tag that is about to alarm, in some milliseconds for all. */
 const OPEN_LIMIT = 500
-/** Units are written down together after, ms. */
+/** Units are saved together after this time, ms. */
 const SAVE_MS = 1_000
 
 /** Whether a tag is the unit that a proof verifies: by its own name, or by the product that its EPC names. */
@@ -49,7 +49,7 @@ export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   }
 }
 
-/** The units that were known before the restart and have not ended. */
+/** Opens the stored units that have not expired. */
 export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
   return new ReleasedUnits(parts)
 }
@@ -58,14 +58,14 @@ export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
  *   release ─ verified (release-proof.ts) ─▶ unit ─ its tag, or the first that fits ─▶ that tag leaves in silence
  *                                                     └ the cloud says anything new of the item ─▶ its status decides again
  *
- * The units that this agent and the others of its store have released, for all gates of this agent. The cloud says within
- * seconds that their items are paid; while it is offline nobody else does.
+ * The units that agents of this store released, for all gates of this agent. They replace the item status that an
+ * offline agent does not receive.
  */
 export class ReleasedUnits {
   readonly #parts: ReleasedUnitsParts
   readonly #units = new Map<string, StoredUnit>()
   readonly #byTag = new Map<string, string>()
-  /** Units that no tag has taken, the oldest first. */
+  /** Units without a tag, oldest first. */
   readonly #open = new Set<string>()
   readonly #dirty = new Set<string>()
   #saving: Cancel | undefined
@@ -77,7 +77,7 @@ export class ReleasedUnits {
     for (const { id, unit } of kept ?? []) this.#put(id, unit)
   }
 
-  /** Takes a verified unit; false: it is known already. A unit keeps the first tag that it was released with. */
+  /** Adds a verified unit. False if it is in the list already. A unit keeps its first tag. */
   add(unit: ReleasedUnit): boolean {
     const id = idOf(unit.proof)
     const known = this.#units.get(id)
@@ -87,7 +87,7 @@ export class ReleasedUnits {
     return true
   }
 
-  /** Whether this tag leaves under a release. A unit without a tag is taken by the first tag that fits. */
+  /** True if the tag leaves under a release. A unit without a tag takes the first tag that fits. */
   covers(tag: string): boolean {
     const own = this.#units.get(this.#byTag.get(tag) ?? '')
     if (own && this.#isActive(own)) return true
@@ -101,7 +101,7 @@ export class ReleasedUnits {
     return false
   }
 
-  /** The tags that took units of this receipt, each with the number of its unit. */
+  /** Tags of this receipt's units, each with its unit number. */
   takenOf(cti: Uint8Array): TagEntry[] {
     return [...this.#units.values()].flatMap(({ proof, tag }) =>
       tag !== undefined && proof.kind === 'receipt' && Buffer.from(proof.cti).equals(cti)

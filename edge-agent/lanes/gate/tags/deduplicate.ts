@@ -1,21 +1,18 @@
-/** Where at the gate a tag was seen. `none`: the gate cannot tell. */
+/** Side of the gate where a tag was read. `none`: the reader cannot locate tags. */
 export type Zone = 'inside' | 'outside' | 'none'
 
-/** One tag is looked at once in this time and zone, ms. */
+/** A tag counts once per zone in this time, ms. */
 const WINDOW_MS = 250
-/** Tags remembered in one window; beyond, a tag is looked at once more than needed. */
+/** Tags in one window. Above it, a tag may count once too often. */
 const LIMIT = 20_000
 
-/**
- * Lets a tag through when it was not let through in the same zone within the last 250 ms. Two windows of
- * memory take turns, so what is remembered never outlives 500 ms.
- */
+/** Passes each tag once per zone and 250 ms. Two alternating windows limit the memory to 500 ms. */
 export interface Deduplicator {
   isNew(tag: string, zone: Zone, atMs: number): boolean
   readonly size: number
 }
 
-/** A memory of its own for each gate. */
+/** Creates the filter of one gate. */
 export function deduplicator(): Deduplicator {
   let current = new Map<string, { atMs: number; zone: Zone }>()
   let previous = new Map<string, { atMs: number; zone: Zone }>()

@@ -1,17 +1,17 @@
 import type { Zone } from './deduplicate.ts'
 
 /**
- *   paid and leaving ─▶ seen no more for 30 s ─▶ gone: told of once
- *                         └ seen inside last, or covered by a receipt ─▶ not told of
+ *   paid and leaving ─▶ not read for 30 s ─▶ gone: reported once
+ *                         └ last read inside, or covered by a receipt ─▶ not reported
  *
- * Paid tags that were seen leaving one gate. Whoever still stands there may yet show a receipt, which
- * needs the ways out that are told of here: so they are told of only when the tags are gone.
+ * Paid tags that left one gate. A shopper who is still there may present a receipt, which needs these exit rights. So
+ * tags are reported only when they are gone.
  */
 export interface Departures {
   left(tag: string, atMs: number): void
   /** A tag was seen; most are none that left. */
   seen(tag: string, zone: Zone, atMs: number): void
-  /** Forgets those whose way out was used up otherwise. */
+  /** Drops tags whose exit right was used otherwise. */
   drop(isUsedUp: (tag: string) => boolean): void
   /** Takes the tags that are gone, with when they left. */
   takeGone(atMs: number): { tag: string; leftMs: number }[]
@@ -19,7 +19,7 @@ export interface Departures {
 
 /** As long as a receipt that is shown covers tags (receipt-pass.ts), ms. */
 const GONE_MS = 30_000
-/** Tags that have left and are not gone; of more nobody is told. */
+/** Tags that left and are not gone. More are not reported. */
 const LIMIT = 2_000
 
 /** Nobody has left yet. */

@@ -1,6 +1,6 @@
 import type { Cancel, Timers } from '../../../../policy/platform.ts'
 
-/** Reads that came too late to alarm: told in one line for what came within five seconds. */
+/** Reports reads that came too late to alarm, in one line per five seconds. */
 export interface LateReads {
   add(tag: string, ageMs: number): void
   stop(): void
@@ -9,7 +9,7 @@ export interface LateReads {
 const REPORT_AFTER_MS = 5_000
 const UNPAID_LIMIT = 1_000
 
-/** `tell` gets one line for a person. */
+/** `report` gets one line for staff. */
 export function lateReads(
   timers: Timers,
   isUnpaid: (tag: string) => boolean,

@@ -14,24 +14,24 @@ import {
 
 export interface StationaryTag {
   readonly tag: string
-  /** The longest time between two sightings inside while it lay there, ms; undefined: never seen inside. */
+  /** Longest gap between two reads inside while the tag was stationary, ms; undefined: never read inside. */
   readonly longestGapMs: number | undefined
   readonly wasOutside: boolean
 }
 
-/** A tag that is there for so long lies there, ms. */
+/** Time in the field after which a tag counts as stationary, ms. */
 const STATIONARY_AFTER_MS = 20_000
-/** Seen outside so shortly before somebody went through, ms. */
+/** Time around a passage in which a tag outside belongs to it, ms. */
 const PASSAGE_MS = 1_000
 const TRACK_LIMIT = 20_000
-/** Tags remembered over a restart: written down in a few milliseconds, in which no tag is looked at. */
+/** Tags stored for a restart. Storing blocks the reads for a few milliseconds. */
 const STATIONARY_LIMIT = 1_000
 const GAP_STEP_MS = 100
 
 export interface PresenceOptions {
-  /** What lay there before the restart. */
+  /** Stationary tags before the restart. */
   stationaryTags: readonly StationaryTag[]
-  /** Until then the gate learns what lies around it, ms. */
+  /** Until then the gate learns the stationary tags around it, ms. */
   calibratingUntilMs: number
   nowMs: number
 }
@@ -45,11 +45,11 @@ export function openPresence(options: PresenceOptions): Presence {
  *   inside ─▶ outside   leaves          outside ─▶ inside, and stays   has entered, may leave again
  *   inside ─▶ unseen for up to a minute ─▶ outside   leaves
  *   no antennas         every approach leaves
- *   outside alone       leaves when somebody goes through and it is not seen inside
+ *   outside alone       leaves if a person passes and it is not read inside
  *
- * Where each tag in the field came from and goes, and which of them merely lie there. A tag that lies
- * between the antennas seems to wander: how long it is at most not seen inside is learnt. When that lasts
- * much longer while it is seen outside it has moved, so a tag that lay there and is carried out still leaves.
+ * Tracks each tag in the field: its origin, its direction, and whether it is stationary. A stationary tag between the
+ * antennas seems to move. So the gate learns its longest gap without a read inside. A much longer gap with reads
+ * outside means that somebody carries it out.
  */
 export class Presence {
   readonly #tracks = new Map<string, Track>()
@@ -59,7 +59,7 @@ export class Presence {
     this.#calibratingUntilMs = calibratingUntilMs
     for (const { tag, longestGapMs, wasOutside } of stationaryTags.slice(0, TRACK_LIMIT)) {
       const wasInside = longestGapMs !== undefined
-      // Where nobody can tell an approach from a way out, what was taken away meanwhile would come back unheard.
+      // Without antenna sides, a tag that was removed during the restart would return without an alarm. So it is not loaded.
       if (!wasInside && !wasOutside) continue
       const track = newTrack(wasInside ? 'inside' : 'none', nowMs)
       this.#tracks.set(tag, { ...track, longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStationary: true })
@@ -75,7 +75,7 @@ export class Presence {
     return zone === 'inside' ? seeInside(track, atMs) : seeOutside(track, atMs, this.#calibratingUntilMs)
   }
 
-  /** Somebody went through: tags that may have gone along, to be asked about once more shortly after. */
+  /** A person passed. Returns tags that may have left, to be checked again shortly after. */
   passed(atMs: number): string[] {
     const mayHaveGone = ({ origin, wasInside, isStationary, hasLeft, lastMs }: Track) =>
       origin === 'outside' && !wasInside && !isStationary && !hasLeft && Math.abs(atMs - lastMs) <= PASSAGE_MS
@@ -90,24 +90,24 @@ export class Presence {
     return true
   }
 
-  /** Whether the tag lies near the gate. */
+  /** True if the tag is stationary near the gate. */
   isStray(tag: string): boolean {
     return this.#tracks.get(tag)?.isStationary === true
   }
 
-  /** Tags that do not lie there and were seen within so long, ms. */
+  /** Tags that are not stationary and were read within this time, ms. */
   near(withinMs: number, atMs: number): string[] {
     return [...this.#tracks].flatMap(([tag, { isStationary, lastMs }]) =>
       !isStationary && atMs - lastMs <= withinMs ? [tag] : [],
     )
   }
 
-  /** Tags that lie near the gate, to be remembered over a restart. */
+  /** Stationary tags, for storage over a restart. */
   stationaryTags(): StationaryTag[] {
     const stationary = [...this.#tracks]
       .filter(([, track]) => track.isStationary && (track.wasInside || track.wasOutside))
       .slice(-STATIONARY_LIMIT)
-    // In steps, so that what lies still is not written again and again.
+    // Rounded, so that small changes cause no write.
     const gapOf = (track: Track) =>
       track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined
     return stationary.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))

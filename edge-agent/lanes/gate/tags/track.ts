@@ -14,7 +14,7 @@ export interface Track {
   /** Sightings outside since the last one inside. */
   outsideRun: number
   longestGapMs: number
-  /** How often it was seen inside again after outside: nobody walks like that. */
+  /** How often the tag was read inside again after outside. Walking shoppers do not cause that. */
   flickers: number
   /** How often it seemed to leave and had not, never unseen for a minute. */
   returns: number
@@ -25,25 +25,31 @@ export interface Track {
   isStationary: boolean
 }
 
-/** A gap after which a tag approaches anew, ms. */
+/** Gap after which a tag approaches again, ms. */
 export const APPROACH_MS = 5_000
-/** From where a tag came is known for so long: in the Gen2 sessions 2 and 3 one that was read keeps silent for up to a minute, ms. */
+/**
+ * Time for which the origin of a tag is remembered, ms. In Gen2 sessions 2 and 3 a tag stays silent for up to a minute
+ * after a read.
+ */
 export const REMEMBERED_MS = 60_000
-/** A tag that lay there is a new one after so long, ms. */
+/** Gap after which a stationary tag starts as a new one, ms. */
 export const STATIONARY_GONE_MS = 60_000
-/** Inside alone for so long: whoever it is has come in, ms. */
+/** A tag seen only inside for this time has entered, ms. */
 const SETTLED_MS = 1_000
-/** While a new gate learns what lies around it a tag leaves when it was not seen inside for so long, ms. */
+/** While a gate learns, a tag leaves only if it was not read inside for this time, ms. */
 const CALIBRATION_GAP_MS = 300
-/** After so many returns from outside a tag is taken for one that lies there already while the gate learns. */
+/** While a gate learns, a tag with so many returns from outside counts as stationary. */
 const FLICKERS = 8
-/** The same for a tag that lies there: a multiple of the longest such time so far, within bounds, ms. */
+/** A stationary tag leaves after a multiple of its longest gap, within bounds, ms. */
 const GAP_FACTOR = 2.5
 const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
-/** Times that say nothing of how it lies: it was covered, or the reader was away. */
+/** Longer gaps teach nothing: the tag was covered, or the reader was offline. */
 const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
-/** So often in a row one that has returned so often is seen outside before it is believed to leave: what is seldom read, and lies there, is not. */
+/**
+ * Reads outside in a row that a tag with many returns needs before it leaves. Rarely read stationary tags do not reach
+ * it.
+ */
 const RUN_AFTER_RETURNS = 3
 
 /** A tag that approaches for the first time. */
@@ -66,7 +72,7 @@ export function newTrack(zone: Zone, atMs: number): Track {
   }
 }
 
-/** A tag that was there a while ago. What was seen inside last and is outside now has left, wherever between it was not read. */
+/** A tag that was here a while ago. If it was last read inside and is now outside, it has left. */
 export function newApproach(known: Track, zone: Zone, atMs: number): Track {
   const hadNotLeft = zone === 'none' ? known.isStationary : known.hasLeft
   const track = { ...newTrack(zone, atMs), returns: Math.min(known.returns + (hadNotLeft ? 1 : 0), RETURNS_COUNTED) }
@@ -74,7 +80,10 @@ export function newApproach(known: Track, zone: Zone, atMs: number): Track {
   return comesFromInside ? { ...track, origin: 'inside', wasInside: true, lastInsideMs: known.lastInsideMs } : track
 }
 
-/** The gap after which the tag approaches anew, ms. Without antennas a tag that lay there and comes near may be on its way out: only one that has returned again and again is left alone. */
+/**
+ * Gap after which the tag approaches again, ms. Without antenna sides, a stationary tag that comes near may be leaving.
+ * Only one with many returns is ignored.
+ */
 export function approachMs({ isStationary, returns }: Track, zone: Zone): number {
   const isLeftAlone = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
   return isLeftAlone ? STATIONARY_GONE_MS : APPROACH_MS
