@@ -13,7 +13,7 @@ import { AGENT_OPERATIONS, type AgentOperation } from './operations.ts'
  *   Authorization: Bearer ──▶ the agent's credential, or that of a named program ──┐
  *   cookie ──▶ a browser that was paired with a one-time link ─────────────────────┴──▶ caller
  *
- * Decides who may use the agent's local API and pages.
+ * Decides which callers may use the agent's local API and pages (ADR 0024).
  */
 export interface Access {
   /** Undefined for a caller that is not paired. */
@@ -41,7 +41,7 @@ const operations: readonly AgentOperation[] = Object.values(AGENT_OPERATIONS)
 export function openAccess({ agent, log, credential }: AccessParts): Access {
   const { pairings, commits } = agent.ledger
   const nowMs = () => agent.platform.clock.wall()
-  // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
+  // Browsers share cookies between all ports of a machine, which may run several agents.
   const cookieName = `untag_${agent.identity.agentId}`
   let isUnreadable = false
 

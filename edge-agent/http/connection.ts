@@ -16,7 +16,7 @@ export function addressOf(c: Context): string | undefined {
 
 /** Whether the request came from the agent's own machine. */
 export function isLoopback(c: Context): boolean {
-  // In-process calls of tests have no socket. A socket without an address was reset by its sender: it may be anybody's.
+  // Calls within the process, as in tests, have no socket. The sender reset a socket without an address: its origin is unknown.
   if (nodeOf(c)?.incoming === undefined) return true
   const address = addressOf(c) ?? ''
   return address === '::1' || /^(::ffff:)?127\./.test(address)

@@ -31,7 +31,7 @@ interface Listener {
   mayListen(): boolean
 }
 
-/** Sends what the feed publishes, as `describe` words it. `present` is what a new listener gets first. */
+/** Sends the events of the feed, each as `describe` returns it. A new listener first gets `present`. */
 export function eventStream(
   feed: Feed,
   describe: (event: FeedEvent) => SentEvent,
@@ -55,7 +55,7 @@ export function eventStream(
     listeners.clear()
   }
 
-  /** What waits for a listener that does not read would keep its connection open: it is cut. */
+  /** Closes the connection too: its queue would keep it open. */
   function drop(listener: Listener): void {
     listeners.delete(listener)
     listener.controller.close()

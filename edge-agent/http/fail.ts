@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import { AGENT_ERRORS, type AgentErrorCode, type StatusOf } from './error-codes.ts'
 import { AGENT_OPERATIONS } from './operations.ts'
 
-/** One fault of a request: the field, a code and what would be right. */
+/** One fault of a request: the field, a code and what the field must be. */
 export interface FieldFault {
   path: string
   code: string
@@ -31,7 +31,7 @@ export function failUnpaired(c: Context): Response {
   return fail(c, 401, 'unauthenticated', 'this needs a credential of the agent, or a paired browser')
 }
 
-/** 404, or 405 where the address takes other methods. */
+/** 404, or 405 if the address takes other methods. */
 export function refuseAddress(c: Context): Response {
   const methods = Object.values(AGENT_OPERATIONS).flatMap(({ path, method }) => (path === c.req.path ? [method] : []))
   if (methods.length === 0) return fail(c, 404, 'not-found', 'there is nothing at this address')

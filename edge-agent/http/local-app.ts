@@ -29,14 +29,14 @@ export interface LocalAppOptions {
   dataDir?: string
   /** Where devices that call are handed to their drivers. */
   pushes?: PushPort
-  /** Log lines that nobody read, since the start; by default none. */
+  /** Log lines that were dropped since the start; by default none. */
   lostLogLines?: () => number
 }
 
 /**
  *   request ─ host and origin? ─ paired? ─▶ routes/
  *
- * The agent's own HTTP API and pages (contracts §6), for the pages at the station and for programs beside it.
+ * The agent's HTTP: API and pages, for the pages of the station and for programs beside it.
  */
 export function localApp(
   agent: Agent,
@@ -67,10 +67,10 @@ export function localApp(
   return app
 }
 
-/** Refuses requests under another host name, and those that a page from elsewhere sends through the browser beside the agent. */
+/** Rejects requests with an unknown host name, and requests of foreign pages in a browser (DNS rebinding, CSRF). */
 function allowOwnNames(app: Hono, hosts: () => readonly string[]): void {
   app.use('*', async (c, next) => {
-    // Pages and their assets say themselves how long they may be kept.
+    // Pages and their assets set their own cache headers.
     c.header('cache-control', 'no-store')
     c.header('x-content-type-options', 'nosniff')
     const host = c.req.header('host') ?? ''

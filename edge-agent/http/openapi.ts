@@ -26,7 +26,7 @@ const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer'
 
 let text: string | undefined
 
-/** The document as JSON. Made at the first call: a start must not wait for it. */
+/** The document as JSON. Made at the first call, so that the start does not wait for it. */
 export function agentApiText(): string {
   return (text ??= JSON.stringify(describeAgentApi()))
 }
@@ -38,7 +38,7 @@ interface Parts {
   responses: Record<string, Json>
 }
 
-/** Describes what programs call. The same for every agent of a release: no id, no address and no secret. */
+/** Describes the operations for programs. Equal for all agents of a release: without ids, addresses and secrets. */
 export function describeAgentApi(): Json {
   const parts: Parts = { writer: schemaWriter(), schemas: {}, responses: {} }
   const paths: Record<string, Json> = {}

@@ -10,11 +10,11 @@ import * as requests from './request-schemas.ts'
 export interface AgentOperation {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
-  /** Who calls it. The OpenAPI document describes what `programs` call. */
+  /** Kind of its callers. The OpenAPI document describes the operations for `programs`. */
   readonly callers: 'programs' | 'pages' | 'agents'
   readonly summary: string
   readonly description?: string
-  /** Without a credential anyone who reaches the agent may call it. */
+  /** False: any caller in the network may use it. */
   readonly needsCredential: boolean
   /** With `requirePairing: false`, programs on the agent's machine need none. */
   readonly openOnMachine?: boolean

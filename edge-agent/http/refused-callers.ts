@@ -5,9 +5,9 @@ import { askingLimit } from '../peers/peer-rate-limit.ts'
 /** Requests of one address that turned out not to be genuine. */
 const REFUSED = { perSecond: 5, burst: 50 }
 
-/** Callers between agents whose requests were not genuine, by address. */
+/** Limits addresses whose requests between agents were not genuine. */
 export interface RefusedCallers {
-  /** How long this address has to wait before its next request is looked at, s. */
+  /** Seconds that this address must wait. 0: its request is handled. */
   waitSeconds(from: string): number
   /** A request of this address was not genuine. */
   refuse(from: string, why: string): void

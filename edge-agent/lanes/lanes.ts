@@ -34,7 +34,7 @@ export function openLanes(parts: LaneParts): Lanes {
 
 /**
  *   scanner ─▶ scan ─▶ read: lane-reader.ts ─▶ decide: lane-decisions.ts ─▶ page, lamp, siren
- *   reader ─▶ tag lies there: presentations.ts ─┘            └─▶ decisions/authorize.ts lists what follows
+ *   reader ─▶ tag stays: presentations.ts ──────┘            └─▶ decisions/authorize.ts lists the next steps
  *   reader at a gate ─▶ gate/gates.ts
  *
  * A lane is a device that people use: a staff station, a detacher, a gate. Each scan or presented tag becomes one

@@ -52,7 +52,7 @@ export function openPresentations(parts: PresentationsParts): Presentations {
 /**
  *   read ─ near enough? ─ new? ─▶ queue ─ still here? ─▶ one request ─▶ granted or denied  
  *                                               ▲                                                 │
- *                                               └── refused, and then: paid · receipt · operator ─┘
+ *                                               └── denied, then: paid · receipt · operator ──────┘
  *
  * Tags presented at lanes that are not gates. One presentation is one request; a tag that stays is requested again only
  * after a change. A lane handles one tag at a time, and no device moves for a removed tag.

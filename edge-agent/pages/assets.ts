@@ -4,13 +4,13 @@ import { join } from 'node:path'
 
 /** The programs of the pages, as the browser loads them; read once. */
 export interface Assets {
-  /** Changes with any of them: part of every address, so that browsers may keep them for ever. */
+  /** Hash of all files, and part of every address. So browsers may cache them for ever. */
   readonly build: string
   /** `file` as in `browser/station.js`. */
   read(file: string): string | undefined
 }
 
-/** What the browser may load: its own programs, and what both sides share. */
+/** Folders that the browser may load: its programs, and modules that both sides share. */
 const FOLDERS = ['browser', 'model', 'texts']
 
 /** Reads the built scripts, styles and icons into memory; throws when they were not built. */
@@ -31,7 +31,7 @@ export function readAssets(folder = builtFolder()): Assets {
   return { build: hash.digest('hex').slice(0, 16), read: (file) => files.get(file) }
 }
 
-/** Beside this file once it is built. Tests run the sources; browsers cannot, so then it is what was built last. */
+/** The folder of this file in a build. Tests run the sources and use the last build. */
 function builtFolder(): string {
   const here = import.meta.dirname
   return existsSync(join(here, 'assets.ts')) ? join(here, '..', '..', 'dist', 'edge-agent', 'pages') : here

@@ -6,7 +6,7 @@ import type { GateLight, LiveEvent } from './model/wire.ts'
 
 const LIGHTS: Record<Signal, GateLight> = { green: 'green', amber: 'amber', siren: 'siren' }
 
-/** An event as the pages hear it: at a gate with what the gate showed, by the gate's own rule. */
+/** Converts an event for the pages. A decision at a gate gets the light that the gate showed. */
 export function liveEvent(event: FeedEvent, policy: PolicyClaims | undefined): LiveEvent {
   if (event.type !== 'result' || event.result.kind !== 'decision') return event
   const device = policy?.devices.find((d) => d.deviceId === event.deviceId)

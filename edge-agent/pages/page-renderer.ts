@@ -55,7 +55,7 @@ export function errorPages(agent: PageRendererParts): MiddlewareHandler {
     if (!prefersHtml(c.req.header('accept'))) return
     const { status } = c.res
     const page = String(ProblemPage({ localization: renderer.localize(c), problem: problemOf(status) }))
-    // The setter of `c.res` keeps the headers of the error, except its type.
+    // Assigning `c.res` keeps the headers of the error, except its type.
     c.res = new Response(`<!doctype html>${page}`, {
       status,
       headers: { ...pageHeaders(''), 'content-type': 'text/html; charset=UTF-8' },

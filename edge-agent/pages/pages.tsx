@@ -22,7 +22,7 @@ import { recentResults } from './recent-results.ts'
 /**
  *   GET /station?device=  ·  /gate?device=  ──▶ server-rendered page ──▶ its program hears /v1/events and sends /v1/scan
  *
- * The screens at the station and at the gate. They work with the cloud away, as everything comes from this agent.
+ * The pages of station, gate and set-up. They need only this agent, not the cloud.
  */
 export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery' | 'configFile'> {
   platform: Pick<Platform, 'clock' | 'random'>
@@ -74,7 +74,7 @@ class Pages {
   readonly #assets = readAssets()
   readonly #recent: ReturnType<typeof recentResults>
   readonly #renderer: ReturnType<typeof pageRenderer>
-  /** Scanners and readers of other devices are no place to stand at. */
+  /** Devices that feed another device have no page. */
   readonly #feeding: ReadonlySet<string>
 
   constructor(agent: PagesAgent, access: PageAccess, dataDir: string) {
@@ -98,7 +98,7 @@ class Pages {
     return this.#renderer.localize(c)
   }
 
-  /** Instead of a page, for a browser that is not paired: what to do. */
+  /** Explains pairing, instead of the requested page. */
   showPairing(c: Context, localization: Localization, status: 200 | 401 = 401): Response | Promise<Response> {
     const { show } = this.#renderer
     const command = `untag edge link --data ${this.#access.isLoopback(c) ? quoted(this.#dataDir) : 'DIR'}`
@@ -182,7 +182,7 @@ class Pages {
 
   sendAsset(c: Context, build: string, file: string): Response {
     const text = build === this.#assets.build ? this.#assets.read(file) : undefined
-    // Not the agent's own 404: the page takes this as "you are of another build".
+    // An empty 404 means to the page that its build is outdated.
     return text === undefined ? c.body('', 404, { 'cache-control': 'no-store' }) : c.body(text, 200, FOR_EVER)
   }
 
@@ -191,7 +191,7 @@ class Pages {
   }
 }
 
-/** A path as a shell takes it. */
+/** Quotes a path for a shell. */
 function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }

@@ -6,7 +6,7 @@ import type { LiveEvent } from './model/wire.ts'
 
 export type LiveResult = LiveEvent & { type: 'result' }
 
-/** The last results of each device, so that a page which is opened anew does not forget them. */
+/** The last results of each device, for pages that are opened later. */
 export interface RecentResults {
   /** Newest first. */
   of(deviceId: string): readonly LiveResult[]
@@ -14,12 +14,12 @@ export interface RecentResults {
 
 export interface RecentResultsParts {
   feed: Pick<Feed, 'listen'>
-  /** Only devices that are driven here: programs may name anything. */
+  /** True for devices of this agent. Programs may name others. */
   isOurs(deviceId: string): boolean
   policy(): PolicyClaims | undefined
 }
 
-/** Listens for as long as the agent lives. */
+/** Collects results until the agent stops. */
 export function recentResults({ feed, isOurs, policy }: RecentResultsParts): RecentResults {
   const results = new Map<string, LiveResult[]>()
   async function listen(): Promise<void> {

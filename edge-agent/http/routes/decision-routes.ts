@@ -10,7 +10,9 @@ import { reply } from '../reply.ts'
 import { AuthorizeRequest, ScanRequest } from '../request-schemas.ts'
 import { sessionOf } from './operator-routes.ts'
 
-/** `authorize`: a program asks for an action. `scan`: a text that was typed or scanned into a page. Both wait for the outcome. */
+/**
+ * `authorize`: a program requests an action. `scan`: a page sends a scanned or typed text. Both wait for the outcome.
+ */
 export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
   const limit = decisionLimit()
   app.post('/v1/authorize', limit, async (c) => {
@@ -51,7 +53,7 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
   })
 }
 
-/** A scan is whatever it turns out to be; what nobody understands is refused as a receipt would be. */
+/** Recognizes the scanned text. An unknown text counts as a receipt, and is denied as one. */
 function presentedAs(
   token: string | undefined,
   receipt: string | undefined,

@@ -28,7 +28,7 @@ interface Pusher extends WebhookCapability {
   at: number
 }
 
-/** As bearer token, as password of any user, or in a header of its own: readers can send one of these. */
+/** The secret as bearer token, as password of any user, or in X-Untag-Secret. Readers support one of these. */
 function secretIn(c: Context): string | undefined {
   const authorization = c.req.header('authorization') ?? ''
   const bearer = /^Bearer (\S{1,200})$/i.exec(authorization)?.[1]
@@ -38,7 +38,7 @@ function secretIn(c: Context): string | undefined {
   return login?.slice(login.indexOf(':') + 1) ?? c.req.header('x-untag-secret')
 }
 
-/** The body, or null when it is too long, whatever its length said. */
+/** The body; null if it is too long, whatever its Content-Length. */
 async function readBody(c: Context): Promise<Buffer | null> {
   const stream = c.req.raw.body
   if (!stream || Number(c.req.header('content-length') ?? 0) > MAX_PUSHED_BYTES) return stream ? null : Buffer.alloc(0)
@@ -53,8 +53,8 @@ async function readBody(c: Context): Promise<Buffer | null> {
 }
 
 /**
- * `POST` or `PUT /ingest/NAME`: where readers send their reads. The address exists only if a configured device has the
- * capability `webhook`; each has a secret of its own.
+ * `POST` or `PUT /ingest/NAME`: receives the reads of readers. It exists for each configured device with the capability
+ * `webhook`, with a secret per device.
  */
 export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: IngestParts): void {
   const now = () => platform.clock.elapsed()
@@ -112,7 +112,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
       return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
     }
     const limit = deadline(platform.timers, TAKEN_WITHIN_MS)
-    // Line ends stand between values only: within texts JSON has none.
+    // JSON texts contain no line ends, so these only separate values.
     const taken = await port
       .push(pusher.name, Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal)
       .finally(limit.done)

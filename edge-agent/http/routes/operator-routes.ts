@@ -15,7 +15,7 @@ export function sessionOf(c: Context): string | undefined {
   return c.req.header('x-untag-operator')
 }
 
-/** Operators sign in and out, and pages read who is signed in at a device. */
+/** Sign-in and sign-out of operators. Pages read which operator signed in at a device. */
 export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
   app.post('/v1/operator', async (c) => {
     const body = await readBody(c, SignInRequest)
@@ -27,7 +27,7 @@ export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
       deviceId === undefined ? agent.operators.signIn(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
     return opened.ok ? reply(c, 'signIn', signedIn(opened)) : refuseSignIn(c, opened)
   })
-  /** Who stands at a device: a page that lost the agent looks again. */
+  /** The operator at a device. A page reads it after it lost the agent. */
   app.get('/v1/operator', (c) => {
     const query = readQuery(c, DeviceQuery)
     if (query instanceof Response) return query

@@ -9,12 +9,12 @@ import { refusedCallers } from '../refused-callers.ts'
 import { reply } from '../reply.ts'
 import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
 
-/** What the agents of a store send each other: requests to the receipt home, and notices of releases. All are signed. */
+/** Requests between the agents of a store: home requests and release notices. All are signed. */
 export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLog, 'write'>): void {
   const strangers = refusedCallers(agent.platform.clock, refusals)
 
   const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
-    // Whoever sends what is not genuine is sent away before its signatures are looked at.
+    // Checked before any signature: a check costs time.
     const from = addressOf(c) ?? ''
     const wait = strangers.waitSeconds(from)
     if (wait > 0) return tooMany(c, wait)

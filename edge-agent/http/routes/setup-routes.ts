@@ -6,7 +6,7 @@ import { readBody } from '../read-request.ts'
 import { reply } from '../reply.ts'
 import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from '../request-schemas.ts'
 
-/** What the set-up page asks: only from this machine, one question of a kind at a time. */
+/** Requests of the set-up page. Only from the agent's machine, and one of a kind at a time. */
 export function setupRoutes(app: Hono, agent: Agent): void {
   const underWay = new Set<string>()
 

@@ -28,7 +28,7 @@ export function statusRoutes(
   app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
-    // HEAD is answered by the same route: a stream without a reader would keep its place.
+    // HEAD uses the same route. A stream without a reader would keep its place.
     (c) =>
       (c.req.method === 'HEAD'
         ? c.body(null)

@@ -9,7 +9,7 @@ import { gateTagOf } from './tags/gate-tag.ts'
  *   paid tag gone ─▶ queue ─▶ claim, one at a time ─▶ done
  *                     └ cloud unreachable, right leased, or disk full ─▶ retry after 15 s, for 4½ minutes
  *
- * The ways out of paid tags that have left. Nobody waits for this, and no signal does.
+ * Claims the exit rights of paid tags that have left. No request and no signal waits for it.
  */
 export interface ExitClaims {
   /** `leftMs`: trusted time at which it left. */

@@ -28,8 +28,8 @@ export interface GateAlarmsParts {
 }
 
 /**
- *   unpaid tag leaves ─ one of very many? ─▶ goods are being moved: one light for all
- *                     ─ else ─▶ siren or amber, journal ─▶ incident ─ all its tags turn out right ─▶ siren off, green
+ *   unpaid tag leaves ─ one of very many? ─▶ staff move goods: one light for all
+ *                     ─ else ─▶ siren or amber, journal ─▶ incident ─ all its tags become valid ─▶ siren off, green
  *                                                                 └─ 10 s without an alarm ─▶ over
  *
  * The alarms, lights and siren of one gate.

@@ -66,8 +66,8 @@ export function openGate(parts: GateParts): GateLane {
 }
 
 /**
- *   read ─ late? ─ seen just now? ─ where to? ─▶ leaving ─ item? ─▶ judge ─▶ gate-alarms.ts: siren, light, nothing
- *                                                   │ being paid, or behind: ask, 250 ms at most      └─▶ journal, later
+ *   read ─ late? ─ repeated? ─ direction? ─▶ leaving ─ item? ─▶ assess-tag.ts ─▶ gate-alarms.ts: siren, light, nothing
+ *                                                 │ being paid, or replica behind: sync, 250 ms at most  └─▶ journal, later
  *
  * One exit gate. All work up to the signal happens in memory, in the same turn as the read.
  */

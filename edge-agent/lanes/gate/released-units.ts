@@ -55,8 +55,8 @@ export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
 }
 
 /**
- *   release ─ verified (release-proof.ts) ─▶ unit ─ its tag, or the first that fits ─▶ that tag leaves in silence
- *                                                     └ the cloud says anything new of the item ─▶ its status decides again
+ *   release ─ verified (release-proof.ts) ─▶ unit ─ its tag, or the first that fits ─▶ that tag leaves without an alarm
+ *                                                     └ the cloud sends a newer item ─▶ its status decides again
  *
  * The units that agents of this store released, for all gates of this agent. They replace the item status that an
  * offline agent does not receive.

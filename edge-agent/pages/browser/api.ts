@@ -2,7 +2,7 @@ import type { PageResult } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 import { request } from './platform.ts'
 
-/** What came of asking the agent for something; `error` is in English, for those who set machines up. */
+/** Answer of the agent to a request. `error` is in English, for technicians. */
 export type Answer<T> =
   | { ok: true; body: T }
   | { ok: false; fault: Fault; status: number; code: string; retryAfterSeconds: number; error: string }
@@ -23,7 +23,7 @@ export interface OperatorName {
 /** The agent answers a scan within 10 s and its decision's time. */
 const LIMIT_MS = 20_000
 
-/** Sends what was scanned at this page and waits for the outcome. `byHand`: typed, or a button was pressed. */
+/** Sends a scanned text and waits for the outcome. `byHand`: a person typed it or pressed a button. */
 export function sendScan(deviceId: string, text: string, byHand: boolean): Promise<Answer<PageResult>> {
   return call('POST', '/v1/scan', { deviceId, text, byHand })
 }
@@ -33,17 +33,17 @@ export function signIn(deviceId: string, operatorId: string, pin: string): Promi
   return call('POST', '/v1/operator', { operatorId, pin, deviceId })
 }
 
-/** Signs whoever is there out. */
+/** Signs the operator at the device out. */
 export function signOut(deviceId: string): Promise<Answer<unknown>> {
   return call('DELETE', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
-/** Name of the operator at the device, null for nobody. */
+/** Name of the operator at the device; null if none is signed in. */
 export function signedInOperator(deviceId: string): Promise<Answer<{ name: string | null }>> {
   return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
-/** Operators who may sign in with a PIN here. */
+/** The operators of the store. */
 export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> {
   return call('GET', '/v1/operators')
 }
@@ -59,7 +59,7 @@ export async function call<T>(method: string, path: string, body?: object, more:
     )
     const answer = (await response.json()) as T & { code?: string; error?: string }
     if (response.ok) return { ok: true, body: answer }
-    // The pairing of this browser has ended: the agent then sends the page that says how to pair it.
+    // This browser is no longer paired. The reload shows how to pair it.
     if (answer.code === 'unauthenticated') location.reload()
     const { status } = response
     return {

@@ -1,4 +1,4 @@
-/** The places that the server has left for words. Words go in as text only, never as markup. */
+/** Finds the element that the server marked with `data-slot=name`. Programs set its text, never markup. */
 export function slot<E extends HTMLElement = HTMLElement>(name: string): E {
   const found = document.querySelector<E>(`[data-slot="${name}"]`)
   if (!found) throw new Error(`this page has no place for ${name}`)
@@ -11,7 +11,7 @@ export function write(name: string, text: string): void {
   if (place.textContent !== text) place.textContent = text
 }
 
-/** As `write`, and out of sight when there is nothing to say. */
+/** As `write`, but hides the element if the text is empty. */
 export function writeOrHide(name: string, text: string): void {
   write(name, text)
   slot(name).hidden = text === ''

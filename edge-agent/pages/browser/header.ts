@@ -4,7 +4,7 @@ import type { PageContext } from './page-context.ts'
 import { every, now } from './platform.ts'
 import { newElement, slot } from './elements.ts'
 
-/** Keeps badges and banners as they are; "seit 12 min" goes on by itself. */
+/** Updates badges and banners, also the elapsed times in them. */
 export interface Header {
   setStatus(status: PageStatus): void
   setLost(isLost: boolean): void

@@ -1,12 +1,12 @@
 import { typedBurst } from '../model/typed-burst.ts'
 
-/** Hears a keyboard-wedge scanner wherever the focus is, and keeps its keys away from buttons and fields. */
+/** Receives the scans of a keyboard-wedge scanner with any focus, and keeps its keys from buttons and fields. */
 export function listenForScans(onScan: (text: string) => void): void {
   const burst = typedBurst()
   document.addEventListener(
     'keydown',
     (event) => {
-      // AltGr is how some layouts type an @; other chords belong to the browser.
+      // Some layouts type an @ with AltGr. Other modifier keys belong to the browser.
       const isChord = (event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState('AltGraph')
       if (isChord || event.isComposing || event.repeat) return
       const field = event.target instanceof HTMLInputElement ? event.target : undefined

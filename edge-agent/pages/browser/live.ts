@@ -4,7 +4,7 @@ import { after, request, every, now } from './platform.ts'
 /**
  *   open ──▶ events …  ──▶ broken, or silent and deaf ──▶ lost ──▶ wait 1, 2, 4, 5, 5 … s ──▶ open
  *
- * Hears the agent for as long as the page is open.
+ * Receives the agent's events while the page is open.
  */
 export interface LiveParts {
   onEvent(event: LiveEvent): void
@@ -12,7 +12,7 @@ export interface LiveParts {
 }
 
 const LONGEST_WAIT_MS = 5_000
-/** An online agent has something to say at least this often; a silent one is asked whether it is still there. */
+/** An online agent sends an event at least this often, ms. After that the page requests the status. */
 const SILENCE_LIMIT_MS = 40_000
 const ANSWER_MS = 5_000
 const TYPES = ['status', 'result', 'operator'] as const
@@ -42,7 +42,7 @@ export function listen({ onEvent, onLink }: LiveParts): void {
     }
   }
 
-  /** The browser would try again by itself, but not after an answer that is no stream. */
+  /** The browser reconnects by itself only after an answer that is a stream. */
   function reconnect(lost: EventSource): void {
     if (source !== lost) return
     lost.close()
@@ -63,13 +63,13 @@ export function listen({ onEvent, onLink }: LiveParts): void {
   open()
 }
 
-/** A browser whose pairing has ended gets the page that says how to pair it. */
+/** A browser that is no longer paired reloads, and gets the page that explains pairing. */
 async function reloadIfUnpaired(): Promise<void> {
   const answer = await request(location.href, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.status === 401) location.reload()
 }
 
-/** A page of another build than the agent's is loaded anew; only an agent that answers says so. */
+/** Reloads a page whose build differs from the agent's. Only a 404 of the agent shows that. */
 export async function reloadIfOutdated(): Promise<void> {
   const answer = await request(import.meta.url, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.status === 404) location.reload()

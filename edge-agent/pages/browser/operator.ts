@@ -4,12 +4,12 @@ import type { PageContext } from './page-context.ts'
 import { after } from './platform.ts'
 import { slot, writeOrHide } from './elements.ts'
 
-/** Who stands behind what is asked at this device. The agent keeps the session; the page knows the name only. */
+/** The operator at this device. The agent keeps the session; the page has only the name. */
 export interface Operator {
   readonly isSignedIn: boolean
   /** Signed in, or out, at the device: here, with a badge, or at another page. */
   setName(name: string | null): void
-  /** After the agent was away it may know nobody any more. */
+  /** Reads the operator again, after the agent was offline. */
   refresh(): Promise<void>
 }
 
@@ -31,7 +31,7 @@ export function openOperator({ deviceId, texts }: PageContext, startName: string
   async function refresh(): Promise<void> {
     const before = changes
     const answer = await signedInOperator(deviceId)
-    // Somebody has signed in, or out, since it was asked.
+    // An operator signed in or out during the request.
     if (changes !== before) return
     if (answer.ok && answer.body.name !== name) return setName(answer.body.name)
     refreshLater()

@@ -1,7 +1,7 @@
 import { isLanguage, textsOf } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
 
-/** Where this page stands and in which language, as the server wrote it. */
+/** Device and language of this page, as the server wrote them. */
 export interface PageContext {
   deviceId: string
   texts: Texts

@@ -22,7 +22,7 @@ async function pair(code: string): Promise<void> {
   write('pair-status', answer.status === 403 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)
 }
 
-/** Pairs with the code behind the address, and takes it out of the history. */
+/** Pairs with the code in the address, and removes it from the history. */
 function pairByAddress(): void {
   const code = location.hash.slice(1)
   if (code === '') return

@@ -7,7 +7,7 @@ export function after(ms: number, task: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/** Runs `task` again and again for as long as the page is open. */
+/** Runs `task` at an interval while the page is open. */
 export function every(ms: number, task: () => void): void {
   setInterval(task, ms)
 }

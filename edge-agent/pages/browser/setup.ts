@@ -4,7 +4,9 @@ import { call } from './api.ts'
 import { readPageContext } from './page-context.ts'
 import { slot, write, writeTechnical } from './elements.ts'
 
-/** The program of the set-up page: checks a device, looks for a reader at an address, and writes down what was found. */
+/**
+ * The program of the set-up page: checks devices, finds a reader at an address, and adds devices to the configuration.
+ */
 const { texts } = readPageContext()
 
 async function check(button: HTMLButtonElement, deviceId: string): Promise<void> {
@@ -43,7 +45,7 @@ async function findReader(address: string): Promise<void> {
   slot('llrp-entry').hidden = false
 }
 
-/** Writes down what stands in the field; what is wrong with it is said beside it. */
+/** Adds the entry in the field to the configuration, or shows its faults. */
 async function addDevice(form: HTMLFormElement): Promise<void> {
   const [field, status, technical, button] = [
     form.querySelector('textarea'),

@@ -4,7 +4,7 @@ import type { PageContext } from './page-context.ts'
 import { after } from './platform.ts'
 import { newElement, slot, write } from './elements.ts'
 
-/** A dialog that somebody walked away from goes away too. */
+/** The dialog closes after this time without input, ms. */
 const CLOSE_AFTER_MS = 60_000
 const SHORTEST_PIN = 4
 
@@ -47,7 +47,7 @@ export class SignIn {
     void this.#showNames()
   }
 
-  /** The agent checks the PIN: it tells every page who has signed in before it answers this one. */
+  /** True while the agent checks the PIN. The agent sends the sign-in event before its answer. */
   get isWaiting(): boolean {
     return this.#isWaiting
   }
@@ -68,7 +68,7 @@ export class SignIn {
 
   #listenToKeys(): void {
     const pin = this.#pin
-    // Digits only, whatever the keyboard says.
+    // Digits only, for any keyboard.
     pin.addEventListener('input', () => (pin.value = pin.value.replace(/\D/g, '')))
     for (const key of this.#dialog.querySelectorAll<HTMLElement>('[data-digit]')) {
       key.addEventListener(
@@ -129,7 +129,7 @@ export class SignIn {
     this.#isWaiting = true
     const answer = await signIn(deviceId, this.#chosen.operatorId, typed)
     this.#isWaiting = false
-    // Signed in for nobody to see is worse than not signed in.
+    // The dialog was closed meanwhile, so the page does not show the sign-in.
     if (answer.ok && !this.#dialog.open) return
     if (answer.ok) {
       const then = this.#afterwards

@@ -7,7 +7,7 @@ import { slot, write, writeOrHide } from './elements.ts'
 /** The middle of the station. */
 export interface Stage {
   busy(): void
-  /** `again`: what pressing the button does; absent when this page cannot send it again. */
+  /** `again`: action of the button; absent if this page cannot send the scan again. */
   show(view: ResultView, note: string, again?: () => void): void
   idle(): void
 }
@@ -23,7 +23,7 @@ export function openStage(texts: Texts): Stage {
   function idle(): void {
     cancel()
     stage.dataset['view'] = 'idle'
-    // What was scanned is kept no longer than its result is shown.
+    // Drops the scanned text together with its result.
     press = () => undefined
   }
 
@@ -40,7 +40,7 @@ export function openStage(texts: Texts): Stage {
     idle,
     busy() {
       cancel()
-      // The same words twice in a row would not be read aloud again.
+      // Screen readers do not read the same text twice in a row.
       write('aloud', '')
       stage.dataset['view'] = 'busy'
     },
@@ -56,7 +56,7 @@ export function openStage(texts: Texts): Stage {
       button.textContent = view.again ? labels[view.again] : ''
       stage.dataset['tone'] = view.tone
       stage.dataset['view'] = 'result'
-      // Out of sight it has lost the focus; whoever pressed it wants to press it again.
+      // The hidden button lost its focus. Returns it for the next press.
       if (wasPressed && !button.hidden) button.focus()
       wasPressed = false
       write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))

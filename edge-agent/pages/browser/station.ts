@@ -29,11 +29,11 @@ const signIn = openSignIn(context, operator)
 
 const underWay = new Set<string>()
 const meanwhile: PageResult[] = []
-/** The agent tells every page of a result, so what this page asked for comes twice. */
+/** The agent sends each result to all pages, so this page gets its own results twice. */
 let shown = { key: '', atMs: 0 }
 const SAME_RESULT_MS = 3_000
 
-/** `byHand`: typed, or a button was pressed. What the scanner read may be a shopper's: it keeps nobody signed in. */
+/** `byHand`: a person typed it or pressed a button, which keeps the operator signed in. A shopper's scan does not. */
 async function scan(raw: string, byHand: boolean): Promise<void> {
   const text = raw.trim()
   // The same code again before there is an answer is a scanner that fired twice.
@@ -53,11 +53,11 @@ function fault({ what, todo }: Advice): ResultView {
   return { tone: 'staff', headline: texts.callStaff, left: '', message: what, advice: todo, again: null, seconds: 20 }
 }
 
-/** `text`: what this page sent for it; absent for what the device's own scanner read. */
+/** `text`: what this page sent; absent for a scan of the device's own scanner. */
 function show(result: PageResult, text?: string): void {
   const view = resultView(result, texts)
   if (result.kind === 'operator') operator.setName(result.name)
-  // Who has signed in stands in the footer.
+  // The footer shows the operator.
   if (!view) return stage.idle()
   const key = JSON.stringify(result)
   const isSame = key === shown.key && now() - shown.atMs < SAME_RESULT_MS
@@ -67,7 +67,7 @@ function show(result: PageResult, text?: string): void {
 }
 
 function noteFor(view: ResultView, result: PageResult, text: string | undefined): string {
-  // What the device's own scanner read this page does not know: whoever has signed in scans it again.
+  // This page does not have the text that the device's own scanner read. The operator scans it again.
   const badge = view.again === 'approve' && text === undefined ? texts.approveThenScan : ''
   const offline = result.kind === 'decision' && result.answer.offline ? texts.decidedOffline : ''
   return [badge, offline].filter((part) => part !== '').join(' ')
@@ -82,7 +82,7 @@ function againFor(view: ResultView, text: string | undefined): (() => void) | un
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return header.setStatus(event.status)
   if (event.deviceId !== deviceId || event.type === 'person') return
-  // What this page waits for is told with its own answer.
+  // The answer of the pending request shows the result.
   if (event.type === 'result') return underWay.size > 0 ? void meanwhile.push(event.result) : show(event.result)
   operator.setName(event.name)
   if (!signIn.isWaiting) signIn.close()

@@ -3,7 +3,7 @@ import type { PageDevice } from '../model/wire.ts'
 import type { Advice } from '../texts/texts.ts'
 import { Frame, type Localization } from './frame.tsx'
 
-/** Which device this screen stands at. `missing`: the one that was asked for is not driven here. */
+/** List of devices to choose from. `missing`: the requested device is not at this agent. */
 export function DeviceList({
   localization,
   devices,
@@ -50,7 +50,7 @@ export function DeviceList({
   )
 }
 
-/** For whoever asks from a machine that the agent does not speak to. */
+/** Shown if the browser runs on another machine. */
 export function NotHere({ localization }: { localization: Localization }) {
   const { what, todo }: Advice = localization.texts.notHere
   return (

@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx'
 import { STYLE } from '../style/style.ts'
 import type { Texts } from '../texts/texts.ts'
 
-/** Who reads a page: the texts of their language, and the same page in the other one. */
+/** The texts in the chosen language, and a link to the page in the other one. */
 export interface Localization {
   texts: Texts
   other: Pick<Texts, 'language' | 'languageName'> & { href: string }
@@ -12,7 +12,7 @@ export interface Localization {
 export interface FrameProps {
   title: string
   localization: Localization
-  /** What the style sheet and the page's own program know it by. */
+  /** Page kind, for the style sheet and the page's program. */
   kind: 'station' | 'gate' | 'list'
   deviceId?: string
   /** The page's program with the nonce that lets it run; pages without one need none. */
@@ -20,7 +20,7 @@ export interface FrameProps {
   children?: Child
 }
 
-/** Leads to the same page in the other language. */
+/** Link to the same page in the other language. */
 export function LanguageSwitch({ other }: Pick<Localization, 'other'>) {
   return (
     <a class="language" href={other.href} lang={other.language} hreflang={other.language}>

@@ -1,6 +1,6 @@
 import type { Tone } from '../model/result-view.ts'
 
-/** Drawn here, so that the pages ask nobody for a font or a picture. Decoration: the word beside it says the same. */
+/** Inline icons, so that the page loads no font or image. They are decoration: the text beside them says the same. */
 const PATHS = {
   check: 'M12 34 L26 48 L54 16',
   cross: 'M16 16 L48 48 M48 16 L16 48',
@@ -27,7 +27,7 @@ export function Icon({ shape, name }: { shape: Shape; name: string }) {
   )
 }
 
-/** One of each; the style sheet shows the one of the tone, so that nobody has to swap pictures. */
+/** All icons of the stage. The style sheet shows the one for the tone. */
 export function ToneIcons() {
   return (
     <div class="icons">

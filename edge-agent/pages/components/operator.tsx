@@ -1,6 +1,6 @@
 import type { Texts } from '../texts/texts.ts'
 
-/** Who stands behind what is released here, and the way in and out. */
+/** The operator at this device, with sign-in and sign-out. */
 export function OperatorBar({ name, texts }: { name: string | null; texts: Texts }) {
   return (
     <div class="operator">
@@ -19,7 +19,7 @@ export function OperatorBar({ name, texts }: { name: string | null; texts: Texts
 
 const DIGITS = ['1', '2', '3', '4', '5', '6', '7', '8', '9']
 
-/** Name, then PIN. The field takes no on-screen keyboard: the pad is there for fingers, keys work as well. */
+/** Name, then PIN. The pad replaces the on-screen keyboard; a real keyboard works, too. */
 export function SignIn({ texts }: { texts: Texts }) {
   return (
     <dialog data-slot="sign-in-dialog" aria-labelledby="sign-in-title">

@@ -1,7 +1,7 @@
 import type { Problem } from '../texts/texts.ts'
 import { Frame, type Localization } from './frame.tsx'
 
-/** What a browser gets instead of an error in JSON: what happened, and what to do. */
+/** Page for browsers instead of a JSON error: what happened, and what to do. */
 export function ProblemPage({ localization, problem }: { localization: Localization; problem: Problem }) {
   const { texts } = localization
   const { what, todo } = texts.problems[problem]

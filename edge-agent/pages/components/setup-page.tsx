@@ -12,13 +12,13 @@ export interface SetupPageProps {
   attached: readonly AttachedDevice[]
   /** The file that devices can be written to from here. */
   configFile: string | undefined
-  /** What nobody may overlook about the agent itself. */
+  /** Warning about the agent itself. */
   warning: string | undefined
-  /** Why something could not be looked for. */
+  /** Why a search failed. */
   notes: readonly string[]
 }
 
-/** For whoever sets a lane up: what is configured and whether it answers, and what else is there to be written down. */
+/** For technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage({ localization, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
   const { texts } = localization
   const { setup } = texts
@@ -57,7 +57,7 @@ function Configured({ texts, devices }: { texts: Texts } & Pick<SetupPageProps, 
       <ul class="devices">
         {devices.map((device) => (
           <li>
-            {/* Scanners and readers of other devices are of no type of their own. */}
+            {/* Scanners and readers that feed another device have no type. */}
             <h3>{device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)}</h3>
             <p class="ids">
               {device.deviceId} · {device.driver}
@@ -142,7 +142,7 @@ function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }
   )
 }
 
-/** What to write about something that was found: to be completed and written down here, or to be copied. */
+/** Suggested entry: editable if the configuration file can be written, else to be copied. */
 function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
   const { setup } = texts
   if (!isWritable) {

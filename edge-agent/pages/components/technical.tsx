@@ -1,8 +1,8 @@
 import type { Texts } from '../texts/texts.ts'
 
 /**
- * A message of a driver, of the operating system or of the configuration check. It is in English for whoever sets a machine up,
- * and marked so. `data`: how the page's program finds it.
+ * A message of a driver, the operating system or the configuration check. It is in English, for technicians. `data`:
+ * attributes for the page's program.
  */
 export function Technical({ texts, text, data }: { texts: Texts; text: string; data?: Record<string, string | true> }) {
   return (

@@ -1,4 +1,4 @@
-/** Words for how long something has lasted. */
+/** Texts for elapsed times. */
 export interface ElapsedTexts {
   since: string
   underAMinute: string
@@ -7,7 +7,7 @@ export interface ElapsedTexts {
   days: string
 }
 
-/** "seit 12 min", "seit 3 h 5 min", "seit 2 Tagen": as exact as anybody needs. */
+/** Elapsed time, such as "seit 12 min", "seit 3 h 5 min" or "seit 2 Tagen". */
 export function elapsedText(ms: number, texts: ElapsedTexts): string {
   const minutes = Math.floor(ms / 60_000)
   if (minutes < 1) return `${texts.since} ${texts.underAMinute}`

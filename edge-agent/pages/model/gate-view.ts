@@ -2,15 +2,18 @@ import type { Texts } from '../texts/texts.ts'
 import { withStatus } from './result-view.ts'
 import type { GateLight, LiveEvent, PageAnswer } from './wire.ts'
 
-/** ready: nobody is there · green: go · amber: see staff · alarm: an unpaid tag leaves · lost: the display has lost the agent */
+/**
+ * ready: no shopper · green: may leave · amber: see staff · alarm: an unpaid tag leaves · lost: no connection to the
+ * agent
+ */
 export type GateTone = 'ready' | 'green' | 'amber' | 'alarm' | 'lost'
 
-/** What the display at the gate shows, for people who pass and for staff who come running. */
+/** Content of the display at the gate, for shoppers and staff. */
 export interface GateView {
   tone: GateTone
   headline: string
   message: string
-  /** The tag that leaves, '' when no tag is known. */
+  /** The leaving tag; '' if unknown. */
   item: string
   seconds: number
 }
@@ -23,32 +26,32 @@ export interface GateLine {
   item: string
 }
 
-/** The most lines that are kept and shown. */
+/** Lines in the list of the last decisions. */
 export const GATE_LINES = 5
 
 const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0 }
 
-/** An alarm stands at least this long, ms: the paid goods in the same bag must not wipe it off. */
+/** Minimum time of an alarm on the display, ms. Paid goods in the same bag must not replace it. */
 const ALARM_MINIMUM_MS = 8_000
 
-/** Whether what is new may take the place of what is shown. */
+/** True if a new view may replace the shown one. */
 export function replaces(next: GateTone, shown: GateTone, shownForMs: number): boolean {
   return shown !== 'alarm' || next === 'alarm' || shownForMs >= ALARM_MINIMUM_MS
 }
 
 type GateResult = LiveEvent & { type: 'result' }
 
-/** Nothing is going on. */
+/** View without a result. */
 export function gateReady(texts: Texts): GateView {
   return { tone: 'ready', headline: texts.gate.ready, message: texts.gate.readyHint, item: '', seconds: SECONDS.ready }
 }
 
-/** The page no longer hears from the agent. */
+/** View without a connection to the agent. */
 export function gateLost(texts: Texts): GateView {
   return { tone: 'lost', headline: texts.gate.lost, message: texts.gate.lostHint, item: '', seconds: SECONDS.lost }
 }
 
-/** Undefined: the gate itself showed nothing, so its display does not either. */
+/** Undefined if the gate showed nothing. */
 export function gateView({ result, light }: GateResult, texts: Texts): GateView | undefined {
   if (result.kind !== 'not_understood' && result.kind !== 'decision') return undefined
   if (result.kind === 'not_understood') {
@@ -85,7 +88,7 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
 function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'amber' | 'alarm' | undefined {
   if (light === null) return undefined
   if (light === 'siren') return 'alarm'
-  // A way that stays shut is no green, whatever the decision was.
+  // A gate that stayed shut is never green.
   const isOpen = answer.outcome !== 'failed' && answer.outcome !== 'unknown'
   return answer.authorized && isOpen && light !== 'amber' ? 'green' : 'amber'
 }

@@ -2,10 +2,10 @@ import type { DenyReason, ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
 import type { PageAnswer, PageOrder, PageResult } from './wire.ts'
 
-/** granted ✓ · refused ✕ · staff: somebody must come · unsure: somebody must look · note: nothing was decided */
+/** granted ✓ · refused ✕ · staff: staff must come · unsure: staff must check · note: no decision */
 export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
 
-/** A result as the station shows it, every word in the reader's language. */
+/** A result on the station page, in the language of the page. */
 export interface ResultView {
   tone: Tone
   headline: string
@@ -15,11 +15,11 @@ export interface ResultView {
   advice: string
   /** What the same scan may be sent again for: the next label, a new try, or with an operator behind it. */
   again: 'next' | 'retry' | 'approve' | null
-  /** How long it stands before the page is idle again. */
+  /** Time until the page is idle again, s. */
   seconds: number
 }
 
-/** Reasons that no customer can do anything about call staff; the others tell the customer what is wrong. */
+/** Denials that customers cannot resolve call staff. The others tell the customer what is wrong. */
 export const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
   token_invalid: 'refused',
   token_expired: 'refused',
@@ -41,7 +41,7 @@ export const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
   limit_exceeded: 'staff',
 }
 
-/** What asking for an item's status means for whoever holds it. */
+/** Tone of an item status. */
 const STATUS_TONES: Record<ItemStatus, Tone> = {
   sellable: 'refused',
   paid: 'granted',
@@ -55,15 +55,15 @@ const STATUS_TONES: Record<ItemStatus, Tone> = {
 
 const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsure: 30, note: 10 }
 const ALARM_SECONDS = 60
-/** Somebody fetches what is listed. */
+/** Staff need time to fetch the goods. */
 const ORDER_SECONDS = 60
-/** With labels left somebody fetches the next garment. */
+/** Time to fetch the next garment while labels are left, s. */
 const COUNTING_SECONDS = 30
 
 /** An operator can lift these. */
 const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required', 'authorization_outstanding'])
 
-/** Undefined: nothing to show on the stage, as the header tells who has signed in. */
+/** Undefined for a sign-in, which the footer shows. */
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision')
@@ -84,12 +84,12 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
   })
 }
 
-/** Everything that is not said is empty. */
+/** A view with empty texts except those in `more`. */
 function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultView {
   return { tone, headline, left: '', message: '', advice: '', again: null, seconds: SECONDS[tone], ...more }
 }
 
-/** A receipt by itself releases nothing where tags are read. */
+/** Where tags are read, a receipt alone releases nothing. */
 function receipt(left: number, texts: Texts): ResultView {
   if (left === 0) return view('note', texts.receiptRead.what, { message: texts.nothingLeft })
   return view('granted', texts.receiptRead.what, {
@@ -115,7 +115,7 @@ function granted(answer: PageAnswer, texts: Texts): ResultView {
   const left = remaining > 0 ? texts.labelsLeft(remaining) : ''
   if (outcome === 'unknown' || outcome === 'failed') {
     const { what, why, todo } = texts[outcome]
-    // Nobody knows whether the label is off: only staff may go on with it.
+    // Whether the label is off is unknown, so staff must check.
     return view('unsure', what, { message: why, advice: todo, left, again: outcome === 'failed' ? 'retry' : null })
   }
   if (action === 'verify_item_status') return information(answer, texts)
@@ -143,7 +143,7 @@ function refused({ reason, itemStatus }: PageAnswer, texts: Texts): ResultView {
   })
 }
 
-/** A reason with the item's status, where that says more than the reason. */
+/** A reason with the item status, if the status adds information. */
 export function withStatus(what: string, itemStatus: ItemStatus | undefined, texts: Texts): string {
   const saysMore = itemStatus !== undefined && itemStatus !== 'sellable' && itemStatus !== 'paid'
   return saysMore ? `${what} (${texts.itemStatuses[itemStatus]})` : what

@@ -4,13 +4,13 @@ import type { PageDevice, PageRegistrationFault, PageStatus } from './wire.ts'
 
 export type BadgeTone = 'good' | 'warn' | 'bad'
 
-/** A word about the agent that is always in sight. */
+/** Short state of the agent in the header. */
 export interface Badge {
   tone: BadgeTone
   text: string
 }
 
-/** A sentence that nobody may overlook. */
+/** Important message under the header. */
 export interface Banner {
   tone: 'warn' | 'bad'
   text: string
@@ -56,29 +56,29 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
   }
 }
 
-/** Without the agent there is only this to say: what was heard last is not told as if it still held. */
+/** View without the agent. The last status is not shown: it may be outdated. */
 export function lostView(texts: Texts): StatusView {
   return { badges: [{ tone: 'bad', text: texts.lost.what }], banners: [{ tone: 'bad', text: texts.lost.todo }] }
 }
 
-/** What a device is called here: its name, else what it is. */
+/** Name of a device, else its type. */
 export function deviceTitle(device: PageDevice, texts: Texts): string {
   return device.name ?? deviceTypeTexts(texts, device.deviceType).name
 }
 
-/** The state of a device, with what to do about one whose requests the agent refuses. */
+/** State of a device, with a fix if the agent refuses its requests. */
 export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state'>, texts: Texts): string {
   const fix = registrationFix(device, texts)
   const state = texts.deviceStates[device.state]
   return fix === undefined ? state : `${state}: ${fix}`
 }
 
-/** The driver's own message, in English; '' where the state says everything. */
+/** The driver's message, in English; '' if the state says enough. */
 export function deviceDetail(device: Pick<PageDevice, 'deviceId' | 'state' | 'detail'>, texts: Texts): string {
   return registrationFix(device, texts) === undefined ? device.detail : ''
 }
 
-/** What to do about a device whose requests the agent refuses; undefined: it is registered. */
+/** Fix for a device that the agent refuses; undefined for a registered one. */
 function registrationFix(
   { deviceId, state }: Pick<PageDevice, 'deviceId' | 'state'>,
   { registrationFixes }: Texts,
@@ -119,7 +119,7 @@ function doorBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
   return [{ tone, text: texts.doors[device.door] }]
 }
 
-/** For as long as the door stands open: a result on the stage goes by. */
+/** Shown until the door is shut; a result on the stage disappears earlier. */
 function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   if (device?.door !== 'forced' && device?.door !== 'left_open') return []
   const { what, todo } = texts.alarms[`door_${device.door}`]

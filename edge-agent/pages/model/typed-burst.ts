@@ -1,20 +1,20 @@
 /**
- * Tells a keyboard-wedge scanner from a person. A scanner types like a keyboard: many characters in
- * no time, then Enter or Tab. Pure: it is fed keys with their times and says what to do with each.
+ * Tells a keyboard-wedge scanner from a person. A scanner types many characters in a few milliseconds, then Enter or
+ * Tab. Pure: takes keys with their times, and returns what to do with each.
  */
 export interface TypedKey {
   /** As KeyboardEvent.key has it. */
   key: string
   /** When the key went down, ms; the browser's own time of the event, not of its handling. */
   atMs: number
-  /** The focus is in a field that would take the character. */
+  /** True if the focused field takes the character. */
   inField: boolean
 }
 
 export type BurstVerdict =
-  /** Not ours: let the browser do what it does. */
+  /** Not part of a scan: the browser handles it. */
   | { do: 'pass' }
-  /** Part of a burst that nothing else should see. */
+  /** Part of a possible scan: hidden from the page. */
   | { do: 'hold' }
   | { do: 'scan'; text: string }
 
@@ -24,7 +24,7 @@ export interface TypedBurst {
 
 /** Slower scanners and their radios pause this long between characters at most. */
 const LOOSE_GAP_MS = 200
-/** In a field only what no person can type counts as a scan: so little for a character on average. */
+/** Average time per character in a field, ms. No person types so fast. */
 const FIELD_GAP_MS = 50
 const SHORTEST = 3
 const SHORTEST_IN_FIELD = 8

@@ -1,8 +1,8 @@
 import type { DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
 
 /**
- * What the pages read of what the agent says, and no more. Both sides of the wire use it: the agent's
- * own types are handed to it in live-event.ts and pages.tsx, so the compiler tells when they part.
+ * The agent's answers as the pages read them. The server converts its own types to these in live-event.ts and
+ * pages.tsx, so the compiler finds differences.
  */
 export interface PageStatus {
   storeId: string
@@ -16,7 +16,7 @@ export interface PageStatus {
   /** The release that the store's policy needs, which this agent is too old for; null: it is not. */
   neededRelease: string | null
   clock: 'signed' | 'rtc' | 'home' | 'none'
-  /** There are two copies of its memory, or it was put back; null: neither. */
+  /** Why the ledger is not trusted: revoked, forked or restored; null: it is trusted. */
   ledgerDoubt: 'revoked' | 'forked' | 'put_back' | null
   devices: PageDevice[]
   /** What an emergency input opens; null: there is no emergency. */
@@ -59,7 +59,7 @@ export interface PageOrder {
   note?: string
 }
 
-/** What went on at a lane that nobody asked for. */
+/** An event at a lane without a request. */
 export type PageAlarm = 'unexpected_release' | 'door_forced' | 'door_left_open'
 
 /** Why a scan was not even a question. */
@@ -80,7 +80,7 @@ export type PageResult =
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }
 
-/** What the gate itself showed; null: nothing, as the policy wants it for unknown tags. */
+/** The light of the gate; null: none, as the policy says for unknown tags. */
 export type GateLight = 'green' | 'amber' | 'siren' | null
 
 export type LiveEvent =

@@ -1,4 +1,7 @@
-/** Colours, type and the things that every page has. Dark unless the machine asks for light; signal colours stay what they are. */
+/**
+ * Colours, fonts and common elements. Dark by default, light if the browser prefers it; signal colours are the same in
+ * both.
+ */
 export const BASE = `
 :root {
   color-scheme: dark light;

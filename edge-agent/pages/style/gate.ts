@@ -1,4 +1,4 @@
-/** The display at the way out: one word that can be read across the aisle, and the last decisions below. */
+/** The display at the gate: a headline that is readable from a distance, and the last decisions. */
 export const GATE = `
 .gate .stage { gap: .5rem }
 .gate .headline { font-size: clamp(2.1rem, min(10.5vw, 13.5vh), 9rem); text-wrap: balance }

@@ -1,4 +1,4 @@
-/** The staff station: what to do, full-width results, the field for typing, the operator. */
+/** The station page: prompt, full-width results, input field, operator. */
 export const STATION = `
 .part { display: none; flex-direction: column; align-items: center; gap: .6rem; width: 100% }
 [data-view='idle'] > .idle, [data-view='busy'] > .busy, [data-view='result'] > .result { display: flex }

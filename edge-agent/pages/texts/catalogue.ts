@@ -6,7 +6,7 @@ import type { DeviceTypeTexts, Texts } from './texts.ts'
 
 const TEXTS: Record<Language, Texts> = { de, en }
 
-/** The words of a language. */
+/** The texts in a language. */
 export function textsOf(language: Language): Texts {
   return TEXTS[language]
 }
@@ -16,7 +16,7 @@ export function isLanguage(value: string | undefined): value is Language {
   return value !== undefined && Object.hasOwn(TEXTS, value)
 }
 
-/** A device whose type is not known yet is still a place to scan at. */
+/** A device with unknown type gets the texts of a station. */
 export function deviceTypeTexts(texts: Texts, deviceType: string | null): DeviceTypeTexts {
   const known = deviceType !== null && Object.hasOwn(texts.deviceTypes, deviceType)
   return known ? texts.deviceTypes[deviceType as DeviceType] : texts.anyDevice

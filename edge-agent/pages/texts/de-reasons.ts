@@ -1,6 +1,6 @@
 import type { Texts } from './texts.ts'
 
-/** Why something is refused, in plain German. */
+/** German texts of the reasons for a denial. */
 export const reasonsDe: Texts['reasons'] = {
   token_invalid: {
     what: 'Dieser Beleg gilt hier nicht.',

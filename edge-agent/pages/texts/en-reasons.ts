@@ -1,6 +1,6 @@
 import type { Texts } from './texts.ts'
 
-/** Why something is refused, in plain English. */
+/** English texts of the reasons for a denial. */
 export const reasonsEn: Texts['reasons'] = {
   token_invalid: {
     what: 'This receipt is not valid here.',

@@ -2,7 +2,7 @@ import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../..
 import type { Language } from '../../../policy/page-language.ts'
 import type { NotUnderstood, PageAlarm, PageDevice, PageRegistrationFault, PageStatus } from '../model/wire.ts'
 
-/** What is the matter, and what to do about it. */
+/** What happened, and what to do. */
 export interface Advice {
   what: string
   todo: string
@@ -10,15 +10,15 @@ export interface Advice {
 
 export interface DeviceTypeTexts {
   name: string
-  /** What to do here, in a few words. */
+  /** What to do at the device, in a few words. */
   prompt: string
   hint: string
 }
 
-/** Why a browser gets a page instead of what it asked for. */
+/** Why a browser gets a problem page. */
 export type Problem = 'notFound' | 'forPrograms' | 'hostNotAllowed' | 'unavailable'
 
-/** Every word of the pages. A word that a language lacks fails the build, and so does a reason without one. */
+/** All texts of the pages. A text that a language lacks fails the build. */
 export interface Texts {
   language: Language
   languageName: string
@@ -49,11 +49,13 @@ export interface Texts {
   registrationFixes: Record<PageRegistrationFault, (deviceId: string) => string>
   doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway: string
-  /** An emergency input is active: this device is open, or others are; `lost` names boards that the agent cannot read. */
+  /**
+   * An emergency input is active: this device is open, or others are. `lost` names boards that the agent cannot read.
+   */
   emergency: { opened: string; elsewhere: string; lost(devices: string): string }
   tooOld(release: string): string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
-  /** The page does not hear the agent any more. */
+  /** The page has no connection to the agent. */
   lost: Advice
 
   busy: string
@@ -72,7 +74,7 @@ export interface Texts {
   receiptRead: Advice
   nothingLeft: string
   alarms: Record<PageAlarm, Advice>
-  /** By the status of an order whose pick-up code was read. */
+  /** By status of the order with the scanned pick-up code. */
   orders: Readonly<Record<string, Advice>>
   unknownOrder: Advice
   itemStatuses: Record<ItemStatus, string>
