@@ -16,8 +16,8 @@ import { sumOf, writeJson } from './prove/state.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const PARTS = partsOf(ROOT)
 const STATE = join(ROOT, 'var/prove')
-const KEPT_REPORT = join(ROOT, 'docs/reliability-report.json')
-const PAGE = join(ROOT, 'docs/reliability.md')
+const KEPT_REPORT = join(ROOT, 'verification/results.json')
+const PAGE = join(ROOT, 'verification/results.md')
 
 const HELP = `Tries to break every promise, and says how often it tried.
 
@@ -28,10 +28,10 @@ const HELP = `Tries to break every promise, and says how often it tried.
   --part    only these of ${PARTS.map((p) => p.name).join(', ')}
   --jobs    how much runs side by side (${availableParallelism()}: the cores of this machine)
   --fresh   does not go on from where the last run was stopped
-  --go-on   goes on also after a change of the code, and on another machine from docs/reliability-report.json: what held before
+  --go-on   goes on also after a change of the code, and on another machine from verification/results.json: what held before
             counts, on its commit, and what did not is done again
-  --report  writes what the last runs found, of each part the one that went furthest, into docs/reliability-report.json and
-            its tables into docs/reliability.md
+  --report  writes what the last runs found, of each part the one that went furthest, into verification/results.json and
+            its tables into verification/results.md
 
 Stopped with Ctrl-C it keeps what was done in var/prove, and the same command goes on there; after a change of the code it
 begins anew unless told to go on. Its report is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.

@@ -136,7 +136,7 @@ class IngestReader implements ProtectionDevice {
 
 /**
  * Readers that post reads by HTTP: Keonn AdvanNet (HTTP service), Impinj R700 (webhook), others by a mapping. A body
- * has at most 512 KiB and 5,000 reads. See docs/hardware/http-ingest.md.
+ * has at most 512 KiB and 5,000 reads. See docs/reference/hardware/http-ingest.md.
  */
 export const httpIngestDriver: Driver<HttpIngestSettings, typeof HttpIngestSettings> = {
   name: 'http-ingest',

@@ -289,9 +289,9 @@ describe('the report of it', () => {
     expect(doneOf(of(4, 3), of(5, 2, ['seed 2']))).toEqual([2])
   })
 
-  it('is what docs/reliability.md shows', () => {
-    const page = readFileSync(join(ROOT, 'docs/reliability.md'), 'utf8')
-    const file = join(ROOT, 'docs/reliability-report.json')
+  it('is what verification/results.md shows', () => {
+    const page = readFileSync(join(ROOT, 'verification/results.md'), 'utf8')
+    const file = join(ROOT, 'verification/results.json')
     expect(existsSync(file)).toBe(true)
     expect(withTables(page, JSON.parse(readFileSync(file, 'utf8')) as Report)).toBe(page)
     expect(() => withTables('no marks', report)).toThrow('no place')

@@ -11,10 +11,11 @@ const PAGES = [
   'SECURITY.md',
   'test/coverage.md',
   'verification/README.md',
+  'verification/results.md',
   ...pagesIn('docs'),
 ]
 const RECORDS = pagesIn('docs/adr').filter((page) => page !== 'docs/adr/README.md')
-const GENERATED = new Set(['test/coverage.md', 'docs/reference/licences.md'])
+const GENERATED = new Set(['test/coverage.md', 'verification/results.md', 'docs/reference/licences.md'])
 /** Pages that still break a limit of prose. Remove a page here when its text keeps the limits. */
 const NOT_YET_SHORT = new Set([
   'docs/guides/agent-api.md',
@@ -42,7 +43,6 @@ const NOT_YET_SHORT = new Set([
   'docs/reference/hardware/uhf-m100.md',
   'docs/reference/hardware/zebra-iotc.md',
   'docs/reference/tokens.md',
-  'docs/reliability.md',
   'docs/security.md',
 ])
 const PROSE_PAGES = PAGES.filter((page) => !GENERATED.has(page) && !NOT_YET_SHORT.has(page))

@@ -2,7 +2,7 @@ import type { Size } from './part.ts'
 import type { Proven } from './run-parts.ts'
 import { sumOf, type Sum } from './state.ts'
 
-/** What runs of `npm run prove` found, as it is kept in docs/reliability-report.json: a run that is told to go on does so from there. */
+/** What runs of `npm run prove` found, as it is kept in verification/results.json: a run that is told to go on does so from there. */
 export interface Report {
   /** When the last of them ended, ISO 8601. */
   at: string
