@@ -19,20 +19,20 @@ function base62(value: bigint, length: number): string {
   return text
 }
 
-/** `untag_test_sk_` and 256 random bits, with a checksum that secret scanners and typing errors are found by. */
+/** Makes a key: prefix, 256 random bits, and a checksum for secret scanners and against typing errors. */
 export function newApiKey(kind: KeyKind, mode: Mode, random: Randomness): string {
   const secret = base62(BigInt(`0x${Buffer.from(random.bytes(32)).toString('hex')}`), 43)
   const prefix = `untag_${mode}_${KIND_LETTERS[kind]}_`
   return `${prefix}${secret}${base62(BigInt(crc32(prefix + secret)), 6)}`
 }
 
-/** Whether a text can be one of our keys at all: spares the database what is only noise. */
+/** True if a text has the form and checksum of a key. Saves a query for all other texts. */
 export function isKeyShaped(text: string): boolean {
   const match = /^(untag_(?:test|live)_(?:sk|pk|ak)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/.exec(text)
   return match?.[1] !== undefined && base62(BigInt(crc32(match[1])), 6) === match[2]
 }
 
-/** Keys hold 256 random bits, so one round of SHA-256 is enough to keep them (no guessing to slow down). */
+/** Hash of a key. One round of SHA-256 is enough, because keys hold 256 random bits. */
 export function hashOfKey(key: string): string {
   return hash('sha256', key, 'base64url')
 }
@@ -46,7 +46,7 @@ export interface NewKey {
   expiresMs?: number | null
 }
 
-/** Makes a key; the text is in nobody's hands but the caller's. */
+/** Creates a key. The database stores only its hash. */
 export async function createApiKey(
   db: Db,
   wanted: NewKey,
@@ -90,7 +90,7 @@ const byHash = prepared((db, p: { hash: string }) =>
     .where('hash', '=', p.hash),
 )
 
-/** Who holds this key, or undefined when nobody does any more. */
+/** The caller of this key; undefined if it is unknown, expired or revoked. */
 export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise<KeyCaller | undefined> {
   const [row] = await byHash(db, { hash: hashOfKey(key) })
   if (!row || row.status !== 'active') return undefined

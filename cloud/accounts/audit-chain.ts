@@ -5,11 +5,11 @@ import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
 /**
  *   "" ─▶ entry 1 ─▶ entry 2 ─▶ …     hash(n) = SHA-256 of [n, hash(n−1), entry n], canonical JSON
  *
- * Nobody changes, removes, adds or swaps a sealed entry without all hashes after it being others.
+ * Changing, removing, adding or swapping a sealed entry changes all hashes after it (ADR 0036).
  */
 export const BEFORE_FIRST = ''
 
-/** The link of an entry that is number `seq` of its tenant's chain: base64url. */
+/** Hash of entry number `seq` of its tenant's chain, base64url. */
 export function linkOf(
   seq: number,
   previous: string,

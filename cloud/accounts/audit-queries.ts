@@ -7,14 +7,14 @@ export interface AuditFilter {
   tenant: string
   sinceMs: number | undefined
   entityId: string | undefined
-  /** The last entry of the page before. */
+  /** Last entry of the previous page. */
   after: string | undefined
-  /** Only what this actor did, or what was done to these. */
+  /** Limits the list to entries of this actor or about these entities. */
   only: { actor: string; entityIds: readonly string[] } | undefined
   limit: number
 }
 
-/** Entries of one tenant in the order they were written in, at most `limit`. */
+/** Entries of one tenant, oldest first, at most `limit`. */
 export function listAuditEntries(
   db: Db,
   { tenant, sinceMs, entityId, after, only, limit }: AuditFilter,
@@ -28,7 +28,7 @@ export function listAuditEntries(
   return query.orderBy('entry_id').limit(limit).execute()
 }
 
-/** Notes a change that no API call made, such as one from the command line. */
+/** Adds an entry for a change without an API call, such as one by the command line. */
 export async function noteChange(
   db: Db,
   entry: Pick<AuditEntryRow, 'tenant' | 'actor' | 'operation' | 'entity_id'>,

@@ -9,12 +9,12 @@ import { findKey, listKeys } from './key-queries.ts'
 import { KeyRecord, toKeyRecord } from './key-schema.ts'
 import { addKey, earlier, OVERLAP_HOURS, revokeKey, rollKey, statusOfKey } from './keys.ts'
 
-/** Stores that a key can be bound to. */
+/** Maximum of stores that a key can be bound to. */
 const BOUND_STORES_LIMIT = 100
 
 const NewKeyAnswer = z.strictObject({ ...Success, keyId: z.string(), key: z.string().describe('Shown once.') })
 
-/** Whether a caller may know a key: of its account and mode, no wider than itself, and never an admin's. */
+/** True if a caller may see a key: of its account and mode, with no more stores than its own, and not an admin key. */
 function mayKnow(caller: KeyCaller, row: ApiKeyRow): boolean {
   if (row.account_id !== caller.accountId || row.mode !== caller.mode || row.kind === 'admin') return false
   const own = caller.storeIds

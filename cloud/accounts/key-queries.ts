@@ -7,14 +7,14 @@ export function findKey(db: Db, keyId: string): Promise<ApiKeyRow | undefined> {
   return db.selectFrom('api_key').selectAll().where('key_id', '=', keyId).executeTakeFirst()
 }
 
-/** The keys of one side of an account in the order they were made in; of both without a mode. Their number is limited where they are made. */
+/** Keys of an account in one mode, or in both, oldest first. `addKey` limits their number. */
 export function listKeys(db: Db, accountId: string, mode?: Mode): Promise<ApiKeyRow[]> {
   let query = db.selectFrom('api_key').selectAll().where('account_id', '=', accountId)
   if (mode !== undefined) query = query.where('mode', '=', mode)
   return query.orderBy('key_id').execute()
 }
 
-/** How many keys one side of an account has. */
+/** Number of keys of an account in one mode. */
 export async function countKeys(db: Db, accountId: string, mode: Mode): Promise<number> {
   const { count } = await db
     .selectFrom('api_key')
@@ -25,7 +25,7 @@ export async function countKeys(db: Db, accountId: string, mode: Mode): Promise<
   return Number(count)
 }
 
-/** Forgets keys that have ended; the audit log still knows them. */
+/** Deletes expired and revoked keys. The audit log keeps their entries. */
 export async function deleteEndedKeys(db: Db, accountId: string, mode: Mode, nowMs: number): Promise<void> {
   await db
     .deleteFrom('api_key')
@@ -40,10 +40,10 @@ export async function updateKey(db: Db, keyId: string, set: Partial<ApiKeyRow>):
   await db.updateTable('api_key').set(set).where('key_id', '=', keyId).execute()
 }
 
-/** Keys listed for an operator at most. */
+/** Maximum of keys that the command line lists. */
 const LISTED_LIMIT = 100_000
 
-/** The keys of the account of this name, or of every account, with its name. */
+/** Keys of one account, or of all, with the name of the account. */
 export function listKeysOfAll(db: Db, accountName: string | undefined): Promise<(ApiKeyRow & { account: string })[]> {
   let query = db
     .selectFrom('api_key')

@@ -4,7 +4,7 @@ import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
 import { KEY_KINDS, type KeyKind } from './api-keys.ts'
 import { statusOfKey } from './keys.ts'
 
-/** A key as it is listed: never the key itself. */
+/** A key in listings, without the key itself. */
 export const KeyRecord = z.strictObject({
   keyId: z.string(),
   kind: z.enum(KEY_KINDS),
@@ -23,7 +23,7 @@ export const KeyRecord = z.strictObject({
   replacedBy: z.string().optional().describe('keyId of the key that it was rolled into.'),
 })
 
-/** A key as the API and the command line show it; `usedMs` is what is known beyond the row. */
+/** Converts a row. `usedMs`: a last use that is not stored yet. */
 export function toKeyRecord(row: ApiKeyRow, nowMs: number, usedMs?: number): z.infer<typeof KeyRecord> {
   const isoOr = (ms: number | null) => (ms === null ? null : iso(ms))
   return {

@@ -1,14 +1,14 @@
 import type { KeyUsage } from '../foundation/ports.ts'
 import type { Db } from '../persistence/database.ts'
 
-/** A key is noted again after this time, ms. */
+/** A use is noted only this long after the previous one, ms. */
 const RESOLUTION_MS = 60_000
-/** Keys remembered; beyond them all are forgotten, which only means that they are noted again. */
+/** Maximum of keys in memory. Clearing them only repeats writes. */
 const SEEN_LIMIT = 50_000
-/** Keys written in one transaction: nobody else waits long behind it. */
+/** Keys in one transaction, so that other writes wait shortly. */
 const BATCH = 200
 
-/** Nothing used yet. */
+/** Makes an empty table of key uses. */
 export function keyUsage(): KeyUsage {
   const seen = new Map<string, number>()
   let unwritten = new Map<string, number>()
@@ -29,7 +29,7 @@ export function keyUsage(): KeyUsage {
         for (let i = 0; i < writing.length; i += BATCH)
           await database.write((db) => writeUsage(db, writing.slice(i, i + BATCH)))
       } catch (error) {
-        // With the next write once more, but for what was used again meanwhile.
+        // The next flush writes them again; newer uses win.
         unwritten = new Map([...writing, ...unwritten])
         throw error
       }

@@ -6,17 +6,17 @@ import type { Platform } from '../../policy/platform.ts'
 import { createApiKey, type KeyKind, type NewKey } from './api-keys.ts'
 import { countKeys, deleteEndedKeys, updateKey } from './key-queries.ts'
 
-/** The life of a key, whoever asks: an operation or the command line. */
+/** Creation, rolling and revocation of keys, for operations and the command line. */
 
-/** Keys of one account and mode at most, ended ones included as long as there is room. */
+/** Maximum of keys of one account and mode. Ended keys count until they are deleted to make room. */
 export const KEYS_LIMIT = 1_000
 const HOUR_MS = 3_600_000
-/** Hours for which the old key of a roll goes on, and what they may be. */
+/** Hours for which a rolled key still works. */
 export const OVERLAP_HOURS = { default: 24, max: 168 }
 
 export type KeyStatus = 'active' | 'expired' | 'revoked'
 
-/** Whether a key still counts. */
+/** Status of a key at a time. */
 export function statusOfKey(
   { revoked_ms, expires_ms }: Pick<ApiKeyRow, 'revoked_ms' | 'expires_ms'>,
   nowMs: number,
@@ -25,7 +25,7 @@ export function statusOfKey(
   return expires_ms !== null && expires_ms <= nowMs ? 'expired' : 'active'
 }
 
-/** Makes a key where there is room; keys that have ended make room. 409 `too_many_keys`. */
+/** Creates a key. At the limit, deletes ended keys first. Throws 409 `too_many_keys`. */
 export async function addKey(
   db: Db,
   wanted: NewKey,
@@ -41,7 +41,7 @@ export async function addKey(
   return createApiKey(db, wanted, platform)
 }
 
-/** A new key in the place of another, which goes on for some hours (0: ends at once). 409 `key_ended`. */
+/** Creates the successor of a key, which works for `overlapHours` more (0: ends at once). Throws 409 `key_ended`. */
 export async function rollKey(
   db: Db,
   row: ApiKeyRow,
@@ -71,12 +71,12 @@ export async function rollKey(
   return made
 }
 
-/** The earlier end of two; null is none. */
+/** The earlier of two times; null means none. */
 export function earlier(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }
 
-/** Ends a key now; one that was revoked before stays as it was. Answers the key as it is then. */
+/** Revokes a key now, unless it is revoked already. Returns the changed row. */
 export async function revokeKey(db: Db, row: ApiKeyRow, nowMs: number): Promise<ApiKeyRow> {
   if (row.revoked_ms !== null && row.revoked_ms <= nowMs) return row
   await updateKey(db, row.key_id, { revoked_ms: nowMs })

@@ -3,13 +3,13 @@ import { prepared } from '../persistence/prepared.ts'
 import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
 
 /**
- * Entries are chained a moment after they were written, by a job and not by the writers: a head that every change of a tenant
- * reads and moves would make all of them wait for each other, on PostgreSQL by failing and trying again.
+ * A job chains the entries some seconds after their commit. If each change moved the head of its tenant's chain, all changes of a
+ * tenant would conflict.
  */
 
-/** By then a transaction that has taken its time is over, ms; one that is not is sealed later, in a later place. */
+/** Entries are sealed at this age, ms: slow transactions have committed by then. Later ones get a later number. */
 const SETTLED_MS = 5_000
-/** Entries of one transaction. */
+/** Entries sealed in one transaction. */
 const AT_ONCE = 200
 
 const seal = prepared((db, p: { entryId: string; seq: number; previous: string; hash: string }) =>
@@ -19,7 +19,7 @@ const seal = prepared((db, p: { entryId: string; seq: number; previous: string; 
     .where('entry_id', '=', p.entryId),
 )
 
-/** Seals all entries that were written some seconds ago; safe to run twice and in several processes. Answers how many. */
+/** Seals all entries older than 5 s and resolves to their number. Safe to run twice and in several processes. */
 export async function sealAudit(database: Database, nowMs: number): Promise<number> {
   const beforeMs = nowMs - SETTLED_MS
   let sealed = 0

@@ -2,25 +2,25 @@ import type { Db } from '../persistence/database.ts'
 import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
 import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
 
-/** Entries that are in memory at once. */
+/** Entries in memory at once. */
 const AT_ONCE = 1_000
 
-/** A tenant's chain: whole up to its head, or where it breaks first. */
+/** Result for one tenant's chain: intact, or its first break. */
 export interface VerifiedChain {
   tenant: string
   entries: number
-  /** Of the last entry; whoever has noted it elsewhere can tell when all of the chain was made anew. */
+  /** Hash of the last entry. A copy noted elsewhere reveals a chain that was rebuilt. */
   hash: string
   broken?: { number: number; entryId: string | undefined; why: string }
 }
 
 export interface Verification {
   chains: VerifiedChain[]
-  /** Entries that are too new to be sealed, or that no cloud has sealed since. */
+  /** Number of entries that are not sealed yet. */
   unsealed: number
 }
 
-/** Follows every chain from its first entry. */
+/** Verifies every chain from its first entry. */
 export async function verifyAudit(db: Db): Promise<Verification> {
   const heads = await db.selectFrom('audit_head').select('tenant').execute()
   const sealed = await db.selectFrom('audit_entry').select('tenant').distinct().where('seq', 'is not', null).execute()
@@ -59,7 +59,7 @@ async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
       hash = row.hash ?? ''
     }
     if (rows.length > 0) continue
-    // Read last: a cloud that runs meanwhile moves the head together with the chain.
+    // Read after the entries, because a running cloud extends chain and head together.
     const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
     const more = await db
       .selectFrom('audit_entry')

@@ -8,7 +8,7 @@ const CALLERS: Readonly<Record<CallerKind, string>> = {
   anyone: 'no key',
 }
 
-/** Who may call, in words. */
+/** Names of the kinds of callers, as a phrase. */
 export function callersInWords(callers: readonly CallerKind[]): string {
   const words = callers.map((caller) => CALLERS[caller])
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`

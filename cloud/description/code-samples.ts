@@ -1,18 +1,18 @@
 import type { Operation } from '../operations/operation.ts'
 
-/** The same call in three languages. */
+/** A call in one language. */
 export interface CodeSample {
   readonly language: string
   readonly code: string
 }
 
-/** What stands where the reader's key goes. */
+/** Placeholder for the reader's key. */
 function keyOf({ callers }: Operation): string {
   if (callers.includes('secret')) return 'untag_test_sk_…'
   return callers.includes('admin') ? 'untag_live_ak_…' : '<access token of agentLogin>'
 }
 
-/** How an operation is called with curl, with the client of this package, and with Python's requests. */
+/** Samples of a call with curl, the client of this package, and Python's requests. */
 export function codeSamples(operation: Operation, baseUrl: string): CodeSample[] {
   return [
     { language: 'curl', code: curl(operation, baseUrl) },
@@ -31,7 +31,7 @@ function queryOf({ example }: Operation): string {
   ).toString()
 }
 
-/** What curl sends as it is, within single quotes of a shell. */
+/** Quotes a text for a shell. */
 function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
@@ -67,7 +67,7 @@ function typescript(operation: Operation, baseUrl: string): string {
 
 const RAW_FILE = '<file>'
 
-/** A value as TypeScript writes it. */
+/** Formats a value as a TypeScript literal. */
 function literal(value: unknown): string {
   if (typeof value === 'string') return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`

@@ -3,11 +3,11 @@ import type { Operation } from '../operations/operation.ts'
 import { PACKAGES } from '../foundation/packages.ts'
 import type { ErrorBody } from '../operations/error-body.ts'
 
-/** One way in which an operation refuses, as its documentation shows it. */
+/** An error that an operation may return, for its documentation. */
 export interface PossibleError {
   readonly status: number
   readonly code: ErrorCode
-  /** A short name of this case: the key of its example. */
+  /** Short name of the case: the key of its example. */
   readonly title: string
   readonly example: ErrorBody
 }
@@ -18,7 +18,7 @@ function possible(code: ErrorCode, title: string, error: string, extras: Partial
   return { status: ERROR_STATUS[code], code, title, example: { error, code, ...extras, requestId: REQUEST_ID } }
 }
 
-/** What the body of an operation may be wrong in, and who may send it. The order is that of the checks (decisions §2). */
+/** Errors that an operation may return, in the order of the checks (ADR 0003). */
 export function errorsOf(operation: Operation, fields: readonly string[]): PossibleError[] {
   const { callers, minimumPackage, name } = operation
   const open = callers.includes('anyone')

@@ -2,7 +2,7 @@ import { resolveReference, type JsonSchema } from '../../policy/json-schema.ts'
 
 type Components = Readonly<Record<string, JsonSchema>>
 
-/** Plausible values of fields by their names; what is not here is made up from its type. */
+/** Example values by field name. Other values are generated from the type. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
   productId: 'prd_01KANX7B2M4D8F6G9H1J3K5L7N',
@@ -107,7 +107,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   tse: { state: 'simulated' },
 }
 
-/** The same names, where they mean something else: under the name of what holds them. */
+/** Example values by parent and field name, for names with several meanings. */
 const BY_PLACE: Readonly<Record<string, unknown>> = {
   'storeData.id': 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
   'storeData.name': 'Hafenkante',
@@ -120,17 +120,16 @@ const BY_PLACE: Readonly<Record<string, unknown>> = {
   'mqtt.username': 'agt_01KANX9C3D5E7F9G2H4J6K8M1N',
 }
 
-/** Of a choice, the one that shows more than the first. */
+/** Enum values that are better examples than the first one. */
 const PREFERRED: ReadonlySet<unknown> = new Set(['SUCCESS', 'rfid', 'uhf_rfid', 'redeemed'])
 
 const TIME = '2026-11-20T09:00:00.000Z'
 const UNIX_MS = 1_795_165_200_000
-/** How deep an example goes; schemas may refer to themselves. */
+/** Maximum depth of an example, because schemas may be recursive. */
 const DEPTH = 8
 
 /**
- * A plausible answer: what was asked for comes back, known names have known values, the rest follows from its type. Of
- * optional fields only those are shown that have a known value.
+ * Generates an example response from the request, the known names and the types. Includes only optional fields with a known value.
  */
 export function exampleAnswer(
   schema: JsonSchema,
@@ -166,7 +165,7 @@ export function exampleAnswer(
     return null
   }
 
-  /** Of an object that was sent, what this one has too. */
+  /** Fields of a sent object that the schema has, too. */
   function askedFor(sent: unknown, { properties }: JsonSchema): Record<string, unknown> {
     if (!isPlain(sent)) return {}
     return Object.fromEntries(
@@ -193,10 +192,10 @@ export function exampleAnswer(
   }
 }
 
-/** The keys of a map are names that nobody knows; of this one they are rates. */
+/** Example keys of maps, by field name. */
 const KEYS_OF: Readonly<Record<string, string>> = { vatBreakdown: '19' }
 
-/** Only there when something is wrong, or when there is more. */
+/** Optional fields that examples leave out. */
 const HIDDEN: ReadonlySet<string> = new Set([
   'reason',
   'nextCursor',
@@ -221,7 +220,7 @@ function textOf(node: JsonSchema, name: string): string {
   return name === '' ? 'text' : name
 }
 
-/** Whether a value may stand where the schema is. */
+/** True if the value matches the schema. */
 function fits(
   value: unknown,
   { type, enum: choices, nullable, anyOf, maxLength, maximum, properties }: JsonSchema,

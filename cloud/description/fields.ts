@@ -1,11 +1,11 @@
 import { componentOf, resolveReference, type JsonSchema } from '../../policy/json-schema.ts'
 
-/** One field as a reader of the documentation sees it. */
+/** One field in the documentation. */
 export interface Field {
-  /** With the names of what holds it: `items[].ean`. */
+  /** Path of the field, such as `items[].ean`. */
   readonly name: string
   readonly type: string
-  /** Shared schemas that the type refers to. */
+  /** Shared schema that the type references. */
   readonly refersTo: string | undefined
   readonly required: boolean
   readonly limits: string
@@ -14,14 +14,14 @@ export interface Field {
 
 type Components = Readonly<Record<string, JsonSchema>>
 
-/** How deep fields of fields are listed; what is deeper is in the schema. */
+/** Maximum depth of listed fields. */
 const DEPTH = 4
-/** Made once: to make it takes a hundred times as long as to use it. */
+/** Shared, because constructing it takes a hundred times as long as using it. */
 const NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
-/** Ids say so in every description; the type is enough. */
+/** Start of the description of ids, which the type replaces. */
 const ID_DESCRIPTION = 'An opaque id'
 
-/** The fields of a schema, those of its parts included. With `expand` shared schemas are listed too, else named. */
+/** Lists the fields of a schema, nested ones included. `expand`: also lists the fields of shared schemas instead of naming them. */
 export function fieldsOf(schema: JsonSchema, components: Components, expand: boolean, prefix = '', depth = 0): Field[] {
   const whole =
     depth === 0
@@ -52,7 +52,7 @@ export function fieldsOf(schema: JsonSchema, components: Components, expand: boo
   return [...parts, ...own]
 }
 
-/** Answers of several forms as one: required is what all of them have. */
+/** Merges alternative schemas. A field is required if all alternatives require it. */
 function mergeForms(schema: JsonSchema): JsonSchema {
   const forms = schema.anyOf ?? []
   if (schema.properties || schema.allOf || forms.length === 0 || forms.some((form) => !form.properties)) return schema
@@ -63,12 +63,12 @@ function mergeForms(schema: JsonSchema): JsonSchema {
   }
 }
 
-/** The shared schemas all of whose fields the schema has beside its own. */
+/** Names of shared schemas that the schema extends. */
 export function basesOf(schema: JsonSchema, components: Components): string[] {
   return (resolveReference(schema, components).allOf ?? []).flatMap((part) => componentOf(part) ?? [])
 }
 
-/** What a list is a list of; anything else is itself. */
+/** The item schema of an array; other schemas unchanged. */
 function itemsOf(field: JsonSchema, components: Components): JsonSchema {
   const node = componentOf(field) === undefined ? field : resolveReference(field, components)
   return node.type === 'array' && node.items ? node.items : field
@@ -98,7 +98,7 @@ function referenceIn(schema: JsonSchema): string | undefined {
   return componentOf(schema) ?? (schema.items ? referenceIn(schema.items) : undefined)
 }
 
-/** The type in words: `string`, `integer`, `am | rf`, `Product[]`. */
+/** The type as text: `string`, `integer`, `am | rf`, `Product[]`. */
 export function typeOf(schema: JsonSchema, components: Components, expand = false): string {
   const named = componentOf(schema)
   if (named !== undefined && !expand) return schema.nullable === true ? `${named} | null` : named

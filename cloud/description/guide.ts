@@ -1,15 +1,15 @@
 import type { CloudConfig } from '../foundation/config.ts'
 import { API_VERSION } from './openapi.ts'
 
-/** One thing that holds for every operation, as text for people and programs. */
+/** A section about rules that hold for all operations. */
 export interface GuideSection {
   readonly id: string
   readonly title: string
-  /** Paragraphs; `code` between backticks. */
+  /** Paragraphs, with code between backticks. */
   readonly text: readonly string[]
 }
 
-/** What to know before the first call. It says only what works. */
+/** Makes the guide with the settings of this server. */
 export function guideSections({
   baseUrl,
   rateLimit,

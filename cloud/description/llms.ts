@@ -16,7 +16,7 @@ function titled(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** What there is, as Markdown with a line each (llmstxt.org). */
+/** Overview of the API as Markdown, one line for each operation (llmstxt.org). */
 export function llmsText(description: Description, guide: readonly GuideSection[]): string {
   const { origin } = new URL(description.baseUrl)
   const calls = guide.find((section) => section.id === 'calls')?.text.join('\n\n') ?? ''
@@ -36,7 +36,7 @@ export function llmsText(description: Description, guide: readonly GuideSection[
   return `${[INTRODUCTION, calls, ...areas, more].join('\n\n')}\n`
 }
 
-/** All of it as one Markdown page. */
+/** The whole reference as one Markdown page. */
 export function llmsFullText(description: Description, guide: readonly GuideSection[]): string {
   const sections = guide.map(({ title, text }) => `## ${title}\n\n${text.join('\n\n')}`)
   const areas = areasOf(description).map((area) => {

@@ -6,7 +6,7 @@ import { apiSchemaWriter } from './schema-writer.ts'
 import { describeEvents } from '../webhooks/describe-events.ts'
 import type { Multipart, LegacyForm, Operation } from '../operations/operation.ts'
 
-/** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
+/** OpenAPI 3.0.3 description, generated from the table of operations. */
 
 type Json = Record<string, unknown>
 
@@ -16,7 +16,7 @@ export const API_VERSION = '1.7.0'
 const TITLE = 'untag'
 const DESCRIPTION = 'Decides, at the shop door and at the till, whether a security tag may come off.'
 
-/** Errors that look the same at every operation are described once. */
+/** Errors that are the same for all operations; described once. */
 const COMMON: Readonly<Record<number, { name: string; description: string }>> = {
   401: { name: 'Unauthenticated', description: 'unauthenticated: no valid API key.' },
   415: { name: 'UnsupportedMediaType', description: 'unsupported-media-type.' },
@@ -33,7 +33,7 @@ const OWN: Readonly<Record<number, string>> = {
   413: 'payload-too-large.',
 }
 
-/** One operation as everything that describes it sees it. */
+/** One operation with its schemas, example response and errors. */
 export interface DescribedOperation {
   readonly operation: Operation
   readonly request: JsonSchema
@@ -42,13 +42,13 @@ export interface DescribedOperation {
   readonly errors: readonly PossibleError[]
 }
 
-/** The API described: what documents and pages are made of. Made once, at start. */
+/** Description of the API, the source of all documents about it. */
 export interface Description {
   readonly baseUrl: string
   readonly operations: readonly DescribedOperation[]
-  /** Every schema with a name. */
+  /** All named schemas. */
   readonly components: Readonly<Record<string, JsonSchema>>
-  /** Those of them that several operations have in common. */
+  /** Named schemas that several operations use. */
   readonly shared: Readonly<Record<string, JsonSchema>>
   readonly openApi: Json
 }
@@ -139,7 +139,7 @@ function postForm(described: DescribedOperation): Json {
   }
 }
 
-/** As what a request may be sent: a file that must be there cannot come in JSON. */
+/** Content types of a request. A required file excludes JSON. */
 function bodies({ operation, request }: DescribedOperation): Json {
   const { multipart, example, name } = operation
   const isFileNeeded = multipart !== undefined && request.required?.includes(multipart.fileField) === true

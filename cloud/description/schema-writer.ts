@@ -3,10 +3,10 @@ import { nameSharedSchemas, namedObjects } from './components.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
 import { schemaWriter, type SchemaDirection, type SchemaWriter } from '../../policy/schema-writer.ts'
 
-/** An answer that is all of a shared schema and more says so from this many shared fields on. */
+/** A response references a shared schema that it extends, if that has at least this many fields. */
 const WORTH_SHARING = 3
 
-/** A writer that names the schemas which several operations share, and describes answers by them. */
+/** Makes a writer that describes responses by the shared schemas that they extend. */
 export function apiSchemaWriter(): SchemaWriter {
   nameSharedSchemas()
   const { components, write: plain } = schemaWriter()
@@ -21,7 +21,7 @@ export function apiSchemaWriter(): SchemaWriter {
   return { components, write }
 }
 
-/** The largest shared schema of which this one has every field, and what it has beside them. */
+/** Finds the largest shared schema whose fields this one includes, and its further fields. */
 function baseOf(schema: z.ZodType): { shared: z.ZodObject; rest: z.ZodObject } | undefined {
   if (!(schema instanceof z.ZodObject) || schema._zod.def.checks) return undefined
   const shape = schema.shape as Record<string, unknown>

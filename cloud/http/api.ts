@@ -26,13 +26,13 @@ import { streamResponse } from './stream-response.ts'
 /**
  *   401 ─ unknown operation 404 ─ 429 ─ key not allowed 403 ─ 413, 415, 400 ─ package 403 ─ the rest in `perform`
  *
- * One handler for every operation. Answers a `Response`, never throws.
+ * Handles requests to operations; the first line shows the order of the checks (ADR 0003). Never rejects.
  */
 export type ApiHandler = (c: Context, name: string) => Promise<Response>
 
 const FORMS: Record<string, 'post' | 'get'> = { POST: 'post', GET: 'get' }
 
-/** One HTTP request to an operation. Later steps add to `headers`; every answer carries them, refusals too. */
+/** One HTTP request to an operation. Every response carries `headers`, errors included; each step may add some. */
 interface Incoming {
   c: Context
   name: string
@@ -81,7 +81,7 @@ class OperationHandler {
 
   async answer(c: Context, name: string): Promise<Response> {
     const requestId = newId('req', this.#services.platform)
-    // Refusals too, from the first on: a page that is not told why shows its shopper nothing.
+    // Set before the first check, so that web pages can read errors, too.
     const headers: Record<string, string> = {
       ...JSON_HEADERS,
       'x-request-id': requestId,
@@ -95,7 +95,7 @@ class OperationHandler {
     }
   }
 
-  /** Checks everything that comes before `perform`. Throws a `Failure` if the request is refused. */
+  /** Authenticates, applies rate limits and reads the body. Throws a `Failure`. */
   async #admit({ c, name, requestId, headers }: Incoming): Promise<OperationRequest> {
     const caller = await this.#authenticate(c)
     const { operation, form, isLegacyForm } = findOperation(this.#operations, c.req.method, name, caller)
@@ -124,7 +124,7 @@ class OperationHandler {
     const [database, services] = [this.#database, this.#services]
     if (request.operation.stream) {
       return streamResponse(await performStream(request, database, services), headers, (err) =>
-        services.log.error({ requestId, operation: name, err }, 'an answer was broken off'),
+        services.log.error({ requestId, operation: name, err }, 'a streamed response was aborted'),
       )
     }
     const carryOut = (report?: ReportProgress) => perform(request, database, services, report)
@@ -156,7 +156,7 @@ class OperationHandler {
   }
 }
 
-/** Callers without a key learn only of operations that anyone may call. */
+/** Finds the operation of a request. Without a key, only operations for anyone exist: others are 401, known or not. */
 function findOperation(
   operations: ReadonlyMap<string, Operation>,
   method: string,
@@ -179,7 +179,7 @@ function findOperation(
   return { operation, form, isLegacyForm }
 }
 
-/** The body in the form that it says it has, if the operation takes that. */
+/** Reads the body by its content type, if the operation accepts that type. */
 function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promise<Record<string, unknown>> {
   if (multipart && isMultipart(c)) return readMultipart(c, multipart)
   if (multipart && !multipart.alsoJson)
@@ -190,7 +190,7 @@ function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promis
   return readJsonBody(c, bodyLimit)
 }
 
-/** Whose hands the operation is in: 403 for a key of a kind that may not call it. */
+/** The caller that the operation sees. Throws 403 for kinds of keys that may not call it. */
 function pickCaller(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): Caller {
   if (operation.callers.includes('anyone') && !operation.callers.includes(caller?.kind ?? 'anyone'))
     return { kind: 'anyone', address }

@@ -20,12 +20,12 @@ import { ReceiptRoutes } from './receipts.ts'
 import { signedTimeRoute } from './signed-time.ts'
 import { templateRoutes } from './templates.ts'
 
-/** A page of a catalogue shows many at once. */
+/** Limit for images by address: a catalogue page loads many at once. */
 const IMAGE_ALLOWANCE: Allowance = { perSecond: 100, burst: 500 }
-/** Notifications of payments: providers send many at once from few addresses. */
+/** Limit for notifications by address: payment providers send many from few addresses. */
 const NOTIFICATION_ALLOWANCE: Allowance = { perSecond: 100, burst: 500 }
 
-/** Everything that the cloud answers over HTTP. */
+/** Makes the HTTP routes of the cloud. */
 export function createApp(operations: ReadonlyMap<string, Operation>, database: Database, services: Services): Hono {
   const { config } = services
   const app = new Hono()
@@ -34,7 +34,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   const access = new PublicAccess(services, readers)
   const receipts = new ReceiptRoutes(database, services, readers, access)
 
-  // Hono takes the first route that fits: whatever has its own route below `base` comes before the operations.
+  // Hono takes the first matching route, so specific routes below `base` come before the operations.
   signedTimeRoute(app, base, services, access)
   receipts.addOperation(app, base, operations.get('getReceiptFromToken'))
   notificationRoutes(app, base, database, services, {

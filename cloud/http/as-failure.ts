@@ -2,7 +2,7 @@ import { Failure } from '../foundation/failure.ts'
 import { DatabaseBusy, DatabaseUnavailable } from '../persistence/database.ts'
 import { isDiskFull } from '../persistence/storage-state.ts'
 
-/** What the caller is told of an error: what passes is 503 with `Retry-After`, what nobody planned is 500 without a word. */
+/** Converts an error for the caller: temporary faults become 503 with `Retry-After`, unexpected ones 500 without details. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof DatabaseBusy)

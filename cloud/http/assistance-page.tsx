@@ -46,7 +46,7 @@ function MessageForm({
   )
 }
 
-/** The page behind a zone's QR code. `ticket` makes a form that is sent twice one request. */
+/** The page behind a zone's QR code. `ticket` makes repeated sends of the form one request. */
 export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
   const t = view.reader.texts.zone
   return (
@@ -58,7 +58,7 @@ export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
   )
 }
 
-/** One conversation. It is renewed by hand: a page that reloads by itself would take away what is being typed. */
+/** One conversation. The reader reloads it, because an automatic reload would discard typed text. */
 export function ConversationPage({
   view,
   request,
@@ -98,7 +98,7 @@ export function ConversationPage({
   )
 }
 
-/** Why there is nothing to see or nothing was sent. */
+/** Page about a failure. */
 export function NoZonePage({
   reader,
   text,

@@ -19,7 +19,7 @@ import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import type { PageRenderer } from './page-renderer.ts'
 
 const FORM_LIMIT = 8 * 1024
-/** A whole shop may be behind one address: reading is cheap, a request calls somebody. */
+/** Limits by address. One address may serve a whole shop. Reading is cheap; a request calls staff. */
 const READ_ALLOWANCE = { perSecond: 10, burst: 30 }
 const WRITE_ALLOWANCE = { perSecond: 0.5, burst: 20 }
 
@@ -30,10 +30,10 @@ const REFUSALS: Record<string, keyof typeof STATUS> = {
   request_closed: 'closed',
 }
 
-/** What the pages of a zone share, whoever reads them. */
+/** Data that all pages of a zone show. */
 type View = Omit<ZoneView, 'path' | 'reader'>
 
-/** The pages behind the QR codes of zones: whoever stands there may ask; whoever has a conversation's address may go on with it. */
+/** Routes of the pages behind the QR codes of zones. The address of a conversation authorizes its reader. */
 export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: PageRenderer): void {
   const pages = new AssistancePages(database, services, readers)
   app.get('/z/:zoneId', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showZone(c)))
@@ -55,7 +55,7 @@ class AssistancePages {
     this.#limiter = rateLimiter(services.platform.clock)
   }
 
-  /** Limits by address, and puts refusals into words. */
+  /** Applies the rate limit and shows failures as pages. */
   async answer(c: Context, allowance: Allowance, make: () => Promise<Response>): Promise<Response> {
     const { rateLimit, trustedProxies } = this.#services.config
     const bucket = `${allowance === WRITE_ALLOWANCE ? 'ask' : 'read'} ${clientAddress(c, trustedProxies)}`
@@ -123,7 +123,7 @@ class AssistancePages {
     const known = isIdShaped(zoneId) ? await findZone(db, zoneId) : undefined
     const store = known && (await findStore(db, known.store_id))
     if (!known || !store) throw new Failure('not-found', 'no such zone')
-    // A store whose package has no zones any more has none here either.
+    // Checks the store's package, which may have been lowered.
     const caller = pageCaller(known.tenant as Tenant)
     const call = { db, services: this.#services, caller, operation: requestAssistance } as unknown as Call
     const zone = await zoneOfCaller(call, zoneId)
@@ -155,7 +155,7 @@ async function readForm(c: Context): Promise<URLSearchParams> {
   return new URLSearchParams(new TextDecoder().decode(await readBytes(c, FORM_LIMIT)))
 }
 
-/** What stands in the form; nothing, when it is blank. Throws 400 when it is too long. */
+/** The message of a form; undefined if it is blank. Throws 400 if it is too long. */
 function messageIn(form: URLSearchParams): string | undefined {
   const text = (form.get('message') ?? '').replaceAll('\r\n', '\n').trim()
   if (text === '') return undefined
@@ -164,7 +164,7 @@ function messageIn(form: URLSearchParams): string | undefined {
   return parsed.data
 }
 
-/** Who acts when a shopper asks: nobody with a key, within the zone's own tenant. */
+/** Caller for requests of shoppers, in the tenant of the zone. */
 function pageCaller(tenant: Tenant): KeyCaller {
   const [accountId = '', mode] = tenant.split('.')
   return {

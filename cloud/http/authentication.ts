@@ -4,7 +4,7 @@ import type { AgentCaller, KeyCaller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 
-/** Who calls, by the Authorization header; undefined when there is none. Throws 401 for one that is no good. */
+/** Authenticates by the Authorization header; undefined without one. Throws 401 if it is invalid. */
 export async function authenticate(
   db: Db,
   header: string | undefined,

@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import { Failure } from '../foundation/failure.ts'
 import { parseJsonBody } from '../operations/json-body.ts'
 
-/** The JSON object in the request body, never more than `limit` bytes of it. */
+/** Reads a JSON object of at most `limit` bytes. Throws 400, 413 or 415. */
 export async function readJsonBody(c: Context, limit: number): Promise<Record<string, unknown>> {
   const type = c.req.header('content-type')
   if (type !== undefined && !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
@@ -15,12 +15,12 @@ function tooLarge(limit: number): Failure {
   return new Failure('payload-too-large', `the body is over ${limit} bytes`)
 }
 
-/** The body, never more than `limit` bytes of it. */
+/** Reads a body of at most `limit` bytes. Throws 400 or 413. */
 export async function readBytes(c: Context, limit: number): Promise<Uint8Array> {
   try {
     return await collect(c, limit)
   } catch (error) {
-    // Whoever hung up hears nothing of it; it is no fault of ours either.
+    // The client disconnected: it gets no response, and this is no error of the cloud.
     throw error instanceof Failure ? error : new Failure('invalid-argument', 'the body was cut off')
   }
 }
@@ -45,7 +45,7 @@ async function collect(c: Context, limit: number): Promise<Uint8Array> {
 
 const strictly = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
-/** What is no UTF-8 must not become part of a name or an id. */
+/** Rejects invalid UTF-8, which would otherwise end up in names and ids as replacement characters. */
 function decode(bytes: Uint8Array): string {
   try {
     return strictly.decode(bytes)

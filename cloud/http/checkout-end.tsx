@@ -3,7 +3,7 @@ import type { Texts } from '../texts/texts.ts'
 import { TagHint } from './receipt-page.tsx'
 import type { ExitAdvice } from './exit-advice.ts'
 
-/** The end of a page of a checkout: the way out of the store, and the receipt. */
+/** End of a checkout page: advice for the exit, and the receipt. */
 export function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionData; way: ExitAdvice; texts: Texts }) {
   const t = texts.checkout
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'

@@ -3,7 +3,7 @@ import { CheckoutEnd } from './checkout-end.tsx'
 import { Page, type PageContext } from './page.tsx'
 import type { ExitAdvice } from './exit-advice.ts'
 
-/** The test checkout of the sandbox: pay, decline or cancel, without any payment provider. */
+/** The test checkout of the sandbox, without a payment provider. */
 export function CheckoutPage({
   purchase,
   action,

@@ -17,10 +17,10 @@ import { PaymentPage } from './payment-page.tsx'
 import type { PageRenderer } from './page-renderer.ts'
 import { exitAdvice } from './exit-advice.ts'
 
-/** Of the form: it says which button was pressed, bytes. */
+/** Maximum size of the form, bytes: it holds the pressed button. */
 const FORM_LIMIT = 1_000
 
-/** The page of a checkout. In the sandbox whoever has its address may end it, as with a real provider's page. */
+/** Routes of the checkout page. In the sandbox, the address authorizes to pay or cancel, as on a real provider's page. */
 export function checkoutRoutes(
   app: Hono,
   database: Database,
@@ -40,7 +40,7 @@ export function checkoutRoutes(
       return readers.problem(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     const id = c.req.param('id')
     const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(database.reads, id) : undefined
-    // Anybody may send anything here: nothing of it is read before there is something to press a button for.
+    // The request is not authenticated, so its body is read only if the checkout exists.
     if (!purchase || !isTest(purchase.tenant)) return c.notFound()
     const result = new URLSearchParams(new TextDecoder().decode(await readBytes(c, FORM_LIMIT))).get('result')
     if (!isResult(result)) return c.notFound()
@@ -70,7 +70,7 @@ export function checkoutRoutes(
     return readers.show(c, (reader) => CheckoutPage({ purchase: data, action: `/checkout/${id}`, way, reader }))
   }
 
-  /** Leads to the provider's page while that is open; whoever comes back from there sees how things stand. */
+  /** Redirects to the provider's page while a payment is open. Afterwards, shows the state of the payment. */
   async function showLive(c: Context, call: Call, purchase: PurchaseRow): Promise<Response> {
     const payment = await openPaymentOf(call.db, purchase.purchase_id)
     if (payment?.url && purchase.status === 'PENDING_PAYMENT' && c.req.query('returned') === undefined)

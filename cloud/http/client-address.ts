@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { networkOf } from '../foundation/client-network.ts'
 
-/** Where a request came from, as requests are counted: an address, or its network. X-Forwarded-For counts only from proxies that are named in the configuration. */
+/** Address, or IPv6 network, for limits by address. X-Forwarded-For counts only from configured proxies. */
 export function clientAddress(c: Context, trustedProxies: readonly string[]): string {
   const incoming = (c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming
   const peer = (incoming?.socket?.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')

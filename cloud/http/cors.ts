@@ -1,27 +1,27 @@
 import type { Operation } from '../operations/operation.ts'
 
 /*
- * Pages of merchants call the API with a publishable key, from whatever origin they have. No answer rests on cookies, so any origin
- * may read what the key in its hands may ask, and credentials are never allowed.
+ * CORS: web pages of merchants call the API with a publishable key from any origin. The API uses no cookies, so any origin may read
+ * responses, and credentials are never allowed.
  */
 
 const ANY_ORIGIN = { 'access-control-allow-origin': '*' }
-/** What a browser may show to the page beside the answer. */
+/** CORS headers of responses, with the response headers that pages may read. */
 const READABLE_HEADERS = {
   ...ANY_ORIGIN,
   'access-control-expose-headers': 'Idempotency-Replayed, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id',
 }
-/** Browsers keep what they were told for this long, s; none keeps it for longer than a day, most for two hours. */
+/** Lifetime of a preflight response in the browser, s. Chromium's maximum. */
 const PREFLIGHT_MAX_AGE_S = 7_200
-/** Without a key, and for anyone who has its token. */
+/** Pages may call it without a key. */
 const PUBLIC_RECEIPT = 'getReceiptFromToken'
 
-/** Whether web pages may call the operation at all. */
+/** True if web pages may call the operation. */
 function isCallableByPages(operation: Operation | undefined): operation is Operation {
   return operation !== undefined && (operation.callers.includes('publishable') || operation.name === PUBLIC_RECEIPT)
 }
 
-/** The headers by which a browser hands an answer, or a refusal, to a page; none where a secret stands in the request: that must not work from a page. */
+/** CORS headers of a response. None for requests with a secret key: web pages must not hold one. */
 export function corsHeaders(
   operation: Operation | undefined,
   authorization: string | undefined,
@@ -29,7 +29,7 @@ export function corsHeaders(
   return isCallableByPages(operation) && !holdsSecret(authorization) ? READABLE_HEADERS : {}
 }
 
-/** Any credential but a publishable key: what is of no known form is refused anyway, and the page may read that. */
+/** True for all keys except publishable ones. Malformed keys are rejected anyway, and pages may read that error. */
 function holdsSecret(authorization: string | undefined): boolean {
   return (
     authorization !== undefined &&
@@ -38,7 +38,7 @@ function holdsSecret(authorization: string | undefined): boolean {
   )
 }
 
-/** What a browser is told when it asks before it calls; undefined for what pages may not call. */
+/** Response to a CORS preflight; undefined if pages may not call the operation. */
 export function answerPreflight(operation: Operation | undefined): Response | undefined {
   if (!isCallableByPages(operation)) return undefined
   const methods = operation.getOnly ? 'GET' : operation.get ? 'POST, GET' : 'POST'

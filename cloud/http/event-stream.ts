@@ -3,12 +3,12 @@ import type { Failure } from '../foundation/failure.ts'
 import type { OperationResult } from '../operations/call-context.ts'
 import type { ReportProgress } from '../operations/perform-steps.ts'
 
-/** Reports that wait for a slow reader at most; more are dropped, as each tells all that the one before it told. */
+/** Maximum of reports that wait for a slow client. Further ones are dropped, because each report replaces the previous one. */
 const WAITING_LIMIT = 16
 
 /**
- * Work with its progress as server-sent events: `progress` …, then `result` or `error`. What is refused before anything
- * was done is answered as everywhere, with its own status. A reader who leaves does not stop the work.
+ * Runs work and streams its progress as server-sent events: `progress` …, then `result` or `error`. Work that ends before its first
+ * report gets an ordinary response. A disconnected client does not stop the work.
  */
 export async function streamProgress(
   work: (report: ReportProgress) => Promise<OperationResult>,
@@ -31,7 +31,7 @@ export async function streamProgress(
     send('progress', JSON.stringify(report))
     started()
   })
-  // Refused or done before the first report: an ordinary answer.
+  // Ended before the first report: an ordinary response.
   if ((await Promise.race([first, ended.then(() => 'ended' as const)])) === 'ended') return ended
 
   const body = new ReadableStream<Uint8Array>({
@@ -48,7 +48,7 @@ export async function streamProgress(
           sink = undefined
           open?.close()
         })
-        // The reader has left.
+        // The client has disconnected.
         .catch(() => undefined)
     },
     cancel() {

@@ -4,16 +4,16 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { areGatesUpToDate } from '../protection/receipt-home/gate-freshness.ts'
 import { pause } from '../../policy/platform.ts'
 
-/** What a shopper who has paid is told about the gate; undefined: nothing. */
+/** Advice to a shopper who has paid; undefined: no advice. */
 export type ExitAdvice = 'leave' | 'show_receipt' | undefined
 
-/** The gates are waited for this long, in such steps, ms (contracts §4). */
+/** Maximum wait for the gates, and interval between checks, ms (ADR 0021). */
 const WAIT_MS = 2_000
 const STEP_MS = 200
-/** A purchase that was paid longer ago is not waited for: what gates do not know by then they may not learn. */
+/** Older payments are not waited for, ms: gates that lack them by then may be offline. */
 const FRESH_MS = 60_000
 
-/** Looks whether the store's gates know of the payment, and waits shortly for it when it was made just now. */
+/** Checks if the store's gates know of the payment. Waits up to 2 s after a recent payment. */
 export async function exitAdvice(
   database: Database,
   { platform }: Services,

@@ -5,14 +5,14 @@ import type { Database } from '../persistence/database.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import type { PublicAccess } from './public-access.ts'
 
-/** The public keys of tokens and receipts: all of them, or those of one issuer. */
+/** Routes for the public keys of tokens and receipts: all, or those of one issuer. */
 export function jwksRoutes(app: Hono, database: Database, access: PublicAccess): void {
   app.get('/.well-known/jwks.json', (c) => answer(c))
   app.get('/.well-known/jwks/:file', (c) => answer(c, c.req.param('file').replace(/\.json$/, '')))
 
   async function answer(c: Context, iss?: string): Promise<Response> {
     if (access.isTooFast(c, 'jwks ')) return access.refuseTooFast(c)
-    // Nobody is called so, and PostgreSQL would not even be asked for a name with a NUL.
+    // No issuer has such a name, and PostgreSQL rejects texts with NUL.
     if (iss !== undefined && !isIdShaped(iss))
       return c.json({ keys: [] }, 200, { ...JSON_HEADERS, 'access-control-allow-origin': '*' })
     let query = database.reads

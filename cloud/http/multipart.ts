@@ -4,15 +4,15 @@ import type { Multipart } from '../operations/operation.ts'
 import { UploadedFile } from '../operations/uploaded-file.ts'
 import { readBytes } from './body.ts'
 
-/** Parts of one body at most: a form has a handful of fields. */
+/** Maximum of parts in one body. */
 const PART_LIMIT = 50
 
-/** Whether the request says that its body is a form. */
+/** True if the content type is multipart/form-data. */
 export function isMultipart(c: Context): boolean {
   return /^multipart\/form-data *(;|$)/i.test(c.req.header('content-type') ?? '')
 }
 
-/** The fields of a multipart/form-data body: text as text, the file as an `UploadedFile`. */
+/** Reads a multipart/form-data body: text fields as strings, the file as an `UploadedFile`. Throws 400 or 413. */
 export async function readMultipart(c: Context, { fileField, limit }: Multipart): Promise<Record<string, unknown>> {
   const type = c.req.header('content-type') ?? ''
   const bytes = await readBytes(c, limit)
@@ -22,7 +22,7 @@ export async function readMultipart(c: Context, { fileField, limit }: Multipart)
     .catch(() => {
       throw new Failure('invalid-argument', 'the body is not valid multipart/form-data')
     })
-  // A name such as __proto__ must become a field like any other, so that it is refused as unknown.
+  // A map, so that a name such as __proto__ becomes an ordinary, unknown field.
   const fields = new Map<string, unknown>()
   for (const [name, value] of form) {
     if (fields.has(name)) throw invalid(name, 'is there twice')
@@ -35,7 +35,7 @@ export async function readMultipart(c: Context, { fileField, limit }: Multipart)
   return Object.fromEntries(fields)
 }
 
-/** Counted before anything parses them: a small body can hold very many empty parts. */
+/** Limits the parts before parsing, because a small body can hold very many empty parts. */
 function checkParts(bytes: Uint8Array, type: string): void {
   const boundary = /boundary=(?:"([^"]{1,70})"|([^;\s]{1,70}))/i.exec(type)
   const delimiter = Buffer.from(`--${boundary?.[1] ?? boundary?.[2] ?? ''}`)

@@ -3,9 +3,9 @@ import { Failure } from '../foundation/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
 import { rateLimiter, type Allowance, type RateLimiter, type Verdict } from './rate-limit.ts'
 
-/** Operations that anyone may call are limited by address. */
+/** Limit by address for operations that anyone may call. */
 const PUBLIC_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
-/** All addresses of one publishable key together. */
+/** Limit of one publishable key over all addresses. */
 const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 
 type NamedVerdict = Verdict & { name: string; allowance: Allowance }
@@ -48,7 +48,7 @@ export class OperationLimits {
     const { publishableRateLimit } = this.#config
     const perAddress = { perSecond: publishableRateLimit, burst: publishableRateLimit * 3 }
     const own = this.#takeFrom('key-address', `${keyId} ${address}`, perAddress)
-    // An address that has used up its own allowance takes nothing from the key's ceiling.
+    // A rejected address must not use up the key's ceiling.
     if (!own.allowed) return own
     const ceiling = this.#takeFrom('key', keyId, PUBLISHABLE_CEILING)
     return ceiling.allowed ? own : ceiling

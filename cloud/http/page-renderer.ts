@@ -12,7 +12,7 @@ import { ProblemPage } from './problem-page.tsx'
 
 type PageStatus = 200 | 400 | 404 | 409 | 429 | 503
 
-/** Answers browsers in the language of their reader (`policy/page-language.ts`). */
+/** Renders pages in the reader's language (`policy/page-language.ts`). */
 export interface PageRenderer {
   show(c: Context, page: (reader: PageContext) => JSX.Element, status?: PageStatus): Response | Promise<Response>
   /** A page about the failure. `requestId` is what the log has. */
@@ -21,7 +21,7 @@ export interface PageRenderer {
   problemForBrowser(c: Context, failure: Failure, requestId: string): Response | undefined
 }
 
-/** A page shows itself and loads nothing. Whoever stores it must not show it to readers of another language. */
+/** Headers of pages: they load nothing, and caches vary them by language. */
 export const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -76,7 +76,7 @@ export function pageRenderer(isSecure: boolean): PageRenderer {
     problem,
     problemForBrowser(c, failure, requestId) {
       const isBrowser = prefersHtml(c.req.header('accept')) && c.req.header('authorization') === undefined
-      // Who opens an address of the API in a browser is a developer, not a shopper with a receipt.
+      // A developer, not a shopper, opens an API address in a browser.
       const isOfApi = failure.code === 'not-found' && c.req.path.startsWith('/api/')
       return isBrowser ? problem(c, failure, requestId, isOfApi ? 'needsKey' : undefined) : undefined
     },

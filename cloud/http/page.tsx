@@ -3,7 +3,7 @@ import { raw } from 'hono/html'
 import type { Formats } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
 
-/** Who reads a page: the texts of their language, and the address of the same page in the other one. */
+/** Language context of a page: texts, formats, and the address of the page in the other language. */
 export interface PageContext {
   readonly texts: Texts
   readonly formats: Formats
@@ -11,7 +11,7 @@ export interface PageContext {
   readonly otherHref: string
 }
 
-/** One frame for the few pages that the cloud shows: no script, no outside request, light and dark, printable. */
+/** Styles of the cloud's pages: no external requests, light and dark, printable. */
 const STYLE = `
 :root { color-scheme: light dark; --ink: #16191d; --paper: #fff; --soft: #5b6470; --line: #d9dee5; --accent: #0a5ad6; --ok: #0b6b3a; --stop: #b3261e; --code: #f4f6f8 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ebef; --paper: #14171a; --soft: #a3adba; --line: #333a43; --accent: #7fb2ff; --ok: #5fd39a; --stop: #ff8a80; --code: #1d2227 } }

@@ -17,18 +17,18 @@ import type { Database } from '../persistence/database.ts'
 import { readBytes } from './body.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 
-/** The largest event of a provider is far smaller, bytes. */
+/** Maximum size of a notification, bytes. Real ones are far smaller. */
 const BODY_LIMIT = 256 * 1024
 
-/** What all that anyone may call has in common. */
+/** Rate limit and error responses of public routes. */
 interface PublicDoor {
   isTooFast(c: Context): boolean
   refuse(c: Context, failure: Failure): Response
 }
 
 /**
- * What payment providers tell us: `{base_url}/notify/{provider}/{storeId}` (decisions §8). A notification that is not genuine is
- * 400 and leaves no trace; one that says nothing new is 200; one that could not be noted is 5xx, so that it is sent again.
+ * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned notification gets
+ * 400 and changes nothing. One without news gets 200. If storing fails, it gets 5xx, so that the provider sends it again.
  */
 export function notificationRoutes(
   app: Hono,
@@ -51,7 +51,7 @@ export function notificationRoutes(
     return heard === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(heard)
   })
 
-  /** The settings, present or past, whose secret the notification is signed with; of several those that it says something about. */
+  /** Finds the present or former settings whose secret signed the notification; of several, those with a known payment or refund. */
   async function verify(
     c: Context,
     body: string,
@@ -91,12 +91,12 @@ export function notificationRoutes(
   }
 }
 
-/** Ids of ours come back from strangers too, and no database is asked for what is none. */
+/** Drops ids that cannot be ours, before they reach the database. */
 function possible(id: string | null): string | null {
   return id !== null && isIdShaped(id) ? id : null
 }
 
-/** Where the provider must be asked about its own notification, and does not answer. */
+/** Maps a provider that does not answer our check of its notification to `unknown`. */
 function unknownIfSilent(error: unknown): 'unknown' {
   if (error instanceof ProviderFault) return 'unknown'
   throw error

@@ -8,7 +8,7 @@ import { JSON_HEADERS } from './json-headers.ts'
 import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import type { PageRenderer } from './page-renderer.ts'
 
-/** What one address may ask of pages that anyone may open. */
+/** Limit by address for public pages. */
 const PAGE_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
 
 /** Limits and refuses requests to addresses that need no key. */
@@ -23,7 +23,7 @@ export class PublicAccess {
     this.#limiter = rateLimiter(services.platform.clock)
   }
 
-  /** Each `bucket` counts for itself: shoppers who pay are not in the way of agents that ask for the time from the same address. */
+  /** True if the address exceeds its allowance. Buckets count separately, because shoppers and agents may share an address. */
   isTooFast(c: Context, bucket = '', allowance = PAGE_ALLOWANCE): boolean {
     const { rateLimit, trustedProxies } = this.#services.config
     if (rateLimit === 0) return false

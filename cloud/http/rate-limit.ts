@@ -1,6 +1,6 @@
 import type { Clock } from '../../policy/platform.ts'
 
-/** What a caller may do: `perSecond` on average, `burst` at once. */
+/** Requests that a caller may send: `perSecond` on average, `burst` at once. */
 export interface Allowance {
   readonly perSecond: number
   readonly burst: number
@@ -8,9 +8,9 @@ export interface Allowance {
 
 export interface Verdict {
   readonly allowed: boolean
-  /** Whole requests that are left now. */
+  /** Whole requests left now. */
   readonly remaining: number
-  /** Seconds until the next one (refused) or until all are back (allowed). */
+  /** Seconds until the next request (rejected) or until the full burst (allowed). */
   readonly resetSeconds: number
 }
 
@@ -19,7 +19,7 @@ export interface RateLimiter {
   take(name: string, allowance: Allowance): Verdict
 }
 
-/** Buckets kept at most; the longest untouched goes first, which only makes it full again. */
+/** Maximum of buckets. Dropping the least recently used one only refills it. */
 const BUCKET_LIMIT = 50_000
 
 /** Token buckets in memory: each process counts for itself. */

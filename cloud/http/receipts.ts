@@ -11,7 +11,7 @@ import { ReceiptPage } from './receipt-page.tsx'
 
 type Form = 'page' | 'text'
 
-/** Receipts as pages and as plain text, for whoever has a receipt's token. */
+/** Routes for receipts as pages and plain text. The receipt's token authorizes the reader. */
 export class ReceiptRoutes {
   readonly #database: Database
   readonly #services: Services

@@ -7,7 +7,7 @@ import type { Services } from '../operations/operation.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import type { PublicAccess } from './public-access.ts'
 
-/** Signed time for anyone; the nonce shows that the answer is new. */
+/** Route for signed time, for anyone (ADR 0015). The nonce proves that the response is fresh. */
 export function signedTimeRoute(
   app: Hono,
   base: string,

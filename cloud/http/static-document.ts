@@ -7,7 +7,7 @@ export interface StaticDocument {
   answer(c: Context): Response
 }
 
-/** Serves a text with an ETag, and in gzip to whoever takes it. */
+/** Serves a text with an ETag, compressed if the client accepts gzip. */
 export function staticDocument(
   text: string,
   contentType: string,
@@ -19,7 +19,7 @@ export function staticDocument(
   return {
     answer(c) {
       const isPacked = takesGzip(c.req.header('accept-encoding'))
-      // One tag for each form: they are different bytes (RFC 9110 §8.8.3.3).
+      // One ETag for each encoding (RFC 9110 §8.8.3.3).
       const etag = isPacked ? `"${hash}-gzip"` : `"${hash}"`
       const common = {
         etag,

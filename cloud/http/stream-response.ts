@@ -1,6 +1,6 @@
 import type { StreamedResponse } from '../operations/operation.ts'
 
-/** Sends an answer part by part, each made only when the reader has taken the one before. */
+/** Sends a response part by part. Produces each part only after the client took the previous one. */
 export function streamResponse(
   { contentType, fileName, chunks }: StreamedResponse,
   headers: Readonly<Record<string, string>>,
@@ -8,7 +8,7 @@ export function streamResponse(
 ): Response {
   const encoder = new TextEncoder()
   const parts = chunks[Symbol.asyncIterator]()
-  /** The reader has, while a part was being made: nobody takes it any more. */
+  /** True if the client disconnected, possibly while a part was produced. */
   let hasLeft = false
   const body = new ReadableStream<Uint8Array>(
     {

@@ -3,7 +3,7 @@ import { csvTemplate, xlsxTemplate } from '../catalogue/import/template.ts'
 
 const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 
-/** Files to fill in, for anyone. */
+/** Routes for product file templates, for anyone. */
 export function templateRoutes(app: Hono): void {
   const csv = csvTemplate()
   let xlsx: Promise<Uint8Array> | undefined

@@ -1,11 +1,11 @@
 import { Failure } from '../foundation/failure.ts'
 
-/** Images that are worked on at a time: each takes a core and up to 160 MB. */
+/** Images that are encoded at once: each uses one core and up to 160 MB. */
 const AT_WORK_LIMIT = 2
-/** Uploads that wait for that at most. */
+/** Maximum of waiting uploads. */
 const WAITING_LIMIT = 30
 
-/** Lets few at a time through and tells the rest to come back: 503. */
+/** Makes a queue for encoding images. Rejects with 503 if it is full. */
 export function imageQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let atWork = 0

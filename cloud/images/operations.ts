@@ -17,7 +17,7 @@ const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
 const JSON_LIMIT = 11 * 1024 * 1024
 const queue = imageQueue()
 
-/** The product, if one of the stores that the key may touch sells it. */
+/** Throws 404 unless a store that the caller may access sells the product. Returns the tenant. */
 async function assertOwn(call: Call, productId: string): Promise<string> {
   const { tenant, ...caller } = knownCaller(call.caller)
   const product = await findProduct(call.db, tenant, { productId })
@@ -95,7 +95,7 @@ export const uploadImageToProduct = operation({
     await work.read((call) => assertOwn(call, productId))
     const image = await queue(() => reencode(bytes, field))
     const name = `${hashOfBytes(image.bytes)}.${image.extension}`
-    // Before any row names it; a picture that no row names does no harm.
+    // Stored before a row names it: an unreferenced image is harmless.
     await store(services, name, image)
     const imageUrl = `${originOf(services.config)}/images/${name}`
     await work.step(async (call) => {

@@ -1,6 +1,6 @@
 import { Failure, invalid } from '../foundation/failure.ts'
 
-/** An image as it is kept: turned upright, bounded, without metadata. */
+/** A re-encoded image: upright, limited in size, without metadata. */
 export interface EncodedImage {
   readonly bytes: Uint8Array
   readonly extension: 'jpg' | 'png' | 'webp'
@@ -8,14 +8,14 @@ export interface EncodedImage {
   readonly height: number
 }
 
-/** Of the file, bytes. */
+/** Maximum size of the upload, bytes. */
 export const IMAGE_BYTES_LIMIT = 8 * 1024 * 1024
-/** Before decoding: a small file can unfold into gigabytes. */
+/** Checked before decoding, because a small file can decode to gigabytes. */
 const PIXEL_LIMIT = 40_000_000
-/** Longer sides are scaled down to this, pixels: four times what a phone shows. */
+/** Maximum side length, pixels: four times that of a phone's screen. */
 const SIDE_LIMIT = 2_048
 
-/** The part of `sharp` that is used. It is an optional dependency: the build must not need its types. */
+/** The used part of `sharp`, which is an optional dependency: the build works without its types. */
 interface Sharp {
   rotate(): Sharp
   resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: boolean }): Sharp
@@ -53,8 +53,8 @@ function ascii(bytes: Uint8Array, at: number, text: string): boolean {
 }
 
 /**
- * Checks an upload by its content and makes it anew, which leaves out metadata (where a photo was taken) and whatever
- * else hides in a file. Throws 400 for what is no such image, 413 for one that is too large.
+ * Checks an upload by its content and encodes it again, which removes metadata (such as the place of a photo) and hidden data.
+ * Throws 400 for other content, 413 for too large images.
  */
 export async function reencode(bytes: Uint8Array, field: string): Promise<EncodedImage> {
   if (bytes.length > IMAGE_BYTES_LIMIT)

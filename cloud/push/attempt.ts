@@ -8,24 +8,24 @@ import type { Job } from './queue.ts'
 import { openTarget, type PushTarget } from './subscriptions.ts'
 import { CONTENT_ENCODING, vapidHeader } from './vapid.ts'
 
-/** A push service has so long to answer, ms. */
+/** Time limit for a push service, ms. */
 const ANSWER_WITHIN_MS = 10_000
 const ANSWER_LIMIT = 4_096
 
-/** What became of one attempt. */
+/** Result of one attempt. */
 export interface AttemptOutcome {
   readonly atMs: number
-  /** Of the answer; null when there was none. */
+  /** HTTP status; null without a response. */
   readonly status: number | null
   /** Why there was no answer, in words of docs/reference/errors.md. */
   readonly error: string | null
-  /** `Retry-After` of the answer, ms. */
+  /** `Retry-After` of the response, ms. */
   readonly retryAfterMs: number | null
 }
 
 type Message = Pick<OutgoingRequest, 'headers' | 'body' | 'bytes'>
 
-/** Sends a notice once. Outside of any transaction; never throws. */
+/** Sends a notice once. Call it outside of transactions. Never rejects. */
 export async function attempt(job: Job, services: Services, stop: AbortSignal): Promise<AttemptOutcome> {
   const { clock, timers } = services.platform
   const atMs = clock.wall()
@@ -50,7 +50,7 @@ export async function attempt(job: Job, services: Services, stop: AbortSignal): 
     if (!isOutside)
       services.log.error(
         { err: error, subscriptionId: job.subscription.subscription_id },
-        'an attempt at a push notice failed in us',
+        'an attempt at a push notice failed inside the cloud',
       )
     return { atMs, status: null, error: isOutside ? error.code : 'connection_failed', retryAfterMs: null }
   } finally {
@@ -58,7 +58,7 @@ export async function attempt(job: Job, services: Services, stop: AbortSignal): 
   }
 }
 
-/** What a push service takes (RFC 8030), readable by the browser alone. */
+/** Message for a push service (RFC 8030), encrypted for the browser. */
 function webMessage(job: Job, { endpoint, keys }: PushTarget, services: Services, atMs: number): Message {
   if (!keys) throw new Error('a browser’s subscription has no keys')
   return {
@@ -72,7 +72,7 @@ function webMessage(job: Job, { endpoint, keys }: PushTarget, services: Services
   }
 }
 
-/** The notice as JSON to the merchant's endpoint, signed as webhooks are. */
+/** Message for a merchant's endpoint: JSON, signed like webhooks. */
 function ownMessage(job: Job, { secret }: PushTarget, atMs: number): Message {
   if (secret === undefined) throw new Error('a merchant’s endpoint has no secret')
   const { delivery } = job
@@ -92,7 +92,7 @@ function pushHeaders({ delivery }: Job, nowMs: number): Record<string, string> {
   return { 'user-agent': 'untag-push/1', ttl: String(ttl), urgency: delivery.urgency, topic: delivery.topic }
 }
 
-/** Whom a push service may ask: the cloud's own address, which must be https for that (RFC 8292). */
+/** Contact for push services: the cloud's address if it is https (RFC 8292). */
 function subjectOf(baseUrl: string): string {
   return baseUrl.startsWith('https:') ? new URL(baseUrl).origin : 'mailto:push@localhost.invalid'
 }

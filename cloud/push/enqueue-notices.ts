@@ -6,18 +6,18 @@ import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { PushDeliveryRow } from '../persistence/tables/push.ts'
 import { subscriptionsOf } from './subscriptions.ts'
 
-/** Life of a notice, ms: later it is of no use to the customer. */
+/** Life of a notice, ms. */
 const NOTICE_LIFE_MS = 24 * 3_600_000
-/** Subscriptions that one notice goes to. */
+/** Maximum of subscriptions that get one notice. */
 const RECEIVERS_LIMIT = 200
-/** Notices of one account that wait. */
+/** Maximum of queued notices of one account. */
 const WAITING_LIMIT = 10_000
-/** Order states that a customer waits for. */
+/** Order states with urgent notices. */
 const URGENT: ReadonlySet<string> = new Set(['pending', 'ready'])
 
 /**
- * Tells the store or the customer of an order by push: the notices are durable with the order's own change. With test keys nothing
- * is sent, and the log has a line.
+ * Enqueues push notices to the store or the customer of an order, in the transaction of the order's change. With test keys, logs a
+ * line instead.
  */
 export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order: PickupOrderRow): Promise<void> {
   const { db, nowMs, services } = call
@@ -60,7 +60,7 @@ export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order:
   call.afterCommit(services.push.wake)
 }
 
-/** 32 characters of the URL-safe alphabet, as `Topic` has at most. */
+/** `Topic` of RFC 8030: at most 32 URL-safe characters. */
 function topicOf(orderId: string): string {
   return createHash('sha256').update(orderId).digest('base64url').slice(0, 32)
 }

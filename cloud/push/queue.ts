@@ -2,20 +2,20 @@ import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from '../persistence/tables/push.ts'
 
-/** How long who has taken a notice may take to record what became of it, ms: more than an attempt can last. */
+/** Life of a lease, ms: longer than an attempt with the recording of its outcome. */
 export const LEASE_MS = 30_000
 /** Time from each failed attempt to the next, ms. After the last attempt the notice is discarded. */
 export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000]
-/** A notice that is due later than this was put there by a clock that was ahead: it is due now. */
+/** Maximum time to the next attempt, ms. A notice further in the future came from a wrong clock and is due now. */
 const LONGEST_WAIT_MS = 24 * 3_600_000
 
-/** An account with notices, and when the first is due. */
+/** An account with queued notices, and the due time of its first one. */
 export interface PendingAccount {
   tenant: string
   due_ms: number
 }
 
-/** Every account with notices to send, now or later. Goes from one to the next in the index, however many wait for each. */
+/** Lists accounts with queued notices. Skips from account to account in the index, so its cost does not depend on the notices. */
 export async function readPending(db: Db): Promise<PendingAccount[]> {
   const { rows } = await sql<PendingAccount>`
     with recursive waiting (tenant) as (
@@ -28,18 +28,18 @@ export async function readPending(db: Db): Promise<PendingAccount[]> {
   return rows
 }
 
-/** Whether a notice that is due then is due now. */
+/** True if a notice with this due time is due now. */
 export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + LONGEST_WAIT_MS
 }
 
-/** Everything that an attempt needs. */
+/** Data for one attempt. */
 export interface Job {
   readonly delivery: PushDeliveryRow
   readonly subscription: PushSubscriptionRow
 }
 
-/** Takes up to `count` due notices of an account for `leaseId`. Other processes skip them until the lease ends. */
+/** Leases up to `count` due notices of an account. Other processes skip them until the lease expires. */
 export async function lease(db: Db, tenant: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   await db
     .updateTable('push_delivery')
@@ -79,7 +79,7 @@ export async function lease(db: Db, tenant: string, leaseId: string, count: numb
   })
 }
 
-/** Forgets a notice; false when it is not ours any more. */
+/** Deletes a notice. Returns false if another process took over the lease. */
 export async function deleteNotice(db: Db, { delivery }: Job): Promise<boolean> {
   const gone = await db
     .deleteFrom('push_delivery')
@@ -89,7 +89,7 @@ export async function deleteNotice(db: Db, { delivery }: Job): Promise<boolean> 
   return gone.numDeletedRows > 0n
 }
 
-/** Puts a notice back until `dueMs`. */
+/** Releases the lease of a notice and makes it due at `dueMs`. */
 export async function reschedule(db: Db, { delivery }: Job, dueMs: number, attempts: number): Promise<void> {
   await db
     .updateTable('push_delivery')

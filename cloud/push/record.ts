@@ -6,10 +6,10 @@ import { deleteSubscription } from './subscriptions.ts'
 
 /** A subscription ends after this many undeliverable notices in a row. */
 export const FAILED_LIMIT = 20
-/** Answers after which the same request may succeed later; 5xx too. */
+/** Statuses after which a retry may succeed; 5xx, too. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429])
 
-/** Writes down what became of an attempt: the notice has arrived, waits for its next attempt, or is discarded. */
+/** Records the outcome of an attempt: the notice is delivered, rescheduled or discarded. */
 export async function record(db: Db, job: Job, outcome: AttemptOutcome, services: Services): Promise<void> {
   const { status } = outcome
   const { subscription } = job
@@ -38,12 +38,12 @@ export async function record(db: Db, job: Job, outcome: AttemptOutcome, services
   }
 }
 
-/** The push service does not know the subscription any more (RFC 8030 §7.3). A merchant's endpoint says so with 410 alone. */
+/** True if the subscription no longer exists (RFC 8030 §7.3): 404 or 410 of a push service, 410 of a merchant's endpoint. */
 function isGone(kind: string, status: number | null): boolean {
   return status === 410 || (status === 404 && kind === 'web')
 }
 
-/** When to try again; undefined: never. */
+/** Time of the next attempt; undefined: none. */
 function nextAttempt({ delivery }: Job, { atMs, status, retryAfterMs }: AttemptOutcome): number | undefined {
   const mayHelp = status === null || status >= 500 || LATER.has(status)
   const delayMs = RETRY_DELAYS_MS[delivery.attempts]

@@ -20,27 +20,27 @@ import {
   type PushTarget,
 } from './subscriptions.ts'
 
-/** Subscriptions of one customer, store or account-wide, and of one account and mode. */
+/** Maximum of subscriptions of one target, and of one account and mode. */
 const PER_TARGET = 20
 const PER_TENANT = 100_000
 
 const P256DH_BYTES = 65
 const AUTH_BYTES = 16
 
-/** Whom a request names. */
+/** Target of notices as a request names it. */
 export interface NoticeTargetInput {
   userId?: string | undefined
   storeId?: string | undefined
   sessionId?: string | undefined
 }
 
-/** Whose notices are meant: one of the customer and the store, or neither for all of the account. */
+/** Target of notices: a customer, a store, or neither for the whole account. */
 export interface NoticeTarget {
   userId: string | null
   storeId: string | null
 }
 
-/** Whose notices the caller may have sent. A publishable key speaks for the customer of its session alone. */
+/** Resolves the target that the caller may register. A publishable key may register only the customer of its session. */
 export async function noticeTarget(
   call: Call,
   kind: string,
@@ -66,7 +66,7 @@ export async function noticeTarget(
   return { userId: userId ?? null, storeId: null }
 }
 
-/** The customer of a session. Anybody may claim a userId with a publishable key: only the merchant's server vouches for it. */
+/** The customer of a session. Throws 409 unless a secret key set the userId, because a publishable key may claim any userId. */
 async function userOfSession(call: Call, sessionId: string): Promise<string> {
   const session = await sessionOfCaller(call, sessionId)
   if (session.user_id === null || session.vouched !== 1)
@@ -77,7 +77,7 @@ async function userOfSession(call: Call, sessionId: string): Promise<string> {
   return session.user_id
 }
 
-/** The form of an endpoint by which two are the same. 400 when it is one that the cloud does not send to. */
+/** Normalizes an endpoint for comparison. Throws 400 if the cloud does not send to it. */
 export function endpointOf(call: Call, text: string): string {
   const checked = checkTarget(text, targetRules(keyCaller(call.caller).tenant, call.services.config))
   if ('refusal' in checked) throw invalid('endpoint', checked.refusal, 'url_refused')
@@ -85,7 +85,7 @@ export function endpointOf(call: Call, text: string): string {
   return checked.url.href
 }
 
-/** Checks the keys of a browser, so that a wrong one is refused here and not found out when a notice is sent. */
+/** Validates the keys of a browser. Throws 400. */
 export function checkKeys({ p256dh, auth }: { p256dh: string; auth: string }): void {
   if (Buffer.from(auth, 'base64url').length !== AUTH_BYTES)
     throw invalid('keys.auth', `must be ${AUTH_BYTES} bytes in base64url, as PushSubscription.toJSON() has it`)
@@ -101,7 +101,7 @@ export function checkKeys({ p256dh, auth }: { p256dh: string; auth: string }): v
   }
 }
 
-/** Registers an endpoint, or renews it. A browser has one customer or store: the last that was registered. */
+/** Registers or renews an endpoint. A browser has only one target: the last registered one. */
 export async function registerEndpoint(
   call: Call,
   whose: NoticeTarget,
@@ -163,7 +163,7 @@ async function assertRoom({ db }: Call, tenant: string, target: string): Promise
     )
 }
 
-/** The caller's subscription: 404 for one that the caller may not see. */
+/** Finds a subscription of the caller. Throws 404. */
 export async function ownSubscription(
   call: Call,
   subscriptionId: string,

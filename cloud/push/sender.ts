@@ -6,13 +6,13 @@ import { attempt } from './attempt.ts'
 import { isDue, lease, reschedule, readPending, type Job, type PendingAccount } from './queue.ts'
 import { record } from './record.ts'
 
-/** Most attempts at once: of all accounts, and of one. */
+/** Maximum of running attempts: in total, and of one account. */
 const OVERALL = 64
 const PER_ACCOUNT = 8
 
 /**
- * Sends waiting push notices. The account with the fewest places comes first, so that slow receivers delay only the
- * notices of their own account.
+ * Sends queued push notices. The account with the fewest used slots comes first, so that slow receivers delay only notices of their
+ * own account.
  */
 export function startPushSender(
   database: Database,
@@ -49,7 +49,7 @@ export function startPushSender(
   }
 }
 
-/** How many places each account gets. */
+/** Distributes free slots to accounts. */
 function choose(due: readonly PendingAccount[], attempts: Attempts): { tenant: string; places: number }[] {
   let free = OVERALL - attempts.size
   return due

@@ -3,28 +3,28 @@ import type { Sealer } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
 
-/** Where a notice goes, and the keys for it. It is kept sealed. */
+/** Endpoint of a subscription and its keys. Stored sealed. */
 export interface PushTarget {
   readonly endpoint: string
-  /** Of a browser, in base64url. */
+  /** Keys of a browser, base64url. */
   readonly keys?: { readonly p256dh: string; readonly auth: string }
-  /** Of a merchant's endpoint: signs what is sent. */
+  /** Signs notices to a merchant's endpoint. */
   readonly secret?: string
 }
 
 const contextOf = (subscriptionId: string) => `push_subscription/${subscriptionId}`
 
-/** The target as it is kept, bound to its subscription. */
+/** Seals a target for storage; the result is bound to its subscription. */
 export function sealTarget(sealer: Sealer, subscriptionId: string, target: PushTarget): string {
   return sealer.seal(Buffer.from(JSON.stringify(target)), contextOf(subscriptionId))
 }
 
-/** The target of a subscription. */
+/** Opens the target of a subscription. */
 export function openTarget(sealer: Sealer, row: Pick<PushSubscriptionRow, 'subscription_id' | 'sealed'>): PushTarget {
   return JSON.parse(sealer.open(row.sealed, contextOf(row.subscription_id)).toString('utf8')) as PushTarget
 }
 
-/** Names an endpoint without telling it. */
+/** SHA-256 of an endpoint, base64url. */
 export function endpointHash(endpoint: string): string {
   return createHash('sha256').update(endpoint).digest('base64url')
 }
@@ -56,7 +56,7 @@ export function subscriptionsAt(db: Db, tenant: string, hash: string): Promise<P
     .execute()
 }
 
-/** Whether the tenant has this many subscriptions. */
+/** True if the tenant has at least this many subscriptions. */
 export async function hasSubscriptions(db: Db, tenant: string, count: number): Promise<boolean> {
   const nth = await db
     .selectFrom('push_subscription')
@@ -69,12 +69,12 @@ export async function hasSubscriptions(db: Db, tenant: string, count: number): P
   return nth !== undefined
 }
 
-/** One subscription by its id. */
+/** Finds a subscription. */
 export function findSubscription(db: Db, subscriptionId: string): Promise<PushSubscriptionRow | undefined> {
   return db.selectFrom('push_subscription').selectAll().where('subscription_id', '=', subscriptionId).executeTakeFirst()
 }
 
-/** Removes a subscription and what waits for it. */
+/** Deletes a subscription with its queued notices. */
 export async function deleteSubscription(db: Db, subscriptionId: string): Promise<void> {
   await db.deleteFrom('push_subscription').where('subscription_id', '=', subscriptionId).execute()
 }

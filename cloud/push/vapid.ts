@@ -12,8 +12,8 @@ const NAME = 'vapid'
 const LIFE_S = 12 * 3_600
 
 /**
- * The installation's VAPID keys; made at the first start and never changed, because every browser binds its subscription to the
- * public key.
+ * Opens the VAPID keys of the installation. They are made at the first start and never change, because browsers bind subscriptions to
+ * the public key.
  */
 export async function openVapid(database: Database, sealer: Sealer, random: Randomness): Promise<VapidKeys> {
   const sealed = await database.write(async (db) => {

@@ -5,13 +5,13 @@ import type { Package } from '../foundation/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { seedSandbox } from '../sandbox/seed.ts'
 
-/** The id of the account of this name, if there is one. */
+/** Finds the id of an account by name. */
 export async function findAccountId(db: Db, name: string): Promise<string | undefined> {
   const known = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
   return known?.account_id
 }
 
-/** The account of this name, made with its sandbox when it is new. An existing one keeps its package. */
+/** Finds or creates an account with its sandbox. An existing account keeps its package. */
 export async function ensureAccount(
   db: Db,
   name: string,
@@ -23,7 +23,7 @@ export async function ensureAccount(
   return { accountId: await addAccount(db, name, wanted, platform), isNew: true }
 }
 
-/** A new account with its sandbox, never one that is there: two companies of one name are told apart by the id behind it. */
+/** Always creates a new account with its sandbox. If the name exists, an id is added to the name. */
 export async function makeAccount(db: Db, companyName: string, wanted: Package, platform: Platform): Promise<string> {
   const namesake = await findAccountId(db, companyName)
   return addAccount(

@@ -41,7 +41,7 @@ export const claimRegistration = operation({
   example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', claimSecret: 'claim_…' },
   async run(call, { registrationId, claimSecret }) {
     const row = await findRegistration(call.db, registrationId)
-    // A 256-bit secret that is kept as a hash: how long the comparison takes tells nobody anything.
+    // The timing of this comparison reveals nothing, because it compares hashes of a 256-bit secret.
     if (!row || row.claim_hash === null || row.claim_hash !== hashOf(claimSecret)) throw notFound('registration')
     if (row.status === 'rejected')
       throw precondition(

@@ -101,7 +101,7 @@ export const fetchRegistrations = operation({
       after: cursor,
       limit: limit + 1,
     })
-    // A test key sees nothing live, not even its id.
+    // A test key must not see ids of live stores.
     const { items, nextCursor } = toPage(rows, (row) => row.registration_id, { limit })
     return {
       success: true as const,

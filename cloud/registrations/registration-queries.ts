@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 
-/** The registration with this id, whoever sent it in. */
+/** Finds a registration of any submitter. */
 export function findRegistration(db: Db, registrationId: string): Promise<RegistrationRow | undefined> {
   return db.selectFrom('registration').selectAll().where('registration_id', '=', registrationId).executeTakeFirst()
 }
@@ -16,7 +16,7 @@ export async function updateRegistration(db: Db, registrationId: string, set: Pa
   await db.updateTable('registration').set(set).where('registration_id', '=', registrationId).execute()
 }
 
-/** How many of a tenant wait for review; of null: how many that came in without a key. */
+/** Number of a tenant's pending registrations; null: those without a key. */
 export async function countPending(db: Db, tenant: string | null): Promise<number> {
   const { count } = await db
     .selectFrom('registration')
@@ -29,15 +29,15 @@ export async function countPending(db: Db, tenant: string | null): Promise<numbe
 
 export interface RegistrationFilter {
   status?: RegistrationRow['status'] | undefined
-  /** Only what this tenant sent in. */
+  /** Limits the list to this submitter. */
   tenant?: string | undefined
-  /** Only what became one of these. */
+  /** Limits the list to registrations of these stores. */
   storeIds?: readonly string[] | undefined
   after?: string | undefined
   limit: number
 }
 
-/** Registrations in the order they came in, at most `limit`. */
+/** Registrations, oldest first, at most `limit`. */
 export function listRegistrations(
   db: Db,
   { status, tenant, storeIds, after, limit }: RegistrationFilter,

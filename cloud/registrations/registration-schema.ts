@@ -3,21 +3,21 @@ import { iso, definedFields, Success } from '../operations/fields.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 import type { RegistrationDetails } from './registrations.ts'
 
-/** That something was sent in and waits for review. */
+/** Response to a submitted registration. */
 export const RegistrationPending = z.strictObject({
   ...Success,
   registrationId: z.string(),
   status: z.literal('pending'),
 })
 
-/** `RegistrationPending` of a registration that was just made. */
+/** Makes the response to a new registration. */
 export function pendingAnswer({ registration_id }: RegistrationRow): z.infer<typeof RegistrationPending> {
   return { success: true, registrationId: registration_id, status: 'pending' }
 }
 
 export const REGISTRATION_STATUSES = ['pending', 'approved', 'rejected'] as const
 
-/** A registration as its reviewer and its merchant see it. */
+/** A registration for its reviewer and its merchant. */
 export const Registration = z.strictObject({
   registrationId: z.string(),
   kind: z.enum(['store', 'account']).describe('`account`: came in without a key; approved, it makes an account.'),
@@ -36,7 +36,7 @@ export const Registration = z.strictObject({
   decidedAt: z.string().optional(),
 })
 
-/** A registration as the API shows it. */
+/** Converts a row for the API. */
 export function toRegistration(row: RegistrationRow): z.infer<typeof Registration> {
   const { fields, role, contactEmail, package: wish } = JSON.parse(row.details) as RegistrationDetails
   const { street, city, postal_code, country_code } = fields

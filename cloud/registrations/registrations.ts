@@ -7,21 +7,21 @@ import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 import type { StoreFields } from '../stores/store-input.ts'
 import { countPending, insertRegistration } from './registration-queries.ts'
 
-/** What was sent in, kept until somebody has looked at it. */
+/** Submitted details of a registration. */
 export interface RegistrationDetails {
   fields: StoreFields
-  /** What the merchant wishes for; the reviewer decides. */
+  /** Requested package; the reviewer decides. */
   package?: Package | undefined
   role?: string | undefined
   contactEmail?: string | undefined
 }
 
-/** Registrations of one account that may wait at the same time. */
+/** Maximum of pending registrations of one account. */
 const PENDING_PER_ACCOUNT = 100
-/** Requests without a key that may wait at the same time: a flood must end somewhere. */
+/** Maximum of pending requests without a key. */
 const PENDING_REQUESTS = 10_000
 
-/** A store of the caller's that waits for review. */
+/** Registers a store of the caller for review. Throws 403 or 409. */
 export async function registerStore(
   call: Call,
   caller: KeyCaller,
@@ -42,7 +42,7 @@ export async function registerStore(
   })
 }
 
-/** An account that somebody without a key asks for; `claimHash` is what its keys will be handed out against. */
+/** Registers a request for an account, without a key. `claimHash`: hash of the secret that claims its keys. Throws 429. */
 export async function requestAccount(
   call: Call,
   details: RegistrationDetails,
@@ -80,7 +80,7 @@ async function register(
   return row
 }
 
-/** A key that is bound to stores can have no new one: it could not see it. */
+/** Throws 403 for a key that is bound to stores: it could not see a new one. */
 export function assertUnbound(caller: KeyCaller): void {
   if (caller.storeIds !== null)
     throw new Failure(

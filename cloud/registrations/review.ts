@@ -14,7 +14,7 @@ import { findRegistration, updateRegistration } from './registration-queries.ts'
 import { Registration, toRegistration } from './registration-schema.ts'
 import type { RegistrationDetails } from './registrations.ts'
 
-/** What administrators do with what waits: each registration is decided once. */
+/** Finds a pending registration. Throws 404, or 409 if it is already decided. */
 
 async function undecided(call: Call, registrationId: string): Promise<RegistrationRow> {
   const row = await findRegistration(call.db, registrationId)
@@ -23,7 +23,7 @@ async function undecided(call: Call, registrationId: string): Promise<Registrati
   return row
 }
 
-/** The package that a registration asks for, if the account has one at least as high. */
+/** The requested package if the account's package includes it. */
 async function includedWish({ db }: Call, { account_id: accountId }: RegistrationRow, wish: Package | undefined) {
   if (wish === undefined || accountId === null) return undefined
   return isAtLeast(await packageOfAccount(db, accountId), wish) ? wish : undefined
@@ -52,7 +52,7 @@ export const approveStoreRegistration = operation({
     const { fields, package: wish } = JSON.parse(row.details) as RegistrationDetails
     const given = chosen ?? (await includedWish(call, row, wish)) ?? 'DISCOVER'
     const accountId = row.account_id ?? (await makeAccount(call.db, row.company_name, given, call.services.platform))
-    // A live store is somewhere: with no address there is nothing to go live with.
+    // A live store needs an address.
     const tenant = tenantOf(accountId, fields.street === undefined ? 'test' : 'live')
     const store = await makeStore(call, tenant, fields, given)
     if (tenant.endsWith('.live')) await raiseAccountPackage(call.db, accountId, given)

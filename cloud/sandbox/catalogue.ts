@@ -1,8 +1,7 @@
 /**
- * What the two sandbox stores sell. Brands, titles and company numbers are invented; prices are those of
- * a German shop in 2026. VAT follows the specification: 7 for food, non-alcoholic drinks and books,
- * 19 for everything else. Sorted by category, then name. Each brand's EAN-13s share a company prefix of
- * 7 digits, which writing one into an SGTIN needs (`splitGtin14`; 8 for an EAN-8).
+ * Products of the two sandbox stores. Brands, titles and company numbers are invented. VAT follows the specification: 7 % for food,
+ * non-alcoholic drinks and books, 19 % for the rest. Sorted by category, then name. The EAN-13s of a brand share a company prefix of
+ * 7 digits (8 for an EAN-8), which an SGTIN needs (`splitGtin14`).
  */
 export interface SandboxProduct {
   /** 8 or 13 digits, the last one a check digit; never a leading zero. */
@@ -15,20 +14,20 @@ export interface SandboxProduct {
   readonly vat: 7 | 19
   readonly category: SandboxCategory
   readonly brand: string
-  /** What one of it is called. */
+  /** Sales unit. */
   readonly unit?: string
   readonly weight?: string
   readonly description?: string
   readonly isOrganic?: true
   readonly isVegan?: true
   readonly allergens?: readonly string[]
-  /** Alcohol: the buyer's age is checked. */
+  /** Alcohol: staff check the age. */
   readonly requiresHumanVerification?: true
-  /** False for goods on which nobody puts a security tag: a yoghurt, a toothbrush. */
+  /** False for goods without a security tag, such as a yoghurt. */
   readonly tagged?: false
 }
 
-/** German retailers' departments, spelt so that they can stand in a URL. */
+/** Departments of German retailers, in ASCII for URLs. */
 export const SANDBOX_CATEGORIES = [
   'bekleidung',
   'buecher',

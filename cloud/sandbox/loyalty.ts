@@ -18,7 +18,7 @@ interface ProgramSeed {
   platform: Platform
 }
 
-/** Makes the loyalty program of a test store. */
+/** Creates the loyalty program of a test store. */
 export async function seedLoyalty(db: Db, { tenant, storeId, program, platform }: ProgramSeed): Promise<void> {
   const { name, type } = program
   await saveProgram(db, withSettings(blankProgram({ tenant, storeId, name, type }, platform), program, platform))

@@ -17,7 +17,7 @@ import { seedLoyalty } from './loyalty.ts'
 import { SANDBOX_PRODUCTS, type SandboxProduct } from './catalogue.ts'
 import { SANDBOX_STORES, type SandboxStore } from './stores.ts'
 
-/** Fills the test side of a new account: stores, products, devices and tagged items. */
+/** Creates the sandbox of a new account: stores, products, devices and tagged items. */
 export async function seedSandbox(db: Db, tenant: Tenant, platform: Platform): Promise<void> {
   const nowMs = platform.clock.wall()
   const products = SANDBOX_PRODUCTS.map((product) => productRow(product, tenant, newId('prd', platform), nowMs))
@@ -28,7 +28,7 @@ export async function seedSandbox(db: Db, tenant: Tenant, platform: Platform): P
   for (const store of SANDBOX_STORES) await seedStore(db, tenant, store, products, platform)
 }
 
-/** One store of the sandbox while it is written. */
+/** Context for creating one store. */
 interface Seeding {
   db: Db
   tenant: Tenant

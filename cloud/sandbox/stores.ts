@@ -3,7 +3,7 @@ import type { DeviceType, SecurityTagMode, WorkflowType } from '../../policy/voc
 import type { SandboxProgram } from './loyalty.ts'
 import type { Package } from '../foundation/packages.ts'
 
-/** The two test stores of every account (decisions §4). Names and addresses are invented. */
+/** The two test stores of every account (ADR 0041). Names and addresses are invented. */
 export interface SandboxStore {
   readonly legalName: string
   readonly tradingName: string

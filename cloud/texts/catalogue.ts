@@ -10,7 +10,7 @@ export function textsOf(language: Language): Texts {
   return TEXTS[language]
 }
 
-/** Numbers and times as readers of a language write them. */
+/** Formats of numbers and times in a language. */
 export interface Formats {
   /** An amount with its currency. */
   money(cents: number): string

@@ -7,7 +7,7 @@ export interface Advice {
   todo: string
 }
 
-/** Why a browser gets a page instead of what it asked for. */
+/** Failures that have a page. */
 export type Problem =
   | 'noReceipt'
   | 'notFound'
@@ -18,18 +18,18 @@ export type Problem =
   | 'unavailable'
   | 'internal'
 
-/** Every text of the cloud's pages. A text that a language lacks fails the build. */
+/** All texts of the cloud's pages. A missing translation fails the build. */
 export interface Texts {
   language: Language
-  /** In the language itself. */
+  /** Name of the language in that language. */
   languageName: string
   locale: string
   problems: Record<Problem, Advice>
   apiReference: string
   requestNumber: string
-  /** Label of the store's own text on security tags. */
+  /** Label of the store's own hint about security tags. */
   storeNote: string
-  /** Where security tags come off, in stores that wrote no text of their own. */
+  /** Default hints about the removal of security tags. */
   tagHints: Record<Exclude<SecurityTagMode, 'none'>, string>
 
   receipt: {

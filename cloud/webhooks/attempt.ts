@@ -8,29 +8,29 @@ import { targetRules } from './register.ts'
 import { openSecret } from './secret.ts'
 import { signatureHeaders, type Secrets } from './signatures.ts'
 
-/** A receiver has so long to acknowledge, ms (specification, Events). */
+/** Time limit for the receiver's acknowledgement, ms (specification, Events). */
 export const ACKNOWLEDGE_WITHIN_MS = 10_000
-/** Of the answer, bytes: read at most, and kept in the log. */
+/** Maximum of bytes of the response that are read, and that are stored. */
 const ANSWER_LIMIT = 64 * 1024
 const STORED_ANSWER_LIMIT = 1_024
 
-/** What became of one attempt. */
+/** Result of one attempt. */
 export interface AttemptOutcome {
   atMs: number
   tookMs: number
-  /** Of the answer; null when there was none. */
+  /** HTTP status; null without a response. */
   status: number | null
   /** A word of docs/reference/errors.md; null when there was an answer. */
   error: string | null
   answer: string | null
 }
 
-/** Whether the receiver has taken it. */
+/** True if the receiver acknowledged the delivery with 2xx. */
 export function isDelivered({ status }: AttemptOutcome): boolean {
   return status !== null && status >= 200 && status < 300
 }
 
-/** Sends a delivery once. Outside of any transaction; never throws. */
+/** Sends a delivery once. Call it outside of transactions. Never rejects. */
 export async function attempt({ webhook, event }: Job, services: Services, stop: AbortSignal): Promise<AttemptOutcome> {
   const { clock, timers } = services.platform
   const atMs = clock.wall()
@@ -61,7 +61,10 @@ export async function attempt({ webhook, event }: Job, services: Services, stop:
     return outcome({ status: answer.status, error: null, answer: shownAnswer(answer.body) })
   } catch (error) {
     if (!(error instanceof OutgoingFault))
-      services.log.error({ err: error, webhookId: webhook.webhook_id }, 'an attempt at a webhook failed in us')
+      services.log.error(
+        { err: error, webhookId: webhook.webhook_id },
+        'an attempt at a webhook failed inside the cloud',
+      )
     return outcome({
       status: null,
       error: error instanceof OutgoingFault ? error.code : 'connection_failed',
@@ -82,7 +85,7 @@ function secretsOf(webhook: WebhookRow, { authority }: Services, nowMs: number):
   }
 }
 
-/** The beginning of an answer as text that any database can hold and any log show. */
+/** Start of a response as text without control characters, for database and logs. */
 function shownAnswer(body: Uint8Array): string | null {
   const text = new TextDecoder()
     .decode(body.subarray(0, STORED_ANSWER_LIMIT))

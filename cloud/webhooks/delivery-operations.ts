@@ -95,7 +95,7 @@ export const redeliverWebhook = operation({
   },
 })
 
-/** Whose webhook is gone or somebody else's, whose delivery is not to be found either. */
+/** Throws 404 for the delivery if its webhook is deleted or belongs to another account. */
 async function webhookOfDelivery(call: Call, webhookId: string): Promise<WebhookRow> {
   try {
     return await ownWebhook(call, webhookId)
@@ -159,7 +159,7 @@ export const sendTestWebhook = operation({
   },
 })
 
-/** Events that happen here, and those that agents tell of. */
+/** Prefixes of the ids of events of the cloud and of agents. */
 const OUR_IDS = ['whe', 'evt']
 
 export const fetchWebhookEvents = operation({
@@ -187,7 +187,7 @@ export const fetchWebhookEvents = operation({
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
     const found = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
     const last = bound === null || bound.includes(found?.store_id ?? '') ? found : undefined
-    // Ids of merchants may have any form. One of ours that is not kept any more stands before everything that is.
+    // Merchants' event ids have any form. A cursor with one of our ids whose event is deleted sorts before all stored events.
     if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? '')))
       throw invalidCursor()
     const afterSeq = last?.seq ?? 0

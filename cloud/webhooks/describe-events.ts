@@ -3,8 +3,8 @@ import { PROTECTION_EVENT_TYPES } from '../../policy/protection-events.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 
 /**
- * `x-webhooks` of the description, in the form that `webhooks` has in OpenAPI 3.1: only events that something sends, which is
- * what operations declare in `emits`, beside those of protection.
+ * Makes `x-webhooks` of the description, in the form of `webhooks` in OpenAPI 3.1. Includes events that operations declare in
+ * `emits`, and those of protection.
  */
 export function describeEvents(operations: Iterable<{ readonly emits: readonly string[] }>): Record<string, unknown> {
   const sent = new Set<string>([
@@ -50,7 +50,7 @@ function dataSchema(data: z.ZodType): Record<string, unknown> {
     io: 'output',
     unrepresentable: 'any',
   }) as Record<string, unknown>
-  // Fields may be added without notice (specification, Versioning).
+  // The API may add fields at any time (specification, Versioning).
   delete schema['additionalProperties']
   return schema
 }

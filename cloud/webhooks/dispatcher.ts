@@ -8,21 +8,21 @@ import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { record } from './record.ts'
 
 const PRUNE_MS = 3_600_000
-/** Most attempts at once: of one webhook, of one account, of one failing webhook, of all, and of all failing webhooks. */
+/** Maximum of running attempts: of one webhook, one account, one failing webhook, in total, and of all failing webhooks. */
 const PER_WEBHOOK = 4
 const PER_ACCOUNT = 48
 const PER_FAILING = 1
 const OVERALL = 64
 const OVERALL_FAILING = 32
-/** Name of the places of failing webhooks: those at which nothing arrives. */
+/** Name of the slots that all failing webhooks share. */
 const FAILING = 'failing'
 
 /**
  *   business transaction ─ outbox_event ─▶ plan ─ webhook_delivery ─▶ lease ─▶ attempt ─▶ record
  *                                          (one transaction each; no transaction around the attempt)
  *
- * A slow or dead receiver occupies only its own few places; failing webhooks share half of all places. The account with the
- * fewest places comes first, so that many slow receivers delay only the deliveries of their own account.
+ * A slow receiver uses only its own few slots, and failing webhooks share half of all slots. The account with the fewest used slots
+ * comes first, so that slow receivers delay only deliveries of their own account (ADR 0031).
  */
 export function startDispatcher(
   database: Database,
@@ -50,7 +50,7 @@ export function startDispatcher(
         return taken
       })
       for (const { job, isFailing } of jobs) send(attempts, job, isFailing)
-      // A webhook may have had fewer deliveries than places: another one can use the rest.
+      // A webhook may have used fewer slots than it was offered: another one can use the rest.
       isMore ||= jobs.length > 0
     }
     await prune()
@@ -58,7 +58,7 @@ export function startDispatcher(
     return isMore ? 0 : Math.min(POLL_MS, ...later)
   }
 
-  /** Once an hour. A clock that may have jumped must not prune what is still needed. */
+  /** Deletes old deliveries once an hour, but not while the clock is untrusted. */
   async function prune(): Promise<void> {
     if (platform.clock.elapsed() - prunedMs < PRUNE_MS || getServices().authority.clock.untrustedReason() !== null)
       return
@@ -81,7 +81,7 @@ export function startDispatcher(
   }
 }
 
-/** How many places each webhook gets: working ones first, each at most its own. */
+/** Distributes free slots to webhooks: working ones first, within the limits of each. */
 function choose(
   due: readonly PendingWebhook[],
   attempts: Attempts,

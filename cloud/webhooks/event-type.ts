@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import type { Package } from '../foundation/packages.ts'
 
-/** One kind of event that webhooks are told of. */
+/** One type of webhook event. */
 export interface EventType {
   readonly name: string
-  /** Of the event's store, else of the account. */
+  /** Package that the event's store needs, or the account if there is no store. */
   readonly minimumPackage: Package
-  /** With test keys at any package (decisions §3). */
+  /** True if test accounts get it at any package (ADR 0004). */
   readonly freeInSandbox: boolean
-  /** When it is sent, in words. */
+  /** Description of when it is sent. */
   readonly when: string
-  /** What `data` holds: the ids of everything it is about, of customers nothing but `userId`. */
+  /** Schema of `data`. Of customers, it holds only `userId`. */
   readonly data: z.ZodType
-  /** What a test event carries. */
+  /** Data of a test event. */
   readonly example: Readonly<Record<string, unknown>>
 }
 
@@ -30,10 +30,10 @@ export function eventType<D extends z.ZodType>(
   return { name, freeInSandbox: false, ...declared }
 }
 
-/** An id in an event. */
+/** Id in an event. */
 export const EventId = z.string().min(1).max(128)
 export const EventText = z.string().max(300)
 export const Count = z.int().min(0)
-/** EUR with cents. */
+/** Amount in EUR, with cents. */
 export const EventEuros = z.number().min(0).max(1_000_000)
 export const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'

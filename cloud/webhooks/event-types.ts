@@ -33,7 +33,7 @@ const PROTECTION_EVENTS = PROTECTION_EVENT_TYPES.map((name) =>
   }),
 )
 
-/** What `sendTestWebhook` sends when nothing else is asked for. */
+/** Default event of `sendTestWebhook`. */
 export const TEST_EVENT = 'webhook.test'
 
 const OWN_EVENTS: readonly EventType[] = [
@@ -45,7 +45,7 @@ const OWN_EVENTS: readonly EventType[] = [
   }),
 ]
 
-/** Every event of the specification, and our own, by name. */
+/** Every event of the specification and of untag, by name. */
 export const EVENT_TYPES: ReadonlyMap<string, EventType> = new Map(
   [...RETAIL_EVENTS, ...LOYALTY_EVENTS, ...INTEGRATION_EVENTS, ...PROTECTION_EVENTS, ...OWN_EVENTS].map((type) => [
     type.name,
@@ -53,7 +53,7 @@ export const EVENT_TYPES: ReadonlyMap<string, EventType> = new Map(
   ]),
 )
 
-/** Throws when an event is none of the list or its data is not as declared: for tests, where answers are checked as well. */
+/** Throws if an event or its data is not declared. For tests, with `checkAnswers`. */
 export function assertEvent({ type, data }: { type: string; data: unknown }): void {
   const declared = EVENT_TYPES.get(type)
   assert(declared, `there is no event "${type}": declare it in cloud/webhooks/event-types.ts`)

@@ -5,7 +5,7 @@ const System = { storeId: EventId, system: z.string().max(40) }
 const Pushed = z.strictObject({ ...System, dataType: z.string().max(60), pushed: Count, failed: Count.optional() })
 const pushedExample = { storeId: STORE, system: 'generic', dataType: 'transactions', pushed: 42 }
 
-/** Events of the merchant's own systems. */
+/** Events of connections to merchants' systems. */
 export const INTEGRATION_EVENTS: readonly EventType[] = [
   eventType('integration.pos.synced', {
     minimumPackage: 'GROW',

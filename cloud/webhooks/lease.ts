@@ -4,16 +4,16 @@ import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 import { findEvent, findWebhook } from './queries.ts'
 
-/** How long who has taken a delivery may take to record what became of it, ms: more than an attempt can last. */
+/** Life of a lease, ms: longer than an attempt with the recording of its outcome. */
 export const LEASE_MS = 30_000
 
-/** Written out: with a parameter SQLite would not see that the index of these rows will do, and read all that were ever sent. */
+/** A literal, because SQLite does not use the partial index for a parameter and would read all deliveries. */
 const IS_PENDING = sql<boolean>`status = 'pending'`
 
-/** Nothing is due later than this, ms: the last attempt is made half an hour after the first. */
+/** Maximum time to the next attempt, ms: the last attempt is 30 min after the first. */
 const LONGEST_WAIT_MS = 3_600_000
 
-/** What is due later than anything can be was put there by a clock that was ahead: it is due now. */
+/** Makes deliveries due that a wrong clock scheduled too far in the future. */
 export async function bringForward(db: Db, nowMs: number): Promise<void> {
   await db
     .updateTable('webhook_delivery')
@@ -23,18 +23,18 @@ export async function bringForward(db: Db, nowMs: number): Promise<void> {
     .execute()
 }
 
-/** A webhook that something waits for. */
+/** A webhook with pending deliveries. */
 export interface PendingWebhook {
   webhook_id: string
-  /** Whose it is; null: it is gone. */
+  /** Owner; null if the webhook was deleted. */
   tenant: string | null
-  /** The earliest of what waits, ms since 1970. */
+  /** Due time of its first pending delivery, ms since 1970. */
   due_ms: number
-  /** Nothing arrives there at the moment. */
+  /** 1 if its last attempts failed. */
   is_failing: number
 }
 
-/** Every webhook with something to send, now or later. Goes from one to the next in the index, however much waits for each. */
+/** Lists webhooks with pending deliveries. Skips from webhook to webhook in the index, so its cost does not depend on the deliveries. */
 export async function readPending(db: Db): Promise<PendingWebhook[]> {
   const { rows } = await sql<PendingWebhook>`
     with recursive waiting (webhook_id) as (
@@ -52,7 +52,7 @@ export async function readPending(db: Db): Promise<PendingWebhook[]> {
   return rows
 }
 
-/** Everything that an attempt needs. */
+/** Data for one attempt. */
 export interface Job {
   delivery: WebhookDeliveryRow
   webhook: WebhookRow
@@ -60,9 +60,8 @@ export interface Job {
 }
 
 /**
- * Takes up to `count` due deliveries of a webhook for `leaseId`. Until the lease ends nobody else takes them; who dies with a
- * lease has sent once or not at all, and the next one sends (again) under the same id. The schedule goes by the first attempt of which
- * anybody knows what became.
+ * Leases up to `count` due deliveries of a webhook. Other processes skip them until the lease expires; then they send again under
+ * the same id, because the first process may have died. The schedule starts with the first attempt that has a recorded outcome.
  */
 export async function lease(db: Db, webhookId: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   const due = db
@@ -105,7 +104,7 @@ async function giveUp(db: Db, deliveryId: string, nowMs: number): Promise<void> 
     .execute()
 }
 
-/** Gives back what was taken but not sent. */
+/** Releases the lease of a delivery that was not sent. */
 export async function release(db: Db, { delivery }: Job, nowMs: number): Promise<void> {
   await db
     .updateTable('webhook_delivery')

@@ -12,7 +12,7 @@ const Points = {
 const example = { userId: 'user-1', programId: 'lp_01KANX75G7R9T1W3Y5A7C9E1G3', storeId: STORE }
 const pointsExample = { ...example, amount: 12, newBalance: 112 }
 
-/** Events of the loyalty programs. */
+/** Events of loyalty programs. */
 export const LOYALTY_EVENTS: readonly EventType[] = [
   eventType('loyalty.points_earned', {
     minimumPackage: 'GO',

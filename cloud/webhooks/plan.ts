@@ -9,11 +9,11 @@ import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { EVERY_EVENT } from './queries.ts'
 
-/** Events planned in one transaction at most. */
+/** Maximum of events planned in one transaction. */
 const BATCH = 100
-/** Batches before what is planned is sent. */
+/** Maximum of batches before the planned deliveries are sent. */
 const BATCHES = 10
-/** Rows written in one statement at most: SQLite takes 32,766 parameters. */
+/** Maximum of rows in one insert: SQLite accepts 32,766 parameters. */
 const ROWS_AT_ONCE = 500
 
 interface Target {
@@ -24,9 +24,8 @@ interface Target {
 }
 
 /**
- * Makes a delivery of each new event for each webhook that is registered for it, and gives the events their place in the
- * order of all. Two processes that plan at once get in each other's way, and one of them begins again. Answers whether there
- * may be more.
+ * Creates the deliveries of new events to subscribed webhooks and numbers the events. If two processes plan at once, one transaction
+ * conflicts and runs again. Resolves to true if there may be more events.
  */
 export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
   for (let i = 0; i < BATCHES; i++) {
@@ -37,7 +36,7 @@ export async function planDeliveries(database: Database, platform: Platform): Pr
   return true
 }
 
-/** Asked every second. */
+/** Prepared, because it runs every second. */
 const oneUnplanned = prepared((db) =>
   db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1),
 )
@@ -73,7 +72,7 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
   return events.length
 }
 
-/** Gives the events of this batch the places after `last`, in the order of their ids. */
+/** Numbers the events of this batch from `last` + 1, in the order of their ids. */
 async function setPlaces(db: Db, last: number): Promise<void> {
   const batch = sql`(select event_id, tenant from outbox_event where seq is null order by event_id, tenant limit ${sql.lit(BATCH)})`
   const places = sql`(select event_id, tenant, row_number() over (order by event_id, tenant) as place from ${batch} as batch)`
@@ -81,7 +80,7 @@ async function setPlaces(db: Db, last: number): Promise<void> {
   await sql`update outbox_event set seq = ${last} + places.place from ${places} as places where ${isIt}`.execute(db)
 }
 
-/** Webhooks that are switched on and registered for any of these events, and those that a test is for. */
+/** Reads enabled webhooks that are subscribed to any of these events, and the receivers of test events. */
 async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<Target[]> {
   const tenants = [...new Set(events.map((event) => event.tenant))]
   const types = [...new Set(events.map((event) => event.type))]
@@ -101,7 +100,7 @@ async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<T
   return [...registered, ...named]
 }
 
-/** The package that counts for an event: its store's, else the account's. */
+/** Reads the package that applies to each event: the store's, or the account's without a store. */
 async function readPackages(db: Db, events: readonly OutboxEventRow[]): Promise<(event: OutboxEventRow) => Package> {
   const storeIds = [...new Set(events.flatMap((event) => (event.store_id === null ? [] : [event.store_id])))]
   const accountIds = [...new Set(events.map((event) => accountOf(event.tenant)))]
@@ -126,7 +125,7 @@ function accountOf(tenant: string): string {
 }
 
 function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
-  // A test of one webhook: its own target row has the event's id in place of a name.
+  // The target row of a test event has the event's id instead of an event name.
   if (event.webhook_id !== null)
     return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
   const type = EVENT_TYPES.get(event.type)
@@ -156,11 +155,11 @@ function deliveryOf(event: OutboxEventRow, webhookId: string, nowMs: number, pla
   }
 }
 
-/** Log and events are kept so long, ms. */
+/** Retention of events and deliveries, ms. */
 export const RETENTION_MS = 30 * 86_400_000
 const PRUNE_BATCH = 1_000
 
-/** Clears what is older than 30 days, so much at a time. */
+/** Deletes events and deliveries older than 30 days, in batches. */
 export async function pruneDeliveries(database: Database, nowMs: number): Promise<void> {
   const before = nowMs - RETENTION_MS
   for (;;) {

@@ -4,15 +4,15 @@ import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 
-/** In place of the name of an event: every event. */
+/** Subscription to all events. */
 export const EVERY_EVENT = '*'
 
-/** The webhook of this id, of any tenant. */
+/** Finds a webhook of any tenant. */
 export function findWebhook(db: Db, webhookId: string): Promise<WebhookRow | undefined> {
   return db.selectFrom('webhook').selectAll().where('webhook_id', '=', webhookId).executeTakeFirst()
 }
 
-/** The webhook that is registered for this target already. */
+/** Finds the webhook that is registered for this target. */
 export function findByTarget(
   db: Db,
   tenant: string,
@@ -28,12 +28,12 @@ export function findByTarget(
     .executeTakeFirst()
 }
 
-/** The webhooks of a tenant in the order they were made in; there are not many. */
+/** Webhooks of a tenant, oldest first. */
 export function listWebhooks(db: Db, tenant: string, limit: number): Promise<WebhookRow[]> {
   return db.selectFrom('webhook').selectAll().where('tenant', '=', tenant).orderBy('webhook_id').limit(limit).execute()
 }
 
-/** What each of these webhooks is registered for, sorted. */
+/** Subscribed events of these webhooks, sorted. */
 export async function readEvents(db: Db, webhookIds: readonly string[]): Promise<Map<string, string[]>> {
   const events = new Map<string, string[]>(webhookIds.map((id) => [id, []]))
   if (webhookIds.length === 0) return events
@@ -47,7 +47,7 @@ export async function readEvents(db: Db, webhookIds: readonly string[]): Promise
   return events
 }
 
-/** Registers a webhook for exactly these events. */
+/** Replaces the subscriptions of a webhook. */
 export async function writeEvents(
   db: Db,
   webhook: Pick<WebhookRow, 'tenant' | 'webhook_id'>,
@@ -61,7 +61,7 @@ export async function writeEvents(
     .execute()
 }
 
-/** Changes a webhook and answers it as it is then. */
+/** Changes a webhook and returns the new row. */
 export function changeWebhook(db: Db, webhookId: string, change: Partial<WebhookRow>): Promise<WebhookRow> {
   return db
     .updateTable('webhook')
@@ -71,7 +71,7 @@ export function changeWebhook(db: Db, webhookId: string, change: Partial<Webhook
     .executeTakeFirstOrThrow()
 }
 
-/** Gives up what still waits for a webhook that is switched off or gone. */
+/** Marks the pending deliveries of a disabled or deleted webhook as failed. */
 export async function dropPending(db: Db, webhookId: string, nowMs: number): Promise<void> {
   await db
     .updateTable('webhook_delivery')
@@ -81,7 +81,7 @@ export async function dropPending(db: Db, webhookId: string, nowMs: number): Pro
     .execute()
 }
 
-/** The delivery of this id, of any tenant. */
+/** Finds a delivery of any tenant. */
 export function findDelivery(db: Db, deliveryId: string): Promise<WebhookDeliveryRow | undefined> {
   return db.selectFrom('webhook_delivery').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst()
 }
@@ -93,7 +93,7 @@ export interface DeliveryFilter {
   eventId?: string | undefined
 }
 
-/** Deliveries to these webhooks, the newest first, from after a cursor. */
+/** Deliveries to these webhooks after a cursor, newest first. */
 export function listDeliveries(
   db: Db,
   tenant: string,
@@ -113,7 +113,7 @@ export function listDeliveries(
   return query.orderBy('delivery_id', 'desc').limit(page.limit).execute()
 }
 
-/** Every attempt of these deliveries, in their order. */
+/** Attempts of these deliveries, oldest first. */
 export async function readAttempts(db: Db, deliveryIds: readonly string[]): Promise<Map<string, WebhookAttemptRow[]>> {
   const attempts = new Map<string, WebhookAttemptRow[]>(deliveryIds.map((id) => [id, []]))
   if (deliveryIds.length === 0) return attempts
@@ -128,7 +128,7 @@ export async function readAttempts(db: Db, deliveryIds: readonly string[]): Prom
   return attempts
 }
 
-/** The tenant's event of the outbox. */
+/** Finds an event in the tenant's outbox. */
 export function findEvent(db: Db, tenant: string, eventId: string): Promise<OutboxEventRow | undefined> {
   return db
     .selectFrom('outbox_event')
@@ -138,7 +138,7 @@ export function findEvent(db: Db, tenant: string, eventId: string): Promise<Outb
     .executeTakeFirst()
 }
 
-/** Events in the order in which they became durable, after the place `afterSeq`. */
+/** Events numbered after `afterSeq`, in order. */
 export function listEvents(
   db: Db,
   tenant: string,
@@ -179,14 +179,14 @@ export interface WebhookEvent {
   data: string
 }
 
-/** Puts an event into the outbox only if anybody is registered for it: of protection there are very many. One look-up where nobody is. */
+/** Stores an event in the outbox if a webhook is subscribed to it. Protection emits too many events to store all of them. */
 export async function enqueueSubscribedEvent(db: Db, event: WebhookEvent): Promise<void> {
   const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event
   const [receiver] = await receiverOf(db, { tenant, type })
   if (receiver) await insertSubscribed(db, { event_id, tenant, store_id, type, at_ms, data })
 }
 
-/** The same of many events of one tenant: one look-up for each type. */
+/** Like `enqueueSubscribedEvent`, for many events of one tenant: one look-up for each type. */
 export async function enqueueSubscribedEvents(db: Db, tenant: string, events: readonly WebhookEvent[]): Promise<void> {
   const wanted = new Set<string>()
   for (const type of new Set(events.map((event) => event.type))) {

@@ -10,17 +10,17 @@ import { updateWebhook } from './operations.ts'
 import { changeWebhook, dropPending, findWebhook } from './queries.ts'
 
 const MINUTE_MS = 60_000
-/** When each attempt is made, ms after the first (decisions §12). */
+/** Time of each attempt, ms after the first (ADR 0031). */
 export const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 
-/** A webhook is switched off when so many deliveries in a row were given up, over a day at least; or any, over five. */
+/** A failing webhook is disabled after 50 failed deliveries in a row over at least 24 h, or after any over 5 days. */
 const GIVE_UP_DELIVERIES = 50
 const GIVE_UP_AFTER_MS = 24 * 60 * MINUTE_MS
 const GIVE_UP_ANYWAY_MS = 5 * GIVE_UP_AFTER_MS
-/** The receiver says that it is gone for good. */
+/** HTTP 410: the receiver is gone permanently. */
 const GONE = 410
 
-/** Writes down what became of an attempt and what follows, unless somebody else has taken the delivery over meanwhile. */
+/** Records the outcome of an attempt and schedules the next one. Does nothing if another process took over the lease. */
 export async function record(db: Db, job: Job, outcome: AttemptOutcome, services: Services): Promise<void> {
   const { delivery } = job
   const attempts = delivery.attempts + 1
@@ -91,7 +91,7 @@ async function noteHealth(
   if (isGone || isHopeless) await disable(db, webhook, isGone ? 'gone' : 'failing', nowMs, services)
 }
 
-/** Switches a webhook off for its owner to see: in `fetchWebhooks`, and in the audit log. */
+/** Disables a webhook. `fetchWebhooks` and the audit log show it. */
 async function disable(
   db: Db,
   webhook: WebhookRow,
@@ -113,10 +113,10 @@ async function disable(
     nowMs,
     services,
   )
-  services.log.warn({ webhookId: webhook.webhook_id, reason: why }, 'a webhook was switched off')
+  services.log.warn({ webhookId: webhook.webhook_id, reason: why }, 'a webhook was disabled')
 }
 
-/** What the audit log shows of what nobody asked for. */
+/** Request that the audit log shows for changes by the dispatcher. */
 function dispatcherRequest(tenant: Tenant, { platform }: Services): OperationRequest {
   const caller = systemCaller(tenant, 'webhook-dispatcher')
   return {

@@ -22,18 +22,18 @@ import {
 import { URL_LIMIT } from './schema.ts'
 import { newSecret, openSecret, sealSecret, secretWarnings } from './secret.ts'
 
-/** Webhooks of one account and mode at most. */
+/** Maximum of webhooks of one account and mode. */
 export const WEBHOOKS_LIMIT = 100
-/** How long the secret before a roll counts too, unless said otherwise. */
+/** Default time for which the previous secret also signs after a roll. */
 export const DEFAULT_OVERLAP_HOURS = 24
 const HOUR_MS = 3_600_000
 
-/** What a target of this tenant must keep to. */
+/** Rules for targets of this tenant. */
 export function targetRules(tenant: string, config: CloudConfig): TargetRules {
   return { plainHttp: tenant.endsWith('.test'), privateTargets: config.allowPrivateTargets }
 }
 
-/** The form of an address by which two are the same. 400 when it is one that the cloud does not send to. */
+/** Normalizes a URL for comparison. Throws 400 if the cloud does not send to it. */
 export function urlKey(call: Call, url: string): string {
   const checked = checkTarget(url, targetRules(knownCaller(call.caller).tenant, call.services.config))
   if ('refusal' in checked) throw invalid('url', checked.refusal, 'url_refused')
@@ -49,7 +49,7 @@ export function urlKey(call: Call, url: string): string {
 }
 
 export interface WebhookRegistration {
-  /** null: the events of every store of the account. */
+  /** null: all stores of the account. */
   store: StoreRow | null
   url: string
   events: readonly string[]
@@ -59,14 +59,14 @@ export interface WebhookRegistration {
 export interface RegisteredWebhook {
   webhook: WebhookRow
   events: string[]
-  /** Only when it was made just now by us. */
+  /** Set only if the cloud generated it now. */
   secret?: string
   warnings: string[]
 }
 
 /**
- * Registers a target, or adds events to it when it is known: by whichever door, it stays one webhook. A secret other than the
- * known one is rolled in, so that the receiver that knows the old one goes on understanding.
+ * Registers a target, or adds events to the existing webhook of the target. A different secret is rolled, so that a receiver with
+ * the previous one can still verify.
  */
 export async function register(call: Call, wanted: WebhookRegistration): Promise<RegisteredWebhook> {
   const { tenant } = knownCaller(call.caller)
@@ -139,7 +139,7 @@ async function merge(
   return { webhook, events: merged, warnings }
 }
 
-/** The columns of a webhook whose secret is rolled; with no overlap the new one counts alone at once. */
+/** Columns of a webhook after rolling its secret. Without overlap, only the new secret signs. */
 export function rolledSecret(
   { nowMs, services }: Call,
   known: WebhookRow,
@@ -161,21 +161,21 @@ function packageWarnings(call: Call, { store, events }: WebhookRegistration): st
   })
 }
 
-/** Whether the caller may know of a webhook: one of the whole account is not for keys of single stores. */
+/** True if the caller may see a webhook. Keys of single stores do not see webhooks of the whole account. */
 export function maySeeWebhook(caller: KnownCaller, webhook: WebhookRow): boolean {
   if (webhook.tenant !== caller.tenant) return false
   if (webhook.store_id === null) return caller.kind !== 'agent' && caller.storeIds === null
   return maySee(caller, { store_id: webhook.store_id, tenant: webhook.tenant })
 }
 
-/** The caller's webhook of this id: 404 when it is unknown or somebody else's. */
+/** Finds a webhook of the caller. Throws 404. */
 export async function ownWebhook(call: Call, webhookId: string): Promise<WebhookRow> {
   const webhook = await findWebhook(call.db, webhookId)
   if (!webhook || !maySeeWebhook(knownCaller(call.caller), webhook)) throw notFound('webhook')
   return webhook
 }
 
-/** The caller's webhooks, all of them or those for the events of one store. */
+/** Webhooks of the caller: all, or those of one store. */
 export async function ownWebhooks(call: Call, storeId: string | undefined): Promise<WebhookRow[]> {
   const caller = knownCaller(call.caller)
   const all = (await listWebhooks(call.db, caller.tenant, WEBHOOKS_LIMIT)).filter((webhook) =>
@@ -184,14 +184,14 @@ export async function ownWebhooks(call: Call, storeId: string | undefined): Prom
   return storeId === undefined ? all : all.filter((webhook) => webhook.store_id === storeId)
 }
 
-/** 409 when another webhook of the same store has this address. */
+/** Throws 409 if another webhook of the same store has this URL. */
 export async function assertUrlUnused(call: Call, webhook: WebhookRow, key: string): Promise<void> {
   const other = await findByTarget(call.db, webhook.tenant, webhook.store_id, key)
   if (other && other.webhook_id !== webhook.webhook_id)
     throw new Failure('already-exists', `${other.webhook_id} is registered for this URL already`)
 }
 
-/** Every event that a list of names stands for. */
+/** Names to filter events by; undefined for all events. */
 export function eventNames(events: readonly string[]): readonly string[] | undefined {
   return events.includes(EVERY_EVENT) ? undefined : events
 }

@@ -16,7 +16,7 @@ const Order = { orderId: EventId, storeId: EventId, userId: EventId.nullish(), e
 const Worth = { total: EventEuros.optional(), currency: z.string().length(3).optional() }
 const OrderLine = z.strictObject({ productId: EventId.nullish(), quantity: z.number() })
 
-/** Events of the shop: payments, goods, offers, orders. */
+/** Events about payments, products, offers and orders. */
 export const RETAIL_EVENTS: readonly EventType[] = [
   eventType('checkout.completed', {
     minimumPackage: 'GROW',

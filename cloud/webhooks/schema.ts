@@ -11,7 +11,7 @@ export const Events = z
   .min(1)
   .max(EVENT_TYPES.size + 1)
   .describe('Names of events, or `*` for all.')
-/** Of a target’s address, also as it is sent: databases have no room for much longer ones in an index. */
+/** Maximum length of a URL, also after normalization: indexes of databases limit it. */
 export const URL_LIMIT = 2_048
 export const TargetUrl = z
   .string()
@@ -33,25 +33,25 @@ export const Webhook = z.strictObject({
   url: z.string(),
   events: z.array(z.string()),
   enabled: z.boolean(),
-  /** `gone`: it answered 410; `failing`: nothing arrived for long; `switched_off`: by updateWebhook. */
+  /** `gone`: it responded 410; `failing`: deliveries failed for long; `switched_off`: by updateWebhook. */
   disabledReason: z.enum(['gone', 'failing', 'switched_off']).optional(),
   disabledAt: When.optional(),
-  /** Since when nothing has arrived. */
+  /** First failed attempt since the last successful one. */
   failingSince: When.optional(),
-  /** Until when the secret before the last roll counts too. */
+  /** Until then, the previous secret also signs. */
   oldSecretUntil: When.optional(),
   createdAt: When,
   updatedAt: When,
 })
 
-/** As it is answered when it was made: the secret is shown this once. */
+/** Response to a registration; the only one with the secret. */
 export const CreatedWebhook = Webhook.extend({
   ...Success,
   secret: z.string().optional(),
   warnings: z.array(z.string()).optional(),
 })
 
-/** A webhook as the API shows it: never with its secret. */
+/** Converts a row for the API, without the secret. */
 export function toWebhook(row: WebhookRow, events: readonly string[], nowMs: number): z.input<typeof Webhook> {
   const overlap = row.old_until_ms !== null && row.old_until_ms > nowMs ? iso(row.old_until_ms) : null
   return definedFields({
@@ -93,7 +93,7 @@ export const Delivery = z.strictObject({
   finishedAt: When.optional(),
 })
 
-/** A delivery with its attempts as the API shows it. */
+/** Converts a delivery with its attempts for the API. */
 export function toDelivery(row: WebhookDeliveryRow, attempts: readonly WebhookAttemptRow[]): z.input<typeof Delivery> {
   return definedFields({
     deliveryId: row.delivery_id,
@@ -127,7 +127,7 @@ export const Envelope = z.strictObject({
   data: z.record(z.string(), z.unknown()),
 })
 
-/** An event as it is listed: the body of its deliveries, with the store it is about. */
+/** Converts an event for listings: the body of its deliveries plus its store. */
 export function toEnvelope(row: OutboxEventRow): z.input<typeof Envelope> {
   const data = JSON.parse(row.data) as Record<string, unknown>
   return definedFields({

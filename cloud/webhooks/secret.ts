@@ -1,27 +1,27 @@
 import type { Randomness } from '../../policy/platform.ts'
 import type { Sealer } from '../authority/sealing.ts'
 
-/** Secrets that deliveries are signed with: shown once, sealed wherever they are kept. */
+/** Secrets that sign deliveries. They are shown once and stored sealed. */
 
-/** Shorter ones can be guessed by whoever sees a delivery. */
+/** Shorter secrets can be found by brute force from one delivery. */
 const STRONG_MIN = 16
 export const SECRET_MAX = 128
 const PREFIX = 'whsec_'
-/** What `isSecret` and `isStrongSecret` want, for people. */
+/** Error texts for `isSecret` and `isStrongSecret`. */
 export const SECRET_RULE = `must be 1 to ${SECRET_MAX} visible characters`
 export const STRONG_SECRET_RULE = `must be ${STRONG_MIN} to ${SECRET_MAX} visible characters, and base64 after ${PREFIX}`
 
-/** `whsec_` and 256 random bits in base64, as Standard Webhooks has it. */
+/** Makes a secret: `whsec_` and 256 random bits in base64 (Standard Webhooks). */
 export function newSecret(random: Randomness): string {
   return `${PREFIX}${Buffer.from(random.bytes(32)).toString('base64')}`
 }
 
-/** Whether a merchant's text can be the secret of a webhook: the receiver is the merchant's own, and so is the choice. */
+/** True if a text can be the secret of a webhook. It may be weak, because it protects only the merchant's own receiver. */
 export function isSecret(text: string): boolean {
   return text.length <= SECRET_MAX && /^[\x21-\x7e]+$/.test(text)
 }
 
-/** Whether it can be what we believe others by: nobody guesses it, and where it says base64 it is. */
+/** True if a secret is strong enough for requests that the cloud trusts: long, and valid base64 after `whsec_`. */
 export function isStrongSecret(text: string): boolean {
   if (text.length < STRONG_MIN || !isSecret(text)) return false
   return (
@@ -30,7 +30,7 @@ export function isStrongSecret(text: string): boolean {
   )
 }
 
-/** What is to be said of a secret that a merchant chose. */
+/** Warnings about a secret that a merchant chose. */
 export function secretWarnings(secret: string | undefined): string[] {
   if (secret === undefined) return []
   return [
@@ -47,7 +47,7 @@ export function secretWarnings(secret: string | undefined): string[] {
   ]
 }
 
-/** The key of the Standard Webhooks signature: the base64 after `whsec_`, else the UTF-8 bytes. As verifyWebhook of client/ has it. */
+/** Key of the Standard Webhooks signature: the decoded base64 after `whsec_`, else the UTF-8 bytes. Same as verifyWebhook in client/. */
 export function standardKey(secret: string): Buffer {
   return innerKey(secret) ?? Buffer.from(secret)
 }
@@ -62,12 +62,12 @@ function innerKey(secret: string): Buffer | undefined {
   }
 }
 
-/** The secret as it is kept, bound to its webhook. */
+/** Seals a secret for storage; the result is bound to its webhook. */
 export function sealSecret(sealer: Sealer, webhookId: string, secret: string): string {
   return sealer.seal(Buffer.from(secret), `webhook/${webhookId}`)
 }
 
-/** The secret that was kept for this webhook. */
+/** Opens the sealed secret of a webhook. */
 export function openSecret(sealer: Sealer, webhookId: string, sealed: string): string {
   return sealer.open(sealed, `webhook/${webhookId}`).toString('utf8')
 }

@@ -1,15 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { standardKey } from './secret.ts'
 
-/** The secrets that count now: during a roll there are two. */
+/** Valid secrets; two during a roll. */
 export interface Secrets {
   readonly current: string
   readonly old?: string | undefined
 }
 
 /**
- * What receivers check a delivery by (decisions §12): `X-Untag-Signature` is over the body alone, the Standard Webhooks
- * headers also over id and time, so that a copy sent again later is noticed. `sentS`: the attempt, seconds since 1970.
+ * Signature headers of a delivery (ADR 0031). `X-Untag-Signature` signs the body only. The Standard Webhooks headers also sign id and
+ * time, which reveals replays. `sentS`: time of the attempt, s since 1970.
  */
 export function signatureHeaders(
   delivery: { id: string; sentS: number; body: string },

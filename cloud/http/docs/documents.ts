@@ -12,7 +12,7 @@ import { staticDocument, type StaticDocument } from '../static-document.ts'
 import { DocsPage } from './page.tsx'
 import { STYLE } from './style.ts'
 
-/** The documents about the API by their path, out of the table of operations. */
+/** Documents about the API by path. */
 export type ApiDocuments = Readonly<Record<string, StaticDocument>>
 
 type Config = Pick<CloudConfig, 'baseUrl' | 'rateLimit' | 'publishableRateLimit'>
@@ -20,7 +20,7 @@ type Config = Pick<CloudConfig, 'baseUrl' | 'rateLimit' | 'publishableRateLimit'
 const ANYWHERE = { 'access-control-allow-origin': '*' }
 const PLAIN = 'text/plain; charset=utf-8'
 
-/** Every document about these operations; each is made when it is asked for first, for a start must not wait for them. */
+/** Makes the documents about these operations, each at its first request, because generating them would delay the start. */
 export function apiDocuments(operations: ReadonlyMap<string, Operation>, config: Config): ApiDocuments {
   const description = once(() => describeApi(operations, config.baseUrl))
   const guide = once(() => guideSections(config))
@@ -54,7 +54,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value
 }
 
-/** The page may run its own programs and call the API of its own origin; nothing else. */
+/** Security headers: the page may run its own scripts and call the API of its origin. */
 function pageHeaders(scripts: readonly string[]): Record<string, string> {
   const allowed = [
     "default-src 'none'",

@@ -4,7 +4,7 @@ import type { Field } from '../../description/fields.ts'
 interface Parts {
   fields: readonly Field[]
   bases: readonly string[]
-  /** Of what is sent it is said what must be there, of what comes back what may be missing. */
+  /** Marks required fields in requests and optional fields in responses. */
   mark: 'required' | 'optional'
 }
 
@@ -47,7 +47,7 @@ function FieldRow({
   )
 }
 
-/** Where a shared schema stands on the page. */
+/** Element id of a shared schema. */
 export function schemaId(name: string): string {
   return `schema-${name}`
 }

@@ -6,10 +6,10 @@ import { FieldList } from './field-list.tsx'
 import { codeId } from './code-lists.tsx'
 import { Code, Inline, Prose } from './prose.tsx'
 
-/** What any operation may answer; said once. */
+/** Statuses that every operation may return; described once. */
 const EVERYWHERE: ReadonlySet<number> = new Set([401, 413, 415, 429, 500, 503])
 
-/** All that is known of one operation. */
+/** Section of one operation. */
 export function OperationEntry({
   described,
   description,
@@ -119,7 +119,7 @@ function Samples({ described, baseUrl }: { described: DescribedOperation; baseUr
   )
 }
 
-/** What the form for trying an operation begins with. */
+/** Initial requests of the forms for trying operations. */
 export function exampleRequests({ operations }: Description): Record<string, unknown> {
   return Object.fromEntries(operations.map(({ operation }) => [operation.name, operation.example]))
 }

@@ -12,11 +12,11 @@ import { TryTemplate } from './try-template.tsx'
 interface Parts {
   description: Description
   guide: readonly GuideSection[]
-  /** The programs of the page. Without them everything works but search and trying operations. */
+  /** Scripts of the page. Search and trying operations need them. */
   scripts: readonly string[]
 }
 
-/** The reference of the API, out of the same table that serves it. */
+/** The API reference, generated from the table of operations. */
 export function DocsPage({ description, guide, scripts }: Parts) {
   const areas = [...new Set(description.operations.map((o) => o.operation.area))]
   const shared = Object.entries(description.shared)
@@ -187,7 +187,7 @@ function areaId(area: string): string {
   return `area-${area.replaceAll(' ', '-')}`
 }
 
-/** JSON within a script element must not end it. */
+/** Escapes JSON for a script element. */
 function forScript(json: string): string {
   return json.replaceAll('<', String.raw`\u003c`)
 }

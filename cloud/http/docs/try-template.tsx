@@ -1,4 +1,4 @@
-/** The form with which the page's program lets an operation be tried; nothing of it is there without the program. */
+/** Template of the form for trying an operation. Only the script shows it. */
 export function TryTemplate() {
   return (
     <template id="try">

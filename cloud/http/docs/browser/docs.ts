@@ -1,4 +1,4 @@
-/** The program of the reference page: the contents, the copy buttons, and forms that try operations with a test key. One file, so that the page can name it by its hash. */
+/** Script of the reference page: contents, copy buttons, and forms that call operations with a test key. One file, so that the CSP can name its hash. */
 
 const KEY_NAME = 'untag-test-key'
 const TEST_KEY = /^untag_test_[a-z]{2}_[A-Za-z0-9]+$/
@@ -25,7 +25,7 @@ function startMenu(): void {
   markPlace(menu)
 }
 
-/** Marks in the menu what is being read. */
+/** Highlights the visible section in the menu. */
 function markPlace(menu: HTMLElement): void {
   const links = new Map(all<HTMLAnchorElement>('li a', menu).map((link) => [link.hash.slice(1), link]))
   const watch = new IntersectionObserver(
@@ -55,7 +55,7 @@ function addCopyButtons(): void {
     button.addEventListener('click', () => {
       void navigator.clipboard.writeText(code).then(() => (button.textContent = 'Copied'))
     })
-    // Only where the browser lets pages write there.
+    // Browsers offer the clipboard on secure origins only.
     if ('clipboard' in navigator) pre.after(button)
   }
 }
@@ -87,7 +87,7 @@ function freshKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Why this must not be sent; undefined when it may. */
+/** Error text for a key that must not be sent; undefined if it may. */
 function objection(key: string, isOpen: boolean): string | undefined {
   if (key === '') return isOpen ? undefined : 'Enter a test key first.'
   if (key.includes('_live_'))
@@ -143,7 +143,7 @@ function hideLabel(input: HTMLElement, isHidden: boolean): void {
   if (label) label.hidden = isHidden
 }
 
-/** A test key stays in this tab; anything else is not kept at all. */
+/** Stores a test key in the session of this tab. Never stores other keys. */
 function remember(key: HTMLInputElement, refused: HTMLElement): void {
   const value = key.value.trim()
   const why = value === '' ? undefined : objection(value, false)
