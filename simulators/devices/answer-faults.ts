@@ -12,15 +12,15 @@ export interface FaultyAnswer {
   readonly bytes: Uint8Array | null
 }
 
-const SEND_FOR_EVER = new AbortController().signal
+const NEVER_ABORTED = new AbortController().signal
 
 /** Sends to a link whether or not it is still there. */
 export async function sendQuietly(link: ByteLink, bytes: Uint8Array): Promise<void> {
-  await link.write(bytes, SEND_FOR_EVER).catch(() => {})
+  await link.write(bytes, NEVER_ABORTED).catch(() => {})
 }
 
 /** Turns the lowest bit of the byte at `at`, counted from the end when negative. */
-export function turned(bytes: Uint8Array, at: number): Uint8Array {
+export function flipBit(bytes: Uint8Array, at: number): Uint8Array {
   const wrong = bytes.slice()
   const index = at < 0 ? wrong.length + at : at
   wrong[index] = (wrong[index] ?? 0) ^ 1
@@ -36,6 +36,6 @@ export async function answerWithFaults({ link, timers, hits, bytes }: FaultyAnsw
   if (has('cut-before-answer')) return link.close()
   for (const hit of hits) if (hit.kind === 'delay') await pause(timers, hit.ms)
   for (const hit of hits) if (hit.kind === 'noise') await sendQuietly(link, hit.bytes)
-  if (bytes && !has('mute')) await sendQuietly(link, has('garble') ? turned(bytes, garbleAt) : bytes)
+  if (bytes && !has('mute')) await sendQuietly(link, has('garble') ? flipBit(bytes, garbleAt) : bytes)
   if (has('cut-after-answer')) await link.close()
 }

@@ -1,14 +1,14 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
 import type { OpenBody } from './serve-http.ts'
 
-const MAX_KEPT = 10_000
+const MAX_BUFFERED = 10_000
 const KEEPALIVE = '\r\n'
 
 /** The event stream of a simulated Impinj reader: it keeps events while no client listens, and sends keepalives. */
 export class ImpinjEvents {
   readonly #timers: Timers
   readonly #listeners = new Set<OpenBody>()
-  #kept: string[] = []
+  #buffered: string[] = []
   #settings: Record<string, unknown> = {
     eventBufferSize: 1_000,
     eventPerSecondLimit: 0,
@@ -41,7 +41,7 @@ export class ImpinjEvents {
   /** Adds a client, which gets the kept events first. */
   listen(body: OpenBody): void {
     this.#listeners.add(body)
-    for (const line of this.#kept.splice(0)) void body.write(line)
+    for (const line of this.#buffered.splice(0)) void body.write(line)
     this.#scheduleKeepalive()
   }
 
@@ -51,25 +51,25 @@ export class ImpinjEvents {
   }
 
   /** Writes to every listener as it is. */
-  say(text: string): void {
+  writeRaw(text: string): void {
     if (this.isMute) return
     for (const listener of this.#listeners) void listener.write(text)
   }
 
   /** Sends an event, or keeps it until a client listens. */
-  tell(event: object): void {
+  send(event: object): void {
     const line = `${JSON.stringify(event)}\r\n`
     if (this.#listeners.size > 0 && !this.isMute) {
-      this.say(line)
+      this.writeRaw(line)
       return this.#scheduleKeepalive()
     }
-    this.#kept.push(line)
-    if (this.#kept.length > MAX_KEPT) this.#kept = this.#kept.slice(-MAX_KEPT)
+    this.#buffered.push(line)
+    if (this.#buffered.length > MAX_BUFFERED) this.#buffered = this.#buffered.slice(-MAX_BUFFERED)
   }
 
   /** Forgets the kept events. */
   discard(): void {
-    this.#kept = []
+    this.#buffered = []
   }
 
   /** Forgets all listeners. */
@@ -83,7 +83,7 @@ export class ImpinjEvents {
     if (this.#listeners.size === 0) return
     const seconds = Number(this.#settings['keepAliveIntervalSeconds'])
     this.#cancelKeepalive = this.#timers.after(seconds * 1_000, () => {
-      this.say(KEEPALIVE)
+      this.writeRaw(KEEPALIVE)
       this.#scheduleKeepalive()
     })
   }

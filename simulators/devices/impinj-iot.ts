@@ -105,7 +105,7 @@ export class ImpinjReader {
     if (!this.#isReading) return
     const named = asBase64 ? { epc: Buffer.from(epc, 'hex').toString('base64url') } : { epcHex: epc }
     const at = this.#now()
-    this.#events.tell({
+    this.#events.send({
       timestamp: at,
       eventType: 'tagInventory',
       tagInventoryEvent: {
@@ -127,11 +127,11 @@ export class ImpinjReader {
       ),
     }
     const transition = on ? TRANSITIONS.rise : TRANSITIONS.fall
-    const isTold =
+    const isReported =
       this.#gpis.gpiTransitionEvents === 'enabled' &&
       this.#gpis.gpiConfigurations.some((each) => each.gpi === gpi && each.enabled)
-    if (isTold)
-      this.#events.tell({ timestamp: this.#now(), eventType: 'gpiTransition', gpiTransitionEvent: { gpi, transition } })
+    if (isReported)
+      this.#events.send({ timestamp: this.#now(), eventType: 'gpiTransition', gpiTransitionEvent: { gpi, transition } })
     const fires = (those: readonly Trigger[]) =>
       those.some((each) => each.gpiTransitionEvent.gpi === gpi && each.gpiTransitionEvent.transition === transition)
     if (fires(this.#triggers.start)) this.#setReading(true)
@@ -139,8 +139,8 @@ export class ImpinjReader {
   }
 
   /** Writes to every listener as it is. */
-  say(text: string): void {
-    this.#events.say(text)
+  writeRaw(text: string): void {
+    this.#events.writeRaw(text)
   }
 
   /** Hears and says nothing, as one that hangs. */
@@ -188,24 +188,24 @@ export class ImpinjReader {
   readonly serve = async (link: ByteLink): Promise<void> => {
     if (this.#links.size >= MAX_LINKS) return link.close()
     this.#links.add(link)
-    let mine: OpenBody | null = null
+    let stream: OpenBody | null = null
     let answers = 0
     await serveHttp(link, (request) => {
-      const told = this.#answer(request)
-      if (told === 'silence') return told
-      if ('stream' in told) {
+      const answer = this.#answer(request)
+      if (answer === 'silence') return answer
+      if ('stream' in answer) {
         return {
           stream: (body) => {
-            mine = body
-            told.stream(body)
+            stream = body
+            answer.stream(body)
           },
         }
       }
       answers++
-      return answers === this.#options.answersPerConnection ? { ...told, close: true } : told
+      return answers === this.#options.answersPerConnection ? { ...answer, close: true } : answer
     })
     this.#links.delete(link)
-    this.#events.leave(mine)
+    this.#events.leave(stream)
   }
 
   #now(): string {
@@ -215,7 +215,7 @@ export class ImpinjReader {
   #setReading(on: boolean): void {
     if (this.#isReading === on) return
     this.#isReading = on
-    this.#events.tell({
+    this.#events.send({
       timestamp: this.#now(),
       eventType: 'inventoryStatus',
       inventoryStatusEvent: { inventoryStatus: on ? 'running' : 'idle' },

@@ -35,7 +35,7 @@ export interface Crowd {
 
 /** 1.4 m/s through a zone of 1.7 m. */
 const WALK_MS = 1_200
-const LOOK_EVERY_MS = 60
+const READ_EVERY_MS = 60
 /** Where along the way (0 to 1) an antenna hears best. */
 const INSIDE_AT = 0.3
 const OUTSIDE_AT = 0.7
@@ -75,7 +75,7 @@ export function crowd(options: CrowdOptions): Crowd {
   setMaxListeners(0, signal)
   const below = (n: number) => Math.floor(randomFraction(random) * n)
 
-  function look(epc: string, antenna: number, distance: number): void {
+  function tryRead(epc: string, antenna: number, distance: number): void {
     const rssiDbm = -48 - 45 * distance - below(6)
     if (rssiDbm >= WEAKEST_DBM && below(10) < 8) reader.see(epc, { antenna, rssiDbm })
   }
@@ -83,22 +83,22 @@ export function crowd(options: CrowdOptions): Crowd {
   async function walk({ epcs: carried, direction }: Walk): Promise<void> {
     options.onWalk?.({ epcs: carried, direction })
     let hasPassed = false
-    for (let ms = 0; ms <= WALK_MS && !signal.aborted; ms += LOOK_EVERY_MS) {
+    for (let ms = 0; ms <= WALK_MS && !signal.aborted; ms += READ_EVERY_MS) {
       const way = direction === 'out' ? ms / WALK_MS : 1 - ms / WALK_MS
       for (const epc of carried) {
-        look(epc, insideAntenna, Math.abs(way - INSIDE_AT))
-        look(epc, outsideAntenna, Math.abs(way - OUTSIDE_AT))
+        tryRead(epc, insideAntenna, Math.abs(way - INSIDE_AT))
+        tryRead(epc, outsideAntenna, Math.abs(way - OUTSIDE_AT))
       }
       if (!hasPassed && ms >= WALK_MS * BEAM_AT) {
         hasPassed = true
         reader.setInput(passageInput, true)
       }
-      await pause(timers, LOOK_EVERY_MS, signal).catch(() => {})
+      await pause(timers, READ_EVERY_MS, signal).catch(() => {})
     }
     reader.setInput(passageInput, false)
   }
 
-  async function comeAndGo(): Promise<void> {
+  async function sendWalkers(): Promise<void> {
     const everyMs = 60_000 / options.walkersPerMinute
     while (!signal.aborted) {
       await pause(timers, everyMs * (0.5 + randomFraction(random)), signal).catch(() => {})
@@ -117,7 +117,7 @@ export function crowd(options: CrowdOptions): Crowd {
     }
   }
 
-  if (options.walkersPerMinute > 0) void comeAndGo()
+  if (options.walkersPerMinute > 0) void sendWalkers()
   for (const epc of epcs.slice(0, Math.min(MAX_STRAYS, Math.ceil(epcs.length * STRAY_SHARE)))) void stray(epc)
   return { epcs, walk, stop: () => stopping.abort(new DOMException('the crowd goes home', 'AbortError')) }
 }

@@ -30,7 +30,7 @@ export interface LlrpReaderOptions extends Partial<Abilities> {
   /** Its clock minus the right time, ms. */
   readonly clockAheadMs?: number
   /** Messages that it keeps while nobody is connected; default 66,000, as a Zebra FX does. */
-  readonly mostKept?: number
+  readonly maxBuffered?: number
   /** How long a reboot takes, ms; default 20,000. */
   readonly bootMs?: number
   /** What tags have besides their EPC, by it. */
@@ -40,7 +40,7 @@ export interface LlrpReaderOptions extends Partial<Abilities> {
 }
 
 const MAX_LOGGED = 10_000
-const FOR_EVER = new AbortController().signal
+const NEVER_ABORTED = new AbortController().signal
 const EVENT = { gpi: 1, exception: 4, antenna: 8 } as const
 
 interface Client {
@@ -78,7 +78,7 @@ export class LlrpReader {
   readonly #dead = new Set<string>()
   #state: ReaderState
   #client: Client | null = null
-  #kept: Message[] = []
+  #buffered: Message[] = []
   #hasOverflown = false
   #lastId = 0
   #aheadMs: number
@@ -112,8 +112,8 @@ export class LlrpReader {
   }
 
   /** Messages that wait for somebody to be told. */
-  get kept(): number {
-    return this.#kept.length
+  get buffered(): number {
+    return this.#buffered.length
   }
 
   /** A tag answers at an antenna; told when the reader looks there. */
@@ -122,7 +122,7 @@ export class LlrpReader {
     if (!spec || this.#dead.has(epc) || this.#isBooting) return
     const done = operateOn(this.#state, epc, this.#options.tags?.get(epc) ?? {})
     if (done?.isDead) this.#dead.add(epc)
-    this.#tell(
+    this.#report(
       tagReport(++this.#lastId, spec.spec, {
         epc,
         antenna,
@@ -137,7 +137,7 @@ export class LlrpReader {
     if (this.#state.gpis[gpi] === on) return
     this.#state.gpis[gpi] = on
     if (this.#state.watched.has(gpi) && this.#state.told.has(EVENT.gpi))
-      this.#tellEvent(parameter('GPIEvent', { GPIPortNumber: gpi, GPIEvent: on }))
+      this.#reportEvent(parameter('GPIEvent', { GPIPortNumber: gpi, GPIEvent: on }))
     for (const spec of this.#state.roSpecs.values()) {
       const trigger = startTrigger(spec.spec)
       if (spec.isEnabled && typeof trigger === 'object' && trigger.gpi === gpi && trigger.on === on) this.#start(spec)
@@ -146,11 +146,11 @@ export class LlrpReader {
 
   setAntenna(antenna: number, connected: boolean): void {
     if (this.#state.told.has(EVENT.antenna))
-      this.#tellEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
+      this.#reportEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
   }
 
   exception(text: string): void {
-    if (this.#state.told.has(EVENT.exception)) this.#tellEvent(parameter('ReaderExceptionEvent', { Message: text }))
+    if (this.#state.told.has(EVENT.exception)) this.#reportEvent(parameter('ReaderExceptionEvent', { Message: text }))
   }
 
   /** Its clock is set, wrong by so much. */
@@ -175,7 +175,7 @@ export class LlrpReader {
     for (const spec of this.#state.roSpecs.values()) spec.isActive = false
     // The wires at the inputs know nothing of it.
     this.#state = { ...newState(this.#can), gpis: this.#state.gpis }
-    this.#kept = []
+    this.#buffered = []
     this.#isBooting = true
     void this.#client?.link.close()
     this.#client = null
@@ -193,18 +193,18 @@ export class LlrpReader {
   /** Answers on this link until it ends. Bound, so that callers can pass it on. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     if (this.#isBooting) return link.close()
-    if (this.#isOccupied || this.#client) return this.#turnAway(link)
+    if (this.#isOccupied || this.#client) return this.#rejectClient(link)
     const me: Client = { link, isHolding: true, order: Promise.resolve() }
     this.#client = me
     const codec = llrpCodec()
     let order: Promise<void> = Promise.resolve()
-    if (!this.#isHung) await this.#greet(link, 0)
+    if (!this.#isHung) await this.#sendConnectionAttempt(link, 0)
     if (!this.#state.holdUponReconnect) this.#release(me)
     try {
       for await (const chunk of link.bytes) {
         if (this.#isHung) continue
         // One request after the other, however long the answer to one is held up.
-        for (const frame of codec.push(chunk)) order = order.then(() => this.#react(me, frame))
+        for (const frame of codec.push(chunk)) order = order.then(() => this.#onFrame(me, frame))
       }
     } catch {
       // The link broke: that is how a reader loses its network too.
@@ -222,29 +222,29 @@ export class LlrpReader {
   }
 
   #send(to: Client, bytes: Uint8Array): Promise<void> {
-    to.order = to.order.then(() => (this.#isHung ? undefined : to.link.write(bytes, FOR_EVER).catch(() => {})))
+    to.order = to.order.then(() => (this.#isHung ? undefined : to.link.write(bytes, NEVER_ABORTED).catch(() => {})))
     return to.order
   }
 
   /** Tells the client, or keeps it for the next one. */
-  #tell(said: Message): void {
+  #report(said: Message): void {
     if (this.#client && !this.#client.isHolding) return void this.#send(this.#client, encodeMessage(said))
-    if (this.#kept.length >= (this.#options.mostKept ?? 66_000)) {
-      this.#kept.shift()
+    if (this.#buffered.length >= (this.#options.maxBuffered ?? 66_000)) {
+      this.#buffered.shift()
       this.#hasOverflown = true
     }
-    this.#kept.push(said)
+    this.#buffered.push(said)
   }
 
-  #tellEvent(event: AnyParameter): void {
-    return this.#tell(notification(++this.#lastId, this.#now(), event))
+  #reportEvent(event: AnyParameter): void {
+    return this.#report(notification(++this.#lastId, this.#now(), event))
   }
 
   #release(to: Client): void {
     to.isHolding = false
-    const waiting = this.#kept
-    this.#kept = []
-    if (this.#hasOverflown) this.#tellEvent(parameter('ReportBufferOverflowErrorEvent', {}))
+    const waiting = this.#buffered
+    this.#buffered = []
+    if (this.#hasOverflown) this.#reportEvent(parameter('ReportBufferOverflowErrorEvent', {}))
     this.#hasOverflown = false
     for (const said of waiting) void this.#send(to, encodeMessage(said))
   }
@@ -273,7 +273,7 @@ export class LlrpReader {
     if (ms !== null) this.#timers.after(ms, () => void (spec.isActive = false))
   }
 
-  #doing(): Doing {
+  #actions(): Doing {
     return {
       can: this.#can,
       state: this.#state,
@@ -283,7 +283,7 @@ export class LlrpReader {
     }
   }
 
-  async #react(from: Client, frame: LlrpFrame): Promise<void> {
+  async #onFrame(from: Client, frame: LlrpFrame): Promise<void> {
     const said = decodeMessage(frame)
     log(this.received, said.name)
     if (said.name === 'ENABLE_EVENTS_AND_REPORTS') return this.#release(from)
@@ -296,8 +296,8 @@ export class LlrpReader {
       return void this.#send(from, encodeMessage(message('ERROR_MESSAGE', frame.id, {}, status)))
     }
     const refusal = hits.find((hit) => hit.kind === 'exception')
-    const status: Status = refusal ? [refusal.code, 'told to refuse'] : carryOut(this.#doing(), said)
-    const reply = answerOf(this.#doing(), said, status)
+    const status: Status = refusal ? [refusal.code, 'told to refuse'] : carryOut(this.#actions(), said)
+    const reply = answerOf(this.#actions(), said, status)
     if (has('cut-before-answer')) return from.link.close()
     for (const hit of hits) if (hit.kind === 'delay') await pause(this.#timers, hit.ms)
     for (const hit of hits) if (hit.kind === 'noise') await this.#send(from, hit.bytes)
@@ -305,14 +305,14 @@ export class LlrpReader {
     if (has('cut-after-answer') || said.name === 'CLOSE_CONNECTION') await from.link.close()
   }
 
-  #greet(link: ByteLink, Status: number): Promise<void> {
+  #sendConnectionAttempt(link: ByteLink, Status: number): Promise<void> {
     const greeting = notification(++this.#lastId, this.#now(), parameter('ConnectionAttemptEvent', { Status }))
-    return link.write(encodeMessage(greeting), FOR_EVER).catch(() => {})
+    return link.write(encodeMessage(greeting), NEVER_ABORTED).catch(() => {})
   }
 
-  async #turnAway(link: ByteLink): Promise<void> {
-    if (this.#client) this.#tellEvent(parameter('ConnectionAttemptEvent', { Status: 4 }))
-    await this.#greet(link, 2)
+  async #rejectClient(link: ByteLink): Promise<void> {
+    if (this.#client) this.#reportEvent(parameter('ConnectionAttemptEvent', { Status: 4 }))
+    await this.#sendConnectionAttempt(link, 2)
     await link.close()
   }
 }

@@ -9,7 +9,7 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults } from './answer-faults.ts'
 import type { Fault, FaultSwitches } from './faults.ts'
 
-export interface SlaveOptions {
+export interface ModbusServerOptions {
   readonly link: ByteLink
   readonly framing: ModbusFraming
   readonly units: ReadonlySet<number>
@@ -28,7 +28,7 @@ const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = {
 }
 
 /** The answering side of Modbus on one link, with the faults that are switched on. Resolves when the link ends. */
-export async function answerRequests(options: SlaveOptions): Promise<void> {
+export async function serveModbus(options: ModbusServerOptions): Promise<void> {
   const { link, framing, units, faults } = options
   const { timers } = options.platform
   const codec = CODECS[framing]()

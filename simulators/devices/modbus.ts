@@ -5,7 +5,7 @@ import { FLASH_COILS } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ModbusMessage, ModbusRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
-import { answerRequests } from './modbus-server.ts'
+import { serveModbus } from './modbus-server.ts'
 
 /** A lock, detacher or barrier behind a coil: its sense input follows the coil after a delay. */
 export interface LockModel {
@@ -64,7 +64,7 @@ export class RelayBoard {
   readonly faults = faultSwitches()
   readonly #read: Partial<Record<ModbusMessage['name'], (at: number) => number>> = {
     readCoils: (at) => (this.coils[at] ? 1 : 0),
-    readDiscreteInputs: (at) => (this.#shown(at) ? 1 : 0),
+    readDiscreteInputs: (at) => (this.#inputState(at) ? 1 : 0),
     readHoldingRegisters: (at) => this.registers[at] ?? 0,
   }
 
@@ -75,7 +75,7 @@ export class RelayBoard {
   }
 
   get inputs(): readonly boolean[] {
-    return Array.from({ length: SIZE }, (_, i) => this.#shown(i))
+    return Array.from({ length: SIZE }, (_, i) => this.#inputState(i))
   }
 
   /** Presses a sensor: passage, door, tamper. */
@@ -96,7 +96,7 @@ export class RelayBoard {
 
   /** Answers on this link until it ends. Any number of links at a time. */
   readonly serve = (link: ByteLink): Promise<void> => {
-    return answerRequests({
+    return serveModbus({
       link,
       framing: this.#options.framing ?? 'tcp',
       units: this.#units,
@@ -106,7 +106,7 @@ export class RelayBoard {
     })
   }
 
-  #note(list: CoilChange[], change: CoilChange): void {
+  #record(list: CoilChange[], change: CoilChange): void {
     list.push(change)
     if (list.length > MAX_LOGGED) list.shift()
   }
@@ -115,7 +115,7 @@ export class RelayBoard {
     if (this.coils[coil] === on) return
     this.coils[coil] = on
     const change = { at: this.#options.platform.clock.elapsed(), coil, on }
-    this.#note(this.log, change)
+    this.#record(this.log, change)
     this.#options.onChange?.(change)
     for (const lock of this.#locks) {
       if (lock.coil !== coil) continue
@@ -130,7 +130,7 @@ export class RelayBoard {
     }
   }
 
-  #shown(input: number): boolean {
+  #inputState(input: number): boolean {
     return this.#stuck.get(input) ?? this.#inputs[input] ?? false
   }
 
@@ -139,7 +139,7 @@ export class RelayBoard {
       this.registers[at] = value
       return
     }
-    this.#note(this.writes, { at: this.#options.platform.clock.elapsed(), coil: at, on: value === 1 })
+    this.#record(this.writes, { at: this.#options.platform.clock.elapsed(), coil: at, on: value === 1 })
     this.#setCoil(at, value === 1)
   }
 

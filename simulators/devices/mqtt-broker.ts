@@ -19,7 +19,7 @@ export interface MqttBroker extends MessageBus {
 }
 
 const MAX_CLIENTS = 64
-const FOR_EVER = new AbortController().signal
+const NEVER_ABORTED = new AbortController().signal
 
 /** Makes a broker; its devices use it directly, clients by links. */
 export function mqttBroker(): MqttBroker {
@@ -42,11 +42,11 @@ export function mqttBroker(): MqttBroker {
       dup: false,
       messageId: id,
     })
-    for (const [link, topics] of clients) if (topics.has(topic)) link.write(packet, FOR_EVER).catch(() => {})
+    for (const [link, topics] of clients) if (topics.has(topic)) link.write(packet, NEVER_ABORTED).catch(() => {})
   }
 
   async function take(link: ByteLink, topics: Set<string>, packet: MqttPacket): Promise<boolean> {
-    const answer = (told: MqttPacket) => link.write(codec.encode(told), FOR_EVER)
+    const answer = (told: MqttPacket) => link.write(codec.encode(told), NEVER_ABORTED)
     if (packet.cmd === 'connect') {
       const { username, password } = packet
       const isWelcome = !login || (username === login.user && password?.toString() === login.password)

@@ -64,12 +64,12 @@ interface Parts {
   readonly atr: Uint8Array
   readonly uid: string
   /** As the reader tells it. */
-  readonly told: Uint8Array
+  readonly reportedUid: Uint8Array
   readonly read?: (address: number, length: number) => Uint8Array | null
   readonly other?: (apdu: Uint8Array) => Uint8Array | null
 }
 
-function tag({ atr, uid, told, read, other }: Parts): SimulatedTag {
+function tag({ atr, uid, reportedUid, read, other }: Parts): SimulatedTag {
   const log: string[] = []
   return {
     atr,
@@ -78,7 +78,7 @@ function tag({ atr, uid, told, read, other }: Parts): SimulatedTag {
     answer(apdu) {
       log.push(hex(apdu))
       if (log.length > MAX_LOGGED) log.shift()
-      if (apdu[0] === 0xff && apdu[1] === 0xca) return Uint8Array.from([...told, ...OK])
+      if (apdu[0] === 0xff && apdu[1] === 0xca) return Uint8Array.from([...reportedUid, ...OK])
       if (apdu[0] === 0xff && apdu[1] === 0xb0 && read) {
         const bytes = read((apdu[2] ?? 0) * 256 + (apdu[3] ?? 0), apdu[4] ?? 0)
         return bytes ? Uint8Array.from([...bytes, ...OK]) : NO_SUCH_ADDRESS
@@ -90,7 +90,7 @@ function tag({ atr, uid, told, read, other }: Parts): SimulatedTag {
 
 /** Any card that tells nothing but its UID. */
 export function plainTag(atr: Uint8Array, uid: string): SimulatedTag {
-  return tag({ atr, uid, told: unhex(uid) })
+  return tag({ atr, uid, reportedUid: unhex(uid) })
 }
 
 /** An NDEF message in a TLV block. */
@@ -117,7 +117,7 @@ export function ntag(uid: string, data: Uint8Array, statedBytes = 144): Simulate
   const plain = tag({
     atr: storageAtr(0x03, 0x0003),
     uid,
-    told: unhex(uid),
+    reportedUid: unhex(uid),
     read(page, length) {
       halted = page * 4 + length > memory.length
       return halted ? null : memory.slice(page * 4, page * 4 + length)
@@ -140,9 +140,9 @@ export interface IcodeOptions {
   /** The EAS bit cannot be changed (error 12). */
   readonly locked?: boolean
   /** The reader tells that a tag is silent as the status of the whole answer, as some do, not within it. */
-  readonly tellsOutside?: boolean
+  readonly reportsOutside?: boolean
   /** What becomes of the command that resets the bit. */
-  readonly trouble?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'
+  readonly resetFault?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'
 }
 
 /** An ICODE SLIX tag (Type 5, ISO 15693): 28 blocks of 4 bytes and an EAS bit. */
@@ -157,14 +157,16 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
   let session = false
 
   /** The tag itself: what it says to a frame. */
-  function hear(frame: Uint8Array): Uint8Array | null {
+  function answerFrame(frame: Uint8Array): Uint8Array | null {
     const [flags, code, maker] = frame
     if (flags !== 0x22 || maker !== 0x04 || hex(frame.subarray(3)) !== hex(inAir)) return null
     if (code === 0xa5) return eas ? Uint8Array.of(0x00, ...new Uint8Array(32).fill(0x2f)) : null
     if (options.locked) return Uint8Array.of(0x01, 0x12)
-    const isUndone = options.trouble === 'no-answer-undone' || options.trouble === 'says-done-undone'
+    const isUndone = options.resetFault === 'no-answer-undone' || options.resetFault === 'says-done-undone'
     if (!isUndone) eas = code === 0xa2
-    return options.trouble === 'no-answer-done' || options.trouble === 'no-answer-undone' ? null : Uint8Array.of(0x00)
+    return options.resetFault === 'no-answer-done' || options.resetFault === 'no-answer-undone'
+      ? null
+      : Uint8Array.of(0x00)
   }
 
   function transparent(apdu: Uint8Array): Uint8Array | null {
@@ -175,8 +177,8 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
       // {5F 46 04 timer} {95 length frame}
       const length = apdu[13] ?? 0
       if (!session || apdu[12] !== 0x95 || apdu.length !== 15 + length) return NO_SUCH_FUNCTION
-      if (options.trouble === 'silent') return null
-      const said = hear(apdu.subarray(14, 14 + length))
+      if (options.resetFault === 'silent') return null
+      const said = answerFrame(apdu.subarray(14, 14 + length))
       return said
         ? Uint8Array.of(
             0xc0,
@@ -196,7 +198,7 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
             ...said,
             ...OK,
           )
-        : options.tellsOutside
+        : options.reportsOutside
           ? Uint8Array.of(0x64, 0x01)
           : Uint8Array.of(0xc0, 0x03, 0x01, 0x64, 0x01, ...OK)
     }
@@ -206,7 +208,7 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
   const plain = tag({
     atr: storageAtr(0x0b, 0x0014),
     uid,
-    told: options.reversed ? inAir : unhex(uid),
+    reportedUid: options.reversed ? inAir : unhex(uid),
     read: (block, length) =>
       options.data && (block + 1) * 4 <= memory.length && length === 4 ? memory.slice(block * 4, block * 4 + 4) : null,
     other: (apdu) => (apdu[0] === 0xff && apdu[1] === 0xc2 ? transparent(apdu) : NO_SUCH_FUNCTION),

@@ -38,13 +38,13 @@ const PLAIN: ReadonlySet<number> = new Set([
   OSDP_COMMAND.panelCryptogram,
 ])
 
-interface Said {
+interface Reply {
   readonly code: number
   readonly data?: Uint8Array
   readonly security?: Uint8Array
 }
-const nak = (code: number): Said => ({ code: OSDP_REPLY.nak, data: Uint8Array.of(code) })
-const ACK: Said = { code: OSDP_REPLY.ack }
+const nak = (code: number): Reply => ({ code: OSDP_REPLY.nak, data: Uint8Array.of(code) })
+const ACK: Reply = { code: OSDP_REPLY.ack }
 
 /** Makes a device. It does nothing until a link is served to it. */
 export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
@@ -73,9 +73,9 @@ export class OsdpDevice {
   #tampered = false
   #busyTimes = 0
   #last: { sequence: number; code: number; bytes: Uint8Array } | null = null
-  readonly #answers: Readonly<Record<number, (data: Uint8Array, frame: OsdpFrame) => Said>>
+  readonly #answers: Readonly<Record<number, (data: Uint8Array, frame: OsdpFrame) => Reply>>
 
-  readonly #onOutput = ([output = 0, control = 0, low = 0, high = 0]: Uint8Array): Said => {
+  readonly #onOutput = ([output = 0, control = 0, low = 0, high = 0]: Uint8Array): Reply => {
     if (output >= SIZE || control > 6) return nak(OSDP_NAK.cannotProcess)
     this.outputCommands.push({ output, control })
     if (this.outputCommands.length > MAX_LOGGED) this.outputCommands.shift()
@@ -172,7 +172,7 @@ export class OsdpDevice {
 
   /** As when its power fails for a moment: outputs off, secure channel and numbers forgotten. */
   readonly restart = (): void => {
-    this.#forgetNumbers()
+    this.#resetNumbers()
     for (const cancel of this.#endTimers.values()) cancel()
     this.#endTimers.clear()
     this.outputs.forEach((_, output) => this.#setOutput(output, false))
@@ -180,11 +180,11 @@ export class OsdpDevice {
 
   /** Answers on this link until it ends. Bound, so that callers can pass it on. */
   readonly serve = async (link: ByteLink): Promise<void> => {
-    const hears = osdpCodec()
+    const codec = osdpCodec()
     let order: Promise<void> = Promise.resolve()
     try {
       for await (const chunk of link.bytes)
-        for (const frame of hears.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
+        for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
       // The link broke: that is how a simulated device is unplugged too.
     } finally {
@@ -244,13 +244,13 @@ export class OsdpDevice {
     return this.#codec.encode(channel ? channel.seal(out) : out)
   }
 
-  #forgetNumbers(): void {
+  #resetNumbers(): void {
     this.#last = null
     this.#handshake.drop()
   }
 
-  #take(frame: OsdpFrame, refuse: number | null): Uint8Array {
-    if (frame.sequence === 0) this.#forgetNumbers()
+  #replyOnce(frame: OsdpFrame, refuse: number | null): Uint8Array {
+    if (frame.sequence === 0) this.#resetNumbers()
     else if (this.#last?.sequence === frame.sequence && this.#last.code === frame.code) return this.#last.bytes
     else if (!this.#last || frame.sequence !== (this.#last.sequence === 3 ? 1 : this.#last.sequence + 1))
       return this.#reply(frame, OSDP_NAK.sequence)
@@ -278,7 +278,7 @@ export class OsdpDevice {
     }
     const exception = hits.find((hit) => hit.kind === 'exception')
     await answerWithFaults(
-      { link, timers: this.#platform.timers, hits, bytes: this.#take(frame, exception?.code ?? null) },
+      { link, timers: this.#platform.timers, hits, bytes: this.#replyOnce(frame, exception?.code ?? null) },
       -1,
     )
   }

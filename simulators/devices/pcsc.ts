@@ -46,7 +46,7 @@ const MAX_CLIENTS = 200
 const MAX_LOGGED = 10_000
 const T1 = 2
 const RESET = 1
-const sendForEver = new AbortController().signal
+const NEVER_ABORTED = new AbortController().signal
 
 /** Makes a pcscd without readers. */
 export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
@@ -131,7 +131,7 @@ export class PcscdSimulator {
     const client: Client = {
       waiting: false,
       transaction: false,
-      send: (bytes) => link.write(bytes, sendForEver).catch(() => {}),
+      send: (bytes) => link.write(bytes, NEVER_ABORTED).catch(() => {}),
     }
     this.#clients.add(client)
     let held: Uint8Array = new Uint8Array(0)
@@ -163,7 +163,7 @@ export class PcscdSimulator {
     )
   }
 
-  #word(): Uint8Array {
+  #changeMessage(): Uint8Array {
     return encodeBody(CHANGE_FIELDS, {})
   }
 
@@ -171,12 +171,12 @@ export class PcscdSimulator {
     for (const client of this.#clients) {
       if (!client.waiting) continue
       client.waiting = false
-      void client.send(this.#word())
+      void client.send(this.#changeMessage())
     }
   }
 
   /** The tag behind a handle, or why there is none. */
-  #behind(card: number = 0): NfcTag | number {
+  #tagOf(card: number = 0): NfcTag | number {
     const handle = this.#handles.get(card)
     if (!handle) return rv.INVALID_HANDLE
     const reader = this.#readers.get(handle.name)
@@ -193,7 +193,7 @@ export class PcscdSimulator {
   }
 
   #onCard({ command, body }: PcscRequest, client: Client): PcscBody {
-    const tag = this.#behind(body.card)
+    const tag = this.#tagOf(body.card)
     if (tag === rv.INVALID_HANDLE) return { ...body, rv: tag }
     if (command === 'disconnect') {
       this.#handles.delete(body.card ?? 0)
@@ -205,7 +205,7 @@ export class PcscdSimulator {
   }
 
   async #transmit({ body, data }: PcscRequest, client: Client): Promise<void> {
-    const tag = this.#behind(body.card)
+    const tag = this.#tagOf(body.card)
     const said = typeof tag === 'number' ? tag : tag.answer(data)
     if (said === null) return
     const code = typeof said === 'number' ? said : rv.SUCCESS
@@ -249,7 +249,7 @@ export class PcscdSimulator {
     if (command === 'stopWaitingReaderStateChange') {
       if (!client.waiting) return
       client.waiting = false
-      return client.send(this.#word())
+      return client.send(this.#changeMessage())
     }
     const body = this.#answers[command]?.(request, client)
     if (body) await client.send(encodeBody(PCSC_BODIES[command], body))

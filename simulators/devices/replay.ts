@@ -12,8 +12,8 @@ export interface Replay {
 }
 
 /** A driver that says less than the one in the trace is waited for so long, then the device goes on. */
-const PATIENCE_MS = 1_000
-const FOR_EVER = new AbortController().signal
+const REQUEST_TIMEOUT_MS = 1_000
+const NEVER_ABORTED = new AbortController().signal
 
 function connectionsIn(records: readonly TraceRecord[]): TraceRecord[][] {
   const connections: TraceRecord[][] = []
@@ -53,28 +53,28 @@ export function replay(trace: string, { clock, timers }: Platform): Replay {
       })()
 
       /** Until the driver has sent so much, or has had its time. */
-      async function untilAsked(bytes: number): Promise<void> {
+      async function untilReceived(bytes: number): Promise<void> {
         const from = clock.elapsed()
-        while (received < bytes && !isOver && clock.elapsed() - from < PATIENCE_MS) {
+        while (received < bytes && !isOver && clock.elapsed() - from < REQUEST_TIMEOUT_MS) {
           const cancel = { now: () => {} }
           await new Promise<void>((resolve) => {
             wake = resolve
-            cancel.now = timers.after(PATIENCE_MS, resolve)
+            cancel.now = timers.after(REQUEST_TIMEOUT_MS, resolve)
           })
           cancel.now()
         }
       }
 
-      let asked = 0
+      let expectedBytes = 0
       let before = records[0]?.atMs ?? 0
       for (const { kind, atMs, bytes } of records) {
         if (isOver) break
         if (kind === 'out') {
-          asked += bytes.length
-          await untilAsked(asked)
+          expectedBytes += bytes.length
+          await untilReceived(expectedBytes)
         } else {
           await pause(timers, Math.max(0, atMs - before))
-          if (kind === 'in') await link.write(bytes, FOR_EVER).catch(() => {})
+          if (kind === 'in') await link.write(bytes, NEVER_ABORTED).catch(() => {})
         }
         before = atMs
       }

@@ -30,7 +30,7 @@ export interface ScannerSimulator {
 }
 
 const MAX_LISTENERS = 16
-const SEND_FOR_EVER = new AbortController().signal
+const NEVER_ABORTED = new AbortController().signal
 
 /** Makes a scanner. It reaches nobody until a link is served to it. */
 export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimulator {
@@ -42,7 +42,7 @@ export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimul
     const size = options.chunkBytes ?? Math.max(1, bytes.length)
     for (let at = 0; at < bytes.length; at += size) {
       const chunk = bytes.subarray(at, at + size)
-      await Promise.all([...links].map((link) => link.write(chunk, SEND_FOR_EVER).catch(() => {})))
+      await Promise.all([...links].map((link) => link.write(chunk, NEVER_ABORTED).catch(() => {})))
     }
   }
 

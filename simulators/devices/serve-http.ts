@@ -24,7 +24,7 @@ export type SimulatedAnswer =
   | 'silence'
 
 const MAX_BODY_BYTES = 1_048_576
-const FOR_EVER = new AbortController().signal
+const NEVER_ABORTED = new AbortController().signal
 
 /** Answers requests on one link, one after the other, until it ends. */
 export async function serveHttp(
@@ -32,7 +32,7 @@ export async function serveHttp(
   answer: (request: SimulatedRequest) => SimulatedAnswer | Promise<SimulatedAnswer>,
 ): Promise<void> {
   const parser = httpParser('requests')
-  const send = (bytes: Uint8Array) => link.write(bytes, FOR_EVER)
+  const send = (bytes: Uint8Array) => link.write(bytes, NEVER_ABORTED)
   let head: Omit<SimulatedRequest, 'body'> | null = null
   let body: Uint8Array[] = []
   let size = 0

@@ -59,7 +59,7 @@ export class ThingMagicReader {
     if (!silent) for (const tag of this.#tags.values()) this.#broadcast(this.#tagFrame(tag))
     if (this.#sinceSign >= KEEP_ALIVE_MS) {
       this.#sinceSign = 0
-      if (!silent) this.#broadcast(this.#said(THINGMAGIC.readMany, this.#hot ? TOO_HOT : STILL_READING))
+      if (!silent) this.#broadcast(this.#reply(THINGMAGIC.readMany, this.#hot ? TOO_HOT : STILL_READING))
     }
     this.#cancelRound = this.#platform.timers.after(this.#roundMs, this.#round)
   }
@@ -71,35 +71,35 @@ export class ThingMagicReader {
     this.#bootLoader = options.bootLoader ?? false
     this.#loading = this.#bootLoader
     this.#answers = {
-      [THINGMAGIC.version]: () => this.#said(THINGMAGIC.version, OK, VERSION),
-      [THINGMAGIC.currentProgram]: () => this.#said(THINGMAGIC.currentProgram, OK, [this.#loading ? 0x51 : 0x52]),
+      [THINGMAGIC.version]: () => this.#reply(THINGMAGIC.version, OK, VERSION),
+      [THINGMAGIC.currentProgram]: () => this.#reply(THINGMAGIC.currentProgram, OK, [this.#loading ? 0x51 : 0x52]),
       [THINGMAGIC.bootFirmware]: () => {
         this.#loading = false
-        return this.#said(THINGMAGIC.bootFirmware, OK, VERSION)
+        return this.#reply(THINGMAGIC.bootFirmware, OK, VERSION)
       },
       [THINGMAGIC.tagOperation]: (data) => this.#onOperation(data),
       [THINGMAGIC.setAntennas]: (data) => {
         this.#antenna = data[1] ?? 1
-        return this.#said(THINGMAGIC.setAntennas, OK)
+        return this.#reply(THINGMAGIC.setAntennas, OK)
       },
       [THINGMAGIC.setReadPower]: (data) => {
         const wanted = ((data[0] ?? 0) << 8) | (data[1] ?? 0)
-        if (wanted > mostDbm * 100) return this.#said(THINGMAGIC.setReadPower, POWER_TOO_HIGH)
+        if (wanted > mostDbm * 100) return this.#reply(THINGMAGIC.setReadPower, POWER_TOO_HIGH)
         this.#centiDbm = wanted
-        return this.#said(THINGMAGIC.setReadPower, OK)
+        return this.#reply(THINGMAGIC.setReadPower, OK)
       },
-      [THINGMAGIC.setProtocol]: () => this.#said(THINGMAGIC.setProtocol, OK),
-      [THINGMAGIC.setOption]: () => this.#said(THINGMAGIC.setOption, OK),
+      [THINGMAGIC.setProtocol]: () => this.#reply(THINGMAGIC.setProtocol, OK),
+      [THINGMAGIC.setOption]: () => this.#reply(THINGMAGIC.setOption, OK),
       [THINGMAGIC.setRegion]: (data) => {
         this.#region = data[0] ?? 0
-        return this.#said(THINGMAGIC.setRegion, OK)
+        return this.#reply(THINGMAGIC.setRegion, OK)
       },
       [THINGMAGIC.setOutput]: ([first = 0, second = 0, asOutput, level]) => {
         // Four bytes set the direction of a pin. As an input, which all are at first, it takes no level and says nothing of it.
         if (asOutput === 1) this.outputs.set(second, level === 1)
         else if (asOutput !== undefined) this.outputs.delete(second)
         else if (this.outputs.has(first)) this.outputs.set(first, second === 1)
-        return this.#said(THINGMAGIC.setOutput, OK)
+        return this.#reply(THINGMAGIC.setOutput, OK)
       },
     }
   }
@@ -141,12 +141,12 @@ export class ThingMagicReader {
 
   /** Answers on this link until it ends. Bound, so that callers can pass it on. */
   readonly serve = async (link: ByteLink): Promise<void> => {
-    const hears = thingMagicCodec('reader')
+    const codec = thingMagicCodec('reader')
     let order: Promise<void> = Promise.resolve()
     this.#links.add(link)
     try {
       for await (const chunk of link.bytes)
-        for (const frame of hears.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
+        for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
       // The link broke: that is how a simulated reader is unplugged too.
     } finally {
@@ -155,7 +155,7 @@ export class ThingMagicReader {
     }
   }
 
-  #said(opcode: number, status: number, data: readonly number[] | Uint8Array = []): ThingMagicFrame {
+  #reply(opcode: number, status: number, data: readonly number[] | Uint8Array = []): ThingMagicFrame {
     return {
       opcode,
       status,
@@ -189,7 +189,7 @@ export class ThingMagicReader {
       0,
       0x0f,
     ]
-    return this.#said(THINGMAGIC.readMany, OK, [
+    return this.#reply(THINGMAGIC.readMany, OK, [
       0x10,
       0x00,
       0x1b,
@@ -214,11 +214,11 @@ export class ThingMagicReader {
 
   #onOperation(data: Uint8Array): ThingMagicFrame {
     this.#stop()
-    if (data[2] === 2) return this.#said(THINGMAGIC.tagOperation, OK, [2])
-    if (this.#region === 0) return this.#said(THINGMAGIC.tagOperation, NO_REGION)
+    if (data[2] === 2) return this.#reply(THINGMAGIC.tagOperation, OK, [2])
+    if (this.#region === 0) return this.#reply(THINGMAGIC.tagOperation, NO_REGION)
     this.#sinceSign = 0
     this.#cancelRound = this.#platform.timers.after(this.#roundMs, this.#round)
-    return this.#said(THINGMAGIC.tagOperation, OK, [1, THINGMAGIC.readMany, 0, 0])
+    return this.#reply(THINGMAGIC.tagOperation, OK, [1, THINGMAGIC.readMany, 0, 0])
   }
 
   async #serveOne(link: ByteLink, { opcode, data }: ThingMagicFrame): Promise<void> {
@@ -229,10 +229,10 @@ export class ThingMagicReader {
     const inLoader = [THINGMAGIC.version, THINGMAGIC.currentProgram, THINGMAGIC.bootFirmware] as number[]
     const exception = hits.find((hit) => hit.kind === 'exception')
     const answer = exception
-      ? this.#said(opcode, exception.code)
+      ? this.#reply(opcode, exception.code)
       : this.#loading && !inLoader.includes(opcode)
-        ? this.#said(opcode, WRONG_COMMAND)
-        : (this.#answers[opcode]?.(data) ?? this.#said(opcode, WRONG_COMMAND))
+        ? this.#reply(opcode, WRONG_COMMAND)
+        : (this.#answers[opcode]?.(data) ?? this.#reply(opcode, WRONG_COMMAND))
     await answerWithFaults({ link, timers: this.#platform.timers, hits, bytes: this.#codec.encode(answer) }, -1)
   }
 }

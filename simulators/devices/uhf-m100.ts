@@ -81,15 +81,15 @@ export class M100Pad {
     this.#pollMs = options.pollMs ?? 10
     const mostDbm = options.mostDbm ?? 26
     this.#answers = {
-      [M100.information]: ([kind = 0]) => this.#said(M100.information, ascii(kind, TEXTS[kind] ?? '')),
-      [M100.setRegion]: () => this.#said(M100.setRegion, OK),
+      [M100.information]: ([kind = 0]) => this.#reply(M100.information, ascii(kind, TEXTS[kind] ?? '')),
+      [M100.setRegion]: () => this.#reply(M100.setRegion, OK),
       [M100.setSelect]: (parameters) => {
         this.#selected = hexOfBytes(parameters.subarray(7))
-        return this.#said(M100.setSelect, OK)
+        return this.#reply(M100.setSelect, OK)
       },
       [M100.stop]: () => {
         this.#stop()
-        return this.#said(M100.stop, OK)
+        return this.#reply(M100.stop, OK)
       },
       [M100.pollMany]: (parameters) => {
         this.#stop()
@@ -105,9 +105,9 @@ export class M100Pad {
         const wanted = ((parameters[0] ?? 0) << 8) | (parameters[1] ?? 0)
         if (wanted > mostDbm * 100) return this.#refused(0x17)
         this.#centiDbm = wanted
-        return this.#said(M100.setPower, OK)
+        return this.#reply(M100.setPower, OK)
       },
-      [M100.getPower]: () => this.#said(M100.getPower, Uint8Array.of(this.#centiDbm >> 8, this.#centiDbm & 0xff)),
+      [M100.getPower]: () => this.#reply(M100.getPower, Uint8Array.of(this.#centiDbm >> 8, this.#centiDbm & 0xff)),
       [M100.kill]: (parameters) => this.#onTag('kill', M100.kill, 0x12, parameters),
       [M100.changeEas]: (parameters) => this.#onTag('eas', M100.changeEas, 0x1b, parameters),
     }
@@ -149,12 +149,12 @@ export class M100Pad {
 
   /** Answers on this link until it ends. Bound, so that callers can pass it on. */
   readonly serve = async (link: ByteLink): Promise<void> => {
-    const hears = m100Codec('reader')
+    const codec = m100Codec('reader')
     let order: Promise<void> = Promise.resolve()
     this.#links.add(link)
     try {
       for await (const chunk of link.bytes)
-        for (const frame of hears.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
+        for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
       // The link broke: that is how a simulated pad is unplugged too.
     } finally {
@@ -167,12 +167,12 @@ export class M100Pad {
     return ((epc.length / 4) << 11) & 0xffff
   }
 
-  #said(command: number, parameters: Uint8Array): M100Frame {
+  #reply(command: number, parameters: Uint8Array): M100Frame {
     return { type: 'answer', command, parameters }
   }
 
   #refused(code: number): M100Frame {
-    return this.#said(M100.refusal, Uint8Array.of(code))
+    return this.#reply(M100.refusal, Uint8Array.of(code))
   }
 
   #notice(tag: Tag): M100Frame {
@@ -196,7 +196,7 @@ export class M100Pad {
   #aboutTag(command: number, tag: Tag): M100Frame {
     const pc = this.#pcOf(tag.epc)
     const name = [pc >> 8, pc & 0xff, ...bytesOfHex(tag.epc)]
-    return this.#said(command, Uint8Array.from([name.length, ...name, 0]))
+    return this.#reply(command, Uint8Array.from([name.length, ...name, 0]))
   }
 
   #onTag(what: 'kill' | 'eas', command: number, missing: number, parameters: Uint8Array): M100Frame {

@@ -12,7 +12,7 @@ export interface ZebraReaderOptions {
 }
 
 const GPOS = [1, 2, 3, 4]
-const MAX_KEPT = 10_000
+const MAX_BUFFERED = 10_000
 /** Zebra writes its own time with an offset and no colon in it. */
 const ZONE_MS = -6 * 3_600_000
 const ZONE = '-0600'
@@ -29,9 +29,9 @@ export class ZebraReader {
   readonly #topics: Readonly<Record<keyof ZebraTopics, string>>
   readonly outputs = new Map(GPOS.map((gpo) => [gpo, false]))
   readonly writes: { gpo: number; on: boolean }[] = []
-  #kept: string[] = []
+  #buffered: string[] = []
   #isReading = false
-  #isAway = false
+  #isDisconnected = false
   #isMute = false
   #losesAnswers = false
   #offsetMs = 0
@@ -48,18 +48,18 @@ export class ZebraReader {
   }
 
   see(epc: string, sighting?: { antenna?: number; rssiDbm?: number }): void {
-    if (this.#isReading) this.#tell(this.#event(epc, sighting))
+    if (this.#isReading) this.#publish(this.#event(epc, sighting))
   }
 
   /** Several tags in one message, as a list of events. */
   seeMany(epcs: readonly string[]): void {
-    if (this.#isReading) this.#tell(epcs.map((epc) => this.#event(epc)))
+    if (this.#isReading) this.#publish(epcs.map((epc) => this.#event(epc)))
   }
 
   /** The network is away: what it sees is kept, and told when it is back. */
   disconnect(on: boolean): void {
-    this.#isAway = on
-    if (!on) for (const text of this.#kept.splice(0)) this.#bus.publish(this.#topics.data, text)
+    this.#isDisconnected = on
+    if (!on) for (const text of this.#buffered.splice(0)) this.#bus.publish(this.#topics.data, text)
   }
 
   mute(on: boolean): void {
@@ -73,7 +73,7 @@ export class ZebraReader {
   /** Outputs off, radio off. */
   readonly reboot = (): void => {
     this.#isReading = false
-    this.#kept = []
+    this.#buffered = []
     for (const gpo of this.outputs.keys()) this.outputs.set(gpo, false)
   }
 
@@ -94,11 +94,11 @@ export class ZebraReader {
     return new Date(this.#options.platform.clock.wall() + this.#offsetMs + ZONE_MS).toISOString().replace('Z', ZONE)
   }
 
-  #tell(message: unknown): void {
+  #publish(message: unknown): void {
     const text = JSON.stringify(message)
-    if (!this.#isAway && !this.#isMute) return this.#bus.publish(this.#topics.data, text)
-    this.#kept.push(text)
-    if (this.#kept.length > MAX_KEPT) this.#kept = this.#kept.slice(-MAX_KEPT)
+    if (!this.#isDisconnected && !this.#isMute) return this.#bus.publish(this.#topics.data, text)
+    this.#buffered.push(text)
+    if (this.#buffered.length > MAX_BUFFERED) this.#buffered = this.#buffered.slice(-MAX_BUFFERED)
   }
 
   #event(epc: string, { antenna = 1, rssiDbm = -55 }: { antenna?: number; rssiDbm?: number } = {}): object {
@@ -124,7 +124,7 @@ export class ZebraReader {
   }
 
   /** The payload of a success, or null for a failure. */
-  #carryOut(command: string, payload: Record<string, unknown>): object | null {
+  #execute(command: string, payload: Record<string, unknown>): object | null {
     if (command === 'get_version')
       return { readerApplication: '3.21.23.0', model: 'FX9600', serialNumber: '84248df0f4b5' }
     if (command === 'get_status')
@@ -146,13 +146,13 @@ export class ZebraReader {
   }
 
   #onCommand(text: string, answerTo: string): void {
-    if (this.#isMute || this.#isAway) return
+    if (this.#isMute || this.#isDisconnected) return
     const {
       command = '',
       command_id: id = '',
       payload = {},
     } = JSON.parse(text) as { command?: string; command_id?: string; payload?: Record<string, unknown> }
-    const done = this.#carryOut(command, payload)
+    const done = this.#execute(command, payload)
     if (this.#losesAnswers) return
     this.#bus.publish(
       answerTo,

@@ -120,8 +120,8 @@ class ErpnextApi implements VendorApi {
       }
     const filters = JSON.parse(query.get('filters') ?? '[]') as Filter[]
     const start = Number(query.get('limit_start') ?? 0)
-    const asked = Number(query.get('limit_page_length') ?? 20)
-    const length = asked === 0 ? table.length : Math.min(asked, this.#pageSize)
+    const requestedLength = Number(query.get('limit_page_length') ?? 20)
+    const length = requestedLength === 0 ? table.length : Math.min(requestedLength, this.#pageSize)
     const found = table.filter((row) => filters.every((filter) => holds(row, filter)))
     return found
       .slice(start, start + length)

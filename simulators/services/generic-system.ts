@@ -21,7 +21,7 @@ export function genericSystem(options: VendorOptions = {}): Promise<SimulatedVen
 
 /** The lists of one merchant. */
 class GenericApi implements VendorApi {
-  readonly #answered = new Map<string, VendorAnswer>()
+  readonly #storedAnswers = new Map<string, VendorAnswer>()
   readonly #pageSize: number
   readonly unauthorized: VendorAnswer = { status: 401, body: { error: 'who are you?' } }
   readonly rateLimited: VendorAnswer = { status: 429, body: { error: 'slower' }, headers: { 'retry-after': '2' } }
@@ -97,7 +97,7 @@ class GenericApi implements VendorApi {
 
   #write(kind: string, request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
     const key = request.headers['idempotency-key'] ?? ''
-    const before = this.#answered.get(key)
+    const before = this.#storedAnswers.get(key)
     if (before) return before
     const records = (Array.isArray(request.json['records']) ? request.json['records'] : []) as Record<string, unknown>[]
     const errors: object[] = []
@@ -106,7 +106,7 @@ class GenericApi implements VendorApi {
       else errors.push({ index, field: 'transactionId', code: 'missing', message: 'transactionId is missing' })
     }
     const answer = { status: 200, body: { accepted: records.length - errors.length, errors } }
-    if (key !== '') this.#answered.set(key, answer)
+    if (key !== '') this.#storedAnswers.set(key, answer)
     return answer
   }
 }

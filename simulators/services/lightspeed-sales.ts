@@ -27,7 +27,7 @@ interface Line {
   pricing?: { price?: unknown }
   tax?: { id?: string; amount?: unknown }
 }
-interface Kept {
+interface StoredSale {
   id: string
   state: string
   source: Row
@@ -67,9 +67,9 @@ function wrongWith(json: Row, goods: VendorGoods, sign: 1 | -1): string | undefi
 
 /** The part of a shop that knows sales; undefined for requests of another part. */
 export function lightspeedSalesDesk(): (request: VendorRequest, vendor: SimulatedVendor) => VendorAnswer | undefined {
-  const sales = new Map<string, Kept>()
+  const sales = new Map<string, StoredSale>()
   let count = 0
-  const shown = ({ id, state, source, isReturnOf, lines }: Kept) => ({
+  const shown = ({ id, state, source, isReturnOf, lines }: StoredSale) => ({
     id,
     state,
     source,
@@ -94,9 +94,9 @@ export function lightspeedSalesDesk(): (request: VendorRequest, vendor: Simulate
     if (wrong !== undefined) return refuse(wrong)
     sales.set(id, { id, state: 'closed', source: json['source'] as Row, isReturnOf: undefined, lines: linesOf(json) })
     vendor.written.push({ kind: 'transactions', key: id, record: json })
-    return { status: 200, body: { data: shown(sales.get(id) as Kept) } }
+    return { status: 200, body: { data: shown(sales.get(id) as StoredSale) } }
   }
-  const park = (of: Kept): VendorAnswer => {
+  const park = (of: StoredSale): VendorAnswer => {
     if (of.state !== 'closed' || of.isReturnOf !== undefined) return refuse('only a closed sale can be returned')
     const id = `11111111-0000-4000-8000-${String(++count).padStart(12, '0')}`
     const lines = of.lines.map((line) => ({
@@ -105,9 +105,9 @@ export function lightspeedSalesDesk(): (request: VendorRequest, vendor: Simulate
       quantity: -line.quantity,
     }))
     sales.set(id, { id, state: 'parked', source: {}, isReturnOf: of.id, lines })
-    return { status: 200, body: { data: shown(sales.get(id) as Kept) } }
+    return { status: 200, body: { data: shown(sales.get(id) as StoredSale) } }
   }
-  const close = (sale: Kept, json: Row, vendor: SimulatedVendor): VendorAnswer => {
+  const close = (sale: StoredSale, json: Row, vendor: SimulatedVendor): VendorAnswer => {
     if (sale.state !== 'parked') return refuse('a closed sale cannot be changed')
     const wrong = wrongWith(json, vendor.goods, -1)
     if (wrong !== undefined) return refuse(wrong)

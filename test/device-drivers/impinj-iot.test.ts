@@ -258,8 +258,8 @@ describe('impinj-iot', () => {
   test('garbage between events is noise, over-long lines too, and the next tag is told', async () => {
     const b = bench()
     await b.ready()
-    b.reader.say('no json\r\n[1,2]\r\n{"tagInventoryEvent":{"epcHex":"xyz"}}\r\n')
-    b.reader.say(`${'x'.repeat(70_000)}\r\n`)
+    b.reader.writeRaw('no json\r\n[1,2]\r\n{"tagInventoryEvent":{"epcHex":"xyz"}}\r\n')
+    b.reader.writeRaw(`${'x'.repeat(70_000)}\r\n`)
     b.reader.see(EPC)
     await b.world.advance(2_000)
     expect(b.reads()).toHaveLength(1)

@@ -73,7 +73,7 @@ describe('when a tag was seen', () => {
   })
 
   test('more than the reader can keep is a fault, told once', async () => {
-    const bench = gateBench({ reader: { mostKept: 50 } })
+    const bench = gateBench({ reader: { maxBuffered: 50 } })
     await bench.untilReady()
     bench.port.unplug()
     await bench.world.advance(100)

@@ -57,7 +57,7 @@ function rig(via: PcscPackage) {
         },
         releases: () => tag.log.filter((apdu) => apdu.includes(EAS_RESET)).length,
         loseAnswer() {
-          tag = icode(ICODE, { transparent: true, trouble: 'no-answer-done' })
+          tag = icode(ICODE, { transparent: true, resetFault: 'no-answer-done' })
           tray.put(READER, tag)
         },
       }

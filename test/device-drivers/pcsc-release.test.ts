@@ -36,7 +36,7 @@ describeDriver('pcsc', {
       },
       releases: () => tag.log.filter((apdu) => apdu.includes(EAS_RESET)).length,
       loseAnswer() {
-        tag = icode(ICODE, { transparent: true, trouble: 'no-answer-done' })
+        tag = icode(ICODE, { transparent: true, resetFault: 'no-answer-done' })
         pcscd.put(READER, tag)
       },
     }
@@ -81,10 +81,10 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
       true,
     ],
     ['a locked bit', { locked: true }, 'failed', true, /^refused: the EAS bit is locked/, true],
-    ['no answer, but done', { trouble: 'no-answer-done' }, 'unknown', true, /^answer_lost/, false],
+    ['no answer, but done', { resetFault: 'no-answer-done' }, 'unknown', true, /^answer_lost/, false],
     [
       'no answer, and it still alarms',
-      { trouble: 'no-answer-undone' },
+      { resetFault: 'no-answer-undone' },
       'failed',
       true,
       /^no_confirmation: the EAS bit of the tag is still on/,
@@ -92,7 +92,7 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
     ],
     [
       'no answer, as some readers tell it, but done',
-      { trouble: 'no-answer-done', tellsOutside: true },
+      { resetFault: 'no-answer-done', reportsOutside: true },
       'unknown',
       true,
       /^answer_lost/,
@@ -100,16 +100,16 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
     ],
     [
       'no answer, as some readers tell it, and it still alarms',
-      { trouble: 'no-answer-undone', tellsOutside: true },
+      { resetFault: 'no-answer-undone', reportsOutside: true },
       'failed',
       true,
       /^no_confirmation/,
       true,
     ],
-    ['it says done and still alarms', { trouble: 'says-done-undone' }, 'failed', true, /^no_confirmation/, true],
+    ['it says done and still alarms', { resetFault: 'says-done-undone' }, 'failed', true, /^no_confirmation/, true],
     [
       'pcscd says no more',
-      { trouble: 'silent' },
+      { resetFault: 'silent' },
       'unknown',
       true,
       /^answer_lost: pcscd does not answer transmit/,

@@ -405,7 +405,7 @@ describe('a gate with a reader, through the whole agent', () => {
     await world.advance(500)
     await walksOut(second)
     await world.advance(5_000)
-    expect(gateReader.kept).toBeGreaterThan(10)
+    expect(gateReader.buffered).toBeGreaterThan(10)
     store.gatePort.plug()
     await store.until('the reader', () => store.agent.status().devices.every((device) => device.state === 'ready'))
     await world.advance(6_000)
