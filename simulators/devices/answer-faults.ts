@@ -3,23 +3,23 @@ import type { Timers } from '../../policy/platform.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { Fault } from './faults.ts'
 
-/** One answer on its way out. */
+/** One answer with its faults. */
 export interface FaultyAnswer {
   readonly link: ByteLink
   readonly timers: Timers
   readonly hits: readonly Fault[]
-  /** The answer as it should be; null when the device says nothing to this. */
+  /** The correct answer; null if the device does not answer. */
   readonly bytes: Uint8Array | null
 }
 
 const NEVER_ABORTED = new AbortController().signal
 
-/** Sends to a link whether or not it is still there. */
+/** Sends to a link, and ignores that it may be closed. */
 export async function sendQuietly(link: ByteLink, bytes: Uint8Array): Promise<void> {
   await link.write(bytes, NEVER_ABORTED).catch(() => {})
 }
 
-/** Turns the lowest bit of the byte at `at`, counted from the end when negative. */
+/** Flips the lowest bit of the byte at `at`; negative numbers count from the end. */
 export function flipBit(bytes: Uint8Array, at: number): Uint8Array {
   const wrong = bytes.slice()
   const index = at < 0 ? wrong.length + at : at
@@ -28,8 +28,8 @@ export function flipBit(bytes: Uint8Array, at: number): Uint8Array {
 }
 
 /**
- * Sends an answer with the faults that hit it: late, behind noise, garbled, cut off, or not at all.
- * `garbleAt` is a byte that its check covers.
+ * Sends an answer with its faults: late, after noise, garbled, cut off, or not at all. `garbleAt` is a byte that the
+ * frame's check covers.
  */
 export async function answerWithFaults({ link, timers, hits, bytes }: FaultyAnswer, garbleAt: number): Promise<void> {
   const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)

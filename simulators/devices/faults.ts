@@ -1,31 +1,31 @@
-/** What a simulated board does wrong. */
+/** A fault of a simulated device. */
 export type FaultKind =
-  /** Does what it is told and says nothing. */
+  /** Executes the command without an answer. */
   | { readonly kind: 'mute' }
-  /** Does nothing and says nothing, as a board without power. */
+  /** Neither executes nor answers, like a device without power. */
   | { readonly kind: 'dead' }
-  /** Answers with one bit turned in the CRC (RTU) or with another transaction number (TCP). */
+  /** Flips a bit of the CRC (RTU), or changes the transaction number (TCP). */
   | { readonly kind: 'garble' }
-  /** Refuses with this exception code and does nothing. */
+  /** Refuses with this exception code, without executing. */
   | { readonly kind: 'exception'; readonly code: number }
-  /** Does what it is told, then the connection breaks in place of the answer. */
+  /** Executes the command, then breaks the connection instead of answering. */
   | { readonly kind: 'cut-before-answer' }
-  /** The connection breaks right behind the answer. */
+  /** Breaks the connection after the answer. */
   | { readonly kind: 'cut-after-answer' }
-  /** Answers so much later. */
+  /** Delays the answer. */
   | { readonly kind: 'delay'; readonly ms: number }
   /** Sends these bytes before the answer. */
   | { readonly kind: 'noise'; readonly bytes: Uint8Array }
 
-/** When it does it wrong; without limits: always. */
+/** When the fault applies; default: always. */
 export interface FaultLimits {
   /** Only for these function codes. */
   readonly functions?: readonly number[]
   /** Only for this unit. */
   readonly unit?: number
-  /** Lets so many matching requests pass first. */
+  /** Number of matching requests that pass first. */
   readonly after?: number
-  /** Then only so many times. */
+  /** Number of requests that are affected afterwards. */
   readonly times?: number
 }
 
@@ -37,13 +37,13 @@ export interface FaultSwitches {
   on(fault: Fault): () => void
   /** Switches all faults off. */
   heal(): void
-  /** The faults that hit this request, counted. */
+  /** Returns the faults of this request, and counts it. */
   hitting(unit: number, functionCode: number): Fault[]
 }
 
 const MAX_FAULTS = 100
 
-/** All faults off. */
+/** Makes switches that are all off. */
 export function faultSwitches(): FaultSwitches {
   const active = new Map<object, { fault: Fault; seen: number }>()
 

@@ -1,23 +1,23 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
 
-/** In whose words a reader sends. */
+/** The vendor's format of the body. */
 export type PushFormat = 'keonn' | 'impinj'
 
 export interface PushingReaderOptions {
   readonly platform: Platform
   readonly format: PushFormat
-  /** Sends one body; false when it was not taken, then it is sent again. Must not throw. */
+  /** Posts a body. False: not accepted, and posted again later. Must not reject. */
   post(body: string): Promise<boolean>
-  /** Sends an empty batch when there was nothing to tell for so long, as Impinj readers do; default never. */
+  /** Idle time after which an empty batch is posted, as Impinj readers do; default never. */
   readonly lingerMs?: number
 }
 
-/** A simulated reader that sends its reads by itself: AdvanNet's HTTP service, or the webhook of an R700. */
+/** A simulated reader that posts its reads: AdvanNet's HTTP service, or the webhook of an R700. */
 export interface PushingReader {
   see(epc: string, sighting?: { antenna?: number; rssiDbm?: number }): void
-  /** By how much its clock is wrong, ms. */
+  /** Error of its clock, ms. */
   setClock(offsetMs: number): void
-  /** Reads that were not taken yet. */
+  /** Number of reads that were not accepted yet. */
   readonly waiting: number
   stop(): void
 }
@@ -29,7 +29,7 @@ interface Read {
   readonly atMs: number
 }
 
-/** Behind each request so long is waited, and what comes meanwhile goes together (wiki.keonn.com, HTTP service). */
+/** Pause after each request; reads of this time are posted together (wiki.keonn.com, HTTP service). */
 const BATCH_MS = 100
 const RETRY_MS = 1_000
 const MAX_WAITING = 10_000
@@ -63,7 +63,7 @@ const BODIES: Readonly<Record<PushFormat, (reads: readonly Read[]) => string>> =
     ),
 }
 
-/** Makes a reader that sends from now on. */
+/** Makes a reader that posts from now on. */
 export function pushingReader({ platform, format, post, lingerMs }: PushingReaderOptions): PushingReader {
   const { clock, timers } = platform
   let waiting: Read[] = []

@@ -4,7 +4,7 @@ import type { OpenBody } from './serve-http.ts'
 const MAX_BUFFERED = 10_000
 const KEEPALIVE = '\r\n'
 
-/** The event stream of a simulated Impinj reader: it keeps events while no client listens, and sends keepalives. */
+/** The event stream of a simulated Impinj reader: buffers events while no client listens, and sends keepalives. */
 export class ImpinjEvents {
   readonly #timers: Timers
   readonly #listeners = new Set<OpenBody>()
@@ -23,7 +23,7 @@ export class ImpinjEvents {
     this.#timers = timers
   }
 
-  /** Clients that listen now. */
+  /** Number of listening clients. */
   get listeners(): number {
     return this.#listeners.size
   }
@@ -32,13 +32,13 @@ export class ImpinjEvents {
     return this.#settings
   }
 
-  /** Changes the settings that are named. */
+  /** Changes the given settings. */
   configure(changes: object): void {
     this.#settings = { ...this.#settings, ...changes }
     this.#scheduleKeepalive()
   }
 
-  /** Adds a client, which gets the kept events first. */
+  /** Adds a client and sends it the buffered events. */
   listen(body: OpenBody): void {
     this.#listeners.add(body)
     for (const line of this.#buffered.splice(0)) void body.write(line)
@@ -50,13 +50,13 @@ export class ImpinjEvents {
     this.#scheduleKeepalive()
   }
 
-  /** Writes to every listener as it is. */
+  /** Writes raw text to all clients. */
   writeRaw(text: string): void {
     if (this.isMute) return
     for (const listener of this.#listeners) void listener.write(text)
   }
 
-  /** Sends an event, or keeps it until a client listens. */
+  /** Sends an event, or buffers it until a client listens. */
   send(event: object): void {
     const line = `${JSON.stringify(event)}\r\n`
     if (this.#listeners.size > 0 && !this.isMute) {
@@ -67,12 +67,12 @@ export class ImpinjEvents {
     if (this.#buffered.length > MAX_BUFFERED) this.#buffered = this.#buffered.slice(-MAX_BUFFERED)
   }
 
-  /** Forgets the kept events. */
+  /** Discards the buffered events. */
   discard(): void {
     this.#buffered = []
   }
 
-  /** Forgets all listeners. */
+  /** Removes all clients. */
   disconnect(): void {
     this.#listeners.clear()
     this.#cancelKeepalive()

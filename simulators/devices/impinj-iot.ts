@@ -14,9 +14,9 @@ export interface ImpinjReaderOptions {
   readonly platform: Platform
   readonly user?: string
   readonly password?: string
-  /** The connection is closed behind so many answers, as web servers do; default never. */
+  /** Number of answers after which the connection closes, as web servers do; default never. */
   readonly answersPerConnection?: number
-  /** False: firmware without inputs on this interface. */
+  /** False for firmware without inputs on this interface. */
   readonly hasInputs?: boolean
   onChange?(change: { gpo: number; on: boolean }): void
 }
@@ -42,7 +42,7 @@ interface Trigger {
 const refuse = (message: string): SimulatedAnswer => ({ status: 400, body: JSON.stringify({ message }) })
 const json = (value: object): SimulatedAnswer => ({ status: 200, body: JSON.stringify(value) })
 
-/** Makes a reader with three outputs. It reaches nobody until a link is served to it. */
+/** Makes a reader with three outputs. Serve links to it. */
 export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
   return new ImpinjReader(options)
 }
@@ -97,7 +97,7 @@ export class ImpinjReader {
     this.#password = options.password ?? 'not-the-factory-one'
   }
 
-  /** Sees a tag; it is told at once, or kept until somebody listens. */
+  /** Reads a tag; the event is sent at once, or buffered until a client listens. */
   see(
     epc: string,
     { antenna = 1, rssiDbm = -55, asBase64 = false }: { antenna?: number; rssiDbm?: number; asBase64?: boolean } = {},
@@ -117,7 +117,7 @@ export class ImpinjReader {
     })
   }
 
-  /** An input changes; told once somebody asked for it, and it may begin or end the inventory. */
+  /** Changes an input. The event is sent if a client enabled it; the change may also start or stop the inventory. */
   readonly setInput = (gpi: number, on: boolean): void => {
     if (this.#isHigh(gpi) === on) return
     this.#gpis = {
@@ -138,22 +138,22 @@ export class ImpinjReader {
     if (fires(this.#triggers.stop)) this.#setReading(false)
   }
 
-  /** Writes to every listener as it is. */
+  /** Writes raw text to all clients. */
   writeRaw(text: string): void {
     this.#events.writeRaw(text)
   }
 
-  /** Hears and says nothing, as one that hangs. */
+  /** Ignores requests and sends nothing, like a hanging reader. */
   mute(on: boolean): void {
     this.#events.isMute = on
   }
 
-  /** Carries out what it is told and does not answer. */
+  /** Executes requests without answering. */
   loseAnswers(on: boolean): void {
     this.#losesAnswers = on
   }
 
-  /** Everything forgotten that is not kept on the reader; its links break. */
+  /** Loses all volatile state and breaks its links. */
   readonly reboot = (): void => {
     this.#isReading = false
     this.#triggers = { start: [], stop: [] }
@@ -163,12 +163,12 @@ export class ImpinjReader {
     this.#events.disconnect()
   }
 
-  /** Somebody else ends the inventory. */
+  /** Stops the inventory, like another client. */
   readonly stopReading = (): void => {
     return this.#setReading(false)
   }
 
-  /** By how much its clock is wrong, ms. */
+  /** Sets the error of its clock, ms. */
   setClock(offset: number): void {
     this.#offsetMs = offset
   }

@@ -4,7 +4,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { encodeSgtin } from '../../policy/gs1/sgtin.ts'
 import type { LlrpReader } from './llrp.ts'
 
-/** One person who goes through the gate. */
+/** One person who walks through the gate. */
 export interface Walk {
   readonly epcs: readonly string[]
   readonly direction: 'out' | 'in'
@@ -16,19 +16,19 @@ export interface CrowdOptions {
   /** Tags in the shop; 1 to 100,000. */
   readonly tags: number
   readonly walkersPerMinute: number
-  /** Looks into the shop; default 1. */
+  /** Antenna that faces the shop; default 1. */
   readonly insideAntenna?: number
-  /** Looks to the way out; default 2. */
+  /** Antenna that faces the exit; default 2. */
   readonly outsideAntenna?: number
-  /** The beam in the middle of the gate; default 1. */
+  /** Input of the beam in the middle of the gate; default 1. */
   readonly passageInput?: number
   readonly onWalk?: (walk: Walk) => void
 }
 
-/** The tags of a shop, some of them too near the gate, and people who carry others through it. */
+/** The tags of a shop, some of them too near to the gate, and people who carry tags through it. */
 export interface Crowd {
   readonly epcs: readonly string[]
-  /** One person goes through now; resolves when gone. */
+  /** Sends one person through; resolves when the person is gone. */
   walk(walk: Walk): Promise<void>
   stop(): void
 }
@@ -36,19 +36,19 @@ export interface Crowd {
 /** 1.4 m/s through a zone of 1.7 m. */
 const WALK_MS = 1_200
 const READ_EVERY_MS = 60
-/** Where along the way (0 to 1) an antenna hears best. */
+/** Position (0 to 1) at which an antenna reads best. */
 const INSIDE_AT = 0.3
 const OUTSIDE_AT = 0.7
 const BEAM_AT = 0.5
 const WEAKEST_DBM = -72
-/** Most walkers carry something, some carry nothing. */
+/** Most walkers carry tags, some carry none. */
 const MAX_CARRIED = 3
 const LEAVING = 0.7
 const STRAY_SHARE = 0.03
 const MAX_STRAYS = 20
 const STRAY_EVERY_MS = 2_000
 
-/** The EPCs of a shop of one company prefix, 50 pieces of each article. */
+/** EPCs of one company prefix, 50 pieces of each article. */
 export function epcsOfShop(tags: number): string[] {
   return Array.from({ length: tags }, (_, i) => {
     const itemReference = String(Math.floor(i / 50) + 1).padStart(6, '0')
@@ -64,14 +64,14 @@ export function epcsOfShop(tags: number): string[] {
   })
 }
 
-/** Starts the coming and going before a simulated reader. */
+/** Starts the crowd at a simulated reader. */
 export function crowd(options: CrowdOptions): Crowd {
   const { platform, reader, insideAntenna = 1, outsideAntenna = 2, passageInput = 1 } = options
   const { timers, random } = platform
   const epcs = epcsOfShop(options.tags)
   const stopping = new AbortController()
   const { signal } = stopping
-  // Everybody on the way listens for the end.
+  // Each walker adds a listener.
   setMaxListeners(0, signal)
   const below = (n: number) => Math.floor(randomFraction(random) * n)
 

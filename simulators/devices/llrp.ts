@@ -27,15 +27,15 @@ export interface OutputChange {
 
 export interface LlrpReaderOptions extends Partial<Abilities> {
   readonly platform: Platform
-  /** Its clock minus the right time, ms. */
+  /** Error of its clock, ms. */
   readonly clockAheadMs?: number
-  /** Messages that it keeps while nobody is connected; default 66,000, as a Zebra FX does. */
+  /** Maximum messages that it buffers without a client; default 66,000, as a Zebra FX. */
   readonly maxBuffered?: number
-  /** How long a reboot takes, ms; default 20,000. */
+  /** Duration of a reboot, ms; default 20,000. */
   readonly bootMs?: number
-  /** What tags have besides their EPC, by it. */
+  /** Memory of tags, by EPC. */
   readonly tags?: ReadonlyMap<string, SimulatedTag>
-  /** Told of every change of an output, for showing it. */
+  /** Called at each change of an output. */
   readonly onChange?: (change: OutputChange) => void
 }
 
@@ -45,7 +45,7 @@ const EVENT = { gpi: 1, exception: 4, antenna: 8 } as const
 
 interface Client {
   readonly link: ByteLink
-  /** Until it asks for them, what was kept waits. */
+  /** True until the client requests the buffered messages. */
   isHolding: boolean
   order: Promise<void>
 }
@@ -55,25 +55,25 @@ function log<T>(list: T[], entry: T): void {
   if (list.length > MAX_LOGGED) list.shift()
 }
 
-/** The type and id are right, and what is in it is not. */
+/** An answer with the right type and id, and garbled content. */
 const garbled = (reply: Message): Uint8Array => encodeMessage(reply).fill(0xff, 14)
 
-/** Makes a reader. It speaks to nobody until a link is served to it. */
+/** Makes a reader. Serve links to it. */
 export function llrpReader(options: LlrpReaderOptions): LlrpReader {
   return new LlrpReader(options)
 }
 
-/** A simulated UHF reader with antennas, inputs and outputs that speaks LLRP 1.0.1 to one client at a time. */
+/** A simulated UHF reader with antennas, inputs and outputs, which speaks LLRP 1.0.1 to one client. */
 export class LlrpReader {
   readonly #options: LlrpReaderOptions
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #can: Abilities
-  /** By the number of the message type as `functions`. */
+  /** `functions` are message types. */
   readonly faults = faultSwitches()
-  /** Every write of an output, changing or not, oldest first; the last 10,000. */
+  /** Every write of an output, also without a change, oldest first; the last 10,000. */
   readonly writes: OutputChange[] = []
-  /** Names of the messages that were received, oldest first; the last 10,000. */
+  /** Names of the received messages, oldest first; the last 10,000. */
   readonly received: string[] = []
   readonly #dead = new Set<string>()
   #state: ReaderState
@@ -98,7 +98,7 @@ export class LlrpReader {
     this.#startedAt = options.platform.clock.elapsed()
   }
 
-  /** Output 1 is at 1. */
+  /** Output 1 is at index 1. */
   get gpos(): readonly boolean[] {
     return this.#state.gpos
   }
@@ -111,12 +111,12 @@ export class LlrpReader {
     return this.#client !== null
   }
 
-  /** Messages that wait for somebody to be told. */
+  /** Number of buffered messages. */
   get buffered(): number {
     return this.#buffered.length
   }
 
-  /** A tag answers at an antenna; told when the reader looks there. */
+  /** Puts a tag before an antenna; it is reported if the reader reads there. */
   see(epc: string, { antenna = 1, rssiDbm = -55 }: { antenna?: number; rssiDbm?: number } = {}): void {
     const spec = looking(this.#state, antenna)
     if (!spec || this.#dead.has(epc) || this.#isBooting) return
@@ -153,27 +153,27 @@ export class LlrpReader {
     if (this.#state.told.has(EVENT.exception)) this.#reportEvent(parameter('ReaderExceptionEvent', { Message: text }))
   }
 
-  /** Its clock is set, wrong by so much. */
+  /** Sets the error of its clock, ms. */
   setClock(ms: number): void {
     this.#aheadMs = ms
   }
 
-  /** Another program takes the one place, or leaves it. */
+  /** Lets another program occupy the only connection, or leave it. */
   occupy(on: boolean): void {
     this.#isOccupied = on
   }
 
-  /** Hangs: connections stay, nothing is heard or said; or goes on. */
+  /** Hangs or continues: connections stay open, without any messages. */
   hang(on: boolean): void {
     this.#isHung = on
   }
 
-  /** Forgets everything, switches its outputs off, and is away for a while. */
+  /** Restarts: loses all state, switches outputs off and is away for `bootMs`. */
   readonly reboot = (): void => {
     this.#stopKeepalive()
     this.#state.gpos.forEach((on, gpo) => on && this.#setOutput(gpo, false))
     for (const spec of this.#state.roSpecs.values()) spec.isActive = false
-    // The wires at the inputs know nothing of it.
+    // Input wires keep their levels.
     this.#state = { ...newState(this.#can), gpis: this.#state.gpis }
     this.#buffered = []
     this.#isBooting = true
@@ -185,12 +185,12 @@ export class LlrpReader {
     })
   }
 
-  /** Sends bytes that are no message to whoever is connected. */
+  /** Sends bytes that are no message to the client. */
   garbage(bytes: Uint8Array): void {
     void (this.#client && this.#send(this.#client, bytes))
   }
 
-  /** Answers on this link until it ends. Bound, so that callers can pass it on. */
+  /** Serves a link until it ends. Bound, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     if (this.#isBooting) return link.close()
     if (this.#isOccupied || this.#client) return this.#rejectClient(link)
@@ -203,11 +203,11 @@ export class LlrpReader {
     try {
       for await (const chunk of link.bytes) {
         if (this.#isHung) continue
-        // One request after the other, however long the answer to one is held up.
+        // Handles one request after the other, however long an answer is delayed.
         for (const frame of codec.push(chunk)) order = order.then(() => this.#onFrame(me, frame))
       }
     } catch {
-      // The link broke: that is how a reader loses its network too.
+      // The link broke; readers lose their network in the same way.
     } finally {
       if (this.#client === me) this.#client = null
       await link.close()
@@ -226,7 +226,7 @@ export class LlrpReader {
     return to.order
   }
 
-  /** Tells the client, or keeps it for the next one. */
+  /** Sends to the client, or buffers for the next one. */
   #report(said: Message): void {
     if (this.#client && !this.#client.isHolding) return void this.#send(this.#client, encodeMessage(said))
     if (this.#buffered.length >= (this.#options.maxBuffered ?? 66_000)) {

@@ -13,13 +13,13 @@ export interface ModbusServerOptions {
   readonly link: ByteLink
   readonly framing: ModbusFraming
   readonly units: ReadonlySet<number>
-  /** What the board does with a well-formed request. */
+  /** Executes a valid request. */
   answer(request: ModbusMessage): ModbusMessage | ModbusRefusal
   readonly faults: FaultSwitches
   readonly platform: Platform
 }
 
-/** A gap this long ends a request of unknown form, ms. */
+/** Gap that ends a request of unknown form, ms. */
 const SILENCE_MS = 20
 
 const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = {
@@ -27,7 +27,7 @@ const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = {
   tcp: () => tcpCodec('request'),
 }
 
-/** The answering side of Modbus on one link, with the faults that are switched on. Resolves when the link ends. */
+/** Serves Modbus on one link, with the active faults. Resolves when the link ends. */
 export async function serveModbus(options: ModbusServerOptions): Promise<void> {
   const { link, framing, units, faults } = options
   const { timers } = options.platform
@@ -52,7 +52,7 @@ export async function serveModbus(options: ModbusServerOptions): Promise<void> {
     await answerWithFaults({ link, timers, hits, bytes }, framing === 'rtu' ? -1 : 0)
   }
 
-  // Answers leave in the order of the requests, however long one is delayed.
+  // Answers keep the order of the requests, however long one is delayed.
   function take(frames: readonly ModbusFrame[]): void {
     for (const frame of frames) order = order.then(() => serveOne(frame))
   }
@@ -64,7 +64,7 @@ export async function serveModbus(options: ModbusServerOptions): Promise<void> {
       if (codec.held > 0) cancelSilence = timers.after(SILENCE_MS, () => take(codec.silence()))
     }
   } catch {
-    // The link broke: that is how a simulated board is unplugged too.
+    // The link broke; boards are unplugged in the same way.
   } finally {
     cancelSilence()
     await link.close()

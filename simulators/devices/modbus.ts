@@ -11,15 +11,15 @@ import { serveModbus } from './modbus-server.ts'
 export interface LockModel {
   readonly coil: number
   readonly input: number
-  /** From the coil going on to the input going on, ms; 0: at once. */
+  /** Delay from coil on to input on, ms; 0: at once. */
   readonly openMs: number
-  /** From the coil going off to the input going off, ms; 0: at once. */
+  /** Delay from coil off to input off, ms; 0: at once. */
   readonly closeMs: number
 }
 
 /** One change of a coil. */
 export interface CoilChange {
-  /** `platform.clock.elapsed()` when it changed, ms. */
+  /** `platform.clock.elapsed()`, ms. */
   readonly at: number
   readonly coil: number
   readonly on: boolean
@@ -29,13 +29,13 @@ export interface RelayBoardOptions {
   readonly platform: Platform
   /** Default `tcp`: Modbus TCP. */
   readonly framing?: ModbusFraming
-  /** The addresses at which this board answers; default [1]. Several make one board stand for many. */
+  /** Unit addresses that the board answers; default [1]. With several it acts as many boards. */
   readonly units?: readonly number[]
-  /** Understands the "flash on" command of Waveshare boards; default false. */
+  /** True if it supports the "flash on" command of Waveshare boards; default false. */
   readonly flash?: boolean
-  /** Default: coil 0 opens a lock that shows on input 0 within 30 ms. */
+  /** Default: coil 0 opens a lock, and input 0 shows it within 30 ms. */
   readonly locks?: readonly LockModel[]
-  /** Told of every change of a coil, for showing it. */
+  /** Called at each change of a coil. */
   readonly onChange?: (change: CoilChange) => void
 }
 
@@ -43,7 +43,7 @@ const SIZE = 8
 const MAX_LOGGED = 10_000
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 
-/** Makes a board. It does nothing until a link is served to it. */
+/** Makes a board. Serve links to it. */
 export function relayBoard(options: RelayBoardOptions): RelayBoard {
   return new RelayBoard(options)
 }
@@ -59,7 +59,7 @@ export class RelayBoard {
   readonly #stuck = new Map<number, boolean>()
   /** Every change of a coil, oldest first; the last 10,000. */
   readonly log: CoilChange[] = []
-  /** Every write of a coil, changing or not, oldest first; the last 10,000. */
+  /** Every write of a coil, also without a change, oldest first; the last 10,000. */
   readonly writes: CoilChange[] = []
   readonly faults = faultSwitches()
   readonly #read: Partial<Record<ModbusMessage['name'], (at: number) => number>> = {
@@ -78,23 +78,23 @@ export class RelayBoard {
     return Array.from({ length: SIZE }, (_, i) => this.#inputState(i))
   }
 
-  /** Presses a sensor: passage, door, tamper. */
+  /** Sets a sensor: passage, door, tamper. */
   readonly setInput = (input: number, on: boolean): void => {
     if (input < SIZE) this.#inputs[input] = on
   }
 
-  /** The input shows this whatever the lock does; null frees it. */
+  /** Fixes the state of an input; null frees it. */
   stick(input: number, on: boolean | null): void {
     if (on === null) this.#stuck.delete(input)
     else this.#stuck.set(input, on)
   }
 
-  /** As when its power fails for a moment: every coil goes off, links stay. */
+  /** Simulates a short power failure: all coils go off, links stay. */
   readonly restart = (): void => {
     return this.coils.forEach((_, coil) => this.#setCoil(coil, false))
   }
 
-  /** Answers on this link until it ends. Any number of links at a time. */
+  /** Serves a link until it ends; any number of links. */
   readonly serve = (link: ByteLink): Promise<void> => {
     return serveModbus({
       link,
@@ -120,7 +120,7 @@ export class RelayBoard {
     for (const lock of this.#locks) {
       if (lock.coil !== coil) continue
       const delayMs = on ? lock.openMs : lock.closeMs
-      // Not by a timer: on a busy machine the next read would come before it, and the lock had not moved for whoever asks.
+      // No timer: on a busy machine the next read could come before it.
       if (delayMs === 0) this.#inputs[lock.input] = on
       else
         this.#options.platform.timers.after(

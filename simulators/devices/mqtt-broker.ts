@@ -2,18 +2,18 @@ import { mqttCodec } from '../../device-drivers/protocols/mqtt/packet.ts'
 import type { MqttPacket } from '../../device-drivers/protocols/mqtt/packet.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
-/** Where a simulated device publishes and listens. */
+/** The publish and subscribe side of a simulated device. */
 export interface MessageBus {
   publish(topic: string, payload: string | Uint8Array): void
   subscribe(topic: string, listener: (payload: string) => void): void
 }
 
-/** A small broker for simulations: exact topics, QoS 0 and 1, nothing kept. */
+/** A small broker for simulations: exact topics, QoS 0 and 1, no retained messages. */
 export interface MqttBroker extends MessageBus {
   serve(link: ByteLink): Promise<void>
-  /** Hears and says nothing. */
+  /** Receives, but sends nothing. */
   mute(on: boolean): void
-  /** Who may connect; without it everybody. */
+  /** Sets the required login; default: none. */
   login(user: string, password: string): void
   readonly clients: number
 }
@@ -21,7 +21,7 @@ export interface MqttBroker extends MessageBus {
 const MAX_CLIENTS = 64
 const NEVER_ABORTED = new AbortController().signal
 
-/** Makes a broker; its devices use it directly, clients by links. */
+/** Makes a broker. Devices use it directly, clients over links. */
 export function mqttBroker(): MqttBroker {
   const clients = new Map<ByteLink, Set<string>>()
   const listeners = new Map<string, Set<(payload: string) => void>>()
@@ -86,7 +86,7 @@ export function mqttBroker(): MqttBroker {
           if (reading.fault !== null) return
         }
       } catch {
-        // The link broke: that is how a client is unplugged.
+        // The link broke; clients are unplugged in the same way.
       } finally {
         clients.delete(link)
         await link.close()

@@ -1,16 +1,16 @@
 import { END_SESSION, START_SESSION, SWITCH_TO_ISO15693 } from '../../device-drivers/protocols/pcsc/transparent.ts'
 import { hex, unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
 
-/** A card or tag as a reader shows it: its ATR, and what comes back for a command. */
+/** A card or tag as a reader shows it: its ATR and its answers to commands. */
 export interface NfcTag {
   readonly atr: Uint8Array
-  /** Answers with status and all; null: nothing comes back from the reader. */
+  /** Returns the answer with its status; null if the reader returns nothing. */
   answer(apdu: Uint8Array): Uint8Array | null
-  /** The reader switches its field off and on. */
+  /** Called when the reader switches its field off and on. */
   reset?(): void
 }
 
-/** A simulated tag that shows what was done to it. */
+/** A simulated tag that records its commands. */
 export interface SimulatedTag extends NfcTag {
   readonly uid: string
   /** Commands received, hex, oldest first; the last 1,000. */
@@ -18,7 +18,7 @@ export interface SimulatedTag extends NfcTag {
 }
 
 export interface IcodeTag extends SimulatedTag {
-  /** Whether it would alarm at a gate. */
+  /** True if it would raise an alarm at a gate. */
   readonly eas: boolean
 }
 
@@ -28,7 +28,7 @@ const NO_SUCH_FUNCTION = Uint8Array.of(0x6a, 0x81)
 const NO_SUCH_ADDRESS = Uint8Array.of(0x6a, 0x82)
 const NO_ANSWER = Uint8Array.of(0x63, 0x00)
 
-/** The ATR that a reader makes for a storage card: SS and NN of PC/SC part 3, and the check byte. */
+/** A reader's ATR for a storage card: SS and NN of PC/SC part 3, and the check byte. */
 export function storageAtr(standard: number, chip: number): Uint8Array {
   const bytes = Uint8Array.of(
     0x3b,
@@ -63,7 +63,7 @@ const same = (apdu: Uint8Array, command: Uint8Array) => hex(apdu.subarray(0, com
 interface Parts {
   readonly atr: Uint8Array
   readonly uid: string
-  /** As the reader tells it. */
+  /** The UID as the reader reports it. */
   readonly reportedUid: Uint8Array
   readonly read?: (address: number, length: number) => Uint8Array | null
   readonly other?: (apdu: Uint8Array) => Uint8Array | null
@@ -88,7 +88,7 @@ function tag({ atr, uid, reportedUid, read, other }: Parts): SimulatedTag {
   }
 }
 
-/** Any card that tells nothing but its UID. */
+/** A card that answers only with its UID. */
 export function plainTag(atr: Uint8Array, uid: string): SimulatedTag {
   return tag({ atr, uid, reportedUid: unhex(uid) })
 }
@@ -100,14 +100,14 @@ export function ndefTlv(message: Uint8Array): Uint8Array {
     : Uint8Array.of(0x03, 0xff, message.length >> 8, message.length & 0xff, ...message, 0xfe)
 }
 
-/** One short NDEF record alone: `U` with prefix 00 to 23 before the text, or `T` with a language. */
+/** A short NDEF record: `U` with prefix 00 to 23 before the text, or `T` with a language. */
 export function ndefRecord(type: 'U' | 'T', payload: Uint8Array): Uint8Array {
   return Uint8Array.of(0xd1, 0x01, payload.length, type.charCodeAt(0), ...payload)
 }
 
 /**
- * An NTAG213-like tag (Type 2): 45 pages. A page behind its memory is refused, and then, as with real ones, so is
- * everything until it is reset.
+ * An NTAG213-like tag (Type 2) with 45 pages. A page beyond its memory is refused, and then, as on real tags,
+ * everything until a reset.
  */
 export function ntag(uid: string, data: Uint8Array, statedBytes = 144): SimulatedTag {
   const memory = new Uint8Array(45 * 4)
@@ -133,15 +133,15 @@ export function ntag(uid: string, data: Uint8Array, statedBytes = 144): Simulate
 export interface IcodeOptions {
   readonly data?: Uint8Array
   readonly eas?: boolean
-  /** The reader tells the UID as the air carries it. */
+  /** The reader reports the UID in the order of the air. */
   readonly reversed?: boolean
   /** The reader passes commands through. */
   readonly transparent?: boolean
   /** The EAS bit cannot be changed (error 12). */
   readonly locked?: boolean
-  /** The reader tells that a tag is silent as the status of the whole answer, as some do, not within it. */
+  /** The reader reports a silent tag as the status of the whole answer, as some readers do. */
   readonly reportsOutside?: boolean
-  /** What becomes of the command that resets the bit. */
+  /** Fault of the command that resets the bit. */
   readonly resetFault?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'
 }
 
@@ -156,7 +156,7 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
   let eas = options.eas ?? true
   let session = false
 
-  /** The tag itself: what it says to a frame. */
+  /** Answer of the tag itself to a frame. */
   function answerFrame(frame: Uint8Array): Uint8Array | null {
     const [flags, code, maker] = frame
     if (flags !== 0x22 || maker !== 0x04 || hex(frame.subarray(3)) !== hex(inAir)) return null

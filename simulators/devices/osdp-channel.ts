@@ -12,24 +12,24 @@ import {
 } from '../../device-drivers/protocols/osdp/secure-channel.ts'
 import type { SecureChannel, SessionKeys } from '../../device-drivers/protocols/osdp/secure-channel.ts'
 
-/** A reply of the handshake with its security block; null: refused. */
+/** A reply of the handshake with its security block; null for a refusal. */
 export type HandshakeReply = { readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array } | null
 
 /** The device's side of the handshake. */
 export interface DeviceChannel {
   challenge(security: Uint8Array, panelRandom: Uint8Array, key: Uint8Array | null): HandshakeReply
-  /** On success the channel is there for the frame after the reply. */
+  /** On success, the frame after the reply uses the channel. */
   prove(cryptogram: Uint8Array): HandshakeReply
-  /** Null while there is none. */
+  /** Null without a channel. */
   readonly channel: SecureChannel | null
-  /** Whether the channel stands on the default key. */
+  /** True if the channel uses the default key. */
   readonly isDefault: boolean
   drop(): void
 }
 
 const NAME = Uint8Array.of(0x5a, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07)
 
-/** Makes one without a channel. */
+/** Makes the device's side, without a channel. */
 export function deviceChannel(random: Randomness): DeviceChannel {
   let channel: SecureChannel | null = null
   let isDefault = false

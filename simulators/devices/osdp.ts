@@ -13,13 +13,13 @@ export interface OsdpDeviceOptions {
   readonly platform: Platform
   /** Default 0. */
   readonly address?: number
-  /** Its own base key, 16 bytes; null: it has the default key only. */
+  /** Its own base key, 16 bytes; null if it has only the default key. */
   readonly key?: Uint8Array | null
-  /** Takes the default key too; default only while it has no own. */
+  /** True if it also accepts the default key; default: only without an own key. */
   readonly installMode?: boolean
-  /** Default: output 0 opens a lock that shows on input 0 within 30 ms. */
+  /** Default: output 0 opens a lock, and input 0 shows it within 30 ms. */
   readonly locks?: readonly LockModel[]
-  /** Told of every change of an output. */
+  /** Called at each change of an output. */
   readonly onChange?: (output: number, on: boolean) => void
 }
 
@@ -30,7 +30,7 @@ const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, cl
 /** Vendor, model 1.2, serial 1234567, firmware 3.4.5. */
 const IDENTITY = Uint8Array.of(0xca, 0xfe, 0x01, 1, 2, 0x87, 0xd6, 0x12, 0x00, 3, 4, 5)
 const CAPABILITIES = Uint8Array.of(1, 1, SIZE, 2, 1, SIZE, 3, 1, 0, 4, 1, 1, 5, 1, 1, 9, 1, 1)
-/** What may be asked outside of the secure channel. */
+/** Commands that are allowed outside the secure channel. */
 const PLAIN: ReadonlySet<number> = new Set([
   OSDP_COMMAND.id,
   OSDP_COMMAND.capabilities,
@@ -46,7 +46,7 @@ interface Reply {
 const nak = (code: number): Reply => ({ code: OSDP_REPLY.nak, data: Uint8Array.of(code) })
 const ACK: Reply = { code: OSDP_REPLY.ack }
 
-/** Makes a device. It does nothing until a link is served to it. */
+/** Makes a device. Serve links to it. */
 export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
   return new OsdpDevice(options)
 }
@@ -58,14 +58,14 @@ export class OsdpDevice {
   readonly #address: number
   readonly #locks: readonly LockModel[]
   readonly #codec = osdpCodec()
-  /** By command code; an `exception` is a NAK with its code. */
+  /** By command code; an `exception` is a NAK code. */
   readonly faults = faultSwitches()
   readonly #handshake: DeviceChannel
   readonly outputs = Array.from({ length: SIZE }, () => false)
   readonly inputs = Array.from({ length: SIZE }, () => false)
   readonly #endTimers = new Map<number, Cancel>()
   readonly #cards: Uint8Array[] = []
-  /** Every command to an output that was carried out, oldest first; the last 10,000. */
+  /** Executed commands to outputs, oldest first; the last 10,000. */
   readonly outputCommands: { output: number; control: number }[] = []
   #key: Uint8Array | null
   #lastLed: Uint8Array | null = null
@@ -135,7 +135,7 @@ export class OsdpDevice {
     }
   }
 
-  /** The last LED and buzzer commands, as they came. */
+  /** The last LED and buzzer commands. */
   get led(): Uint8Array | null {
     return this.#lastLed
   }
@@ -152,7 +152,7 @@ export class OsdpDevice {
     return this.#handshake.channel !== null && !this.#handshake.isDefault
   }
 
-  /** A card is held before the reader; it is told at the next poll. At most 100 wait. */
+  /** Presents a card; it is reported at the next poll. At most 100 wait. */
   card(data: Uint8Array, count: number | undefined = data.length * 8): void {
     if (this.#cards.length < MAX_CARDS) this.#cards.push(Uint8Array.from([0, 0, count & 0xff, count >> 8, ...data]))
   }
@@ -165,12 +165,12 @@ export class OsdpDevice {
     this.#tampered = on
   }
 
-  /** Answers BUSY to the next so many commands. */
+  /** Answers BUSY to the next commands. */
   busy(times: number): void {
     this.#busyTimes = times
   }
 
-  /** As when its power fails for a moment: outputs off, secure channel and numbers forgotten. */
+  /** Simulates a short power failure: outputs off, secure channel and sequence numbers lost. */
   readonly restart = (): void => {
     this.#resetNumbers()
     for (const cancel of this.#endTimers.values()) cancel()
@@ -178,7 +178,7 @@ export class OsdpDevice {
     this.outputs.forEach((_, output) => this.#setOutput(output, false))
   }
 
-  /** Answers on this link until it ends. Bound, so that callers can pass it on. */
+  /** Serves a link until it ends. Bound, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = osdpCodec()
     let order: Promise<void> = Promise.resolve()
@@ -186,7 +186,7 @@ export class OsdpDevice {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // The link broke: that is how a simulated device is unplugged too.
+      // The link broke; devices are unplugged in the same way.
     } finally {
       await link.close()
     }
@@ -210,7 +210,7 @@ export class OsdpDevice {
     return Uint8Array.from(states, Number)
   }
 
-  /** What the frame says, out of the channel where it came in one; a number is the code of a NAK. */
+  /** Returns the plain frame, or a NAK code. */
   #opened(frame: OsdpFrame): OsdpFrame | number {
     if (!frame.mac)
       return PLAIN.has(frame.code) || (this.#key === null && !this.#handshake.channel)

@@ -8,26 +8,28 @@ import type { NfcTag } from './nfc-tags.ts'
 
 export interface PcscdOptions {
   readonly platform: Platform
-  /** Its protocol, 4:minor. Default 4. */
+  /** Minor version of its protocol 4; default 4. */
   readonly minor?: number
-  /** The oldest minor that it takes from clients; default `minor`. */
+  /** The lowest minor version that it accepts; default `minor`. */
   readonly oldest?: number
-  /** Sends the word of a change that comes while a client begins to wait before the table, or into it at so many bytes, as pcscd 2.5 may. */
+  /**
+   * Offset in the table at which it sends a change message that arises when a client begins to wait, as pcscd 2.5 may.
+   */
   readonly changeAt?: number
 }
 
 export interface PcscdFaults {
-  /** Says nothing to these commands. */
+  /** Commands without an answer. */
   mute: ReadonlySet<PcscCommand>
-  /** Answers these commands with this code, so many times. */
+  /** Answers these commands with this code, `times` times. */
   refuse: { command: PcscCommand; code: number; times: number } | null
-  /** Hangs up on new clients, as polkit makes it. */
+  /** Closes new connections, like polkit. */
   closed: boolean
-  /** A change falls between a client's wish to wait and the table. */
+  /** Called between a client's request to wait and the table. */
   race: (() => void) | null
-  /** A change falls between a client's look at the table and its wish to wait, of which it gets no word. */
+  /** Called between a client's read of the table and its request to wait; the client gets no message of the change. */
   unseen: (() => void) | null
-  /** Cards show no ATR. */
+  /** Cards have no ATR yet. */
   powering: boolean
 }
 
@@ -53,7 +55,7 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
   return new PcscdSimulator(options)
 }
 
-/** A simulated pcscd with its readers. What it should not do is switched on by its faults. */
+/** A simulated pcscd with its readers and faults. */
 export class PcscdSimulator {
   readonly #options: PcscdOptions
   readonly #minor: number
@@ -92,7 +94,7 @@ export class PcscdSimulator {
     this.#oldest = options.oldest ?? this.#minor
   }
 
-  /** Clients that are served now. */
+  /** Number of connected clients. */
   get clients(): number {
     return this.#clients.size
   }
@@ -107,7 +109,7 @@ export class PcscdSimulator {
     this.#changed()
   }
 
-  /** Lays a tag on a reader; the one before is taken away. */
+  /** Puts a tag on a reader, in the place of another one. */
   put(name: string, tag: NfcTag): void {
     return this.#change(name, (reader) => {
       reader.eventCounter += reader.tag ? 2 : 1
@@ -122,7 +124,7 @@ export class PcscdSimulator {
     })
   }
 
-  /** Answers one client until it goes. */
+  /** Serves one client until it disconnects. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     if (this.faults.closed || this.#clients.size >= MAX_CLIENTS) {
       for await (const _ of link.bytes) break
@@ -145,7 +147,7 @@ export class PcscdSimulator {
         }
       }
     } catch {
-      // Broken or closed: both end this client.
+      // Broken or closed, the link ends this client.
     } finally {
       this.#clients.delete(client)
       await link.close()
@@ -175,7 +177,7 @@ export class PcscdSimulator {
     }
   }
 
-  /** The tag behind a handle, or why there is none. */
+  /** The tag of a handle, or the error code. */
   #tagOf(card: number = 0): NfcTag | number {
     const handle = this.#handles.get(card)
     if (!handle) return rv.INVALID_HANDLE
@@ -228,7 +230,7 @@ export class PcscdSimulator {
       race?.()
       return
     }
-    // The table is from before, the word goes into it.
+    // The table is older than the change message within it.
     const before = this.#table()
     await client.send(before.subarray(0, this.#options.changeAt))
     race()

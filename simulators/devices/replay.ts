@@ -4,14 +4,14 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 
-/** A device that says again what was written down of one. */
+/** A device that replays a recorded trace. */
 export interface Replay {
-  /** Connections in the trace; each that is served plays the next, and the last again and again. */
+  /** Number of connections in the trace. Each served link replays the next one; later links replay the last. */
   readonly connections: number
   serve(link: ByteLink): Promise<void>
 }
 
-/** A driver that says less than the one in the trace is waited for so long, then the device goes on. */
+/** Time that the replay waits for missing bytes of the driver, ms. */
 const REQUEST_TIMEOUT_MS = 1_000
 const NEVER_ABORTED = new AbortController().signal
 
@@ -25,8 +25,8 @@ function connectionsIn(records: readonly TraceRecord[]): TraceRecord[][] {
 }
 
 /**
- * Plays the device's side of a trace. Each answer comes when as much has been asked as in the trace, and then as long after
- * it as there; so a driver on a slower or virtual clock hears the same.
+ * Replays the device's side of a trace. Each answer comes after as many received bytes as in the trace, with the same
+ * delay, so that drivers on slower or virtual clocks work too.
  */
 export function replay(trace: string, { clock, timers }: Platform): Replay {
   const connections = connectionsIn(readTrace(trace))
@@ -46,13 +46,13 @@ export function replay(trace: string, { clock, timers }: Platform): Replay {
             wake()
           }
         } catch {
-          // The driver has cut the link.
+          // The driver closed the link.
         }
         isOver = true
         wake()
       })()
 
-      /** Until the driver has sent so much, or has had its time. */
+      /** Waits until the driver has sent so many bytes, or the time is over. */
       async function untilReceived(bytes: number): Promise<void> {
         const from = clock.elapsed()
         while (received < bytes && !isOver && clock.elapsed() - from < REQUEST_TIMEOUT_MS) {

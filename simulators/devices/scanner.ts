@@ -5,34 +5,34 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
 export interface ScannerSimulatorOptions {
   readonly platform: Platform
-  /** Sent behind each text; default CR. */
+  /** Suffix of each text; default CR. */
   readonly suffix?: ScannerSuffix
-  /** STX before and ETX behind each text; default false. */
+  /** True if STX and ETX enclose each text; default false. */
   readonly stx?: boolean
-  /** Bytes sent at a time, as a slow serial line delivers them; default all at once. */
+  /** Bytes sent at a time, as on a slow serial line; default all at once. */
   readonly chunkBytes?: number
 }
 
-/** A simulated code scanner: what is scanned goes to everybody who is connected. */
+/** A simulated code scanner; all connected clients receive its scans. */
 export interface ScannerSimulator {
-  /** Reads a code, as pulling the trigger would. `aim`: the identifier to send before it, such as `]Q1`. */
+  /** Scans a code. `aim`: symbology identifier before it, such as `]Q1`. */
   scan(text: string, aim?: string): Promise<void>
-  /** Sends the beginning of a text and stops. */
+  /** Sends an incomplete line. */
   halfLine(text: string): Promise<void>
-  /** Sends bytes as they are: noise, or whatever else a line can carry. */
+  /** Sends raw bytes. */
   send(bytes: Uint8Array): Promise<void>
   /** Sends random bytes without line ends. */
   garbage(bytes: number): Promise<void>
-  /** Everybody who listens now. */
+  /** Number of connected clients. */
   readonly listeners: number
-  /** Sends to this link until it ends; at most 16 at a time. */
+  /** Serves a link until it ends; at most 16 at a time. */
   serve(link: ByteLink): Promise<void>
 }
 
 const MAX_LISTENERS = 16
 const NEVER_ABORTED = new AbortController().signal
 
-/** Makes a scanner. It reaches nobody until a link is served to it. */
+/** Makes a scanner. Serve links to it. */
 export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimulator {
   const codec = lineCodec({ suffix: options.suffix ?? 'CR', stx: options.stx ?? false, silenceEndsLine: false })
   const links = new Set<ByteLink>()
@@ -46,7 +46,7 @@ export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimul
     }
   }
 
-  // One text after the other, however it is chopped.
+  // Keeps the order of texts, also in chunks.
   function send(bytes: Uint8Array): Promise<void> {
     order = order.then(() => sendNow(bytes))
     return order
@@ -64,10 +64,10 @@ export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimul
       if (links.size >= MAX_LISTENERS) return link.close()
       links.add(link)
       try {
-        // A scanner takes no orders; reading shows when the other side is gone.
+        // A scanner ignores input; reading only detects that the client is gone.
         for await (const _ of link.bytes) continue
       } catch {
-        // Broken or closed: both end this listener.
+        // Broken or closed, the link ends this client.
       } finally {
         links.delete(link)
         await link.close()

@@ -10,7 +10,7 @@ export interface SimulatedRequest {
   readonly body: string
 }
 
-/** A body without end, written piece by piece. */
+/** A chunked body without end. */
 export interface OpenBody {
   write(text: string): Promise<void>
   end(): Promise<void>
@@ -18,9 +18,9 @@ export interface OpenBody {
 
 export type SimulatedAnswer =
   | { readonly status: number; readonly body?: string; readonly close?: boolean }
-  /** 200 with a body that `stream` writes for as long as the link is there. */
+  /** Status 200 with a body that `stream` writes until the link ends. */
   | { readonly stream: (body: OpenBody) => void }
-  /** Nothing at all. */
+  /** No answer. */
   | 'silence'
 
 const MAX_BODY_BYTES = 1_048_576
@@ -37,7 +37,7 @@ export async function serveHttp(
   let body: Uint8Array[] = []
   let size = 0
 
-  /** False when this link has nothing more to say. */
+  /** False if the connection must close. */
   async function respond(request: SimulatedRequest): Promise<boolean> {
     const told = await answer(request)
     if (told === 'silence') return true
@@ -79,7 +79,7 @@ export async function serveHttp(
       if (parser.fault !== null) return
     }
   } catch {
-    // The link broke: that is how a simulated device is unplugged too.
+    // The link broke; devices are unplugged in the same way.
   } finally {
     await link.close()
   }

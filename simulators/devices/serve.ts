@@ -4,11 +4,11 @@ import type { Socket } from 'node:net'
 import { dirname } from 'node:path'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
-/** A simulated device that listens. */
+/** A simulated device that listens for connections. */
 export interface Service {
-  /** Connections that are open now. */
+  /** Number of open connections. */
   readonly connections: number
-  /** Breaks all connections as a pulled cable or a reset does; new ones are accepted. */
+  /** Breaks all connections like a pulled cable; new ones are accepted. */
   cut(): void
   /** Stops listening and ends all connections. */
   close(): Promise<void>
@@ -16,16 +16,16 @@ export interface Service {
 
 /** A simulated device on a TCP port. */
 export interface TcpService extends Service {
-  /** The port that was taken. */
+  /** The actual port. */
   readonly port: number
 }
 
 export interface TcpServiceOptions {
-  /** 0 takes any free port. */
+  /** 0 picks a free port. */
   readonly port: number
   /** Default 127.0.0.1. */
   readonly host?: string
-  /** Speaks the device's protocol on one connection. */
+  /** Serves the device's protocol on one connection. */
   serve(link: ByteLink): Promise<void>
 }
 
@@ -79,14 +79,16 @@ async function listenAt(
   }
 }
 
-/** Serves a simulated device over TCP, as a Modbus TCP board or a serial device server would. Rejects when the port is taken. */
+/**
+ * Serves a simulated device over TCP, like a Modbus TCP board or a serial device server. Rejects if the port is in use.
+ */
 export function serveTcp({ port, host = '127.0.0.1', serve }: TcpServiceOptions): Promise<TcpService> {
   return listenAt({ port, host }, serve)
 }
 
 /**
- * Serves a simulated device on a Unix socket, as pcscd does. Creates the folder, and replaces a socket that a killed process
- * left behind. Rejects if a process listens at `path`, or if `path` is another kind of file.
+ * Serves a simulated device on a Unix socket, like pcscd. Creates the folder and replaces a stale socket. Rejects if a
+ * process listens at `path`, or if `path` is another kind of file.
  */
 export async function serveSocket(path: string, serve: TcpServiceOptions['serve']): Promise<Service> {
   mkdirSync(dirname(path), { recursive: true })

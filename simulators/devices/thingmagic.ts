@@ -10,11 +10,11 @@ import type { SimulatedTag } from './uhf-m100.ts'
 
 export interface ThingMagicReaderOptions {
   readonly platform: Platform
-  /** From one round of reading to the next, ms; default 40. */
+  /** Interval of the reading rounds, ms; default 40. */
   readonly roundMs?: number
-  /** Most dBm that it takes; default 27. */
+  /** Maximum power, dBm; default 27. */
   readonly mostDbm?: number
-  /** It begins in its boot loader, as after power on of some models. */
+  /** True if it starts in its boot loader, as some models do. */
   readonly bootLoader?: boolean
 }
 
@@ -27,7 +27,7 @@ const NO_REGION = 0x010a
 /** M6e Nano, firmware 1.3.1.47. */
 const VERSION = bytesOfHex('1412080030000002201503100103014700000010')
 
-/** Makes a reader without tags. It does nothing until a link is served to it. */
+/** Makes a reader without tags. Serve links to it. */
 export function thingMagicReader(options: ThingMagicReaderOptions): ThingMagicReader {
   return new ThingMagicReader(options)
 }
@@ -42,7 +42,7 @@ export class ThingMagicReader {
   readonly faults = faultSwitches()
   readonly #tags = new Map<string, SimulatedTag>()
   readonly #links = new Set<ByteLink>()
-  /** Levels of the pins that were made outputs. */
+  /** Levels of the output pins. */
   readonly outputs = new Map<number, boolean>()
   #loading: boolean
   #region = 0
@@ -95,7 +95,7 @@ export class ThingMagicReader {
         return this.#reply(THINGMAGIC.setRegion, OK)
       },
       [THINGMAGIC.setOutput]: ([first = 0, second = 0, asOutput, level]) => {
-        // Four bytes set the direction of a pin. As an input, which all are at first, it takes no level and says nothing of it.
+        // Four bytes set the direction of a pin. At first all pins are inputs, which ignore a level without an error.
         if (asOutput === 1) this.outputs.set(second, level === 1)
         else if (asOutput !== undefined) this.outputs.delete(second)
         else if (this.outputs.has(first)) this.outputs.set(first, second === 1)
@@ -104,7 +104,7 @@ export class ThingMagicReader {
     }
   }
 
-  /** Lays a tag down. At most 1,000. */
+  /** Adds a tag; at most 1,000. */
   put(tag: SimulatedTag): void {
     if (this.#tags.size >= MAX_TAGS) throw new RangeError(`at most ${MAX_TAGS} tags`)
     this.#tags.set(tag.epc, tag)
@@ -126,12 +126,12 @@ export class ThingMagicReader {
     return this.#centiDbm / 100
   }
 
-  /** Too hot from now on, or no more. */
+  /** Simulates too much heat, or ends it. */
   heat(on: boolean): void {
     this.#hot = on
   }
 
-  /** As when its power fails for a moment: everything that was set is forgotten. */
+  /** Simulates a short power failure: all settings are lost. */
   readonly restart = (): void => {
     this.#stop()
     this.#loading = this.#bootLoader
@@ -139,7 +139,7 @@ export class ThingMagicReader {
     this.outputs.clear()
   }
 
-  /** Answers on this link until it ends. Bound, so that callers can pass it on. */
+  /** Serves a link until it ends. Bound, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = thingMagicCodec('reader')
     let order: Promise<void> = Promise.resolve()
@@ -148,7 +148,7 @@ export class ThingMagicReader {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // The link broke: that is how a simulated reader is unplugged too.
+      // The link broke; readers are unplugged in the same way.
     } finally {
       this.#links.delete(link)
       await link.close()
@@ -224,7 +224,7 @@ export class ThingMagicReader {
   async #serveOne(link: ByteLink, { opcode, data }: ThingMagicFrame): Promise<void> {
     const hits = this.faults.hitting(0, opcode)
     if (hits.some((hit) => hit.kind === 'dead')) return
-    // While it reads it only lets itself be stopped.
+    // While it reads, it accepts only the command to stop.
     if (this.#cancelRound !== null && opcode !== THINGMAGIC.tagOperation) return
     const inLoader = [THINGMAGIC.version, THINGMAGIC.currentProgram, THINGMAGIC.bootFirmware] as number[]
     const exception = hits.find((hit) => hit.kind === 'exception')

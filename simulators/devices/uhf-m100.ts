@@ -12,9 +12,9 @@ export interface SimulatedTag {
   /** Upper-case hex. */
   readonly epc: string
   readonly rssiDbm?: number
-  /** 8 hex digits; default all zero, and then it cannot be killed. */
+  /** 8 hex digits; with the default zeros the tag cannot be killed. */
   readonly killPassword?: string
-  /** 8 hex digits; default all zero. */
+  /** 8 hex digits; default zeros. */
   readonly accessPassword?: string
 }
 
@@ -25,9 +25,9 @@ interface Tag extends Required<SimulatedTag> {
 
 export interface M100PadOptions {
   readonly platform: Platform
-  /** From one poll to the next, ms; default 10. */
+  /** Interval of the polls, ms; default 10. */
   readonly pollMs?: number
-  /** Most dBm that it takes; default 26. */
+  /** Maximum power, dBm; default 26. */
   readonly mostDbm?: number
 }
 
@@ -42,7 +42,7 @@ const OK = Uint8Array.of(0)
 
 const ascii = (kind: number, text: string) => Uint8Array.from([kind, ...new TextEncoder().encode(text)])
 
-/** Makes a pad without tags. It does nothing until a link is served to it. */
+/** Makes a pad without tags. Serve links to it. */
 export function m100Pad(options: M100PadOptions): M100Pad {
   return new M100Pad(options)
 }
@@ -52,12 +52,12 @@ export class M100Pad {
   readonly #options: M100PadOptions
   readonly #pollMs: number
   readonly #codec = m100Codec('reader')
-  /** Answers are refused with an `exception` fault's code. */
+  /** An `exception` is the code of a refusal. */
   readonly faults = faultSwitches()
   readonly #tags = new Map<string, Tag>()
   readonly #taken = new Map<string, Tag>()
   readonly #links = new Set<ByteLink>()
-  /** Kills and changes of EAS bits that were carried out, oldest first; the last 1,000. */
+  /** Executed kills and EAS changes, oldest first; the last 1,000. */
   readonly done: { what: 'kill' | 'eas'; epc: string }[] = []
   #selected: string | null = null
   #centiDbm = 2_000
@@ -113,7 +113,7 @@ export class M100Pad {
     }
   }
 
-  /** Lays a tag down; one with the same EPC is replaced. */
+  /** Puts a tag on the pad, in the place of one with the same EPC. */
   put({ epc, rssiDbm = -55, killPassword = '00000000', accessPassword = '00000000' }: SimulatedTag): void {
     if (this.#tags.size >= MAX_TAGS) throw new RangeError(`at most ${MAX_TAGS} tags`)
     this.#taken.delete(epc)
@@ -127,7 +127,7 @@ export class M100Pad {
     this.#tags.delete(epc)
   }
 
-  /** The tag as it is now, also when it was taken away. */
+  /** State of a tag, also after it was taken away. */
   tag(epc: string): { readonly alive: boolean; readonly eas: boolean } | null {
     return this.#tags.get(epc) ?? this.#taken.get(epc) ?? null
   }
@@ -140,14 +140,14 @@ export class M100Pad {
     return this.#left > 0
   }
 
-  /** As when its power fails for a moment: it polls no more and has forgotten its power and what was selected. */
+  /** Simulates a short power failure: polling stops, power and selection are lost. */
   readonly restart = (): void => {
     this.#stop()
     this.#selected = null
     this.#centiDbm = 2_000
   }
 
-  /** Answers on this link until it ends. Bound, so that callers can pass it on. */
+  /** Serves a link until it ends. Bound, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = m100Codec('reader')
     let order: Promise<void> = Promise.resolve()
@@ -156,7 +156,7 @@ export class M100Pad {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // The link broke: that is how a simulated pad is unplugged too.
+      // The link broke; pads are unplugged in the same way.
     } finally {
       this.#links.delete(link)
       await link.close()

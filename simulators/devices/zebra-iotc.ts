@@ -13,7 +13,7 @@ export interface ZebraReaderOptions {
 
 const GPOS = [1, 2, 3, 4]
 const MAX_BUFFERED = 10_000
-/** Zebra writes its own time with an offset and no colon in it. */
+/** Zebra writes local time, with an offset without colon. */
 const ZONE_MS = -6 * 3_600_000
 const ZONE = '-0600'
 
@@ -51,12 +51,12 @@ export class ZebraReader {
     if (this.#isReading) this.#publish(this.#event(epc, sighting))
   }
 
-  /** Several tags in one message, as a list of events. */
+  /** Reports several tags in one message, as a list of events. */
   seeMany(epcs: readonly string[]): void {
     if (this.#isReading) this.#publish(epcs.map((epc) => this.#event(epc)))
   }
 
-  /** The network is away: what it sees is kept, and told when it is back. */
+  /** Cuts the network, or restores it and sends the buffered messages. */
   disconnect(on: boolean): void {
     this.#isDisconnected = on
     if (!on) for (const text of this.#buffered.splice(0)) this.#bus.publish(this.#topics.data, text)
@@ -70,7 +70,7 @@ export class ZebraReader {
     this.#losesAnswers = on
   }
 
-  /** Outputs off, radio off. */
+  /** Switches outputs and radio off. */
   readonly reboot = (): void => {
     this.#isReading = false
     this.#buffered = []
@@ -81,7 +81,7 @@ export class ZebraReader {
     this.#isReading = false
   }
 
-  /** By how much its clock is wrong, ms. */
+  /** Sets the error of its clock, ms. */
   setClock(offset: number): void {
     this.#offsetMs = offset
   }
@@ -123,7 +123,7 @@ export class ZebraReader {
     return true
   }
 
-  /** The payload of a success, or null for a failure. */
+  /** The payload of a success; null for a failure. */
   #execute(command: string, payload: Record<string, unknown>): object | null {
     if (command === 'get_version')
       return { readerApplication: '3.21.23.0', model: 'FX9600', serialNumber: '84248df0f4b5' }

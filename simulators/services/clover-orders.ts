@@ -1,12 +1,12 @@
 import type { SimulatedVendor, VendorAnswer, VendorRequest } from './vendor-server.ts'
 
 /**
- * Orders of Clover's REST API v3, written from https://docs.clover.com/dev/reference (orderCreateOrder, orderGetOrders with its
- * filters, orderUpdateOrder, orderCreatePaymentForOrder) and https://docs.clover.com/docs/creating-custom-orders.
+ * Orders of Clover's REST API v3. Sources: https://docs.clover.com/dev/reference (orderCreateOrder, orderGetOrders with
+ * its filters, orderUpdateOrder, orderCreatePaymentForOrder) and https://docs.clover.com/docs/creating-custom-orders.
  */
 const TENDER = 'TENDERUNTAG01'
 
-/** What the credentials of a merchant need so that sales can be written. */
+/** Additional credentials to write sales. */
 export const CLOVER_WRITING = { tenderId: TENDER }
 
 type Row = Record<string, unknown>
@@ -41,7 +41,7 @@ function isLine({ name, price, taxRates }: Row): boolean {
   )
 }
 
-/** The part of a merchant that knows orders; undefined for requests of another part. */
+/** Handles requests about orders; undefined for other requests. */
 export function cloverOrderDesk(
   base: string,
 ): (request: VendorRequest, vendor: SimulatedVendor) => VendorAnswer | undefined {

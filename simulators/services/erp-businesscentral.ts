@@ -9,9 +9,10 @@ import {
 import type { VendorRequest } from './vendor-server.ts'
 
 /**
- * Dynamics 365 Business Central's API v2.0 with the login before it. Written from
- * https://learn.microsoft.com/dynamics365/business-central/dev-itpro/api-reference/v2.0 (item, purchaseOrder, vendor, salesOrder;
- * errors; rate limits) and https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow.
+ * Dynamics 365 Business Central, API v2.0, and its login. Sources:
+ * https://learn.microsoft.com/dynamics365/business-central/dev-itpro/api-reference/v2.0 (item, purchaseOrder, vendor,
+ * salesOrder; errors; rate limits) and
+ * https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow.
  */
 const TENANT = '3f2504e0-4f89-11d3-9a0c-0305e82c3301'
 const CLIENT = '3f2504e0-4f89-11d3-9a0c-0305e82c3302'
@@ -19,7 +20,7 @@ const COMPANY = '3f2504e0-4f89-11d3-9a0c-0305e82c3303'
 const TOKEN = 'eyJ0eXAiOiJKV1QifQ.entra.simulated'
 const BASE = `/v2.0/${TENANT}/Production/api/v2.0/companies(${COMPANY})/`
 
-/** A company of Business Central on a port of this machine. */
+/** Starts a simulated Business Central company on a local port. */
 export function businessCentralSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   return serveVendor(new BusinessCentralApi(options), options)
 }

@@ -8,13 +8,13 @@ import {
 import type { VendorRequest } from './vendor-server.ts'
 
 /**
- * ERPNext over Frappe's REST API (version 15), as far as lists and new documents go. Written from
+ * ERPNext with Frappe's REST API (version 15): lists and new documents. Sources:
  * https://docs.frappe.io/framework/user/en/api/rest and https://docs.frappe.io/framework/user/en/rate-limiting.
  */
 type Row = Record<string, unknown>
 type Filter = [string, string, unknown]
 
-/** An ERPNext on a port of this machine. */
+/** Starts a simulated ERPNext on a local port. */
 export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   return serveVendor(new ErpnextApi(options), options)
 }
@@ -55,7 +55,7 @@ class ErpnextApi implements VendorApi {
   serve({ method, path, query, json }: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
     if (method === 'GET' && path === '/api/method/frappe.client.get_list') {
       const doctype = query.get('doctype') ?? ''
-      // A child table is read through its parent only.
+      // A child table can be read only through its parent.
       if (doctype === 'Item Barcode' && query.get('parent') !== 'Item')
         return { status: 403, body: { exc_type: 'PermissionError' } }
       const rows = this.#list(doctype, query, vendor)
@@ -143,7 +143,7 @@ class ErpnextApi implements VendorApi {
     return { status: 200, body: { data: made } }
   }
 
-  /** A Sales Invoice that is a return: ERPNext wants its quantities negative. */
+  /** Inserts a Sales Invoice that is a return; ERPNext requires negative quantities. */
   #insertReturn(doc: Row, vendor: SimulatedVendor): VendorAnswer {
     const items = doc['items'] as Row[]
     if (doc['is_return'] !== 1 || items.length === 0 || items.some((item) => Number(item['qty']) >= 0))

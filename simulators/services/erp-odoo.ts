@@ -8,8 +8,8 @@ import {
 import type { VendorRequest } from './vendor-server.ts'
 
 /**
- * Odoo as far as reading lists and writing sale orders and credit notes goes: the External JSON-2 API of Odoo 19 and the older JSON-RPC. Written
- * from https://www.odoo.com/documentation/19.0/developer/reference/external_api.html and …/external_rpc_api.html.
+ * Odoo: the External JSON-2 API of Odoo 19 and the older JSON-RPC; lists, sale orders and credit notes. Sources:
+ * https://www.odoo.com/documentation/19.0/developer/reference/external_api.html and …/external_rpc_api.html.
  */
 const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0'
 const DATABASE = 'hafenkante'
@@ -17,7 +17,7 @@ const DATABASE = 'hafenkante'
 type Row = Record<string, unknown>
 type Term = [string, string, unknown]
 
-/** An Odoo on a port of this machine; `api` is what its credentials are for. */
+/** Starts a simulated Odoo on a local port; `api` selects the kind of its credentials. */
 export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' } = {}): Promise<SimulatedVendor> {
   return serveVendor(new OdooApi(options), options)
 }
@@ -120,7 +120,7 @@ class OdooApi implements VendorApi {
     return model === 'sale.order' ? this.#orders : undefined
   }
 
-  /** The result, or the name of an exception. */
+  /** Returns the result, or the name of an exception. */
   #execute(
     model: string,
     method: string,
@@ -150,7 +150,7 @@ class OdooApi implements VendorApi {
     return { result: [id] }
   }
 
-  /** A credit note in draft: its lines are commands, and their quantities positive. */
+  /** Creates a draft credit note; its lines are commands with positive quantities. */
   #createMove(vals: Row, vendor: SimulatedVendor): { result: unknown } | { exception: string } {
     const lines = (vals['invoice_line_ids'] ?? []) as [number, number, Row][]
     const isLine = ([command, , line]: [number, number, Row]) =>

@@ -9,18 +9,19 @@ import {
 } from './vendor-server.ts'
 
 /**
- * SAP Business One's Service Layer, OData 4 (`/b1s/v2`), with its sessions. Written from https://help.sap.com/docs/SAP_BUSINESS_ONE
- * ("Working with SAP Business One Service Layer": login and session, pagination by odata.maxpagesize and nextLink, errors).
- * The Service Layer has no rate limit of its own; 429 stands for a gateway before it.
+ * SAP Business One's Service Layer, OData 4 (`/b1s/v2`), with sessions. Source:
+ * https://help.sap.com/docs/SAP_BUSINESS_ONE ("Working with SAP Business One Service Layer": login and session,
+ * pagination by odata.maxpagesize and nextLink, errors). The Service Layer has no rate limit; 429 represents a gateway
+ * before it.
  */
 export function sapB1System(options: VendorOptions & { sessionRequests?: number } = {}): Promise<SimulatedVendor> {
   return serveVendor(new ServiceLayer(options), options)
 }
 
-/** The company behind the Service Layer. */
+/** The company of the Service Layer. */
 class ServiceLayer implements VendorApi {
   readonly #pageSize: number
-  /** Requests after which a session ends, as if its time were over. */
+  /** Number of requests after which a session expires. */
   readonly #sessionRequests: number
   readonly #sessions = new Map<string, number>()
   readonly #orders: OdataRow[] = []
@@ -64,7 +65,7 @@ class ServiceLayer implements VendorApi {
       return { status: 404, body: { error: { code: '-1', message: `Unrecognized resource path '${name}'.` } } }
     if (method === 'POST' && name === 'Orders') return this.#create(this.#orders, request, vendor)
     if (method === 'POST' && name === 'CreditNotes') return this.#create(this.#creditNotes, request, vendor)
-    // Its links are relative to the service.
+    // Links to the next page are relative to the service.
     return odataList(table, request, this.#pageSize, (query) => `${name}?${query}`, refuse)
   }
 
@@ -123,7 +124,7 @@ class ServiceLayer implements VendorApi {
     }
   }
 
-  /** Whether the cookie is of a session that lives; each request uses one up. */
+  /** True if the cookie names a valid session; each call uses up one request. */
   #isOpen(cookie: string): boolean {
     const id = /B1SESSION=([^;]+)/.exec(cookie)?.[1] ?? ''
     const left = this.#sessions.get(id) ?? 0

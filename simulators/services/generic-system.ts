@@ -9,11 +9,11 @@ import {
 } from './vendor-server.ts'
 
 /**
- * A till or ERP system of a merchant's own, as docs/guides/integrations.md asks for one:
+ * A merchant's own till or ERP system, as docs/guides/integrations.md describes it:
  *
- *   GET /articles · /stock · /orders · /suppliers ?cursor=   POST /{dataType} {records[]}
+ *     GET /articles · /stock · /orders · /suppliers ?cursor=   POST /{dataType} {records[]}
  *
- * It takes the same Idempotency-Key once, and refuses records without an id of their own.
+ * It executes an Idempotency-Key once and rejects records without an id.
  */
 export function genericSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   return serveVendor(new GenericApi(options), options)

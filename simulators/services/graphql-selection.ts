@@ -1,11 +1,11 @@
 /**
- * As much of GraphQL as a simulated API needs: one operation with fields, arguments and variables. What a query selects is
- * answered, in its form; a field that the type does not have is an error, as at a real server.
+ * The part of GraphQL that a simulated API needs: one operation with fields, arguments and variables. The answer has
+ * the form of the query; an unknown field is an error.
  */
 export interface Selection {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
-  /** Arguments of each directive, by its name. */
+  /** Arguments of each directive, by name. */
   readonly directives: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   readonly fields: readonly Selection[]
 }
@@ -22,7 +22,7 @@ export class GraphqlFault extends Error {
   override name = 'GraphqlFault'
 }
 
-/** Reads the operation of a document. Throws `GraphqlFault`. */
+/** Parses the operation of a document. Throws `GraphqlFault`. */
 export function parseOperation(
   document: string,
   variables: Readonly<Record<string, unknown>>,
@@ -78,7 +78,7 @@ export function parseOperation(
   return { kind, fields: fields() }
 }
 
-/** What a selection answers of a value. Throws `GraphqlFault` for a field that is not there. */
+/** Applies a selection to a value. Throws `GraphqlFault` for an unknown field. */
 export function select(value: GraphqlValue, fields: readonly Selection[], type: string): unknown {
   if (Array.isArray(value)) return value.map((entry: GraphqlValue) => select(entry, fields, type))
   if (typeof value !== 'object' || value === null) {

@@ -2,8 +2,9 @@ import type { VendorGoods } from './vendor-goods.ts'
 import type { SimulatedVendor, VendorAnswer, VendorRequest } from './vendor-server.ts'
 
 /**
- * Sales of Lightspeed Retail X-Series, API 2026-04, written from https://x-series-api.lightspeedhq.com/v2026.04/docs/sales_101,
- * …/v2026.04/docs/sales_returns, …/reference/createsale and the vendor's OpenAPI document (SaleRequest, SaleUpdateRequest, Sale).
+ * Sales of Lightspeed Retail X-Series, API 2026-04. Sources:
+ * https://x-series-api.lightspeedhq.com/v2026.04/docs/sales_101, …/v2026.04/docs/sales_returns, …/reference/createsale
+ * and the vendor's OpenAPI document (SaleRequest, SaleUpdateRequest, Sale).
  */
 const USER = '020b2c2a-4661-11f0-e88b-1afde45e0728'
 const REGISTER = 'b1e198a9-f019-11e3-a0f5-b8ca3a64f8f4'
@@ -13,10 +14,10 @@ const TAX_IDS: Readonly<Record<string, number>> = {
   'b1d192bc-f019-11e3-a0f5-b8ca3a64f8f5': 7,
 }
 
-/** What the credentials of a shop need so that sales can be written. */
+/** Additional credentials to write sales. */
 export const LIGHTSPEED_WRITING = { registerId: REGISTER, userId: USER, paymentTypeId: PAYMENT_TYPE }
 
-/** The id of a product, as the list of products has it. */
+/** The id of a product in the list of products. */
 export const lightspeedProductId = (id: string) => `0242ac12-0002-11ee-8000-${id.padStart(12, '0')}`
 
 type Row = Record<string, unknown>
@@ -39,7 +40,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 const refuse = (message: string): VendorAnswer => ({ status: 422, body: { error: 'Unprocessable Entity', message } })
 const NOT_FOUND: VendorAnswer = { status: 404, body: { error: 'Not Found' } }
 
-/** What is wrong with a sale; `sign` is -1 for a return. Amounts are EUR, prices without tax. */
+/** Why a sale is invalid; `sign` is -1 for a return. Amounts are EUR, prices without tax. */
 function wrongWith(json: Row, goods: VendorGoods, sign: 1 | -1): string | undefined {
   const source = (json['source'] ?? {}) as Row
   if (source['author_id'] !== USER) return 'source.author_id is required'
@@ -65,7 +66,7 @@ function wrongWith(json: Row, goods: VendorGoods, sign: 1 | -1): string | undefi
   return Math.abs(paid - total) < 0.005 ? undefined : `the payments are ${paid}, the sale is ${total}`
 }
 
-/** The part of a shop that knows sales; undefined for requests of another part. */
+/** Handles requests about sales; undefined for other requests. */
 export function lightspeedSalesDesk(): (request: VendorRequest, vendor: SimulatedVendor) => VendorAnswer | undefined {
   const sales = new Map<string, StoredSale>()
   let count = 0

@@ -1,9 +1,12 @@
 import type { VendorAnswer, VendorRequest } from './vendor-server.ts'
 
-/** As much of OData 4 as a simulated list needs: `$select`, `$filter` of equalities joined by "and", `$top`, and pages by `$skip`. */
+/**
+ * The part of OData 4 that a simulated list needs: `$select`, `$filter` with equalities joined by "and", `$top`, and
+ * pages by `$skip`.
+ */
 export type OdataRow = Readonly<Record<string, unknown>>
 
-/** What the list answers; `linkTo` is how the server writes the address of the next page. */
+/** Answers a list request; `linkTo` makes the address of the next page. */
 export function odataList(
   rows: readonly OdataRow[],
   request: VendorRequest,

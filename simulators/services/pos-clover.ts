@@ -2,13 +2,13 @@ import { CLOVER_WRITING, cloverOrderDesk } from './clover-orders.ts'
 import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions } from './vendor-server.ts'
 
 /**
- * Clover's REST API v3 as far as items and orders go. Written from the public documentation at https://docs.clover.com
- * (get all inventory items with expand, limit and offset; VAT merchants' prices; API usage and rate limits).
+ * Clover's REST API v3: items and orders. Source: https://docs.clover.com (get all inventory items with expand, limit
+ * and offset; VAT merchants' prices; API usage and rate limits).
  */
 const TOKEN = '0a1b2c3d-0000-1111-2222-333344445555'
 const MERCHANT = 'HAFENKANTE001'
 
-/** A merchant at Clover on a port of this machine. */
+/** Starts a simulated Clover merchant on a local port. */
 export function cloverSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const orderDesk = cloverOrderDesk(`/v3/merchants/${MERCHANT}`)

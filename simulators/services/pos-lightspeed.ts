@@ -2,12 +2,12 @@ import { LIGHTSPEED_WRITING, lightspeedProductId, lightspeedSalesDesk } from './
 import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions } from './vendor-server.ts'
 
 /**
- * Lightspeed Retail X-Series, API 2026-04, as far as products, sales and returns go. Written from the public documentation at
- * https://x-series-api.lightspeedhq.com (pagination by version, rate limiting with a date in Retry-After, product codes).
+ * Lightspeed Retail X-Series, API 2026-04: products, sales and returns. Source: https://x-series-api.lightspeedhq.com
+ * (pagination by version, rate limiting with a date in Retry-After, product codes).
  */
 const TOKEN = 'lsxs_pt_0123456789'
 
-/** A Lightspeed shop on a port of this machine. */
+/** Starts a simulated Lightspeed shop on a local port. */
 export function lightspeedSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const salesDesk = lightspeedSalesDesk()
@@ -15,7 +15,7 @@ export function lightspeedSystem(options: VendorOptions = {}): Promise<Simulated
     credentials: (baseUrl) => ({ baseUrl, domainPrefix: 'hafenkante', accessToken: TOKEN, ...LIGHTSPEED_WRITING }),
     isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}`,
     unauthorized: { status: 401, body: { error: 'Unauthorized', message: 'Not authorized' } },
-    // The date is one that has passed: whoever waits for it waits for a moment.
+    // A past date: clients wait for a moment only.
     rateLimited: {
       status: 429,
       body: { error: 'Too Many Requests', message: 'Rate limiting enforced' },

@@ -11,9 +11,10 @@ import {
 } from './vendor-server.ts'
 
 /**
- * Shopify's GraphQL Admin API, version 2026-07, as far as a till's articles and sales go. Written from Shopify's public
- * reference: https://shopify.dev/docs/api/admin-graphql (ProductVariant, orderCreate, refundCreate, PageInfo), …/usage/idempotent-requests, …/usage/limits (cost,
- * THROTTLED with status 200), …/authentication-authorization/client-credentials-grant.
+ * Shopify's GraphQL Admin API, version 2026-07: articles, orders and refunds. Sources:
+ * https://shopify.dev/docs/api/admin-graphql (ProductVariant, orderCreate, refundCreate, PageInfo),
+ * …/usage/idempotent-requests, …/usage/limits (cost, THROTTLED with status 200),
+ * …/authentication-authorization/client-credentials-grant.
  */
 const PATH = '/admin/api/2026-07/graphql.json'
 const TOKEN = 'shpat_0123456789abcdef'
@@ -24,7 +25,7 @@ const COST = {
   throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 948, restoreRate: 50 },
 }
 
-/** A Shopify shop on a port of this machine. */
+/** Starts a simulated Shopify shop on a local port. */
 export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   return serveVendor(new ShopifyApi(options), options)
 }
@@ -174,7 +175,7 @@ class ShopifyApi implements VendorApi {
     }
   }
 
-  /** A refund of an order, once for each idempotency key; Shopify refuses the call without one. */
+  /** Refunds an order, once for each idempotency key; Shopify rejects a call without one. */
   #createRefund(input: Record<string, unknown>, key: unknown, vendor: SimulatedVendor): GraphqlObject {
     if (typeof key !== 'string' || key === '')
       throw new GraphqlFault('The @idempotent directive is required for this mutation but was not provided.')

@@ -10,9 +10,10 @@ import {
 } from './vendor-server.ts'
 
 /**
- * Square's Connect API v2, Square-Version 2026-09-16: the catalogue, orders and payments that were taken elsewhere. Written from
- * Square's public reference, https://developer.squareup.com/reference/square (ListCatalog, CreateOrder, CreatePayment, ListPayments, RefundPayment) and
- * https://developer.squareup.com/docs/build-basics/general-considerations/handling-errors; Square's own client reads it in the tests.
+ * Square's Connect API v2, Square-Version 2026-09-16: catalogue, orders and external payments. Sources:
+ * https://developer.squareup.com/reference/square (ListCatalog, CreateOrder, CreatePayment, ListPayments,
+ * RefundPayment) and https://developer.squareup.com/docs/build-basics/general-considerations/handling-errors. Tests use
+ * Square's own client.
  */
 const TOKEN = 'EAAA0123456789'
 const LOCATION = 'L1HAFEN'
@@ -20,7 +21,7 @@ const LOCATION = 'L1HAFEN'
 type Row = Record<string, unknown>
 type Objects = readonly Row[]
 
-/** A seller at Square on a port of this machine. */
+/** Starts a simulated Square seller on a local port. */
 export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   return serveVendor(new SquareApi(options), options)
 }
@@ -153,7 +154,7 @@ class SquareApi implements VendorApi {
     return { status: 200, body: { payment } }
   }
 
-  /** One payment a page, of the exact amount that was asked for. */
+  /** Lists payments of exactly the requested amount, one on each page. */
   #listPayments(query: URLSearchParams): VendorAnswer {
     if (query.get('location_id') !== LOCATION)
       return refused('INVALID_VALUE', 'The location is unknown.', 'location_id')

@@ -1,13 +1,12 @@
 import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions } from './vendor-server.ts'
 
 /**
- * SumUp POS (formerly Goodtill) as far as a login, categories and products go. Written from
- * https://support.thegoodtill.com/support/api and what public programs read of its answers; the reference at
- * https://apidoc.thegoodtill.com could not be read when this was written.
+ * SumUp POS (formerly Goodtill): login, categories and products. Sources: https://support.thegoodtill.com/support/api
+ * and public clients of the API; the reference at https://apidoc.thegoodtill.com was not accessible.
  */
 const TOKEN = 'eyJ0eXAiOiJKV1QifQ.simulated'
 
-/** A SumUp POS shop on a port of this machine. */
+/** Starts a simulated SumUp POS shop on a local port. */
 export function sumupSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const api: VendorApi = {
     credentials: (baseUrl) => ({ baseUrl, subdomain: 'hafenkante', username: 'untag', password: 'geheim' }),

@@ -17,8 +17,8 @@ import { SUMUP } from './psps/sumup.ts'
 import { WORLDLINE } from './psps/worldline.ts'
 
 /**
- * The books of a payment service provider that takes no money. It speaks as one of these; their files name the public
- * documentation that they were written from. Like real ones it answers the same idempotency key the same way, and does a thing once.
+ * The sessions and refunds of a simulated payment service provider, without real money. The file of each dialect names
+ * its public documentation. An idempotency key is executed once and always gets the same answer.
  */
 const DIALECTS = {
   custom: CUSTOM,
@@ -35,14 +35,14 @@ export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
 
 export interface PspBooksOptions {
   readonly dialect: PspName
-  /** What it signs notifications with, and what requests must bear; by default an example. */
+  /** Key of the notifications' signatures, and secret of requests; default: an example. */
   readonly secret?: string
   readonly apiKey?: string
-  /** For signatures, ms since 1970. */
+  /** Wall clock for signatures, ms since 1970. */
   nowMs(): number
 }
 
-/** New books of a provider. */
+/** Makes the books of a provider. */
 export function pspBooks(options: PspBooksOptions): PspBooks {
   return new PspBooks(options)
 }
@@ -91,17 +91,17 @@ export class PspBooks {
     return this.#desk.baseUrl
   }
 
-  /** Where it is to be found; before, it has no address. */
+  /** Sets the base address; before that there is none. */
   moveTo(baseUrl: string): void {
     this.#desk.baseUrl = baseUrl
   }
 
-  /** What `configurePSP` is told of it. */
+  /** The settings for `configurePSP`. */
   config(): Record<string, string> {
     return this.#dialect.configOf(this.#desk)
   }
 
-  /** Does what it is asked, once for each idempotency key. */
+  /** Executes a request, once for each idempotency key. */
   answer(asked: PspRequest): PspAnswer {
     if (!this.#dialect.isAllowed(asked, this.#desk)) return { status: 401, body: this.#dialect.errorOf(401) }
     const key = this.#dialect.keyHeader === undefined ? '' : String(asked.headers[this.#dialect.keyHeader] ?? '')
@@ -112,12 +112,15 @@ export class PspBooks {
     return answer
   }
 
-  /** As it refuses, with this status: nothing is done. */
+  /** The provider's refusal with this status; nothing is executed. */
   refusal(status: number): PspAnswer {
     return { status, body: this.#dialect.errorOf(status) }
   }
 
-  /** The shopper does this at the provider's page. Answers the notification of it; undefined where this provider tells nobody. */
+  /**
+   * Ends a session as the shopper does on the provider's page. Returns the notification; undefined if this provider
+   * sends none.
+   */
   end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): PspNotification | undefined {
     const session = this.#sessionOf(sessionId)
     if (status === 'paid') {
@@ -127,7 +130,7 @@ export class PspBooks {
     return this.#dialect.notificationOf(session, this.#desk)
   }
 
-  /** That an open session is paid, as told by somebody who does not know the secret. */
+  /** A forged notification that an open session is paid, signed with a wrong secret. */
   forge(sessionId: string): PspNotification | undefined {
     const session = this.#sessionOf(sessionId)
     const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }
@@ -137,7 +140,7 @@ export class PspBooks {
     })
   }
 
-  /** A refund that was taken fails after all. Answers the notification of it; undefined where this provider tells nobody. */
+  /** Fails an accepted refund later. Returns the notification; undefined if this provider sends none. */
   failRefund(refundId: string): PspNotification | undefined {
     const refund = this.refunds.find((each) => each.id === refundId)
     const session = refund && this.sessions.get(refund.sessionId)

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What a simulated provider keeps, and what each of them answers in its own words (psps/). */
+/** One payment at a simulated provider; the dialects (psps/) encode it for each provider. */
 
 export interface SimulatedSession {
   readonly id: string
@@ -8,7 +8,7 @@ export interface SimulatedSession {
   readonly amountCent: number
   readonly currency: string
   readonly key: string
-  /** The ids of the two sides of one payment, where a provider has several: `charge`. */
+  /** Second id of the payment, if the provider has two. */
   readonly charge: string
   status: 'open' | 'approved' | 'paid' | 'cancelled' | 'expired'
   paidCent: number
@@ -19,7 +19,7 @@ export interface SimulatedRefund {
   readonly sessionId: string
   readonly amountCent: number
   readonly key: string
-  /** What the merchant calls it, where a provider keeps that. */
+  /** The merchant's reference, if the provider stores one. */
   readonly reference?: string
   status: 'done' | 'failed'
 }
@@ -36,7 +36,7 @@ export interface PspAnswer {
   readonly status: number
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Nothing was begun by it that a time-out would leave in doubt: a token, a question. */
+  /** True if the request started nothing that a timeout could leave unresolved, such as a token request. */
   readonly isQuick?: boolean
 }
 
@@ -45,17 +45,17 @@ export interface PspNotification {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** One provider's books. */
+/** State of one provider. */
 export interface PspDesk {
   readonly baseUrl: string
-  /** What it signs notifications with. */
+  /** Key of the notifications' signatures. */
   readonly secret: string
-  /** What requests must prove to know. */
+  /** Key that requests must prove. */
   readonly apiKey: string
   readonly sessions: ReadonlyMap<string, SimulatedSession>
   readonly refunds: readonly SimulatedRefund[]
   nowMs(): number
-  /** A number that was not given before. */
+  /** A unique number. */
   next(): number
   open(wish: {
     id: string
@@ -65,9 +65,9 @@ export interface PspDesk {
     key: string
     charge?: string
   }): SimulatedSession
-  /** The shopper's money is taken: what was approved is captured. */
+  /** Captures an approved payment. */
   capture(session: SimulatedSession): void
-  /** undefined when more would go back than was paid. */
+  /** Refunds a part of a payment; undefined if the sum would exceed the payment. */
   giveBack(
     session: SimulatedSession | undefined,
     amountCent: number,
@@ -75,25 +75,25 @@ export interface PspDesk {
   ): SimulatedRefund | undefined
 }
 
-/** How one provider speaks. */
+/** Protocol of one provider. */
 export interface PspDialect {
-  /** Credentials of the right form, for tests and demonstrations. No secret: its notifications are not signed. */
+  /** Credentials of the right form, for tests and demonstrations. An empty secret: notifications are not signed. */
   readonly example: { readonly apiKey: string; readonly secret: string }
-  /** The header of its idempotency keys; none: it knows none. */
+  /** Header of idempotency keys; undefined if the provider has none. */
   readonly keyHeader?: string
-  /** For so long it remembers them, ms; none: for ever. */
+  /** Lifetime of idempotency keys, ms; undefined: for ever. */
   readonly keyLifeMs?: number
-  /** What `configurePSP` is told. */
+  /** The settings for `configurePSP`. */
   configOf(desk: PspDesk): Record<string, string>
   isAllowed(request: PspRequest, desk: PspDesk): boolean
-  /** The answer to one who is not allowed, or whom the simulator was told to refuse. */
+  /** Body of an error with this status. */
   errorOf(status: number): unknown
   answer(request: PspRequest, key: string, desk: PspDesk): PspAnswer
-  /** Whether the shopper's consent must be captured by the merchant: until then the session is `approved`. */
+  /** True if the merchant must capture the shopper's approval; until then the session is `approved`. */
   readonly capturesLater?: boolean
-  /** undefined where this provider tells nobody. */
+  /** The notification of a session; undefined if this provider sends none. */
   notificationOf(session: SimulatedSession, desk: PspDesk): PspNotification | undefined
-  /** Tells what became of a refund; none where the provider tells nobody. */
+  /** The notification of a refund; undefined if the provider sends none. */
   refundNotificationOf?(refund: SimulatedRefund, session: SimulatedSession, desk: PspDesk): PspNotification
 }
 
@@ -102,7 +102,7 @@ export function idIn(path: string, pattern: RegExp): string | undefined {
   return pattern.exec(path)?.[1]
 }
 
-/** The JSON of a request; an empty object when it is none. */
+/** The JSON of a request; an empty object if invalid. */
 export function jsonOf<T>(body: string): Partial<T> {
   try {
     return JSON.parse(body || '{}') as Partial<T>

@@ -4,39 +4,39 @@ import type { PspBooks } from './psp-books.ts'
 import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
 
 export interface PspSwitches {
-  /** Answers nothing until `release`, and does nothing. */
+  /** Executes nothing and answers nothing until `release`. */
   hang: boolean
-  /** Does what it is asked, and answers nothing until `release`. */
+  /** Executes requests, but answers nothing until `release`. */
   hangAfterwards: boolean
-  /** Answers this status instead, and does nothing. */
+  /** Answers with this status and executes nothing. */
   status: number | undefined
-  /** Keeps notifications back. */
+  /** Holds notifications back. */
   keep: boolean
-  /** Sends each notification so often. */
+  /** Number of copies of each notification. */
   copies: number
 }
 
 export interface PspOptions extends PspBooksOptions {
-  /** Where notifications go. */
+  /** Address of the notifications. */
   notifyUrl(): string
   readonly host?: string
-  /** By default a free one. */
+  /** Default: a free port. */
   readonly port?: number
-  /** Sees each request with the status of its answer. */
+  /** Called with each request and the status of its answer. */
   onRequest?(line: string): void
 }
 
-/** A provider on a port of this machine. `/pay/{session}` is the shopper's page: `?do=pay`, `cancel` or `expire`. */
+/** Starts a provider on a local port. `/pay/{session}` is the shopper's page: `?do=pay`, `cancel` or `expire`. */
 export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
   const psp = new SimulatedPsp(options)
   await psp.listen()
   return psp
 }
 
-/** A payment service provider that takes no money, over real HTTP: its books are psp-books.ts. */
+/** A simulated payment service provider over real HTTP, without real money; psp-books.ts has its state. */
 export class SimulatedPsp {
   readonly #options: PspOptions
-  /** Requests that arrived, such as `POST /sessions`. */
+  /** Received requests, such as `POST /sessions`. */
   readonly requests: string[] = []
   readonly #kept: PspNotification[] = []
   readonly #held = new Set<ServerResponse>()
@@ -57,7 +57,7 @@ export class SimulatedPsp {
     this.refunds = this.#books.refunds
   }
 
-  /** Takes its place on a port. */
+  /** Starts to listen. */
   async listen(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
@@ -73,17 +73,20 @@ export class SimulatedPsp {
     return this.#books.baseUrl
   }
 
-  /** Requests whose senders wait for an answer that will not come. */
+  /** Number of requests without an answer. */
   get unanswered(): number {
     return this.#held.size
   }
 
-  /** What `configurePSP` is told of it. */
+  /** The settings for `configurePSP`. */
   config(): Record<string, string> {
     return this.#books.config()
   }
 
-  /** The shopper does this at the provider's page; then the notification goes out. Answers the statuses that came back. */
+  /**
+   * Ends a session as the shopper does on the provider's page, and sends the notification. Returns the statuses of the
+   * receivers.
+   */
   async end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): Promise<number[]> {
     const notification = this.#books.end(sessionId, status, amountCent)
     if (!notification) return []
@@ -92,14 +95,14 @@ export class SimulatedPsp {
     return []
   }
 
-  /** Sends the notifications that were kept back, the newest first. */
+  /** Sends the held notifications, newest first. */
   async sendKept(): Promise<number[]> {
     const statuses: number[] = []
     for (const notification of this.#kept.splice(0).reverse()) statuses.push(...(await this.#deliver(notification)))
     return statuses
   }
 
-  /** Claims that an open session is paid, as somebody does who does not know the secret. */
+  /** Sends a forged notification that an open session is paid. */
   forge(sessionId: string): Promise<number> {
     const notification = this.#books.forge(sessionId)
     return notification
@@ -107,13 +110,13 @@ export class SimulatedPsp {
       : Promise.resolve(400)
   }
 
-  /** A refund that was taken fails after all; then the notification goes out. undefined where this provider tells nobody. */
+  /** Fails an accepted refund later, and sends the notification. Undefined if this provider sends none. */
   async failRefund(refundId: string): Promise<number[] | undefined> {
     const notification = this.#books.failRefund(refundId)
     return notification && this.#deliver(notification)
   }
 
-  /** Ends the requests that were left without an answer. */
+  /** Closes the requests without an answer. */
   release(): void {
     for (const response of this.#held) response.destroy()
     this.#held.clear()

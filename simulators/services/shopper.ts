@@ -28,19 +28,19 @@ export interface BasketLine {
 
 export interface Bought {
   transactionId: string
-  /** What the receipt's QR code holds. */
+  /** Content of the receipt's QR code. */
   receipt: string
   items: { itemLineId: string; name: string; quantity: number }[]
 }
 
 export interface Shopper {
-  /** Any operation of the API; throws with its error when it refuses. */
+  /** Calls any operation of the API; throws its error. */
   call(operation: string, body: object): Promise<Record<string, unknown>>
-  /** Check in, check out, pay, and take the receipt. */
+  /** Checks in, checks out, pays, and returns the receipt. */
   buy(basket: { storeId: string; items: BasketLine[] }): Promise<Bought>
 }
 
-/** Somebody with this key at this API. */
+/** Makes a shopper with this key at this API. */
 export function shopper({ baseUrl, key, fetch }: ShopperOptions): Shopper {
   async function call(operation: string, body: object): Promise<Record<string, unknown>> {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }

@@ -1,4 +1,4 @@
-/** What a simulated till or ERP system knows, whatever its API calls it. */
+/** Data of a simulated till or ERP system, independent of its API. */
 export interface VendorGoods {
   products: VendorProduct[]
   orders: VendorOrder[]
@@ -7,7 +7,7 @@ export interface VendorGoods {
 
 export interface VendorProduct {
   readonly id: string
-  /** null: none was entered, as in every real catalogue here and there. */
+  /** Null if the merchant entered none, as in real catalogues. */
   ean: string | null
   name: string
   priceCent: number
@@ -33,7 +33,7 @@ export interface VendorSupplier {
 
 const CATEGORIES = ['Hemden', 'Hosen', 'Schirme']
 
-/** So many products with valid EANs, orders and suppliers. */
+/** Makes products with valid EANs, orders and suppliers. */
 export function vendorGoods(count: number): VendorGoods {
   return {
     products: Array.from({ length: count }, (_, i) => ({

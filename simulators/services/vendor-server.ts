@@ -2,21 +2,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { SAMPLE_GOODS, type VendorGoods } from './vendor-goods.ts'
 
 /**
- * The server that all simulated tills and ERP systems share: requests over real HTTP, faults on demand, and a list of what
- * arrived. What a vendor's API looks like is in pos-*.ts and erp-*.ts, written from the vendor's public documentation.
+ * The HTTP server of all simulated tills and ERP systems, with faults and a list of requests. The APIs are in pos-*.ts
+ * and erp-*.ts, written from public documentation.
  */
 export interface SimulatedVendor {
   readonly baseUrl: string
-  /** What `credentials` of syncPOS or syncERP must be for this one. */
+  /** The `credentials` for syncPOS or syncERP. */
   readonly credentials: Readonly<Record<string, string>>
   readonly goods: VendorGoods
-  /** Requests that arrived, the oldest first. */
+  /** Received requests, oldest first. */
   readonly requests: readonly VendorRequest[]
-  /** Each of the next requests gets one of these instead of its answer. */
+  /** Faults of the next requests, one each. */
   readonly faults: VendorFaultName[]
-  /** Asked before every answer; what it names happens instead. */
+  /** Called before each answer; a returned fault replaces it. */
   gate: ((request: VendorRequest) => VendorFaultName | undefined) | undefined
-  /** Records that were written to it. */
+  /** Records that clients wrote. */
   readonly written: { kind: string; key: string; record: Record<string, unknown> }[]
   close(): Promise<void>
 }
@@ -27,7 +27,7 @@ export interface VendorRequest {
   readonly query: URLSearchParams
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
-  /** Of a JSON body; else an empty object. */
+  /** The JSON body; an empty object if there is none. */
   readonly json: Record<string, unknown>
 }
 
@@ -37,7 +37,10 @@ export interface VendorAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** `garbage`: 200 with a page that is no JSON. `reset`: no answer. `lost_write`: no answer to what was written; all else is as always. */
+/**
+ * `garbage`: 200 with a page that is no JSON. `reset`: no answer. `lost_write`: no answer to a write; other requests
+ * work.
+ */
 export const VENDOR_FAULTS = ['rate_limit', 'unavailable', 'unauthorized', 'garbage', 'reset', 'lost_write'] as const
 export type VendorFaultName = (typeof VENDOR_FAULTS)[number]
 
@@ -51,9 +54,9 @@ export interface VendorApi {
 }
 
 export interface VendorOptions {
-  /** Default: a few goods of a shop. */
+  /** Default: sample goods. */
   goods?: VendorGoods
-  /** Records of a page, where the vendor leaves that to the asker: at most so many (default 3). */
+  /** Maximum records of a page; default 3. */
   pageSize?: number
   host?: string
   port?: number
@@ -62,7 +65,7 @@ export interface VendorOptions {
 const UNAVAILABLE: VendorAnswer = { status: 503, body: { message: 'try again' } }
 const BODY_LIMIT = 8 * 1024 * 1024
 
-/** Serves an API on a port of this machine; 0 picks one. */
+/** Starts a server on a local port; 0 picks one. */
 export async function serveVendor(
   api: VendorApi,
   { goods = SAMPLE_GOODS, host = '127.0.0.1', port = 0 }: VendorOptions = {},
@@ -149,7 +152,7 @@ function send(response: ServerResponse, { status, body, headers }: VendorAnswer)
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
 }
 
-/** A page out of a list: what stands from `from` on, and where the next begins. */
+/** One page of a list from index `from`, and the index of the next page. */
 export function pageFrom<T>(
   all: readonly T[],
   from: number,

@@ -7,12 +7,12 @@ import type { Abilities } from './reader-messages.ts'
 import { addRoSpec, configure, onRoSpecs, startTrigger, SUCCESS } from './reader-state.ts'
 import type { ReaderState, RoSpecState, Status } from './reader-state.ts'
 
-/** The parts of a reader that requests act on. */
+/** The parts of a reader that requests use. */
 export interface Doing {
   readonly can: Abilities
   readonly state: ReaderState
   setOutput(gpo: number, on: boolean): void
-  /** Begins to send keepalives as configured. */
+  /** Restarts the keepalives with the present configuration. */
   keepAlive(): void
   start(spec: RoSpecState): void
 }
@@ -78,13 +78,13 @@ const REQUESTS: { readonly [N in MessageName]?: Request<N> } = {
   },
 }
 
-/** Does what a request asks for; the status of its answer. */
+/** Executes a request and returns the status of its answer. */
 export function carryOut(doing: Doing, said: Message): Status {
   const request = REQUESTS[said.name] as Request<MessageName> | undefined
   return request ? request(doing, said) : UNSUPPORTED
 }
 
-/** The answer to a request that ended so. */
+/** The answer to a request with this status. */
 export function answerOf({ state, can }: Doing, said: Message, [code, text]: Status): Message {
   const status = parameter('LLRPStatus', { StatusCode: code, ErrorDescription: text })
   if (said.name === 'GET_READER_CAPABILITIES' && code === SUCCESS) return capabilities(said.id, status, can)
@@ -114,7 +114,7 @@ export function answerOf({ state, can }: Doing, said: Message, [code, text]: Sta
   if (said.name === 'GET_ROSPECS')
     return message('GET_ROSPECS_RESPONSE', said.id, {}, status, ...[...state.roSpecs.values()].map(({ spec }) => spec))
   const name = answerTo(said.name)
-  // Every other answer is a status and nothing else.
+  // All other answers have only a status.
   if (name !== undefined) return message(name as 'ADD_ROSPEC_RESPONSE', said.id, {}, status)
   return message('ERROR_MESSAGE', said.id, {}, status)
 }

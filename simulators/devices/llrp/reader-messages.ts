@@ -2,19 +2,19 @@ import { first, message, parameter } from '../../../device-drivers/protocols/llr
 import type { AnyParameter, Message, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
 import type { ReaderShape } from './reader-state.ts'
 
-/** When something happens by the reader's clock. */
+/** A timestamp of the reader's clock. */
 export interface Stamp {
   readonly utcUs?: number
   readonly uptimeUs: number
 }
 
-/** One look at a tag. */
+/** One read of a tag. */
 export interface Sighting {
   readonly epc: string
   readonly antenna: number
   readonly rssiDbm: number
   readonly at: Stamp
-  /** What became of operations on it. */
+  /** Results of operations on the tag. */
   readonly results?: readonly AnyParameter[]
 }
 
@@ -27,7 +27,7 @@ export function notification(id: number, at: Stamp, event: AnyParameter): Messag
   return message('READER_EVENT_NOTIFICATION', id, {}, parameter('ReaderEventNotificationData', {}, stamp, event))
 }
 
-/** RO_ACCESS_REPORT of one tag, with what the ROSpec asks for. */
+/** RO_ACCESS_REPORT of one tag, with the fields that the ROSpec selects. */
 export function tagReport(id: number, spec: Parameter<'ROSpec'>, seen: Sighting): Message {
   const wants = first(first(spec, 'ROReportSpec'), 'TagReportContentSelector')?.fields
   const parts: AnyParameter[] = [
@@ -55,7 +55,7 @@ export interface Abilities extends ReaderShape {
   readonly accessSpecs: number
 }
 
-/** What a reader can do if it is not said otherwise: four antennas, inputs and outputs, 10 to 30 dBm. */
+/** Default capabilities: four antennas, inputs and outputs, 10 to 30 dBm. */
 export function abilitiesOf(options: Partial<Abilities>): Abilities {
   return {
     antennas: options.antennas ?? 4,
@@ -68,7 +68,7 @@ export function abilitiesOf(options: Partial<Abilities>): Abilities {
   }
 }
 
-/** GET_READER_CAPABILITIES_RESPONSE of a reader for Europe with four channels. */
+/** GET_READER_CAPABILITIES_RESPONSE of a European reader with four channels. */
 export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: Abilities): Message {
   const gen2 = Array.from({ length: can.antennas }, (_, i) =>
     parameter('PerAntennaAirProtocol', { AntennaID: i + 1, ProtocolID: Uint8Array.of(1) }),
@@ -79,7 +79,7 @@ export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: A
       MaxNumberOfAntennaSupported: can.antennas,
       CanSetAntennaProperties: false,
       HasUTCClockCapability: can.hasClock,
-      // A number that no maker has: what this reader says must not be taken for what theirs do.
+      // No maker has this number: clients must not apply rules for a real maker.
       DeviceManufacturerName: 0,
       ModelName: 1,
       ReaderFirmwareVersion: 'simulated 1.0',

@@ -1,17 +1,17 @@
 import { all, first } from '../../../device-drivers/protocols/llrp/elements.ts'
 import type { Message, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
 
-/** What a reader has been told and what it is doing; a reboot makes a new one. */
+/** Configuration and activity of a reader; a reboot makes a new one. */
 export interface ReaderState {
-  /** By its id; the simulated reader takes one. */
+  /** By id; the simulated reader accepts one. */
   readonly roSpecs: Map<number, RoSpecState>
   readonly accessSpecs: Map<number, { spec: Parameter<'AccessSpec'>; isEnabled: boolean }>
-  /** Output 1 is at 1; 0 is not used. */
+  /** Output 1 is at index 1; index 0 is unused. */
   readonly gpos: boolean[]
   readonly gpis: boolean[]
-  /** Inputs whose changes are told. */
+  /** Inputs whose changes are reported. */
   readonly watched: Set<number>
-  /** Kinds of events that are told, as the standard numbers them. */
+  /** Event types that are reported, numbered as in the standard. */
   readonly told: Set<number>
   keepaliveMs: number | null
   holdUponReconnect: boolean
@@ -38,7 +38,7 @@ const OUT_OF_RANGE = 301
 export type Status = readonly [code: number, text: string]
 const OK: Status = [SUCCESS, '']
 
-/** As a reader comes up: events of exceptions and antennas on, all else off. */
+/** State after a start: events of exceptions and antennas on, all others off. */
 export function newState(shape: ReaderShape): ReaderState {
   return {
     roSpecs: new Map(),
@@ -54,7 +54,7 @@ export function newState(shape: ReaderShape): ReaderState {
 
 const within = (value: number, most: number): boolean => value >= 1 && value <= most
 
-/** Takes SET_READER_CONFIG; changes nothing when any of it is wrong. `setOutput` is told of every output that is written. */
+/** Executes SET_READER_CONFIG, or nothing if any part is invalid. Calls `setOutput` for each written output. */
 export function configure(
   state: ReaderState,
   shape: ReaderShape,
@@ -84,7 +84,7 @@ export function configure(
   return OK
 }
 
-/** Takes ADD_ROSPEC, as strictly as readers are. */
+/** Executes ADD_ROSPEC with the checks of real readers. */
 export function addRoSpec(state: ReaderState, shape: ReaderShape, spec: Parameter<'ROSpec'>): Status {
   if (state.roSpecs.size > 0) return [FIELD_ERROR, 'only one ROSpec at a time']
   if (spec.fields.ROSpecID === 0) return [FIELD_ERROR, 'ROSpecID 0']
@@ -103,14 +103,14 @@ export function addRoSpec(state: ReaderState, shape: ReaderShape, spec: Paramete
   return OK
 }
 
-/** Carries out `change` on the ROSpec of that id, or on all for 0. */
+/** Applies `change` to the ROSpec with this id; 0 means all. */
 export function onRoSpecs(state: ReaderState, id: number, change: (spec: RoSpecState, id: number) => void): Status {
   if (id !== 0 && !state.roSpecs.has(id)) return [FIELD_ERROR, `no ROSpec ${id}`]
   for (const [each, spec] of state.roSpecs) if (id === 0 || each === id) change(spec, each)
   return OK
 }
 
-/** The ROSpec that looks at this antenna now. */
+/** The ROSpec that reads this antenna now. */
 export function looking(state: ReaderState, antenna: number): RoSpecState | undefined {
   return [...state.roSpecs.values()].find(
     ({ spec, isActive }) =>
@@ -119,7 +119,7 @@ export function looking(state: ReaderState, antenna: number): RoSpecState | unde
   )
 }
 
-/** How a ROSpec begins by itself: at once, when an input has this value, or not. */
+/** Start trigger of a ROSpec: at once, at a value of an input, or none. */
 export function startTrigger(spec: Parameter<'ROSpec'>): 'immediate' | 'none' | { gpi: number; on: boolean } {
   const trigger = first(first(spec, 'ROBoundarySpec'), 'ROSpecStartTrigger')
   if (trigger?.fields.ROSpecStartTriggerType === 1) return 'immediate'
@@ -127,7 +127,7 @@ export function startTrigger(spec: Parameter<'ROSpec'>): 'immediate' | 'none' | 
   return trigger?.fields.ROSpecStartTriggerType === 3 && input ? { gpi: input.GPIPortNum, on: input.GPIEvent } : 'none'
 }
 
-/** After how long a ROSpec that began ends by itself, ms; null for never. */
+/** Time after which a started ROSpec stops, ms; null for never. */
 export function stopAfterMs(spec: Parameter<'ROSpec'>): number | null {
   const trigger = first(first(spec, 'ROBoundarySpec'), 'ROSpecStopTrigger')?.fields
   return trigger?.ROSpecStopTriggerType === 1 ? trigger.DurationTriggerValue : null

@@ -3,17 +3,17 @@ import type { AnyParameter } from '../../../device-drivers/protocols/llrp/elemen
 import { EAS_WORD, TID_WORDS } from '../../../device-drivers/protocols/llrp/eas-chips.ts'
 import type { ReaderState } from './reader-state.ts'
 
-/** What a simulated tag has besides its EPC. */
+/** Memory of a simulated tag besides its EPC. */
 export interface SimulatedTag {
-  /** 8 hex digits; left out it cannot be killed. */
+  /** 8 hex digits; without it the tag cannot be killed. */
   readonly killPassword?: string
-  /** 8 hex digits; left out anybody may write. */
+  /** 8 hex digits; without it every client may write. */
   readonly accessPassword?: string
   /** The first two words of its TID, 8 hex digits. */
   readonly tid?: string
-  /** A configuration word whose lowest bit is its EAS bit, where the chip has one. */
+  /** Configuration word whose lowest bit is the EAS bit, if the chip has one. */
   config?: number
-  /** It carries writes out and its answers to them are not heard. */
+  /** True if it executes writes and its answers are lost. */
   readonly mutters?: boolean
 }
 
@@ -31,7 +31,7 @@ function read(tag: SimulatedTag, bank: number, word: number): number[] | undefin
 function write(tag: SimulatedTag, bank: number, word: number, data: readonly number[], password: number): number {
   if (bank !== EAS_WORD.bank || word !== EAS_WORD.word || tag.config === undefined) return OVERRUN
   if (tag.accessPassword !== undefined && Number.parseInt(tag.accessPassword, 16) !== password) return LOCKED
-  // Ones toggle.
+  // Ones toggle bits.
   tag.config ^= data[0] ?? 0
   return tag.mutters ? UNHEARD : 0
 }
@@ -41,7 +41,7 @@ function kill({ killPassword }: SimulatedTag, password: number): number {
   return Number.parseInt(killPassword, 16) === password ? 0 : 3
 }
 
-/** Carries out what waits for the tag of this EPC, once; null when nothing does. */
+/** Executes the AccessSpec for this EPC once; null if there is none. */
 export function operateOn(
   state: ReaderState,
   epc: string,

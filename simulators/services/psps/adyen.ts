@@ -10,8 +10,9 @@ import {
 } from '../psp-desk.ts'
 
 /**
- * Adyen: Checkout API v71, payment links and refunds, and standard webhooks: https://docs.adyen.com/api-explorer/Checkout/71 and
- * https://docs.adyen.com/development-resources/webhooks. A link that has expired tells nobody; a refund is only `received` at first.
+ * Adyen: Checkout API v71, payment links and refunds, and standard webhooks. Sources:
+ * https://docs.adyen.com/api-explorer/Checkout/71 and https://docs.adyen.com/development-resources/webhooks. An expired
+ * link sends no notification; a refund is `received` at first.
  */
 
 const ACCOUNT = 'UntagShopECOM'

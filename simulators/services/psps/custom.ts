@@ -9,7 +9,7 @@ import {
   type SimulatedSession,
 } from '../psp-desk.ts'
 
-/** Our own protocol (docs/guides/payments.md), signed as Standard Webhooks. */
+/** untag's own protocol (docs/guides/payments.md), signed as Standard Webhooks. */
 
 interface Wish {
   reference: string

@@ -9,8 +9,9 @@ import {
 } from '../psp-desk.ts'
 
 /**
- * Klarna: Payments v1, Hosted Payment Page v1 and Order Management v1, by https://docs.klarna.com/api and
- * https://docs.klarna.com/hosted-payment-page. Callbacks are not signed. A refund is answered 201 with its id in the headers.
+ * Klarna: Payments v1, Hosted Payment Page v1 and Order Management v1. Sources: https://docs.klarna.com/api and
+ * https://docs.klarna.com/hosted-payment-page. Callbacks are not signed. A refund is answered with 201 and its id in
+ * the headers.
  */
 
 const USERNAME = 'PK12345_abcdef'
@@ -45,7 +46,7 @@ function error(status: number, error_code: string, message: string): PspAnswer {
   return { status, body: { correlation_id: 'c', error_code, error_messages: [message] } }
 }
 
-/** Payment sessions that no page was made of yet. */
+/** Payment sessions without a page yet. */
 const begun = new WeakMap<PspDesk['sessions'], Map<string, Partial<Wish>>>()
 
 function begunAt(desk: PspDesk): Map<string, Partial<Wish>> {

@@ -7,7 +7,10 @@ import {
   type SimulatedSession,
 } from '../psp-desk.ts'
 
-/** Mollie: Payments API v2 and its refunds, by https://docs.mollie.com/reference. Notifications only name a payment. */
+/**
+ * Mollie: Payments API v2 and its refunds. Source: https://docs.mollie.com/reference. A notification has only the id of
+ * a payment.
+ */
 
 interface Wish {
   amount: { value: string; currency: string }

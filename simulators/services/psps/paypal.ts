@@ -12,9 +12,9 @@ import {
 } from '../psp-desk.ts'
 
 /**
- * PayPal: Orders v2 (2.13), Payments v2 (2.5) and webhooks v1 (1.11), by the OpenAPI descriptions in
- * https://github.com/paypal/paypal-rest-api-specifications. Signed is `id|time|webhook id|CRC32 of the body`, with RSA and SHA-256;
- * `verify-webhook-signature` says whether it is.
+ * PayPal: Orders v2 (2.13), Payments v2 (2.5) and webhooks v1 (1.11). Source: the OpenAPI descriptions in
+ * https://github.com/paypal/paypal-rest-api-specifications. Notifications are signed over `id|time|webhook id|CRC32 of
+ * the body`, with RSA and SHA-256; `verify-webhook-signature` checks it.
  */
 
 const CLIENT = 'AeA1QIZXiflr1_-untag'
@@ -25,7 +25,7 @@ function newKeys() {
   return generateKeyPairSync('rsa', { modulusLength: 2_048 })
 }
 
-/** Made when they are needed: it takes a while. */
+/** Generated on first use, because that is slow. */
 function keysOf() {
   keys ??= newKeys()
   return keys

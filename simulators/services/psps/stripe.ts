@@ -9,7 +9,7 @@ import {
   type SimulatedSession,
 } from '../psp-desk.ts'
 
-/** Stripe: Checkout Sessions and Refunds, by https://docs.stripe.com/api (version 2024-06-20), errors included. */
+/** Stripe: Checkout Sessions and Refunds with errors. Source: https://docs.stripe.com/api (version 2024-06-20). */
 
 function shown(session: SimulatedSession, desk: PspDesk): object {
   const isPaid = session.status === 'paid'

@@ -9,9 +9,9 @@ import {
 } from '../psp-desk.ts'
 
 /**
- * SumUp: Hosted Checkout, transactions and refunds, by the OpenAPI description in https://github.com/sumup/sumup-ts (2026-08) and
- * https://developer.sumup.com/online-payments/webhooks. No idempotency keys: the same reference twice is a 409, the same refund
- * twice is two refunds. Refunds tell nobody.
+ * SumUp: Hosted Checkout, transactions and refunds. Sources: the OpenAPI description in
+ * https://github.com/sumup/sumup-ts (2026-08) and https://developer.sumup.com/online-payments/webhooks. There are no
+ * idempotency keys: a repeated reference is a 409, a repeated refund is a second refund. Refunds send no notification.
  */
 
 const MERCHANT = 'MH4H92C7'

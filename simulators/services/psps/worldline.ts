@@ -11,8 +11,9 @@ import {
 } from '../psp-desk.ts'
 
 /**
- * Worldline Direct: Hosted Checkout Page and refunds of API v2, by https://docs.direct.worldline-solutions.com/en/api-reference, its
- * authentication and its webhooks. A page that ended tells nobody. Sales only: what is paid is CAPTURED at once.
+ * Worldline Direct: Hosted Checkout Page and refunds of API v2, with authentication and webhooks. Source:
+ * https://docs.direct.worldline-solutions.com/en/api-reference. An expired page sends no notification. Sales only: a
+ * payment is CAPTURED at once.
  */
 
 const MERCHANT = 'UntagShop'
