@@ -13,8 +13,9 @@ export const rotateAgentKey = operation({
   name: 'rotateAgentKey',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'An agent changes its own key. The former counts until the new one was used.',
-  description: 'The same key again gets the same answer; another one takes the place of one that was not used yet.',
+  summary: 'Rotates an agent’s own key. The old key counts until the agent uses the new one.',
+  description:
+    'Repeating the same key returns the same response. Another key replaces a new key that was not used yet.',
   callers: ['agent'],
   refusals: ['key_taken'],
   changes: true,
@@ -32,18 +33,18 @@ export const rotateAgentKey = operation({
     const agent = await findAgent(call.db, call.caller.agentId)
     if (!agent) throw notFound('agent')
     const weakness = publicKeyWeakness(x)
-    if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
+    if (weakness) throw invalid('publicJwk.x', `is a weak key: ${weakness}; generate another one`, 'weak_key')
     const keys = keyRing([{ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agent.agent_id, state: 'active' }])
     // The login proves freshness; the agent's clock may be wrong.
     const opened = openDocument<RotationClaims>(proof, DOCUMENT_KINDS.rotation, { keys, audience: agent.agent_id })
     const claims = opened.ok ? RotationClaims.safeParse(opened.claims) : undefined
     if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid))
-      throw invalid('proof', 'is not signed by publicJwk for this agent and its present key', 'invalid')
+      throw invalid('proof', 'is not signed with publicJwk for this agent and its current key', 'invalid')
     call.changed(agent.agent_id)
     // The key is in use: the first response was lost.
     if (agent.x === x) return { success: true as const, kid: keyId(x) }
     if (await isKeyTaken(call.db, x, agent.agent_id))
-      throw precondition('key_taken', 'an agent with this key is enrolled already: make another')
+      throw precondition('key_taken', 'another agent already uses this key: generate a new one')
     await storeNextKey(call.db, agent.agent_id, x)
     call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
     return { success: true as const, kid: keyId(x) }

@@ -17,7 +17,7 @@ export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
 export function assertRoot(known: string | undefined, kid: string): void {
   if (known !== undefined && known !== kid) {
     throw new Error(
-      `root.json is not the root key that agents of this cloud were enrolled with (${known}): put back the keys folder that belongs to it, or, when it is lost, make a new root with untag keys rotate --use root, after which every agent must be enrolled anew`,
+      `root.json is not the root key that agents of this cloud were enrolled with (${known}): restore the keys folder that belongs to it. If it is lost, create a new root with untag keys rotate --use root, and enrol every agent again`,
     )
   }
 }

@@ -42,7 +42,10 @@ export function sealer(keys: readonly Uint8Array[], random: Randomness): Sealer 
       const dot = sealed.indexOf('.')
       if (dot < 0) return openUnnamed(sealed, context, keys)
       const key = byId.get(sealed.slice(0, dot))
-      if (!key) throw new Error(`sealed with the key ${sealed.slice(0, dot)}, which is not there`)
+      if (!key)
+        throw new Error(
+          `sealed with the key ${sealed.slice(0, dot)}, which is missing: restore it from your backup of keys`,
+        )
       return openWith(key, sealed.slice(dot + 1), context)
     },
     isCurrent: (sealed) => sealed.startsWith(`${currentId}.`),

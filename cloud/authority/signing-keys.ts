@@ -24,7 +24,7 @@ export interface SigningKey {
 
 /** Error text if no sealing key opens the database's secrets. */
 export const WRONG_MASTER_KEY =
-  'the master key is not the one this database was sealed with: put back the keys folder that belongs to it'
+  'the master key is not the one this database was sealed with: restore the keys folder that belongs to it'
 
 /** Keys of this issuer; the secrets of active ones are unsealed. */
 export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Promise<SigningKey[]> {

@@ -42,7 +42,7 @@ export async function repeatRevocations(
     const use = ROTATED_USES.find((known) => known === key_use)
     if (!use) continue
     await authority.rotate(call.db, { iss, use, revoke: kid })
-    call.afterCommit(() => log.warn({ kid, use }, 'a key was revoked again: the restored cloud had forgotten that'))
+    call.afterCommit(() => log.warn({ kid, use }, 'repeated a key revocation that the restored cloud had lost'))
   }
   if (forgottenKeys.length > 0) call.afterCommit(() => agents.keysChanged())
 }

@@ -170,7 +170,7 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
     technology: known?.technology,
     ...(!claims.entries && {
       staffReason:
-        'the receipt does not tell its goods apart: they are too many, or only the shopper’s app vouches for the price',
+        'the receipt does not tell its goods apart: they are too many, or only the shopper’s app states the price',
     }),
   }
 }

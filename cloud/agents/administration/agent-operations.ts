@@ -30,35 +30,33 @@ const Agent = z.strictObject({
   agentId: z.string(),
   storeId: z.string(),
   name: z.string(),
-  state: z
-    .enum(AGENT_STATES)
-    .describe('`forked`: its ledger exists twice, and somebody must decide with `resolveAgentFork`.'),
-  online: z.boolean().optional().describe('Whether its line to the broker stands; missing where it never had one.'),
+  state: z.enum(AGENT_STATES).describe('`forked`: its ledger exists twice; decide with `resolveAgentFork`.'),
+  online: z.boolean().optional().describe('True while it is connected to the broker; absent if it never was.'),
   enrolledAt: z.string(),
   lastSeenAt: z
     .string()
     .describe(
-      'When the cloud last received anything from it: a login, an HTTP request or an MQTT packet, pings included. At most 30 s behind.',
+      'Time at which the cloud last received anything from it: a login, an HTTP request or an MQTT packet, pings included. Up to 30 s old.',
     ),
   stateAt: z
     .string()
     .optional()
     .describe(
-      'When it last said so: it does every 15 s while it reaches the cloud, with or without a broker, and this is at most a minute and a half behind.',
+      'Time of its last report of release, `policyVersion` and `queueDepth`. An online agent reports every 15 s; this time is up to 90 s old.',
     ),
-  release: z.string().optional().describe('Of untag, that it runs.'),
+  release: z.string().optional().describe('Release of untag that it runs.'),
   neededRelease: z
     .string()
     .optional()
     .describe(
-      '`minAgent` of the store’s policy, where that is a later release: the agent goes on with the policy before, as `policyVersion` says. Upgrade it.',
+      '`minAgent` of the store’s policy if its release is older. The agent keeps the previous policy (`policyVersion`) until you upgrade it.',
     ),
-  policyVersion: z.int().optional().describe('Of the store’s policy document that it has.'),
-  queueDepth: z.int().optional().describe('Rows that the cloud does not have yet.'),
+  policyVersion: z.int().optional().describe('Version of its policy document.'),
+  queueDepth: z.int().optional().describe('Journal rows that it has not sent yet.'),
   denyVersion: z.int(),
   itemsVersion: z.int(),
   generation: z.int(),
-  ledgerSeq: z.int().describe('The last row of its ledger that the cloud has.'),
+  ledgerSeq: z.int().describe('Last row of its ledger that the cloud stores.'),
   revokedAt: z.string().optional(),
 })
 
@@ -93,7 +91,7 @@ export const fetchAgents = operation({
   area: 'agents',
   minimumPackage: 'GROW',
   summary:
-    'Lists the edge agents of a store or of the whole account: whether they are online, what they know and what they still have to report.',
+    'Lists the edge agents of a store or of the whole account, with connection, document versions and unsent rows.',
   description: ALL_STORES,
   changes: false,
   request: z.strictObject({
@@ -127,11 +125,11 @@ export const revokeAgent = operation({
   name: 'revokeAgent',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Ends an edge agent for good: a stolen machine, or one that is replaced.',
+  summary: 'Revokes an edge agent for good, for example a stolen or replaced machine.',
   description:
-    'Its next call and its line to the broker are refused, and it is told so under our signature: from then on it releases nothing, also without a network. ' +
-    'One that is out of reach hears nothing and goes on by itself: take it away. ' +
-    'Its devices belong to the next agent that reports them. Said again, nothing more happens.',
+    'The cloud rejects its next call and its broker connection. It sends the agent a signed command, after which the agent releases nothing, also offline. ' +
+    'An offline agent does not receive it and continues: remove the machine. ' +
+    'The next agent that reports its devices adopts them. Repeating the call changes nothing.',
   changes: true,
   request: z.strictObject({ agentId: Id }),
   response: Agent.extend(Success),
@@ -149,11 +147,11 @@ export const resolveAgentFork = operation({
   name: 'resolveAgentFork',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Decides about an agent whose ledger exists twice: the copy that is left goes on, or both end.',
+  summary: 'Resolves a forked agent, whose ledger exists twice: the remaining copy continues, or both are revoked.',
   description:
-    '`trust`: only after one of the two was taken away. Whichever is left tells all that it has not told, and needs the cloud’s yes for 11 minutes more; ' +
-    'when the other reports again, `agent_fork` is raised again. `revoke`: as revokeAgent. ' +
-    'Until then the agent releases nothing without the cloud’s yes, and says so at the station.',
+    '`trust`: only after you removed one of the two machines. The remaining one sends its unsent rows and needs the cloud for each claim for 11 more minutes. ' +
+    'If the other one reports again, `agent_fork` is raised again. `revoke`: as revokeAgent. ' +
+    'Until you decide, the agent releases nothing without the cloud and shows this at the station.',
   refusals: ['no_fork', 'agent_revoked'],
   changes: true,
   request: z.strictObject({ agentId: Id, decision: z.enum(['trust', 'revoke']) }),
@@ -162,7 +160,7 @@ export const resolveAgentFork = operation({
   async run(call, { agentId, decision }) {
     const { agent, store } = await ownAgent(call, agentId)
     if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
-    if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
+    if (agent.fork_ms === null) throw precondition('no_fork', 'this agent is not forked: there is nothing to resolve')
     if (decision === 'revoke')
       return { success: true as const, ...describe(call, await endAgent(call, agent, store), store) }
     await acknowledgeFork(call, agent)

@@ -36,7 +36,7 @@ export const fetchSignedDocuments = operation({
   name: 'fetchSignedDocuments',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Answers the signed documents that an agent does not have yet, and always the freshness document.',
+  summary: 'Returns the signed documents that an agent does not have yet, and always the freshness document.',
   callers: ['agent'],
   changes: true,
   audited: false,
@@ -55,14 +55,12 @@ export const fetchSignedDocuments = operation({
       .max(200)
       .regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/)
       .optional()
-      .describe('Where other agents of the store reach this one.'),
+      .describe('Address at which other agents of the store reach this one.'),
     resynced: z
       .int()
       .min(1)
       .optional()
-      .describe(
-        'The generation of the cloud that has all rows again which this agent had told the one before (after a restore).',
-      ),
+      .describe('After a restore: the generation of the cloud that has received all rows of this agent again.'),
     cursor: z
       .string()
       .regex(/^\d{1,15}(\.\d{1,15})?$/)
@@ -72,24 +70,26 @@ export const fetchSignedDocuments = operation({
       .max(EARLIER_KEY_SETS_LIMIT)
       .optional()
       .describe(
-        'keys+jwt: key sets of before that revoke what the present one does not, or count time in a later epoch; a cloud that was put back has forgotten it, and does it again.',
+        'keys+jwt: earlier key sets with revocations or a time epoch that the current one lacks. A restored cloud repeats them.',
       ),
-    release: VersionNumber.optional().describe('What the agent runs; fetchAgents shows it.'),
+    release: VersionNumber.optional().describe('Release that the agent runs; fetchAgents returns it.'),
     ledgerSeq: z
       .int()
       .min(0)
       .optional()
-      .describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
+      .describe(
+        'Last row of its ledger, read after `have`. It shows when a former receipt home has reported everything.',
+      ),
   }),
   response: z.strictObject({
     ...Success,
     documents: z.array(z.string()),
     nextCursor: z.string().optional(),
-    commands: z.array(z.string()).optional().describe('cmd+jwt: what it was asked for and has not answered.'),
+    commands: z.array(z.string()).optional().describe('cmd+jwt: commands that the agent has not answered yet.'),
     forked: z
       .literal(true)
       .optional()
-      .describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
+      .describe('Its ledger exists twice: each claim needs the cloud until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
   async run(call, { have, cursor, address, ledgerSeq, release, resynced, revocations }) {

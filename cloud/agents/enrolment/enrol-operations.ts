@@ -23,8 +23,9 @@ export const createEnrolmentCode = operation({
   name: 'createEnrolmentCode',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Makes a code with which one edge agent enrols in a store.',
-  description: 'Good for 15 minutes and one agent. It carries the root’s thumbprint, which the agent checks.',
+  summary: 'Creates a code with which one edge agent enrols in a store.',
+  description:
+    'Valid for 15 minutes and one agent. It contains the thumbprint of the root key, which the agent checks.',
   changes: true,
   secretResponse: true,
   request: z.strictObject({ storeId: Id, name: text(120).optional() }),
@@ -49,8 +50,8 @@ export const enrolEdgeAgent = operation({
   name: 'enrolEdgeAgent',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Enrols an edge agent with a code and its own key. No key of the API is needed.',
-  description: 'The same code with the same key again gets the same answer.',
+  summary: 'Enrols an edge agent with a code and its own key. Needs no API key.',
+  description: 'Repeating the call with the same code and key returns the same response.',
   callers: ['anyone'],
   refusals: ['code_used', 'code_blocked', 'key_taken', 'ledger_taken'],
   changes: true,
@@ -62,11 +63,11 @@ export const enrolEdgeAgent = operation({
     replaces: z
       .strictObject({
         agentId: Id,
-        proof: z.string().max(1_024).describe('enrol+jwt of the former’s key, with the same claims.'),
+        proof: z.string().max(1_024).describe('enrol+jwt signed with the predecessor’s key, with the same claims.'),
       })
       .optional()
       .describe(
-        'The agent whose ledger it goes on with: when it first logs in, devices, home and what was left to tell are its own, and the former is revoked.',
+        'The predecessor whose ledger it continues. At the first login it takes over devices, receipt home and unsent rows, and the predecessor is revoked.',
       ),
   }),
   response: z.strictObject({

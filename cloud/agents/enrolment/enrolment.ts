@@ -64,7 +64,7 @@ export interface EnrolmentRequest {
 export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
   const { x } = request.publicJwk
   const weakness = publicKeyWeakness(x)
-  if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
+  if (weakness) throw invalid('publicJwk.x', `is a weak key: ${weakness}; generate another one`, 'weak_key')
   const codeHash = enrolmentCodeHash(request.code)
   const code = await call.db
     .selectFrom('enrolment_code')
@@ -72,13 +72,13 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
     .where('code_hash', '=', codeHash)
     .executeTakeFirst()
   if (!code || code.expires_ms <= call.nowMs) throw notFound('enrolment code, or it is over 15 minutes old')
-  if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: make a new one')
+  if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: create a new one')
   const proof = openProof(call, request, codeHash)
   if (proof === 'other time') {
     const now = new Date(call.services.platform.clock.wall()).toISOString()
     throw invalid(
       'proof',
-      `was made by a clock that is wrong, it is ${now}: set the clock of the agent’s machine and enrol again`,
+      `has a wrong time, it is ${now}: set the clock of the agent’s machine and enrol again`,
       'clock_wrong',
     )
   }
@@ -89,9 +89,9 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   }
   if (code.agent_id !== null) return sameAgent(call, code, x)
   if (await isKeyTaken(call.db, x, ''))
-    throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
+    throw precondition('key_taken', 'another agent already uses this key: generate a new one')
   if (await isLedgerTaken(call.db, proof.ledger))
-    throw precondition('ledger_taken', 'another agent tells of this ledger: begin a new one, with a name of its own')
+    throw precondition('ledger_taken', 'another agent uses this ledger: start with a new ledger')
   const predecessor = request.replaces && (await findPredecessor(call, code, request.replaces, proof.ledger))
   return makeAgent(call, code, request, { ledger: proof.ledger, replaces: predecessor?.agent_id ?? null })
 }
@@ -128,7 +128,7 @@ function openProof(
 
 async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promise<AgentRow> {
   const agent = await db.selectFrom('agent').selectAll().where('agent_id', '=', code.agent_id).executeTakeFirst()
-  if (agent?.x !== x) throw precondition('code_used', 'this code was used by another agent')
+  if (agent?.x !== x) throw precondition('code_used', 'another agent used this code: create a new one')
   return agent
 }
 

@@ -135,7 +135,7 @@ export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string
   return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
 }
 
-const UNKNOWN = 'an agent reported something that is not known here'
+const UNKNOWN = 'an agent reported a token or receipt that this cloud does not know'
 
 /** Raises `unapplied` for a row that was stored and could not be applied. */
 export async function raiseUnapplied(

@@ -87,8 +87,8 @@ async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: Unch
   if (resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
   const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
   const why =
-    agent.resync === null ? 'were acknowledged by somebody else' : 'were lost with the cloud that was restored'
-  const detail = `rows ${agent.last_seq + 1} to ${seqFrom - 1} ${why}, and the agent does not have them any more`
+    agent.resync === null ? 'were acknowledged, but not by this cloud,' : 'were lost with the cloud that was restored'
+  const detail = `rows ${agent.last_seq + 1} to ${seqFrom - 1} ${why}, and the agent has deleted them`
   await raiseException(scope, {
     storeId: agent.store_id,
     kind: 'ledger_gap',
@@ -118,12 +118,12 @@ function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClai
   // Uses the signed claims, because parsing may reorder fields and the hashes cover the text.
   const data = opened.claims as UncheckedBatchClaims
   if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id)
-    throw invalid('batch', 'is of another ledger', 'wrong_ledger')
+    throw invalid('batch', 'belongs to another ledger', 'wrong_ledger')
   if (data.generation !== agent.generation)
     throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
   const numbered =
     data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
-  if (!numbered) throw invalid('batch', 'has holes in its numbers', 'gap')
+  if (!numbered) throw invalid('batch', 'has gaps in its row numbers', 'gap')
   return { claims: data, key: opened.key }
 }
 
@@ -137,7 +137,8 @@ async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchCla
   for (const { seq, hash, body } of claims.events) {
     const text = JSON.stringify(body)
     texts.push(text)
-    if (rowHash(previous, seq, text) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
+    if (rowHash(previous, seq, text) !== hash)
+      throw invalid('batch', `row ${seq} does not continue the chain`, 'broken_chain')
     previous = hash
   }
   // In a valid chain the last known row proves all earlier ones.
@@ -149,17 +150,22 @@ async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchCla
   if (known !== undefined && known !== last.hash) {
     const { tenant, store_id: storeId, agent_id: agentId } = agent
     const { platform, agents } = call.services
-    throw precondition('ledger_fork', 'the ledger says something else than before: it exists twice', {
-      afterRefusal: async (db) => {
-        const forkMs = await markForked(db, agentId, call.nowMs)
-        const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
-        await raiseException(
-          { db, tenant, platform, nowMs: call.nowMs },
-          { storeId, kind: 'agent_fork', subject: forkKey(agentId, forkMs), detail },
-        )
-        return () => agents.sendCommand({ storeId, agentId }, { command: 'sync' })
+    throw precondition(
+      'ledger_fork',
+      'the ledger contradicts earlier rows, so it exists twice: decide with resolveAgentFork',
+      {
+        afterRefusal: async (db) => {
+          const forkMs = await markForked(db, agentId, call.nowMs)
+          const detail =
+            'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
+          await raiseException(
+            { db, tenant, platform, nowMs: call.nowMs },
+            { storeId, kind: 'agent_fork', subject: forkKey(agentId, forkMs), detail },
+          )
+          return () => agents.sendCommand({ storeId, agentId }, { command: 'sync' })
+        },
       },
-    })
+    )
   }
   return texts
 }

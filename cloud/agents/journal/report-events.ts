@@ -18,9 +18,9 @@ export const reportProtectionEvents = operation({
   name: 'reportProtectionEvents',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Takes in protection events: from a merchant’s own devices, or a signed batch of an agent’s journal.',
+  summary: 'Stores protection events of a merchant’s own devices, or a signed batch of an agent’s journal.',
   description:
-    'An event is known by its `eventId`, which is one of the account: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
+    '`eventId` identifies an event within the account; a repeated event changes nothing. The response to a batch contains a signed `ack` for all rows that are durable.',
   callers: ['secret', 'agent'],
   refusals: ['ledger_generation', 'ledger_fork'],
   changes: true,
@@ -83,7 +83,7 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       if (known) {
         // Another store's event: treating it as a repetition would lose an alarm.
         if (known.store_id !== event.storeId)
-          throw new Failure('already-exists', 'this eventId stands for an event of another store')
+          throw new Failure('already-exists', 'an event of another store has this eventId: use another one')
         duplicates++
         continue
       }

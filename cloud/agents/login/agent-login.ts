@@ -27,7 +27,7 @@ export const agentLogin = operation({
   name: 'agentLogin',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Logs an agent in: first for a challenge, then with the signed answer.',
+  summary: 'Logs an agent in: the first call returns a challenge, the second sends the signed assertion.',
   callers: ['anyone'],
   changes: true,
   audited: false,
@@ -48,14 +48,12 @@ export const agentLogin = operation({
     revoked: z
       .string()
       .optional()
-      .describe(
-        'In place of a login: cmd+jwt that tells the agent that it was revoked. It releases nothing from then on, also without a network.',
-      ),
+      .describe('Instead of a login: cmd+jwt that revokes the agent. It releases nothing from then on, also offline.'),
     storeKey: z
       .string()
       .optional()
       .describe(
-        'Key of the operators’ verifiers in the policy that names it (`storeKey`). A new one follows each revoked agent.',
+        'Key of the operators’ verifiers in the policy that names it (`storeKey`). The cloud replaces it after each revoked agent.',
       ),
     ledger: z
       .strictObject({
@@ -66,7 +64,7 @@ export const agentLogin = operation({
       })
       .optional()
       .describe(
-        'The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew, and decides nothing alone before it has taken the deny list up to `denySeq`. `forked`: it exists twice.',
+        'Generation with which the ledger continues. A higher one than its own means a rollback: the agent starts a new generation and decides nothing alone before it has the deny list up to `denySeq`. `forked`: the ledger exists twice.',
       ),
   }),
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },

@@ -139,7 +139,7 @@ async function followGeneration(call: Call, agent: AgentRow, generation: number)
     storeId: agent.store_id,
     kind: 'ledger_gap',
     subject: rollbackKey(agent.agent_id, generation),
-    detail: `since the backup the ledger went from generation ${agent.generation} to ${generation}: what it told after row ${agent.last_seq} of the former is lost with the restored cloud`,
+    detail: `since the backup the ledger went from generation ${agent.generation} to ${generation}: rows after ${agent.last_seq} of the earlier generation are lost`,
   })
   const change = { generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation) }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
@@ -149,7 +149,7 @@ async function followGeneration(call: Call, agent: AgentRow, generation: number)
 async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const { agent_id, tenant, store_id } = agent
   const forkMs = await markForked(call.db, agent_id, call.nowMs)
-  const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
+  const detail = 'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
   // The other copy may be the one that is connected.
@@ -193,8 +193,8 @@ async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise
     subject: rollbackKey(agent.agent_id, generation),
     detail:
       seq < agent.last_seq
-        ? `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`
-        : `the ledger was restored to row ${seq}: releases after it are unknown that the agent had not reported; it goes on as generation ${generation}`,
+        ? `the ledger was rolled back from row ${agent.last_seq} to ${seq}: it continues as generation ${generation}`
+        : `the ledger was restored to row ${seq}: later releases that the agent had not reported are unknown; it continues as generation ${generation}`,
   })
   return changed
 }

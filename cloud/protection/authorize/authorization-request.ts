@@ -93,7 +93,10 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
   const { tenant } = context.caller
   if (request.authorizationToken !== undefined) {
     if (request.purchaseId !== undefined || request.receiptToken !== undefined)
-      throw invalid('authorizationToken', 'comes without purchaseId and receiptToken: it says what it is for')
+      throw invalid(
+        'authorizationToken',
+        'must be sent without purchaseId and receiptToken: the token names its purchase',
+      )
     return readPresentedToken(call, context, { ...request, authorizationToken: request.authorizationToken })
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
@@ -106,7 +109,7 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
   })
   if (!receipt.ok) return { token: receipt.reason }
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
-    throw invalid('receiptToken', 'is of another purchase than purchaseId')
+    throw invalid('receiptToken', 'belongs to another purchase than purchaseId')
   return { purchase: receipt.purchase }
 }
 

@@ -21,29 +21,29 @@ const AuthorizationFields = {
   authorizationToken: z
     .string()
     .nullable()
-    .describe('A signed token that the device can verify alone (docs/reference/tokens.md).'),
+    .describe('Signed token that the device can verify offline (docs/reference/tokens.md).'),
   expiresAt: z.string().nullable(),
   redeemedAt: z.string().nullable(),
   replayProtectedNonce: z.string().nullable(),
   itemCount: z.int().describe('Units that the authorization still covers.'),
   reason: z.enum(DENY_REASONS).optional(),
-  retryAfter: z.int().optional().describe('Seconds after which an outstanding authorization has ended.'),
+  retryAfter: z.int().optional().describe('Seconds until the outstanding authorization ends.'),
   warnings: z.array(z.string()).optional(),
   trace: z.array(z.strictObject({ check: z.enum(DENY_REASONS), passed: z.boolean(), detail: z.string() })).optional(),
   receiptRights: z
     .strictObject({ cti: z.string(), rightClass: z.enum(RIGHT_CLASSES), ordinals: z.array(z.int()) })
     .optional()
-    .describe('For agents only: the rights of the receipt that the authorization covers.'),
+    .describe('For agents only: receipt rights that the authorization covers.'),
 }
 
 export const verifyProtectedItem = operation({
   name: 'verifyProtectedItem',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Decides whether a device may do something to one item, and gives it a single-use token if so.',
+  summary: 'Decides whether a device may act on one item, and issues a single-use token if so.',
   description:
-    'A refusal is 200 with `authorized: false` and a `reason`. The same device asking again gets the same authorization while it lives. ' +
-    'With `occurredAt` over five minutes back the answer records something past, is judged by how things stood then, and carries no token.',
+    'A denial is 200 with `authorized: false` and a `reason`. The same device gets the same authorization again until it expires. ' +
+    'With an `occurredAt` over five minutes ago the cloud records a past action: it decides by the state at that time and issues no token.',
   callers: ['secret', 'agent'],
   changes: true,
   secretResponse: true,
@@ -59,7 +59,7 @@ export const verifyProtectedItem = operation({
     authorizationToken: text(4_096)
       .optional()
       .describe(
-        'For agents: a token whose `led` is `cloud`, that somebody shows at their device. They get one for their own ledger in its place.',
+        'For agents: a token with `led: cloud` that was presented at their device. The agent gets a token for its own ledger instead.',
       ),
     ...DeviceMetadata,
   }),
@@ -94,8 +94,9 @@ export const verifySecurityTagDeactivation = operation({
   name: 'verifySecurityTagDeactivation',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Tells whether the tags of a purchase may be removed, and gives a device one token for all of them if so.',
-  description: 'Name the purchase by `purchaseId` or `receiptToken`. Without a `deviceId` there is no token.',
+  summary:
+    'Decides whether the tags of a purchase may be removed, and issues one token for all of them to a device if so.',
+  description: 'Name the purchase by `purchaseId` or `receiptToken`. Without a `deviceId` the cloud issues no token.',
   callers: ['secret', 'agent'],
   changes: true,
   secretResponse: true,
@@ -115,7 +116,7 @@ export const verifySecurityTagDeactivation = operation({
         name: z.string(),
         quantity: z.int(),
         taggedUnits: z.int(),
-        openUnits: z.int().describe('Tagged units that were not released yet.'),
+        openUnits: z.int().describe('Tagged units that are not released yet.'),
       }),
     ),
     securityTagMode: z.enum(SECURITY_TAG_MODES),

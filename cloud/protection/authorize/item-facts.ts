@@ -37,7 +37,7 @@ export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number
 
 /** Requires staff for a purchase whose price only the shopper's app stated. */
 export function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
-  return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app vouches for the price' } : {}
+  return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app states the price' } : {}
 }
 
 /** The item that a unit is bound to, now or at `pastMs`. */

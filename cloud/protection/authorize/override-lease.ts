@@ -22,14 +22,14 @@ export async function overrideLease(
   operatorId: string | null,
 ): Promise<void> {
   const { services, db, nowMs } = call
-  await revokeAuthorization(call, row, 'an operator went past it')
+  await revokeAuthorization(call, row, 'an operator overrode it')
   await raiseException(
     { db, tenant: row.tenant, platform: services.platform, nowMs },
     {
       storeId: row.store_id,
       kind: 'lease_overridden',
       subject: row.nonce,
-      detail: `${operatorId ?? 'an operator'} released goods for which an agent that is out of reach holds a token until ${new Date(row.exp * 1_000).toISOString()}`,
+      detail: `${operatorId ?? 'an operator'} released goods for which an offline agent holds a token until ${new Date(row.exp * 1_000).toISOString()}`,
       deviceId: row.device_id,
       purchaseId: row.purchase_id ?? undefined,
       nonce: row.nonce,

@@ -42,7 +42,7 @@ export async function readPresentedToken(
   if (caller.kind !== 'agent')
     throw invalid(
       'authorizationToken',
-      'is for agents: a program redeems what it was given with redeemProtectionAuthorization',
+      'is for agents: programs redeem their tokens with redeemProtectionAuthorization',
     )
   if (!device || device.row.agent_id !== caller.agentId) return { token: 'token_invalid' }
   const { authority } = call.services

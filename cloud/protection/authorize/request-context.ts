@@ -22,7 +22,7 @@ export const DeviceMetadata = {
   occurredAt: Timestamp.optional(),
   firmwareVersion: text(128).optional(),
   scanSource: z.enum(SCAN_SOURCES).optional(),
-  explain: z.boolean().optional().describe('Adds `trace[]`: every check and how it went.'),
+  explain: z.boolean().optional().describe('Adds `trace[]` with every check and its result.'),
 }
 
 export interface Metadata {
@@ -93,8 +93,8 @@ function isVisible(caller: KnownCaller, device: DeviceRow): boolean {
 function occurredAt(text: string | undefined, nowMs: number): number {
   if (text === undefined) return nowMs
   const ms = Date.parse(text)
-  if (ms > nowMs + LIVE_MS) throw invalid('occurredAt', 'lies over 5 minutes in the future')
-  if (ms < nowMs - OLDEST_MS) throw invalid('occurredAt', 'lies over 14 days back')
+  if (ms > nowMs + LIVE_MS) throw invalid('occurredAt', 'is over 5 minutes in the future: check the clock')
+  if (ms < nowMs - OLDEST_MS) throw invalid('occurredAt', 'is over 14 days ago: older records are not accepted')
   return ms
 }
 

@@ -163,7 +163,7 @@ async function namedPurchase(
   const receipt = await readReceipt(call, caller.tenant, receiptToken, { pastMs })
   if (!receipt.purchase) throw notFound('purchase')
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
-    throw invalid('receiptToken', 'is of another purchase than purchaseId')
+    throw invalid('receiptToken', 'belongs to another purchase than purchaseId')
   return { purchase: receipt.purchase, expired: !receipt.ok }
 }
 

@@ -14,7 +14,7 @@ export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow
   if (device.agent_id !== null) {
     throw precondition(
       'device_of_another_agent',
-      `device ${device.device_id} belongs to another agent of this store: give it to this one with updateDevice`,
+      `device ${device.device_id} belongs to another agent of this store: move it with updateDevice`,
     )
   }
   await setDeviceAgent(call, device, store, agentId)

@@ -42,11 +42,11 @@ export const Device = z.strictObject({
   movingToAgentId: z
     .string()
     .optional()
-    .describe('It goes to this agent once the present one has given up the tokens that it holds for it.'),
+    .describe('It moves to this agent once the current one has given up its tokens for the device.'),
   firmwareVersion: z.string().optional(),
   ...Capabilities,
   supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)),
-  workflowType: z.enum(WORKFLOW_TYPES).describe('The device’s own, else its store’s, else that of its type.'),
+  workflowType: z.enum(WORKFLOW_TYPES).describe('The device’s own, else the store’s, else the default of its type.'),
   registeredAt: z.string(),
   lastSeenAt: z.string().nullable(),
   decommissionedAt: z.string().optional(),
@@ -88,8 +88,9 @@ export const registerDevice = operation({
   name: 'registerDevice',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Registers a device in a store; the server gives its deviceId.',
-  description: 'What is left open is completed from the device type; stated technologies say what can be read.',
+  summary: 'Registers a device in a store and returns its deviceId.',
+  description:
+    'Missing fields get the defaults of the device type. The technologies determine what the device can read.',
   refusals: ['policy_too_large'],
   changes: true,
   request: z.strictObject({
@@ -150,7 +151,11 @@ async function assertRoom({ db }: Call, storeId: string): Promise<void> {
     .where('revoked_ms', 'is', null)
     .executeTakeFirstOrThrow()
   if (Number(count) >= DEVICES_LIMIT)
-    throw invalid('storeId', `has ${DEVICES_LIMIT} devices, which is the most`, 'too_many_devices')
+    throw invalid(
+      'storeId',
+      `has ${DEVICES_LIMIT} devices, which is the maximum: decommission unused ones`,
+      'too_many_devices',
+    )
 }
 
 /** Throws 404 unless the agent belongs to the store and is not revoked. */
@@ -210,7 +215,7 @@ export const decommissionDevice = operation({
   name: 'decommissionDevice',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Takes a device out of service: its authorizations are revoked and it is given no more.',
+  summary: 'Takes a device out of service: revokes its authorizations and issues no more.',
   changes: true,
   request: z.strictObject({ deviceId: Id }),
   response: Device.extend(Success),
@@ -238,9 +243,9 @@ export const reportDeviceHeartbeat = operation({
   name: 'reportDeviceHeartbeat',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Notes that a device is alive. From an agent it also says that the device is the agent’s.',
+  summary: 'Reports that a device is alive. An agent also adopts the device.',
   description:
-    'A device belongs to the first agent of its store that reports it; the first that reports an exit gate becomes the home of the store’s receipts.',
+    'A device belongs to the first agent of its store that reports it. The first agent that reports an exit gate becomes the store’s receipt home.',
   callers: ['secret', 'agent'],
   refusals: ['device_of_another_agent'],
   changes: true,

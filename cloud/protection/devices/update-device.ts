@@ -29,11 +29,11 @@ export const updateDevice = operation({
   name: 'updateDevice',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Changes what is known of a device.',
+  summary: 'Changes a device.',
   description:
-    'What is left out stays. `agentId` gives a device to the agent that drives it. One that another agent has moves: its live tokens are revoked, ' +
-    'it is given no more, and it changes over once that agent has given them up, or a minute after the last has ended. Until then `movingToAgentId` ' +
-    'names where it goes, and naming the present agent calls it off. The home of the store’s receipts stays where it is (moveReceiptHome).',
+    'Missing fields stay unchanged. `agentId` assigns the device to the agent that drives it. If another agent has it, it moves: the cloud revokes its tokens, ' +
+    'issues no more, and moves the device once that agent has given them up, or a minute after the last one expired. Until then `movingToAgentId` ' +
+    'names the new agent; send the current agent to cancel. The receipt home does not move (see moveReceiptHome).',
   refusals: ['device_revoked', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
@@ -49,7 +49,7 @@ export const updateDevice = operation({
       .enum(WORKFLOW_TYPES)
       .nullable()
       .optional()
-      .describe('null: the store’s, else that of the device type.'),
+      .describe('null: the store’s, else the default of the device type.'),
     agentId: Id.optional(),
     ...systemFields,
   }),
@@ -89,7 +89,7 @@ export const updateDevice = operation({
         throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
     }
     if (row.revoked_ms !== null)
-      throw precondition('device_revoked', 'the device was taken out of service: register another')
+      throw precondition('device_revoked', 'the device is out of service: register a new one')
     const facts = deviceFacts(row, store)
     const { capabilities, supportedTechnologies } = changeCapabilities(facts, stated)
     const set: Partial<DeviceRow> = {

@@ -106,7 +106,7 @@ async function applyReceiptClaim(scope: EvidenceScope, source: EvidenceSource, c
       source,
       'late_redeem',
       claim.redemptionId,
-      'a receipt was honoured after its end',
+      'a receipt was used after it expired',
       claim,
       purchase.purchase_id,
     )

@@ -29,13 +29,13 @@ export async function applyDelegated(
   const { agentId: homeAgentId, storeId } = source
   const { facts, db } = scope
   if (homeAgentId === null || homeEpoch === undefined || !(await facts.isHomeIn(homeEpoch, source)))
-    return refuse(scope, source, delegated, 'rights of a receipt were given by an agent that was not its home')
+    return refuse(scope, source, delegated, 'an agent that was not the receipt home delegated rights of a receipt')
   if (!(await facts.agentsOf(storeId)).includes(agentId))
-    return refuse(scope, source, delegated, 'rights of a receipt were given to no agent of the store')
+    return refuse(scope, source, delegated, 'rights of a receipt were delegated to an agent outside the store')
   const purchase = await facts.purchaseOfReceipt(nonce)
   if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== storeId)
-    return refuse(scope, source, delegated, 'rights of a receipt of another store were given away')
+    return refuse(scope, source, delegated, 'rights of a receipt of another store were delegated')
   const untilS = (purchase.receipt_exp ?? Math.floor(scope.nowMs / 1_000)) + GUARD_SECONDS
   const named = new Set(ordinals)
   for (const unit of await facts.unitsOf(purchase.purchase_id)) {
@@ -55,13 +55,14 @@ export async function applyDelegationReturned(
 ): Promise<boolean> {
   const { redemptionId, outcome } = row
   const report = await openOutcomeReport(scope, source, row)
-  if (!report) return refuse(scope, source, row, 'an outcome of given rights came without the report of their agent')
+  if (!report)
+    return refuse(scope, source, row, 'an outcome of delegated rights came without the report of their agent')
   const delegated = await findDelegated(scope.db, redemptionId, source.storeId)
   const matching: GivenRightRow[] = []
   for (const right of delegated) if (await isAbout(scope, source, report, right)) matching.push(right)
   // No rights under this id: the receipt home lost the request or its ledger.
   if (delegated.length > 0 && matching.length === 0)
-    return refuse(scope, source, row, 'an outcome report is about other rights than were given')
+    return refuse(scope, source, row, 'an outcome report names other rights than the delegated ones')
   await storeDelegationReturned(scope.db, matching, outcome)
   return true
 }

@@ -55,7 +55,7 @@ export async function applyOutcome(
       storeId: source.storeId,
       kind: 'outcome_unknown',
       subject: redemptionId,
-      detail: 'a release was claimed, and nobody knows whether the actuator moved',
+      detail: 'a release was claimed, and it is unknown whether the actuator moved',
       deviceId: first.device_id,
       purchaseId: purchases[0],
       nonce: first.nonce,
@@ -70,7 +70,7 @@ async function raiseConflict(
   row: RedemptionRow,
   reported: Outcome,
 ): Promise<void> {
-  const by = row.resolved_by === null ? 'the device said' : 'staff saw'
+  const by = row.resolved_by === null ? 'the device reported' : 'staff saw'
   await raiseException(scope, {
     storeId: source.storeId,
     kind: 'outcome_conflict',

@@ -35,7 +35,7 @@ export async function bindItem(
       purchaseId: key.purchaseId,
       detail:
         unit.bound === 1
-          ? 'an item was released for a unit of this purchase that is another item already'
+          ? 'an item was released for a unit of this purchase that is bound to another item'
           : `an item was ${item.item_status} when it was released for this purchase`,
     })
     return

@@ -42,7 +42,7 @@ export async function raiseCancelledAfterRelease(
     storeId: purchase.store_id,
     kind: 'cancelled_after_release',
     subject: purchase.purchase_id,
-    detail: 'the purchase was cancelled, and units of it turn out to have been released',
+    detail: 'the purchase was cancelled, but units of it had been released',
     deviceId,
     purchaseId: purchase.purchase_id,
   })

@@ -28,6 +28,6 @@ export async function raiseAuthorizationExceptions(
 
 const EXCEPTION_TEXT = {
   double_redeem: 'one step of an authorization was redeemed twice',
-  late_redeem: 'an authorization was redeemed after its end',
-  redeemed_after_revocation: 'an authorization was redeemed after it was taken back',
+  late_redeem: 'an authorization was redeemed after it expired',
+  redeemed_after_revocation: 'an authorization was redeemed after it was revoked',
 }

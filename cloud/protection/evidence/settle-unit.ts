@@ -7,7 +7,7 @@ import { settleRight } from '../rights/settle-right.ts'
 /** Exceptions about one unit. A redemption that turns out to have failed withdraws them. */
 const UNIT_EXCEPTIONS = {
   double_redeem: 'one unit was released twice',
-  released_after_refund: 'a unit was released whose line was refunded or whose item came back',
+  released_after_refund: 'a unit was released after its refund or return',
 }
 
 /**

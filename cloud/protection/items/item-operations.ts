@@ -33,10 +33,10 @@ export const registerProtectedItems = operation({
   name: 'registerProtectedItems',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Registers tagged items, or updates those that one of the identifiers is known of.',
+  summary: 'Registers tagged items, or updates items with a known identifier.',
   description:
-    'Good rows are registered even when others are not; `errors[]` names those. The product is found by ean, productId, or the GTIN in an SGTIN. ' +
-    'A known item keeps its status, and its product unless it is `sellable` or held: updateItemStatus moves it. One that is `transfer_in_transit` in another of your stores has arrived.',
+    'Valid rows are registered even if others fail; `errors[]` lists those. The product is found by ean, productId, or the GTIN in an SGTIN. ' +
+    'A known item keeps its status (see updateItemStatus), and its product unless it is `sellable` or held. An item that is `transfer_in_transit` in another of your stores moves to this store.',
   changes: true,
   bodyLimit: BULK_BODY_LIMIT,
   request: z.strictObject({ storeId: Id, items: z.array(NewItem).min(1).max(ITEMS_LIMIT) }),
@@ -107,10 +107,10 @@ const MOVES_LIMIT = 50
 
 const Move = z.strictObject({
   at: z.string(),
-  from: z.enum(ITEM_STATUSES).optional().describe('Absent: it was registered.'),
+  from: z.enum(ITEM_STATUSES).optional().describe('Absent for its registration.'),
   to: z.enum(ITEM_STATUSES),
   purchaseId: z.string().optional(),
-  reason: z.string().optional().describe('As updateItemStatus was told.'),
+  reason: z.string().optional().describe('As sent to updateItemStatus.'),
   operatorId: z.string().optional(),
 })
 
@@ -118,7 +118,7 @@ const ItemNames = {
   tagId: text(128).optional(),
   epc: text(200).optional(),
   tagUid: text(40).optional(),
-  itemLineId: Id.optional().describe('The item that a paid line is bound to, where it is one.'),
+  itemLineId: Id.optional().describe('Paid line that is bound to exactly one item.'),
 }
 
 interface NamesOfItem {
@@ -203,13 +203,13 @@ export const fetchProtectedItem = operation({
   name: 'fetchProtectedItem',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Answers one tagged item with its status, and how it came to it.',
+  summary: 'Returns one tagged item with its status and its status history.',
   refusals: ['several_items'],
   changes: false,
   request: z.strictObject({ storeId: Id, ...ItemNames }),
   response: Item.extend({
     ...Success,
-    moves: z.array(Move).describe(`The newest ${MOVES_LIMIT} changes of its status in this store, newest first.`),
+    moves: z.array(Move).describe(`Newest ${MOVES_LIMIT} status changes in this store, newest first.`),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
   async run(call, { storeId, ...names }) {
@@ -226,8 +226,8 @@ export const updateItemStatus = operation({
   minimumPackage: 'GROW',
   summary: 'Moves a tagged item to another status.',
   description:
-    'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights. ' +
-    '`reason` and `operatorId` are kept with the move (fetchProtectedItem); one to the status that the item has already moves nothing.',
+    'A move that is not allowed returns 409 with `allowedNext`. A returned item loses its purchase and its used rights. ' +
+    '`reason` and `operatorId` are stored with the move (fetchProtectedItem). A move to the current status changes nothing.',
   refusals: ['illegal_move', 'several_items'],
   changes: true,
   request: z.strictObject({

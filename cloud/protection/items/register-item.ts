@@ -32,7 +32,7 @@ export const NewItem = z.strictObject({
   itemStatus: z
     .enum(FIRST_ITEM_STATUSES)
     .optional()
-    .describe('Of a new item; default `sellable`. Of a known one it must be what it is.'),
+    .describe('Status of a new item, default `sellable`. For a known item it must equal the current status.'),
 })
 type NewItem = z.output<typeof NewItem>
 
@@ -113,7 +113,7 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
   throw precondition(
     'item_not_sellable',
-    `the item is ${known.item_status}: make it sellable with updateItemStatus before its tag goes onto other goods`,
+    `the item is ${known.item_status}: make it sellable with updateItemStatus before you put its tag on other goods`,
   )
 }
 
@@ -123,7 +123,7 @@ function assertSaysSame(epc: string | null | undefined, ean: string | null | und
   if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
   throw invalid(
     'epc',
-    `is an SGTIN of ${eanOfGtin14(gtin14) ?? gtin14}, not of ${ean}: name the product that the tag says, or write the tag anew`,
+    `is an SGTIN of ${eanOfGtin14(gtin14) ?? gtin14}, not of ${ean}: send the product of the tag, or encode the tag again`,
     'item_mismatch',
   )
 }

@@ -24,7 +24,7 @@ export async function assertResynced(
   const retryAfter = Math.min(RETRY_SECONDS, Math.ceil(leftMs / 1_000))
   throw new Failure(
     'unavailable',
-    'the cloud was restored from a backup and grants nothing here until the agents of the store have told it what was used since',
+    'the cloud was restored from a backup and grants nothing here until the store’s agents have reported recent uses: try again',
     { reason: 'resyncing', retryAfter },
   )
 }

@@ -11,7 +11,7 @@ let atWork = 0
 /** Runs `work` if a derivation slot is free; throws 503 otherwise. */
 export async function withDerivationSlot<T>(work: () => Promise<T>): Promise<T> {
   if (atWork >= AT_WORK_LIMIT)
-    throw new Failure('unavailable', 'too many PINs and cards are being taken; try again', { retryAfter: 1 })
+    throw new Failure('unavailable', 'too many operators are being registered: try again', { retryAfter: 1 })
   atWork++
   try {
     return await work()

@@ -42,9 +42,10 @@ export const registerOperator = operation({
   name: 'registerOperator',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Registers somebody who may approve at the stations of a store; answers a badge to print, once.',
+  summary:
+    'Registers an operator who may approve at the stations of a store. The response contains a badge to print, once.',
   description:
-    'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits. Agents receive salted verifiers under a key of the store, and check them without the network.',
+    'At a station an operator signs in with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits. Agents receive salted verifiers under a key of the store and check them offline.',
   refusals: ['policy_too_large'],
   changes: true,
   secretResponse: true,
@@ -59,7 +60,7 @@ export const registerOperator = operation({
       .string()
       .max(64)
       .optional()
-      .describe('Number of a staff card as its reader tells it: 4 to 16 bytes in hex.'),
+      .describe('Number of a staff card as the reader reports it: 4 to 16 bytes in hex.'),
   }),
   response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' },
@@ -68,7 +69,7 @@ export const registerOperator = operation({
     await ownStore(call, storeId)
     const number = cardText === undefined ? undefined : parseCardNumber(cardText)
     if (cardText !== undefined && number === undefined)
-      throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
+      throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader reports them')
     await assertRoom(call.db, storeId)
     const { random } = call.services.platform
     const operatorId = newId('op', call.services.platform)
@@ -135,7 +136,11 @@ async function assertRoom(db: Db, storeId: string): Promise<void> {
   const inStore = db.selectFrom('operator').where('store_id', '=', storeId).where('removed_ms', 'is', null)
   const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
   if (Number(count) >= OPERATORS_LIMIT)
-    throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
+    throw invalid(
+      'storeId',
+      `has ${OPERATORS_LIMIT} operators, which is the maximum: remove unused ones`,
+      'too_many_operators',
+    )
 }
 
 /**
@@ -189,7 +194,7 @@ export const removeOperator = operation({
   name: 'removeOperator',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Takes an operator’s right to approve.',
+  summary: 'Removes an operator, who can no longer approve.',
   changes: true,
   request: z.strictObject({ operatorId: Id }),
   response: z.strictObject(Success),

@@ -20,7 +20,7 @@ const PolicyAnswer = z.strictObject({
     .number()
     .nullable()
     .describe(
-      'EUR that can be lost at most while no agent reaches anybody; 0: nothing is released then without staff; null: no bound.',
+      'Maximum loss in EUR while every agent is isolated. 0: isolated agents release nothing without staff; null: no limit.',
     ),
 })
 
@@ -50,7 +50,7 @@ export const fetchProtectionPolicy = operation({
   name: 'fetchProtectionPolicy',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Answers the protection policy of a store, and what a cut network can cost at most.',
+  summary: 'Returns the protection policy of a store and the maximum loss while it is offline.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
   response: PolicyAnswer,
@@ -66,25 +66,28 @@ export const updateProtectionPolicy = operation({
   minimumPackage: 'GROW',
   summary: 'Replaces the protection policy of a store.',
   description:
-    'The whole policy, as fetchProtectionPolicy answers it; what is left out takes its default. `home` and `homeEpoch` do not move here.',
+    'Send the whole policy as fetchProtectionPolicy returns it; missing fields get their defaults. `home` and `homeEpoch` do not change here (see moveReceiptHome).',
   refusals: ['version_moved', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
     storeId: Id,
     policy: ProtectionPolicy.partial({ home: true, homeEpoch: true }),
-    expectedVersion: z.int().optional().describe('Refused with 409 when the policy has moved on.'),
+    expectedVersion: z.int().optional().describe('Returns 409 if the policy has another version.'),
   }),
   response: PolicyAnswer,
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', policy: { requiresManualOverrideAboveValue: 150 } },
   async run(call, { storeId, policy, expectedVersion }) {
     const store = await ownStore(call, storeId)
     if (expectedVersion !== undefined && expectedVersion !== store.policy_version) {
-      throw precondition('version_moved', `the policy is at version ${store.policy_version}, not ${expectedVersion}`)
+      throw precondition(
+        'version_moved',
+        `the policy has version ${store.policy_version}, not ${expectedVersion}: read it again`,
+      )
     }
     const { home, homeEpoch } = policyOf(store)
     const sent = policy as ProtectionPolicy
     if (sent.home !== undefined && sent.home !== 'cloud' && sent.home !== home)
-      throw invalid('policy.home', 'moves by moveReceiptHome only')
+      throw invalid('policy.home', 'cannot be changed here: use moveReceiptHome')
     const next = JSON.stringify({ ...sent, home, homeEpoch })
     await call.db
       .updateTable('store')

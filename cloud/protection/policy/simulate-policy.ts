@@ -29,17 +29,19 @@ const Offline = z
   .strictObject({
     authorized: z.boolean(),
     reason: z.enum(DENY_REASONS).optional(),
-    unknownFacts: z.array(z.enum(ITEM_FACT_NAMES)).describe('What a rule needs of the item and nobody knows.'),
+    unknownFacts: z
+      .array(z.enum(ITEM_FACT_NAMES))
+      .describe('Facts about the item that a rule needs and the agent does not know.'),
   })
-  .describe("What the device's agent would decide by a receipt, just cut off from the cloud and from the receipt home.")
+  .describe("Decision of the device's agent for a receipt, right after it lost cloud and receipt home.")
 
 export const simulateProtectionPolicy = operation({
   name: 'simulateProtectionPolicy',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Tries another protection policy on what was asked lately, and tells which answers would have been others.',
+  summary: 'Applies another protection policy to recent requests and returns the decisions that would change.',
   description:
-    `For the decisions that the cloud made in the last 30 days, at most the newest ${DECISIONS_LIMIT}; what agents decided alone is not among them. ` +
+    `Covers the cloud’s decisions of the last 30 days, at most the newest ${DECISIONS_LIMIT}. Decisions of agents are not included. ` +
     `\`policy\` as for updateProtectionPolicy. Nothing is changed. \`changed[]\` holds the newest ${CHANGED_LIMIT} of \`changedTotal\`.`,
   changes: false,
   request: z.strictObject({
@@ -49,7 +51,7 @@ export const simulateProtectionPolicy = operation({
   }),
   response: z.strictObject({
     ...Success,
-    decisions: z.int().describe('How many were tried.'),
+    decisions: z.int().describe('Number of decisions that were replayed.'),
     changedTotal: z.int(),
     changed: z.array(
       z.strictObject({
@@ -68,7 +70,7 @@ export const simulateProtectionPolicy = operation({
     await ownStore(call, storeId)
     const oldest = call.nowMs - KEEP_DECISIONS_MS
     if (atWork >= AT_WORK_LIMIT)
-      throw new Failure('unavailable', 'too many policies are being tried; try again', { retryAfter: 5 })
+      throw new Failure('unavailable', 'too many simulations are running: try again', { retryAfter: 5 })
     atWork++
     try {
       return {

@@ -13,10 +13,10 @@ export const moveReceiptHome = operation({
   name: 'moveReceiptHome',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Moves the place where a store’s receipts are redeemed to another agent, or to the cloud.',
+  summary: 'Moves a store’s receipt home, which redeems its receipts, to another agent or to the cloud.',
   description:
-    'Every right that is known to be used goes to the new home first. Until it has them all, what other agents redeemed unheard included, receipts ' +
-    'from before the move need staff there while the cloud is away: a day at most, as long as a receipt lives, or until the missing agent is revoked.',
+    'The new receipt home gets all used rights first. Until every agent has reported its redemptions, it needs staff for earlier receipts ' +
+    'while the cloud is offline. This ends after a day at most, when the receipts expire, or when you revoke the missing agent.',
   changes: true,
   request: z.strictObject({ storeId: Id, home: Id.describe('An agentId of the store, or `cloud`.') }),
   response: z.strictObject({ ...Success, home: z.string(), homeEpoch: z.int() }),

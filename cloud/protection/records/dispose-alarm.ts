@@ -45,9 +45,9 @@ export const disposeAlarm = operation({
   name: 'disposeAlarm',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Notes what an alarm at a gate was: real, unintentional or a phantom.',
+  summary: 'Stores the disposition of a gate alarm: real, unintentional or phantom.',
   description:
-    'For the events `gate_alarm` and `gate_bulk_alarm`. Said again, the last word counts. `recoveredValue` is what was got back, so it goes with no phantom.',
+    'For the events `gate_alarm` and `gate_bulk_alarm`. The last call counts. `recoveredValue` is the value of recovered goods and not allowed for a phantom.',
   changes: true,
   request: z.strictObject({
     eventId: Id,
@@ -68,7 +68,7 @@ export const disposeAlarm = operation({
     if (!row) throw notFound('alarm')
     const store = await ownStoreOf(call, row.store_id, 'alarm')
     if (disposition === 'phantom' && recoveredValue !== undefined && recoveredValue > 0)
-      throw invalid('recoveredValue', 'goes with no phantom: nothing was there to be recovered')
+      throw invalid('recoveredValue', 'is not allowed for a phantom: there were no goods')
     const disposed: AlarmDispositionRow = {
       event_id: eventId,
       tenant,

@@ -89,7 +89,7 @@ async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller
       throw precondition('token_revoked', 'the key of this token was revoked')
     if (!opened.ok) throw notFound('authorization')
     if (nonce !== undefined && nonce !== opened.authorization.jti)
-      throw invalid('replayProtectedNonce', 'is not that of the token')
+      throw invalid('replayProtectedNonce', 'is not the nonce of the token')
     nonce = opened.authorization.jti
   }
   const row = await findAuthorization(call.db, nonce ?? '')
@@ -110,7 +110,7 @@ async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow)
       unit.item_id !== row.item_id &&
       covered.some(({ line_id, unit_no }) => line_id === unit.line_id && unit_no === unit.unit_no),
   )
-  if (isAnother) throw precondition('token_revoked', 'the unit that this was for is another item by now')
+  if (isAnother) throw precondition('token_revoked', 'the unit of this authorization was bound to another item')
 }
 
 async function claimStep(
@@ -121,7 +121,7 @@ async function claimStep(
   request: RedeemRequest,
   nowMs: number,
 ): Promise<void> {
-  if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was taken back')
+  if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was revoked')
   if (source.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
     throw precondition('token_expired', 'the authorization has expired')
   const used = new Set(redemptions.map((r) => r.step))
@@ -129,7 +129,7 @@ async function claimStep(
   if (step !== undefined && step > row.count)
     throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)
   if (step === undefined || used.has(step))
-    throw precondition('already_redeemed', 'this step of the authorization is used up')
+    throw precondition('already_redeemed', 'this step of the authorization is already redeemed')
   await applyClaim(scope, source, {
     kind: 'claim',
     redemptionId: request.redemptionId,

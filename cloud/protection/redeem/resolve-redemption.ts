@@ -35,10 +35,10 @@ export const resolveRedemption = operation({
   name: 'resolveRedemption',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Staff say what they saw where a device does not know, or says that it failed.',
+  summary: 'Resolves an unknown or failed outcome with what staff saw.',
   description:
-    '`confirmed`: the tag is off, and the right stays used. `failed`: it is still on, and the right is free again. ' +
-    'What the device reports afterwards changes nothing; when it contradicts, the exception `outcome_conflict` is raised.',
+    '`confirmed`: the tag is off, and the right stays used. `failed`: the tag is still on, and the right is free again. ' +
+    'Later reports of the device change nothing; a contradicting one raises the exception `outcome_conflict`.',
   refusals: ['outcome_known', 'outcome_pending', 'redemption_ambiguous'],
   changes: true,
   request: z.strictObject({
@@ -47,7 +47,7 @@ export const resolveRedemption = operation({
     operatorId: text(128).describe('Recorded as asserted by the caller.'),
     replayProtectedNonce: text(64)
       .optional()
-      .describe('Needed where a device has used one redemptionId for several authorizations.'),
+      .describe('Required if a device used one redemptionId for several authorizations.'),
   }),
   response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
   example: { redemptionId: 'red-1', outcome: 'confirmed', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
@@ -79,7 +79,7 @@ async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{
     if (own)
       throw precondition(
         'redemption_ambiguous',
-        'several authorizations have a redemption of this id: name the replayProtectedNonce',
+        'several authorizations have a redemption with this id: send the replayProtectedNonce',
       )
     own = { nonce, about }
   }
@@ -90,13 +90,13 @@ async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{
 /** True if the outcome is still open. Throws if staff contradict a known outcome. */
 function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, reported: Outcome): boolean {
   if (known === 'confirmed' || resolved_by !== null) {
-    if (known !== reported) throw precondition('outcome_known', `the outcome is known: ${known}`)
+    if (known !== reported) throw precondition('outcome_known', `the outcome is already known: ${known}`)
     return false
   }
   if (known === null && nowMs < at_ms + REPORT_WITHIN_MS)
     throw precondition(
       'outcome_pending',
-      'the device may still say what became of it: five minutes after the claim staff may',
+      'the device may still report the outcome: staff can resolve it five minutes after the claim',
     )
   return true
 }
@@ -169,7 +169,7 @@ async function resolve(
     operatorId,
     outcome,
     reason: outcome === 'failed' ? 'failed' : null,
-    detail: `staff saw it; the device had said ${first.outcome ?? 'nothing'}`,
+    detail: `resolved by staff; the device had reported ${first.outcome ?? 'nothing'}`,
   })
 }
 

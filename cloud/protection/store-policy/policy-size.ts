@@ -28,6 +28,6 @@ export async function assertPolicyFits(
   if (bytes <= most) return
   throw precondition(
     'policy_too_large',
-    `devices, operators and policy of the store would have ${bytes} bytes, and agents take ${most}: decommission devices, remove operators, or say less in the policy`,
+    `devices, operators and policy of the store would have ${bytes} bytes, and agents accept ${most}: decommission devices, remove operators, or shorten the policy`,
   )
 }

@@ -28,7 +28,7 @@ describe('sealed texts', () => {
     ])
     expect(old.startsWith(`${sealingKeyId(first)}.`)).toBe(true)
     expect(() => sealer([second], random).open(old, 'a/1')).toThrow(
-      `sealed with the key ${sealingKeyId(first)}, which is not there`,
+      `sealed with the key ${sealingKeyId(first)}, which is missing: restore it from your backup of keys`,
     )
     expect(() => ring.open(old, 'a/2')).toThrow()
     expect(() => ring.open(`${sealingKeyId(second)}.${old.split('.')[1]}`, 'a/1')).toThrow()

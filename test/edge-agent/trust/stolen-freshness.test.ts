@@ -137,7 +137,7 @@ describe('with a stolen freshness key', () => {
     await allTold()
     await isTold(eventId)
     expect((await raised('ledger_gap')).map(({ detail }) => detail as string)).toEqual([
-      expect.stringMatching(new RegExp(`to ${forgotten + 1} were acknowledged by somebody else`)),
+      expect.stringMatching(new RegExp(`to ${forgotten + 1} were acknowledged, but not by this cloud`)),
     ])
   })
 

@@ -168,7 +168,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
       [1, 2, 3, 6].map((index) => [index, 'epc', 'item_mismatch']),
     )
     expect(errors[0].message).toBe(
-      `epc: is an SGTIN of ${shirt.ean}, not of ${scarf.ean}: name the product that the tag says, or write the tag anew`,
+      `epc: is an SGTIN of ${shirt.ean}, not of ${scarf.ean}: send the product of the tag, or encode the tag again`,
     )
     // What stood before stands, and what says nothing of the product changes it no more.
     expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc: good })).toMatchObject({ ean: shirt.ean })
