@@ -20,7 +20,6 @@ const GENERATED = new Set(['test/coverage.md', 'verification/results.md', 'docs/
 const NOT_YET_SHORT = new Set([
   'docs/guides/agent-api.md',
   'docs/guides/api.md',
-  'docs/guides/backup.md',
   'docs/guides/click-and-collect.md',
   'docs/guides/development.md',
   'docs/guides/epcis.md',
@@ -28,7 +27,6 @@ const NOT_YET_SHORT = new Set([
   'docs/guides/payments.md',
   'docs/guides/push.md',
   'docs/guides/simulation.md',
-  'docs/guides/webhooks.md',
   'docs/reference/configuration.md',
   'docs/reference/errors.md',
   'docs/reference/hardware/http-ingest.md',
