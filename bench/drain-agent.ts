@@ -108,7 +108,7 @@ async function drain(): Promise<Drained> {
     const rows = agent.ledger.journal.waiting
     if (!(await agent.ready(LIMIT_MS))) throw new Error('the cloud was not found')
     const from = process.hrtime.bigint()
-    await agent.link.told(LIMIT_MS)
+    await agent.link.whenReported(LIMIT_MS)
     const us = Number(process.hrtime.bigint() - from) / 1_000
     if (agent.ledger.journal.waiting > 0) throw new Error(`${agent.ledger.journal.waiting} rows still wait`)
     return { rows, us, greetingMs: Number(from - startedAt) / 1e6, hasBroker: agent.link.hasBroker }

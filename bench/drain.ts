@@ -5,7 +5,7 @@ import type { RunningCloud } from '../bin/commands/cloud.ts'
 import type { Tenant } from '../cloud/foundation/caller.ts'
 import { enrol } from '../edge-agent/enrolment/enrol.ts'
 import type { Fetch } from '../edge-agent/link/wire/http-client.ts'
-import { messagesOf, type Messages } from '../edge-agent/link/login/sign-messages.ts'
+import { messageSigner, type MessageSigner } from '../edge-agent/link/login/sign-messages.ts'
 import type { Identity } from '../edge-agent/identity/identity.ts'
 import { BATCH_LIMIT } from '../policy/documents/agent-messages.ts'
 import { publicJwk } from '../policy/documents/keys.ts'
@@ -110,7 +110,7 @@ async function enrolFirst(
   { cloud, baseUrl }: RunningCloud,
   { code }: Shop,
   platform: Platform,
-): Promise<{ identity: Identity; messages: Messages }> {
+): Promise<{ identity: Identity; messages: MessageSigner }> {
   const fetch: Fetch = async (url, { method, headers, body }) => {
     const answer = await cloud.app.request(url, { method, headers, ...(body !== undefined && { body }) })
     const text = await answer.text()
@@ -118,7 +118,7 @@ async function enrolFirst(
   }
   const enrolled = await enrol({ cloud: baseUrl, code, platform, fetch })
   if (!enrolled.ok) throw new Error(enrolled.why)
-  return { identity: enrolled.identity, messages: messagesOf(enrolled.identity) }
+  return { identity: enrolled.identity, messages: messageSigner(enrolled.identity) }
 }
 
 /** The bare transaction on a copy of the cloud's database. */
@@ -201,7 +201,7 @@ async function openShop(
   return { tenant, deviceId, code: String(code), ctis: sold.map(({ cti }) => String(cti)) }
 }
 
-async function logIn(call: Call, agentId: string, messages: Messages, { clock }: Platform): Promise<string> {
+async function logIn(call: Call, agentId: string, messages: MessageSigner, { clock }: Platform): Promise<string> {
   const { challenge } = await call('agentLogin', { agentId })
   const { accessToken } = await call('agentLogin', {
     agentId,
@@ -213,7 +213,7 @@ async function logIn(call: Call, agentId: string, messages: Messages, { clock }:
 /** What the agent wrote down while it released all of this offline, in signed batches. */
 function journal(
   identity: Identity,
-  messages: Messages,
+  messages: MessageSigner,
   ctis: readonly string[],
   deviceId: string,
   platform: Platform,

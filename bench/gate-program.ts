@@ -98,7 +98,7 @@ async function load(items: number): Promise<{ ms: number }> {
     })
     await new Promise((resolve) => setImmediate(resolve))
   }
-  replica.hearHead({ epoch: 0, ver: items, floor: 0 }, platform.clock.wall())
+  replica.compareHead({ epoch: 0, ver: items, floor: 0 }, platform.clock.wall())
   return { ms: platform.clock.elapsed() - from }
 }
 
@@ -106,7 +106,7 @@ function run(reader: ReaderOptions): Promise<GateRun> {
   const worker = new Worker(new URL('gate-reader.js', import.meta.url), { workerData: reader })
   const latencies: number[] = []
   const before = total()
-  replica.hearHead({ epoch: 0, ver: replica.have()[1], floor: 0 }, platform.clock.wall())
+  replica.compareHead({ epoch: 0, ver: replica.position()[1], floor: 0 }, platform.clock.wall())
   return new Promise((resolve, reject) => {
     worker.once('error', reject)
     worker.on('message', (report: ReaderReport | 'done') => {

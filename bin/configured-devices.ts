@@ -4,7 +4,7 @@ import { capabilitiesOf } from '../device-drivers/drivers/registry.ts'
 import type { AgentConfig } from '../edge-agent/config.ts'
 import { refusedDevice } from '../edge-agent/health/registration.ts'
 import { openLedgerFile } from '../edge-agent/ledger/file/ledger-file.ts'
-import { openMarks } from '../edge-agent/ledger/file/metadata.ts'
+import { openMetadata } from '../edge-agent/ledger/file/metadata.ts'
 import type { Identity } from '../edge-agent/identity/identity.ts'
 import { storedPolicy } from '../edge-agent/trust/stored-policy.ts'
 import type { PolicyClaims } from '../policy/documents/store-documents.ts'
@@ -40,7 +40,7 @@ function lastPolicy(identity: Identity, data: string): PolicyClaims | undefined 
   if (!existsSync(file)) return undefined
   const db = openLedgerFile(file)
   try {
-    return storedPolicy(identity, openMarks(db))
+    return storedPolicy(identity, openMetadata(db))
   } finally {
     db.close()
   }

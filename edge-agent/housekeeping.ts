@@ -11,18 +11,18 @@ const KEEP_ACKED_MS = 14 * 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
 /** Keeps the ledger small, again and again, until it is cancelled. */
-export function keepTidy({
+export function startHousekeeping({
   ledger,
   clock,
   timers,
   log,
-  onLook,
+  onRun,
 }: {
   ledger: Ledger
   clock: AgentClock
   timers: Timers
   log: Log
-  onLook(nowMs: number): void
+  onRun(nowMs: number): void
 }): Cancel {
   let cancel: Cancel = () => undefined
   const tell = (error: unknown) => {
@@ -35,10 +35,10 @@ export function keepTidy({
       const prune = () => {
         ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
-        ledger.homeAsks.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
+        ledger.homeRequests.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
-      if (trust !== 'none') onLook(now)
+      if (trust !== 'none') onRun(now)
       // What is forgotten is refused from then on: a battery's clock that is a day ahead would refuse everything for a day.
       if (trust === 'signed') ledger.commits.durably(prune).catch(tell)
       schedule()

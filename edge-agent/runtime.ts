@@ -8,7 +8,7 @@ import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { countAnswer, countPerson, newCounters, type Counters } from './health/metrics.ts'
 import { agentStatus, configuredDevice, type AgentStatus, type ConfiguredDevice } from './health/agent-status.ts'
-import { keepTidy } from './housekeeping.ts'
+import { startHousekeeping } from './housekeeping.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/alarm-result.ts'
@@ -18,19 +18,19 @@ import { openLanes, type Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
-import type { Connection } from './link/cloud-connection.ts'
+import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
 import { openReleaseNotices, type ReleaseNotices } from './peers/release-notices.ts'
 import { checkDevice } from './setup/check-device.ts'
 import type { ConfigFile } from './setup/config-file.ts'
 import type { DeviceDiscovery } from './setup/device-discovery.ts'
-import { openCloud, type Cloud, type CloudParts } from './startup/connect-cloud.ts'
+import { connectCloud, type Cloud, type CloudParts } from './startup/connect-cloud.ts'
 import { LiveStatus } from './startup/live-status.ts'
-import { openStored, type Stored, type StoredParts } from './startup/stored.ts'
-import { ledgerDoubt } from './trust/revocation/untrusted-ledger.ts'
+import { openStorage, type Stored, type StoredParts } from './startup/stored.ts'
+import { untrustedReason } from './trust/revocation/untrusted-ledger.ts'
 import type { AgentClock } from './trust/time/clock.ts'
 import type { Trust } from './trust/trust.ts'
-import { watchKeys } from './trust/key-set-expiry.ts'
+import { watchKeySetExpiry } from './trust/key-set-expiry.ts'
 
 export interface AgentParts
   extends
@@ -69,7 +69,7 @@ export class Agent {
   /** The store's items as they are known here. */
   readonly items: Replica
   readonly operators: Operators
-  readonly link: Connection
+  readonly link: CloudConnection
   readonly home: Home
   /** What is released, between the agents of the store. */
   readonly notices: ReleaseNotices
@@ -80,7 +80,7 @@ export class Agent {
   readonly #devices: Devices
   readonly #cloud: Cloud
   readonly #liveStatus: LiveStatus
-  #stopTidying: () => void = () => undefined
+  #stopHousekeeping: () => void = () => undefined
   #fault: string | null = null
 
   constructor(parts: AgentParts) {
@@ -95,10 +95,10 @@ export class Agent {
       this.feed.publish({ type: 'status', status: this.status() }),
     )
     // The ledger may grow by recovery, before there is a link.
-    let tellCloud: () => void = () => undefined
-    this.#stored = openStored(parts, {
+    let sendJournal: () => void = () => undefined
+    this.#stored = openStorage(parts, {
       onFailure: (failure) => this.#fail(failure),
-      onGrown: () => tellCloud(),
+      onAppended: () => sendJournal(),
     })
     const { ledger, clock, trust, items } = this.#stored
     this.ledger = ledger
@@ -109,7 +109,7 @@ export class Agent {
     this.#devices = this.#openDevices()
     this.#cloud = this.#openCloud()
     this.link = this.#cloud.link
-    tellCloud = this.link.kick
+    sendJournal = this.link.kick
     this.home = this.#openHome()
     this.notices = this.#openNotices()
     const authorizing = this.#authorizing()
@@ -144,8 +144,8 @@ export class Agent {
     const { log } = this.#parts
     // Devices last: what they report finds everything in place.
     this.#devices.start((deviceId, event) => lanes.onEvent(deviceId, event))
-    const onLook = watchKeys({ platform, ledger, storeId: this.identity.storeId, trust, log })
-    this.#stopTidying = keepTidy({ ledger, clock, timers: platform.timers, log, onLook })
+    const onRun = watchKeySetExpiry({ platform, ledger, storeId: this.identity.storeId, trust, log })
+    this.#stopHousekeeping = startHousekeeping({ ledger, clock, timers: platform.timers, log, onRun })
     link.start()
     home.start()
   }
@@ -153,7 +153,7 @@ export class Agent {
   readonly stop = async (): Promise<void> => {
     this.#liveStatus.stop()
     this.#devices.emergency.stop()
-    this.#stopTidying()
+    this.#stopHousekeeping()
     this.#cloud.tokenVoider.stop()
     this.notices.stop()
     this.feed.close()
@@ -190,7 +190,7 @@ export class Agent {
   }
 
   #openCloud(): Cloud {
-    return openCloud({
+    return connectCloud({
       ...this.#parts,
       ...this.#base,
       devices: this.#devices,
@@ -205,7 +205,7 @@ export class Agent {
     return openHome({
       ...this.#base,
       signer: this.#cloud.key.signer,
-      isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined,
+      isLedgerTrusted: () => link.isOnline && untrustedReason(ledger, nowMs()) === undefined,
     })
   }
 
@@ -245,7 +245,7 @@ export class Agent {
       signal,
       policy: () => this.trust.policy?.policy,
       isOnline: () => link.isOnline,
-      syncItems: link.look,
+      syncItems: link.poll,
       claimExit: exitClaimer(authorizing),
       onAlarm: (deviceId, tag, assessment) => this.#show(deviceId, alarmResult(tag, assessment, !link.isOnline)),
     })

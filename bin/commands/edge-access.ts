@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
-import { openMarks } from '../../edge-agent/ledger/file/metadata.ts'
+import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
 import { readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
@@ -103,7 +103,7 @@ function withPairings<T>(data: string, work: (pairings: Pairings, urls: readonly
   assertEnrolled(data)
   const db = openLedgerFile(join(data, 'ledger.db'))
   try {
-    const urls = JSON.parse(openMarks(db).get(LOCAL_URLS) ?? JSON.stringify([DEFAULT_URL])) as string[]
+    const urls = JSON.parse(openMetadata(db).get(LOCAL_URLS) ?? JSON.stringify([DEFAULT_URL])) as string[]
     return db.transaction(() => work(openPairings(db), urls)).immediate()
   } finally {
     db.close()

@@ -8,11 +8,11 @@ import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { LedgerDamaged, openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
-import { openMarks } from '../../edge-agent/ledger/file/metadata.ts'
+import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
-import { enrol, keepFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
-import { takeOver } from '../../edge-agent/enrolment/adopt-ledger.ts'
-import { ROTATE_ASKED } from '../../edge-agent/link/login/renew-key.ts'
+import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
+import { adoptLedger } from '../../edge-agent/enrolment/adopt-ledger.ts'
+import { ROTATION_REQUESTED } from '../../edge-agent/link/login/renew-key.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
 import type { Log } from '../../edge-agent/log.ts'
@@ -82,12 +82,12 @@ export async function enrolAgent(
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
     if (kept === false) putAside(ledger, platform)
     // One that was left behind is not begun anew either: it knows what was used up, and its rows chain on to another's.
-    if (kept) takeOver(ledger, known, enrolled.identity, enrolled.documents)
+    if (kept) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
     if (kept !== undefined) {
       // Items of another sequence; they are fetched again.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
     }
-    keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
+    storeFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
     writeIdentity(data, enrolled.identity, secretFiles)
     return enrolled.identity
   } finally {
@@ -128,7 +128,7 @@ function putAside(ledger: string, { clock }: Platform): void {
 export async function runRotateKey({ data, json }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
   const identity = assertEnrolled(data)
   const db = openLedgerFile(join(data, 'ledger.db'))
-  openMarks(db).set(ROTATE_ASKED, '1')
+  openMetadata(db).set(ROTATION_REQUESTED, '1')
   db.close()
   const { agentId } = identity
   process.stdout.write(
@@ -296,10 +296,10 @@ function ownCredential(data: string, platform: Platform, log: Log): () => string
 
 /** Stores where browsers reach this agent, for `untag edge link`. True if nothing was stored before. */
 function keepUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean {
-  const known = ledger.marks.get(LOCAL_URLS)
+  const known = ledger.metadata.get(LOCAL_URLS)
   const text = JSON.stringify([...new Set(urls)].filter((url) => URL.canParse(url)))
   try {
-    if (text !== known) ledger.commits.now(() => ledger.marks.set(LOCAL_URLS, text))
+    if (text !== known) ledger.commits.now(() => ledger.metadata.set(LOCAL_URLS, text))
   } catch (error) {
     log.warn({ err: error }, 'the address of this agent cannot be stored: untag edge link prints its former one')
     return false

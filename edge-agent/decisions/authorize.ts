@@ -5,11 +5,11 @@ import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { rightClassOf } from '../../policy/vocabulary.ts'
-import { OVERRIDE_ID, type Claimed } from '../ledger/claims/claim-request.ts'
+import { OVERRIDE_PREFIX, type ClaimResult } from '../ledger/claims/claim-request.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../peers/home.ts'
-import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
+import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
 import { commandRelease, type CommandParts } from './command.ts'
 import { Decider, type DeciderParts } from './decider.ts'
 import type { TokenVoider } from './void-tokens.ts'
@@ -45,7 +45,7 @@ export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts 
   platform: Platform
   ledger: Ledger
   link: CloudLink
-  home: DeciderParts['home'] & Pick<Home, 'settled'>
+  home: DeciderParts['home'] & Pick<Home, 'reportOutcomes'>
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon' | 'voidIfUnused'>
   outcomes: Pick<Outcomes, 'settle'>
   /** Called for each released unit, so that the gates of the store stay silent for it. Must return at once. */
@@ -97,7 +97,7 @@ class Authorizer {
       const reason = trust.policy ? 'device_unknown' : 'policy_stale'
       return this.#deny(request, undefined, { granted: false, reason }, !link.isOnline)
     }
-    if (device.revoked || ledgerDoubt(ledger, clock.now().nowMs) === 'revoked')
+    if (device.revoked || untrustedReason(ledger, clock.now().nowMs) === 'revoked')
       return this.#deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const context: RequestContext = { request, device }
     const first = await this.#attempt(context)
@@ -105,7 +105,7 @@ class Authorizer {
     // sends its journal first and then tries once more: the line may have another unit.
     const mayHaveAnotherUnit =
       'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
-    if (mayHaveAnotherUnit) await link.told(SYNC_TIMEOUT_MS)
+    if (mayHaveAnotherUnit) await link.whenReported(SYNC_TIMEOUT_MS)
     let last = mayHaveAnotherUnit ? await this.#attempt(context) : first
     // Concurrent requests at one device share one home request, and only one of them can use the granted unit. Others may be free.
     for (let n = 0; 'refused' in last && last.isTaken && n < HOME_RETRIES; n++) last = await this.#attempt(context)
@@ -119,7 +119,7 @@ class Authorizer {
     const { action } = request
     const { verdict, offline } = await this.#decider.decide(context)
     // A token or receipt may name documents that are newer than the agent's.
-    if (trust.isOvertaken) void link.catchUp()
+    if (trust.isOutdated) void link.refreshDocuments()
     if (!verdict.granted) return this.#deny(request, device, verdict, offline)
     const { grant } = verdict
     if (!grant) {
@@ -128,7 +128,8 @@ class Authorizer {
     }
 
     // In the order of time, so that the index pages of claims that are written together are the same.
-    const redemptionId = grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
+    const redemptionId =
+      grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_PREFIX : 'rdm', platform)
     const redemption: Redemption = { redemptionId, context, grant, offline }
     const { claimed, eventId } = await this.#claim(redemption)
     if (!claimed.ok) return this.#notClaimed(redemption, claimed)
@@ -165,7 +166,7 @@ class Authorizer {
       homeRequestId,
     } = grant
     let event: ProtectionEvent | undefined
-    const claimed: Claimed = await ledger.claim(
+    const claimed: ClaimResult = await ledger.claim(
       {
         redemptionId,
         source,
@@ -177,12 +178,12 @@ class Authorizer {
         deviceId,
         receipt,
         issuedS,
-        heardSeq: acknowledgedSeq,
+        reportedSeq: acknowledgedSeq,
         isolated,
         approval,
         operatorId,
-        homeAsk: homeRequestId,
-        holds: () => this.#decider.stillHolds(grant),
+        homeRequestId: homeRequestId,
+        isStillValid: () => this.#decider.stillHolds(grant),
         nowMs: clock.now().nowMs,
       },
       () => {
@@ -194,7 +195,7 @@ class Authorizer {
     return { claimed, eventId: event?.eventId ?? null }
   }
 
-  async #notClaimed({ grant, offline }: Redemption, { reason }: Claimed & { ok: false }): Promise<NotClaimed> {
+  async #notClaimed({ grant, offline }: Redemption, { reason }: ClaimResult & { ok: false }): Promise<NotClaimed> {
     const { unknownFacts } = grant
     // The ledger has a use that the cloud has not received. Voiding the token frees its unit before the token expires.
     if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
@@ -215,7 +216,7 @@ class Authorizer {
     const event = this.#records.outcome(context, grant, result, offline)
     await outcomes.settle(redemptionId, outcome, clock.now().nowMs, event)
     if (grant.homeRequestId === undefined) return
-    const settled = home.settled()
+    const settled = home.reportOutcomes()
     // A right that could not be used may be tried at another device at once. No request waits for a home that was unreachable a moment ago.
     if (grant.homeRedemptionId !== undefined && outcome === 'failed') await settled
   }

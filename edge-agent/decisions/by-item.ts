@@ -3,7 +3,7 @@ import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { drivesOutput, type DenyReason } from '../../policy/vocabulary.ts'
-import { itemOf } from '../items/find-item.ts'
+import { findByIdentifiers } from '../items/find-item.ts'
 import { STALE_SECONDS, type Replica } from '../items/replica.ts'
 import type { TokenParts } from './by-token.ts'
 import type { RequestContext, Grant, ItemInfo, Verdict } from './request.ts'
@@ -31,7 +31,7 @@ export function assessItem(
 ): ItemAssessment {
   const policy = trust.policy?.policy
   if (!policy) return { refusal: 'policy_stale', status: {} }
-  const item = itemOf(items, request.identifiers)
+  const item = findByIdentifiers(items, request.identifiers)
   const facts: DecisionFacts = {
     action: request.action,
     storeId: device.storeId,

@@ -9,8 +9,8 @@ import { limitAt, riskClassCeiling } from '../../policy/store-policy.ts'
 import { rightClassOf } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
-import { judgedAt } from '../trust/time/clock.ts'
-import { itemOf } from '../items/find-item.ts'
+import { validationTime } from '../trust/time/clock.ts'
+import { findByIdentifiers } from '../items/find-item.ts'
 import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -32,13 +32,14 @@ export interface HomeRole {
  * passes.
  */
 export function readReceipt(
-  trust: Pick<Trust, 'keys' | 'hearIssued'>,
+  trust: Pick<Trust, 'keys' | 'noteIssuedVersions'>,
   scanned: string,
   storeId: string,
   at?: { now: number; nowIsLowerBound: boolean },
 ): OpenedReceipt {
   const opened = openReceipt(scanned, { keys: trust.keys, storeId, ...at })
-  if (opened.ok) trust.hearIssued({ policy: opened.claims.policyVersion, issuedS: opened.claims.exp - RECEIPT_LIFE })
+  if (opened.ok)
+    trust.noteIssuedVersions({ policy: opened.claims.policyVersion, issuedS: opened.claims.exp - RECEIPT_LIFE })
   return opened
 }
 
@@ -60,7 +61,7 @@ export function decideByReceipt(
   const policy = trust.policy?.policy
   const rights = rightClassOf(request.action)
   const { nowMs, trust: clockTrust } = clock.now()
-  const opened = readReceipt(trust, scanned, device.storeId, judgedAt(clock))
+  const opened = readReceipt(trust, scanned, device.storeId, validationTime(clock))
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
   const token = opened.ok ? (ledger.claims.isDenied(cti) ? 'token_revoked' : undefined) : denyReasonOf(opened.fault)
   const stage = trust.stage()
@@ -91,7 +92,7 @@ export function decideByReceipt(
           })
         : undefined,
   }
-  const known = itemOf(items, request.identifiers)
+  const known = findByIdentifiers(items, request.identifiers)
   const units = free.map((n): DecisionFacts => ({
     ...facts,
     item: opened.ok ? unitFacts(opened.claims, n, known) : null,

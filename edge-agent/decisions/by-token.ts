@@ -12,7 +12,7 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import { judgedAt, type AgentClock } from '../trust/time/clock.ts'
+import { validationTime, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { RequestContext, Verdict } from './request.ts'
 
@@ -28,9 +28,9 @@ export function openToken(
   { device }: RequestContext,
   token: string,
 ): OpenedAuthorization {
-  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, ...judgedAt(clock) })
+  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, ...validationTime(clock) })
   if (opened.ok)
-    trust.hearIssued({
+    trust.noteIssuedVersions({
       policy: opened.authorization.pv,
       keys: opened.authorization.kv,
       issuedS: opened.authorization.iat,
@@ -44,13 +44,13 @@ export function openToken(
  */
 export async function openWithNewestKeys(
   parts: Pick<TokenParts, 'trust' | 'clock'>,
-  link: Pick<CloudLink, 'isOnline' | 'catchUp'>,
+  link: Pick<CloudLink, 'isOnline' | 'refreshDocuments'>,
   context: RequestContext,
   token: string,
 ): Promise<OpenedAuthorization> {
   const opened = openToken(parts, context, token)
   if (opened.ok || opened.fault !== 'unknown_key' || !link.isOnline) return opened
-  await link.catchUp()
+  await link.refreshDocuments()
   return openToken(parts, context, token)
 }
 

@@ -45,7 +45,7 @@ export function exitClaimer(
     if (!verdict.grant) return 'refused'
     const { source, nonce, candidates, all, exp, receipt, issuedS, acknowledgedSeq } = verdict.grant
     tokenVoider.voidUnlessUsedSoon(nonce)
-    const claimed = await ledger.useUp({
+    const claimed = await ledger.claimAndConfirm({
       redemptionId: newId('rdm', platform),
       source,
       nonce,
@@ -56,7 +56,7 @@ export function exitClaimer(
       deviceId,
       receipt,
       issuedS,
-      heardSeq: acknowledgedSeq,
+      reportedSeq: acknowledgedSeq,
       nowMs: clock.now().nowMs,
     })
     if (claimed.ok) return 'claimed'

@@ -1,7 +1,7 @@
 import type { Platform } from '../../policy/platform.ts'
 import type { Replica } from '../items/replica.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import { isRestored, ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
+import { isRestored, untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
 import { decideByItem } from './by-item.ts'
 import { decideByToken, isOnlyForCloud, openWithNewestKeys } from './by-token.ts'
 import type { TokenVoider } from './void-tokens.ts'
@@ -48,7 +48,7 @@ export class Decider {
     if (opened && !isOnlyForCloud(opened, context)) {
       // A fork, or this ledger before it was restored, may have used the token. So only a fresh answer of the cloud counts. Once the cloud
       // knows of the restore, older tokens have another generation and fail.
-      const isUntrusted = ledgerDoubt(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
+      const isUntrusted = untrustedReason(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
       const verdict = isUntrusted ? NEEDS_STAFF : decideByToken(this.#parts, context, opened, false)
       return { verdict, offline: !link.isOnline }
     }
@@ -57,7 +57,7 @@ export class Decider {
       if (online.granted && online.grant?.source === 'token') tokenVoider.voidUnlessUsedSoon(online.grant.nonce)
       return { verdict: online, offline: false }
     }
-    if (opened || ledgerDoubt(ledger, clock.now().nowMs)) return { verdict: NEEDS_STAFF, offline: true }
+    if (opened || untrustedReason(ledger, clock.now().nowMs)) return { verdict: NEEDS_STAFF, offline: true }
     if (receipt !== undefined) return { verdict: await this.#receipts.decide(context, receipt), offline: true }
     return { verdict: decideByItem(this.#parts, items, context), offline: true }
   }

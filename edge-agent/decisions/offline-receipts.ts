@@ -1,7 +1,7 @@
 import { rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
 import type { Home } from '../peers/home.ts'
-import type { HomeWish } from '../peers/home-requester.ts'
-import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
+import type { RightsRequest } from '../peers/home-requester.ts'
+import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
 import { decideByReceipt, type HomeRole, type ReceiptParts } from './by-receipt.ts'
 import { NEEDS_STAFF, type RequestContext, type Grant, type Verdict } from './request.ts'
 
@@ -28,14 +28,14 @@ export interface OfflineReceipts {
 export interface OfflineReceiptsParts extends ReceiptParts {
   agentId: string
   /** The receipt home, if it is another agent. */
-  home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask'>
+  home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'request'>
 }
 
 /** Opens the offline decisions about receipts. */
 export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
   const { trust, clock, ledger, agentId, home } = parts
 
-  const doubt = () => ledgerDoubt(ledger, clock.now().nowMs)
+  const doubt = () => untrustedReason(ledger, clock.now().nowMs)
 
   function role(): HomeRole {
     const isHome = trust.policy?.policy.home === agentId
@@ -53,7 +53,7 @@ export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
       // Applies the rules of the home first. The home itself then decides about the rights.
       const verdict = decideByReceipt(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
       if (!verdict.granted || verdict.grant === null) return verdict
-      const answer = await home.ask(homeRequestOf(context, verdict.grant))
+      const answer = await home.request(homeRequestOf(context, verdict.grant))
       if ('unreachable' in answer) return withHomeRequest(decideAlone(), answer.redemptionId)
       if ('refused' in answer) return denial(answer.refused, verdict.grant)
       if (answer.reason) return denial(answer.reason, verdict.grant)
@@ -91,7 +91,7 @@ function withHomeRequest(verdict: Verdict, homeRequestId: string | undefined): V
     : verdict
 }
 
-function homeRequestOf({ request, device }: RequestContext, { nonce, candidates, all, exp }: Grant): HomeWish {
+function homeRequestOf({ request, device }: RequestContext, { nonce, candidates, all, exp }: Grant): RightsRequest {
   return {
     cti: nonce,
     rightClass: rightClassOf(request.action) ?? 'release',

@@ -20,7 +20,7 @@ export async function decideOnline(
   if (forged) return { granted: false, reason: forged }
   const { operation, body } = cloudRequest(context)
   const acknowledgedSeq = parts.ledger.journal.acked
-  const answer = await link.ask(operation, body)
+  const answer = await link.call(operation, body)
   if (answer.kind === 'unreachable') return undefined
   // An ended login is no answer about the goods, so the agent decides alone.
   if (answer.kind === 'refused')

@@ -27,7 +27,7 @@ export function looksLikePickupCode(text: string): boolean {
 /** Asks the cloud which order a code belongs to. Never throws. */
 export async function verifyPickupCode(link: CloudLink, storeId: string, pickupCode: string): Promise<VerifiedCode> {
   if (!link.isOnline) return { kind: 'unreachable' }
-  const answer = await link.ask('verifyPickupCode', { storeId, pickupCode: pickupCode.trim() })
+  const answer = await link.call('verifyPickupCode', { storeId, pickupCode: pickupCode.trim() })
   if (answer.kind === 'refused' && answer.status === 404) return { kind: 'unknown' }
   if (answer.kind !== 'answered') return { kind: 'unreachable' }
   const { orderId, status, items, note } = answer.body

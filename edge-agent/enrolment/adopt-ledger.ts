@@ -1,12 +1,12 @@
 import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
 import { openLedgerFile } from '../ledger/file/ledger-file.ts'
 import { Journal } from '../ledger/journal/journal.ts'
-import { LEDGER_ID } from '../ledger/ledger.ts'
-import { openMarks } from '../ledger/file/metadata.ts'
+import { LEDGER_ID_KEY } from '../ledger/ledger.ts'
+import { openMetadata } from '../ledger/file/metadata.ts'
 import type { Identity } from '../identity/identity.ts'
 
 /** What was believed by the word of the former cloud or root, and counted by its numbers. */
-const BELIEVED = [
+const CLOUD_METADATA = [
   'deny_seq',
   'last_fresh',
   'last_contact_ms',
@@ -27,14 +27,14 @@ const BELIEVED = [
  * And by that of its root alone: whoever stole it may have revoked good keys, or had times signed that never come. Under the same root
  * these stay, for a revocation is for ever and what has ended has ended.
  */
-const BELIEVED_OF_ROOT = ['revoked_kids', 'forgotten_revocations', 'clock']
+const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
 
 /**
  * The ledger goes on under a new identity, whoever's it was, in one transaction: what was used up here stays used, the rows that the cloud lacks are
  * chained anew, and nothing is believed any more. Lacking is what it never acknowledged; a cloud that was restored since it did,
  * and so does not know this agent, lacks everything that is still here. Answers how many rows will be told.
  */
-export function takeOver(
+export function adoptLedger(
   file: string,
   former: Pick<Identity, 'rootX'> | undefined,
   next: Pick<Identity, 'ledgerId' | 'generation' | 'rootX'>,
@@ -44,17 +44,17 @@ export function takeOver(
   try {
     return db
       .transaction(() => {
-        const marks = openMarks(db)
-        const known = Number(marks.get('cloud_generation') ?? 1)
+        const metadata = openMetadata(db)
+        const known = Number(metadata.get('cloud_generation') ?? 1)
         const isRestored = documents.some((jws) => generationOf(jws) > known)
-        const journal = new Journal(db, marks, next.ledgerId, next.generation)
-        if (isRestored) journal.tellAgain()
+        const journal = new Journal(db, metadata, next.ledgerId, next.generation)
+        if (isRestored) journal.resendAll()
         journal.restart(next.generation)
         const isOtherRoot = former !== undefined && former.rootX !== next.rootX
-        for (const name of isOtherRoot ? [...BELIEVED, ...BELIEVED_OF_ROOT] : BELIEVED)
+        for (const name of isOtherRoot ? [...CLOUD_METADATA, ...ROOT_METADATA] : CLOUD_METADATA)
           db.prepare('DELETE FROM mark WHERE name = ?').run(name)
         db.prepare('DELETE FROM document').run()
-        marks.set(LEDGER_ID, next.ledgerId)
+        metadata.set(LEDGER_ID_KEY, next.ledgerId)
         return journal.head.seq
       })
       .immediate()

@@ -66,10 +66,10 @@ export async function enrol(options: EnrolOptions): Promise<Enrolled> {
         ? `${answer.message}: the address of a cloud ends in ${API_PATH}`
         : answer.message,
     )
-  const { data: told } = EnrolmentAnswer.safeParse(answer.body)
-  if (!told)
+  const { data: answered } = EnrolmentAnswer.safeParse(answer.body)
+  if (!answered)
     return refuse(`the server at ${cloud} sent no enrolment: check that the address is the API of an untag cloud`)
-  const { agentId, storeId, root, documents, mqtt } = told
+  const { agentId, storeId, root, documents, mqtt } = answered
   // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.
   if (!thumbprint(root.x).subarray(0, ROOT_BYTES).equals(code.root))
     return refuse(
@@ -120,7 +120,7 @@ function requestOf(
 }
 
 /** Keeps the documents that came with the enrolment, so that the agent can start without the cloud from the first minute. */
-export function keepFirstDocuments(
+export function storeFirstDocuments(
   file: string,
   identity: Identity,
   documents: readonly string[],

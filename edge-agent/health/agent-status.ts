@@ -10,8 +10,8 @@ import type { Wiring } from '../devices/wiring.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
 import type { Identity } from '../identity/identity.ts'
-import { ledgerDoubt, type LedgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
-import { neededRelease } from '../trust/verify/required-release.ts'
+import { untrustedReason, type UntrustedReason } from '../trust/revocation/untrusted-ledger.ts'
+import { requiredRelease } from '../trust/verify/required-release.ts'
 import type { Trust } from '../trust/trust.ts'
 import { refusedDevice, type RegistrationFault } from './registration.ts'
 
@@ -43,7 +43,7 @@ export interface AgentStatus {
   now: string
   isHome: boolean
   /** Why nothing is released without the cloud: there are two copies of the ledger, or it was put back; null: it is trusted. */
-  ledgerDoubt: LedgerDoubt | null
+  ledgerDoubt: UntrustedReason | null
   /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
   items: { known: number; ageSeconds: number | null }
   devices: (ConfiguredDevice & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
@@ -100,13 +100,13 @@ export function agentStatus({
     queueDepth: ledger.journal.waiting,
     policyVersion: trust.policy?.ver ?? null,
     stage: trust.stage(),
-    isOvertaken: trust.isOvertaken,
+    isOvertaken: trust.isOutdated,
     release: UNTAG_VERSION,
-    neededRelease: neededRelease(ledger) ?? null,
+    neededRelease: requiredRelease(ledger) ?? null,
     clock: clockTrust,
     now: new Date(now).toISOString(),
     isHome: trust.policy?.policy.home === identity.agentId,
-    ledgerDoubt: ledgerDoubt(ledger, now) ?? null,
+    ledgerDoubt: untrustedReason(ledger, now) ?? null,
     items: {
       known: items.size,
       ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)),

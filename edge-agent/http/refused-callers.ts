@@ -1,6 +1,6 @@
 import type { RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
-import { askingLimit } from '../peers/peer-rate-limit.ts'
+import { peerRateLimit } from '../peers/peer-rate-limit.ts'
 
 /** Requests of one address that turned out not to be genuine. */
 const REFUSED = { perSecond: 5, burst: 50 }
@@ -15,7 +15,7 @@ export interface RefusedCallers {
 
 /** Logs each refusal at the rate of `log`. */
 export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<RateLimitedLog, 'write'>): RefusedCallers {
-  const refused = askingLimit(clock, REFUSED)
+  const refused = peerRateLimit(clock, REFUSED)
   const note = (from: string, why: string) => log.write({ from, why }, 'a request between agents was refused')
   return {
     waitSeconds(from) {

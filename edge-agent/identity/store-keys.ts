@@ -9,7 +9,7 @@ const HELD = 2
 const FILE = 'store-keys.json'
 
 const StoreKey = z.string().regex(/^[\w-]{43}$/)
-const Kept = z.strictObject({ keys: z.array(StoreKey).max(HELD) })
+const StoredKeys = z.strictObject({ keys: z.array(StoreKey).max(HELD) })
 
 /**
  * The keys of the operators' verifiers, as the cloud delivered them with a login. They are kept in a private file of the data folder,
@@ -19,7 +19,7 @@ export interface StoreKeys {
   /** The key with this id, or undefined if the agent does not hold it. */
   find(id: string | undefined): string | undefined
   /** Keeps what a login delivered. Ignores anything that is no key. */
-  take(key: unknown): void
+  store(key: unknown): void
 }
 
 export interface StoreKeysParts {
@@ -31,10 +31,10 @@ export interface StoreKeysParts {
 /** Reads the keys that were kept. A missing or damaged file counts as empty: the next login delivers the key again. */
 export function openStoreKeys({ dataDir, files, log }: StoreKeysParts): StoreKeys {
   const file = join(dataDir, FILE)
-  let held = keptIn(files.read(file))
+  let held = keysIn(files.read(file))
   return {
     find: (id) => (id === undefined ? undefined : held.find((key) => storeKeyId(key) === id)),
-    take(given) {
+    store(given) {
       const { data: key } = StoreKey.safeParse(given)
       if (key === undefined || key === held[0]) return
       held = [key, ...held.filter((each) => each !== key)].slice(0, HELD)
@@ -50,9 +50,9 @@ export function openStoreKeys({ dataDir, files, log }: StoreKeysParts): StoreKey
   }
 }
 
-function keptIn(text: string | undefined): string[] {
+function keysIn(text: string | undefined): string[] {
   try {
-    return Kept.safeParse(JSON.parse(text ?? '')).data?.keys ?? []
+    return StoredKeys.safeParse(JSON.parse(text ?? '')).data?.keys ?? []
   } catch {
     return []
   }

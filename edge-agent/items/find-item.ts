@@ -4,13 +4,13 @@ import type { KnownItem } from './item-table.ts'
 import type { Replica } from './replica.ts'
 
 /** What is known of the item that wears the tag which is named. */
-export function itemNamed(items: Pick<Replica, 'find'>, { epc, tagUid }: ItemIdentifiers): KnownItem | undefined {
+export function findByTag(items: Pick<Replica, 'find'>, { epc, tagUid }: ItemIdentifiers): KnownItem | undefined {
   if (epc !== undefined) return items.find('epc', epc)
   return tagUid === undefined ? undefined : items.find('tagUid', tagUid)
 }
 
 /** The item that a request names; undefined where it is unknown, or where the names differ about it. */
-export function itemOf(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): KnownItem | undefined {
+export function findByIdentifiers(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): KnownItem | undefined {
   const found = (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
     const name = identifiers[kind]
     return name === undefined ? [] : [items.find(kind, name)]

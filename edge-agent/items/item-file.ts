@@ -10,9 +10,9 @@ import type { ItemLabel } from './item-table.ts'
 export interface ItemFile {
   read(): StoredItems
   /** Rows and the number they reach in one transaction; a row with info 0 is removed. */
-  write(rows: readonly StoredRow[], mark: ItemMark, labels: readonly ItemLabel[]): void
+  write(rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]): void
   /** Forgets every item. */
-  clear(mark: ItemMark): void
+  clear(progress: ItemProgress): void
   /** What lies around a gate; undefined: the gate is new. */
   stationaryTags(gate: string): StoredStray[] | undefined
   saveStationaryTags(gate: string, strays: readonly StoredStray[]): void
@@ -43,7 +43,7 @@ export interface StoredRelease {
 }
 
 /** How far the replica has come. */
-export interface ItemMark {
+export interface ItemProgress {
   readonly epoch: number
   readonly ver: number
   /** The floor when it was begun. */
@@ -53,7 +53,7 @@ export interface ItemMark {
 }
 
 export interface StoredItems {
-  readonly mark: ItemMark | undefined
+  readonly progress: ItemProgress | undefined
   /** By number, from 1. */
   readonly labels: readonly ItemLabel[]
   rows(): IterableIterator<StoredRow>
@@ -117,7 +117,7 @@ function itemFile(db: Connection): ItemFile {
   const setLabel = db.prepare(
     'INSERT INTO label (number, category, brand, technology) VALUES (?, ?, ?, ?) ON CONFLICT (number) DO NOTHING',
   )
-  const setMark = db.prepare(
+  const setProgress = db.prepare(
     'INSERT INTO progress (id, epoch, ver, base, confirmed_ms) VALUES (1, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, ver = excluded.ver, base = excluded.base, confirmed_ms = excluded.confirmed_ms',
   )
   const releasesAfter = db.prepare<[number], StoredRelease>(
@@ -128,37 +128,37 @@ function itemFile(db: Connection): ItemFile {
     'INSERT INTO released (id, until_ms, text) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms, text = excluded.text',
   )
   let stored = (db.prepare('SELECT COUNT(*) AS n FROM label').get() as { n: number }).n
-  const writeMark = ({ epoch, ver, base, confirmedMs }: ItemMark) => void setMark.run(epoch, ver, base, confirmedMs)
+  const writeProgress = ({ epoch, ver, base, confirmedMs }: ItemProgress) =>
+    void setProgress.run(epoch, ver, base, confirmedMs)
 
-  const write = db.transaction((rows: readonly StoredRow[], mark: ItemMark, labels: readonly ItemLabel[]) => {
+  const write = db.transaction((rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]) => {
     for (const [i, { category, brand, technology }] of labels.slice(stored).entries())
       setLabel.run(stored + i + 1, category, brand, technology ?? null)
     for (const { name, info, label } of rows) {
       if (info === 0) removeItem.run(name)
       else setItem.run(name, info, label)
     }
-    writeMark(mark)
+    writeProgress(progress)
   })
-  const clear = db.transaction((mark: ItemMark) => {
+  const clear = db.transaction((progress: ItemProgress) => {
     db.exec(`DROP TABLE item; ${ITEMS}`)
-    writeMark(mark)
+    writeProgress(progress)
   })
 
   return {
     read: () => ({
-      mark: db.prepare<[], ItemMark>('SELECT epoch, ver, base, confirmed_ms AS confirmedMs FROM progress').get(),
-      labels: db
-        .prepare<[], StoredLabel>('SELECT category, brand, technology FROM label ORDER BY number')
-        .all()
-        .map(({ technology, ...label }) => ({ ...label, ...(technology !== null && { technology }) })),
+      progress: db
+        .prepare<[], ItemProgress>('SELECT epoch, ver, base, confirmed_ms AS confirmedMs FROM progress')
+        .get(),
+      labels: readLabels(db),
       rows: () => db.prepare<[], StoredRow>('SELECT name, info, label FROM item').iterate(),
     }),
-    write(rows, mark, labels) {
-      write.immediate(rows, mark, labels)
+    write(rows, progress, labels) {
+      write.immediate(rows, progress, labels)
       stored = Math.max(stored, labels.length)
     },
-    clear(mark) {
-      clear.immediate(mark)
+    clear(progress) {
+      clear.immediate(progress)
       ;[setItem, removeItem] = [set(), remove()]
     },
     stationaryTags(gate) {
@@ -186,4 +186,11 @@ function itemFile(db: Connection): ItemFile {
     }),
     close: () => void db.close(),
   }
+}
+
+function readLabels(db: Connection): ItemLabel[] {
+  return db
+    .prepare<[], StoredLabel>('SELECT category, brand, technology FROM label ORDER BY number')
+    .all()
+    .map(({ technology, ...label }) => ({ ...label, ...(technology !== null && { technology }) }))
 }

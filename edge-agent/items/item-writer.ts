@@ -1,6 +1,6 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
-import type { ItemFile, ItemMark, StoredRow } from './item-file.ts'
+import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
 import type { ItemLabels } from './item-labels.ts'
 
 /**
@@ -28,7 +28,7 @@ export interface ItemWriterParts {
   log: Log
   labels: ItemLabels
   /** How far the replica has come in memory. */
-  progress(): ItemMark
+  progress(): ItemProgress
 }
 
 /** Writes the replica to its file, in batches, after the memory has changed. */
@@ -42,7 +42,7 @@ export class ItemWriter {
   #isGivenUp = false
   /** What is on the disk is of a sequence that was left behind. */
   #isClearDue = false
-  #isMarkDirty = false
+  #isProgressDirty = false
 
   constructor(parts: ItemWriterParts) {
     this.#parts = parts
@@ -60,7 +60,7 @@ export class ItemWriter {
 
   /** The replica is complete at a later time: its mark is written. */
   noteConfirmed(): void {
-    this.#isMarkDirty = true
+    this.#isProgressDirty = true
     this.#flushLater()
   }
 
@@ -74,7 +74,7 @@ export class ItemWriter {
 
   close(): void {
     this.#timer?.()
-    const isDue = () => !this.#isGivenUp && (this.#waiting.length > 0 || this.#isMarkDirty || this.#isClearDue)
+    const isDue = () => !this.#isGivenUp && (this.#waiting.length > 0 || this.#isProgressDirty || this.#isClearDue)
     while (isDue() && this.#flushSome());
     this.#parts.disk.close()
   }
@@ -100,7 +100,7 @@ export class ItemWriter {
     const rows = entries.flatMap((entry) => entry.rows)
     if (!this.#persisting(() => disk.write(rows, { ...mark, ver }, labels.all))) return false
     this.#waiting = this.#waiting.slice(count)
-    this.#isMarkDirty = false
+    this.#isProgressDirty = false
     return true
   }
 

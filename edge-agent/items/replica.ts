@@ -1,7 +1,7 @@
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
-import type { ItemFile, ItemMark, StoredRow } from './item-file.ts'
+import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
 import { ItemLabels } from './item-labels.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { ItemWriter } from './item-writer.ts'
@@ -42,7 +42,7 @@ export class Replica {
   readonly #writer: ItemWriter
   readonly #listeners = new Set<ItemListener>()
   /** How far the items in memory have come. */
-  #at: ItemMark
+  #at: ItemProgress
   /** The end of the sequence as far as anybody has said. */
   #head: { epoch: number; ver: number }
   /** Set: we must begin anew, with a beginning that is at least as young as this floor. */
@@ -50,7 +50,7 @@ export class Replica {
 
   constructor({ disk, platform: { timers }, log }: ReplicaParts) {
     const stored = disk.read()
-    this.#at = stored.mark ?? { epoch: 0, ver: 0, base: 0, confirmedMs: 0 }
+    this.#at = stored.progress ?? { epoch: 0, ver: 0, base: 0, confirmedMs: 0 }
     this.#head = { epoch: this.#at.epoch, ver: this.#at.ver }
     this.#labels = new ItemLabels(stored.labels)
     for (const { name, info, label } of stored.rows()) this.#table.set(name, { info, label })
@@ -77,17 +77,17 @@ export class Replica {
   }
 
   /** Hears where the sequence ends, at this trusted time. */
-  hearHead(told: ItemsHead, atMs: number): void {
-    this.#noteHead(told)
+  compareHead(head: ItemsHead, atMs: number): void {
+    this.#noteHead(head)
     const { epoch, ver, confirmedMs } = this.#at
-    if (told.epoch === epoch && this.#isBelow(told.floor)) this.#restartFrom(told.floor)
-    if (this.#restartFloor !== undefined || told.epoch !== epoch || told.ver !== ver || atMs <= confirmedMs) return
+    if (head.epoch === epoch && this.#isBelow(head.floor)) this.#restartFrom(head.floor)
+    if (this.#restartFloor !== undefined || head.epoch !== epoch || head.ver !== ver || atMs <= confirmedMs) return
     this.#at = { ...this.#at, confirmedMs: atMs }
     this.#writer.noteConfirmed()
   }
 
   /** [epoch, number] for `fetchSignedDocuments`; 0 to begin anew. */
-  have(): [number, number] {
+  position(): [number, number] {
     const { epoch, ver } = this.#at
     return this.#restartFloor !== undefined ? [epoch, 0] : [epoch, ver]
   }
@@ -114,7 +114,7 @@ export class Replica {
   }
 
   /** Neither the items nor their numbers can be believed: all are fetched anew. */
-  beginAnew(): void {
+  reset(): void {
     this.#head = { epoch: 0, ver: 0 }
     this.#begin({ epoch: 0, floor: 0 })
     for (const listener of this.#listeners) listener([])

@@ -3,7 +3,7 @@ import { hasItemIdentifier } from '../../policy/item-identifiers.ts'
 import { rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
 import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
-import { itemNamed } from '../items/find-item.ts'
+import { findByTag } from '../items/find-item.ts'
 import type { Replica } from '../items/replica.ts'
 import type { GateRequests } from './gate/gate-requests.ts'
 import { unusedRights, type ReceiptParts } from './unused-rights.ts'
@@ -44,7 +44,7 @@ export class LaneDecisions {
     const { receipt, ...alone } = request
     const first = await this.decide({ ...alone, ...(receipt !== undefined && { receipt }) })
     const isOfReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
-    const status = isOfReceipt && itemNamed(this.#parts.items, alone.identifiers)?.status
+    const status = isOfReceipt && findByTag(this.#parts.items, alone.identifiers)?.status
     return status === 'paid' || status === 'picked_up' ? this.decide(alone) : first
   }
 

@@ -3,7 +3,7 @@ import type { DeviceFacts } from '../../policy/devices.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { VerifiedCode } from '../decisions/pickup-code.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
-import { itemNamed } from '../items/find-item.ts'
+import { findByTag } from '../items/find-item.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Log } from '../log.ts'
 import { openGateRequests, type GateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
@@ -63,7 +63,7 @@ export class Lanes {
     this.#decisions = new LaneDecisions({ ...parts, deviceOf, gateRequests: this.#gateRequests })
     this.#presentations = openPresentations({
       platform,
-      find: (tag) => itemNamed(items, tag),
+      find: (tag) => findByTag(items, tag),
       request: (deviceId, tag, tagTechnology) => this.#presented(deviceId, tag, tagTechnology),
     })
     this.#operators = new LaneOperators({ ...parts, states, isKnown, onSignIn: again })

@@ -1,7 +1,7 @@
 import type { ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { judgedAt, type AgentClock } from '../trust/time/clock.ts'
+import { validationTime, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 
 export interface UnusedRights {
@@ -24,7 +24,7 @@ export function unusedRights(
   rightClass: 'release' | 'exit',
 ): UnusedRights | undefined {
   const { nowMs } = clock.now()
-  const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...judgedAt(clock) })
+  const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...validationTime(clock) })
   if (!opened.ok) return undefined
   const { claims } = opened
   const cti = Buffer.from(claims.cti).toString('hex')

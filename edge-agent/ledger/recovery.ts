@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { outcomeOf } from './claims/claim-evidence.ts'
+import { outcomeEvidence } from './claims/claim-evidence.ts'
 import { LedgerFull } from './file/commit.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -9,15 +9,15 @@ import type { Ledger } from './ledger.ts'
  * again. Whether the lock moved only somebody who looks can say. Runs before any device is opened. With the disk full they stay
  * claimed, which holds them as used, and are given to `whenFull`: gates must alarm all the same (P6). Answers how many there were.
  */
-export function recover(
+export function recoverClaims(
   ledger: Ledger,
   storeId: string,
   nowMs: number,
   platform: Platform,
-  whenFull?: Ledger['noteOutcome'],
+  whenFull?: Ledger['recordOutcome'],
 ): number {
-  const open = ledger.claims.open().map(({ redemption_id: redemptionId, device_id: deviceId, nonce }) => {
-    const { evidence } = outcomeOf(redemptionId, 'unknown')
+  const open = ledger.claims.unsettled().map(({ redemption_id: redemptionId, device_id: deviceId, nonce }) => {
+    const { evidence } = outcomeEvidence(redemptionId, 'unknown')
     const event = {
       type: 'protection.action.failed' as const,
       eventId: newId('evt', platform),
@@ -32,11 +32,11 @@ export function recover(
     return { redemptionId, event }
   })
   if (open.length === 0) return 0
-  const noteAll = (note: Ledger['noteOutcome']) => {
+  const noteAll = (note: Ledger['recordOutcome']) => {
     for (const { redemptionId, event } of open) note(redemptionId, 'unknown', nowMs, event)
   }
   try {
-    ledger.commits.now(() => noteAll((...outcome) => ledger.noteOutcome(...outcome)))
+    ledger.commits.now(() => noteAll((...outcome) => ledger.recordOutcome(...outcome)))
   } catch (error) {
     if (!(error instanceof LedgerFull) || !whenFull) throw error
     noteAll(whenFull)

@@ -7,18 +7,18 @@ import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
 import { brokerMessages } from './broker-messages.ts'
 import type { CloudLink } from './cloud-link.ts'
-import type { CommandTaken } from './documents/handle-command.ts'
-import { openDocuments, type Documents } from './documents/receive-documents.ts'
-import type { TellRefusal } from './documents/refusals.ts'
-import { LinkLife } from './link-loop.ts'
-import { timeQuestions } from './login/time-requests.ts'
+import type { CommandResult } from './documents/handle-command.ts'
+import { openDocumentReceiver, type DocumentReceiver } from './documents/receive-documents.ts'
+import type { ReportRefusal } from './documents/refusals.ts'
+import { LinkLoop } from './link-loop.ts'
+import { timeRequests } from './login/time-requests.ts'
 import { bindDevices } from './login/bind-devices.ts'
-import type { Greeting } from './login/ledger-handshake.ts'
-import type { Messages } from './login/sign-messages.ts'
+import type { HandshakeAnswer } from './login/ledger-handshake.ts'
+import type { MessageSigner } from './login/sign-messages.ts'
 import { KeyRenewal } from './login/renew-key.ts'
-import { CALL_MS, Session } from './login/cloud-session.ts'
+import { CALL_MS, CloudSession } from './login/cloud-session.ts'
 import { storeKeyLogin, type StoreKeyLogin } from './login/store-key-login.ts'
-import { LookRequests } from './poll-requests.ts'
+import { PollRequests } from './poll-requests.ts'
 import type { Outbox } from './reports/outbox.ts'
 import { sender, type Sender } from './reports/sender.ts'
 import { BrokerLine } from './wire/broker-line.ts'
@@ -37,16 +37,16 @@ import { Waiters } from './wire/waiters.ts'
  * `login/` authenticates the agent, `documents/` fetches signed documents, `reports/` sends the journal, `wire/` speaks HTTP and MQTT.
  */
 
-export interface ConnectionParts {
+export interface CloudConnectionParts {
   platform: Platform
   identity: Identity
   http: HttpClient
   openLine: OpenMqttLine
-  messages: Messages
+  messages: MessageSigner
   outbox: Outbox
   trust: Trust
   key: AgentKey
-  ledger: Pick<Ledger, 'marks' | 'commits' | 'journal' | 'cloudGeneration'>
+  ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log
   /** Where the broker is, when it is not where enrolment said. */
   mqttUrl: string | undefined
@@ -59,13 +59,13 @@ export interface ConnectionParts {
   nowMs(): number
   onChange(): void
   /** A document or a batch was refused: to be reported. */
-  onRefused: TellRefusal
+  onRefused: ReportRefusal
   /** What the cloud says of our ledger, at each login. */
-  onGreeting(ledger: Greeting): void
+  onHandshake(ledger: HandshakeAnswer): void
   /** Whether the cloud knows of two copies of our ledger, with every look. */
   onForked(isForked: boolean): void
   /** The cloud asks for something. */
-  onCommand(command: string): CommandTaken
+  onCommand(command: string): CommandResult
   storeKeys: StoreKeys
 }
 
@@ -73,30 +73,30 @@ export interface ConnectionParts {
 const MISSING_MS = 100
 
 /** Creates the connection; `start` begins it. */
-export function connect(parts: ConnectionParts): Connection {
-  return new Connection(parts)
+export function openCloudConnection(parts: CloudConnectionParts): CloudConnection {
+  return new CloudConnection(parts)
 }
 
 /** Wires the parts of the link, and forwards events between them. */
-export class Connection implements CloudLink {
-  readonly #parts: ConnectionParts
+export class CloudConnection implements CloudLink {
+  readonly #parts: CloudConnectionParts
   readonly #stopping = new AbortController()
-  readonly #looks: LookRequests
-  readonly #session: Session
-  readonly #documents: Documents
+  readonly #polls: PollRequests
+  readonly #session: CloudSession
+  readonly #documents: DocumentReceiver
   readonly #keyLogin: StoreKeyLogin
   readonly #broker: BrokerLine
-  readonly #sending: Sender
-  readonly #life: LinkLife
-  readonly #waitingForReady: Waiters
+  readonly #sender: Sender
+  readonly #loop: LinkLoop
+  readonly #readyWaiters: Waiters
   #running: Promise<void> | undefined
 
-  constructor(parts: ConnectionParts) {
+  constructor(parts: CloudConnectionParts) {
     const { platform, identity, trust, ledger, messages, nowMs } = parts
     const stopping = this.#stopping.signal
     this.#parts = parts
-    this.#waitingForReady = new Waiters(platform.timers)
-    this.#looks = new LookRequests({
+    this.#readyWaiters = new Waiters(platform.timers)
+    this.#polls = new PollRequests({
       platform,
       stopping,
       isNeeded: () => trust.isBehind || this.#documents.confirmWithinMs !== undefined,
@@ -105,25 +105,25 @@ export class Connection implements CloudLink {
     this.#session = session
     this.#documents = this.#openDocuments()
     const { agentId } = identity
-    const renewal = new KeyRenewal({ ...parts, agentId, session, marks: ledger, random: platform.random })
+    const renewal = new KeyRenewal({ ...parts, agentId, session, ledger: ledger, random: platform.random })
     const login = () => renewal.login()
     this.#keyLogin = storeKeyLogin({ clock: platform.clock, trust, keys: parts.storeKeys, login })
     this.#broker = this.#openBroker()
-    this.#sending = this.#openSender()
-    this.#life = new LinkLife({
+    this.#sender = this.#openSender()
+    this.#loop = new LinkLoop({
       ...parts,
       stopping,
       session,
       renewal,
       keyLogin: this.#keyLogin,
-      time: timeQuestions(parts),
+      time: timeRequests(parts),
       documents: this.#documents,
       broker: this.#broker,
-      sending: this.#sending,
-      looks: this.#looks,
+      sender: this.#sender,
+      polls: this.#polls,
       password: (challenge) => messages.assertion(challenge, nowMs()),
       bindDevices: () => bindDevices(session, parts.deviceIds(), parts.onRefused),
-      onSettled: () => this.#waitingForReady.look(),
+      onSettled: () => this.#readyWaiters.look(),
     })
   }
 
@@ -140,64 +140,64 @@ export class Connection implements CloudLink {
   }
 
   start(): void {
-    this.#running ??= this.#life.run()
+    this.#running ??= this.#loop.run()
   }
 
   /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
   readonly ready = async (limitMs: number): Promise<boolean> => {
-    const isSettled = () => this.isOnline || this.#life.hasFailed
-    if (!isSettled()) await this.#waitingForReady.wait(limitMs, isSettled)
+    const isSettled = () => this.isOnline || this.#loop.hasFailed
+    if (!isSettled()) await this.#readyWaiters.wait(limitMs, isSettled)
     return this.isOnline
   }
 
   /** Asks once for what is newer, and takes it. */
-  readonly look = (): Promise<void> => this.#documents.look()
+  readonly poll = (): Promise<void> => this.#documents.poll()
 
   /** Something was written to the journal. */
-  readonly kick = (): void => this.#sending.kick()
+  readonly kick = (): void => this.#sender.kick()
 
-  ask(operation: string, body: object): Promise<CloudAnswer> {
+  call(operation: string, body: object): Promise<CloudAnswer> {
     return this.#session.call(operation, body)
   }
 
-  told(limitMs: number): Promise<void> {
-    return this.#sending.told(limitMs)
+  whenReported(limitMs: number): Promise<void> {
+    return this.#sender.whenReported(limitMs)
   }
 
   /** Ends after `CALL_MS` even on a slow line: a person waits. */
-  async catchUp(): Promise<void> {
-    if (!this.isOnline || !this.#looks.spend()) return
-    await Promise.race([this.look().catch(() => undefined), pause(this.#parts.platform.timers, CALL_MS)])
+  async refreshDocuments(): Promise<void> {
+    if (!this.isOnline || !this.#polls.spend()) return
+    await Promise.race([this.poll().catch(() => undefined), pause(this.#parts.platform.timers, CALL_MS)])
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#looks.stop()
-    await this.#sending.stop()
+    this.#polls.stop()
+    await this.#sender.stop()
     this.#broker.close()
     await this.#running
   }
 
-  #openSession(): Session {
-    return new Session({
+  #openSession(): CloudSession {
+    return new CloudSession({
       ...this.#parts,
       onChange: () => {
-        if (!this.isOnline) this.#looks.wake()
+        if (!this.isOnline) this.#polls.wake()
         this.#parts.onChange()
       },
-      onStoreKey: this.#parts.storeKeys.take,
+      onStoreKey: this.#parts.storeKeys.store,
     })
   }
 
-  #openDocuments(): Documents {
+  #openDocuments(): DocumentReceiver {
     const { identity, trust } = this.#parts
     const isOwnGate = (device: { deviceType: string; agentId: string | null; revoked: boolean }) =>
       device.deviceType === 'exit_gate' && device.agentId === identity.agentId && !device.revoked
-    return openDocuments({
+    return openDocumentReceiver({
       ...this.#parts,
       session: this.#session,
       hasGate: () => trust.policy?.devices.some(isOwnGate) === true,
-      onTaken: () => this.#onTaken(),
+      onReceived: () => this.#onProgress(),
     })
   }
 
@@ -210,8 +210,8 @@ export class Connection implements CloudLink {
       state: (online) => this.#state(online),
       onMessage: brokerMessages({
         ...this.#parts,
-        onAck: (ack) => this.#sending.onAck(ack),
-        onCommand: (command) => void (onCommand(command) === 'look' && this.#looks.now()),
+        onAck: (ack) => this.#sender.onAck(ack),
+        onCommand: (command) => void (onCommand(command) === 'poll' && this.#polls.now()),
         onDocument: (document) => this.#onDocument(document),
       }),
       onLost: (why) => {
@@ -226,14 +226,14 @@ export class Connection implements CloudLink {
       ...this.#parts,
       isOnline: () => this.isOnline,
       publish: (batch) => this.#broker.publishEvents(batch),
-      onPublished: (wasAcknowledged) => this.#broker.noteEvents(wasAcknowledged),
+      onPublished: (wasAcknowledged) => this.#broker.noteAcknowledgement(wasAcknowledged),
       report: (batch) => this.#session.call('reportProtectionEvents', { batch }),
       // The last row that was told again is acknowledged: the cloud waits for that word.
-      onChange: () => this.#onTaken(),
+      onChange: () => this.#onProgress(),
       onRefused: (what) => {
         this.#parts.onRefused(what)
         // It may be that there are two of this ledger: the cloud says so to who looks.
-        this.#looks.now()
+        this.#polls.now()
       },
     })
   }
@@ -244,16 +244,16 @@ export class Connection implements CloudLink {
   }
 
   #onDocument(document: string): void {
-    this.#documents.take(document)
-    this.#onTaken()
-    if (this.#parts.trust.isBehind) this.#looks.within(MISSING_MS)
+    this.#documents.receive(document)
+    this.#onProgress()
+    if (this.#parts.trust.isBehind) this.#polls.within(MISSING_MS)
   }
 
   /** What the cloud waits for is confirmed by asking with what we have, whichever way it came. */
-  #onTaken(): void {
+  #onProgress(): void {
     this.#parts.onChange()
     const withinMs = this.#documents.confirmWithinMs
-    if (withinMs !== undefined) this.#looks.within(withinMs)
-    if (this.#keyLogin.waitMs === 0) this.#looks.now()
+    if (withinMs !== undefined) this.#polls.within(withinMs)
+    if (this.#keyLogin.waitMs === 0) this.#polls.now()
   }
 }

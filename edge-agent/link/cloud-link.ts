@@ -7,9 +7,9 @@ export interface CloudLink {
   /** Wall clock, ms; null while online. */
   readonly offlineSinceMs: number | null
   /** Calls an operation of the API as this agent. Never throws. */
-  ask(operation: string, body: object): Promise<CloudAnswer>
+  call(operation: string, body: object): Promise<CloudAnswer>
   /** Resolves when the cloud has all that was written down before, or after `limitMs`. Never rejects. */
-  told(limitMs: number): Promise<void>
+  whenReported(limitMs: number): Promise<void>
   /** Fetches the documents that are newer than those here; resolves at once when it is called too often. Never rejects. */
-  catchUp(): Promise<void>
+  refreshDocuments(): Promise<void>
 }

@@ -2,12 +2,12 @@ import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
-import type { Documents } from './documents/receive-documents.ts'
-import type { TimeQuestions } from './login/time-requests.ts'
+import type { DocumentReceiver } from './documents/receive-documents.ts'
+import type { TimeRequests } from './login/time-requests.ts'
 import type { KeyRenewal } from './login/renew-key.ts'
-import type { Session } from './login/cloud-session.ts'
+import type { CloudSession } from './login/cloud-session.ts'
 import type { StoreKeyLogin } from './login/store-key-login.ts'
-import type { LookRequests } from './poll-requests.ts'
+import type { PollRequests } from './poll-requests.ts'
 import type { Sender } from './reports/sender.ts'
 import type { BrokerLine } from './wire/broker-line.ts'
 
@@ -17,17 +17,17 @@ const LONGEST_RETRY_MS = 15_000
 /** While online the documents are looked at this often even if nobody says that they changed. */
 const POLL_MS = 15_000
 
-export interface LinkLifeParts {
+export interface LinkLoopParts {
   platform: Platform
-  session: Session
+  session: CloudSession
   renewal: KeyRenewal
   keyLogin: StoreKeyLogin
-  time: TimeQuestions
-  trust: Pick<Trust, 'isTimeAwaited'>
-  documents: Documents
+  time: TimeRequests
+  trust: Pick<Trust, 'needsSignedTime'>
+  documents: DocumentReceiver
   broker: BrokerLine
-  sending: Sender
-  looks: LookRequests
+  sender: Sender
+  polls: PollRequests
   log: Log
   stopping: AbortSignal
   /** The broker's password for this challenge. */
@@ -38,12 +38,12 @@ export interface LinkLifeParts {
 }
 
 /** The steps of the link, one after the other, for as long as the agent runs. */
-export class LinkLife {
-  readonly #parts: LinkLifeParts
-  #cameOnline = false
+export class LinkLoop {
+  readonly #parts: LinkLoopParts
+  #wasOnline = false
   #triesFailed = 0
 
-  constructor(parts: LinkLifeParts) {
+  constructor(parts: LinkLoopParts) {
     this.#parts = parts
   }
 
@@ -52,56 +52,56 @@ export class LinkLife {
   }
 
   async run(): Promise<void> {
-    const { platform, session, sending, stopping, onSettled } = this.#parts
+    const { platform, session, sender, stopping, onSettled } = this.#parts
     const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     let delays = newDelays()
     while (!stopping.aborted) {
-      await this.#liveOnce().catch((error: unknown) => this.#logFault(error))
+      await this.#runLogin().catch((error: unknown) => this.#logFault(error))
       if (stopping.aborted) return
       // A life that came as far as being online begins the pauses anew.
-      if (session.isOnline || this.#cameOnline) delays = newDelays()
-      this.#cameOnline = false
+      if (session.isOnline || this.#wasOnline) delays = newDelays()
+      this.#wasOnline = false
       this.#triesFailed++
       onSettled()
       session.goOffline('the connection ended')
-      sending.reset()
+      sender.reset()
       // Nothing shortens this: whoever has a word with the broker could have every agent storm a cloud that is down.
       await pause(platform.timers, delays.next().value, stopping).catch(() => undefined)
     }
   }
 
   /** One life of a login; resolves when it is over. */
-  async #liveOnce(): Promise<void> {
-    const { renewal, time, looks, documents, session, sending, bindDevices, onSettled } = this.#parts
+  async #runLogin(): Promise<void> {
+    const { renewal, time, polls, documents, session, sender, bindDevices, onSettled } = this.#parts
     const challenge = await renewal.login()
     if (challenge === undefined) return
-    await time.ask()
+    await time.request()
     // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
     await bindDevices()
-    looks.begin()
+    polls.begin()
     if (!(await documents.fetch('without items'))) return
     await this.#openBroker(challenge)
     session.goOnline()
-    this.#cameOnline = true
+    this.#wasOnline = true
     onSettled()
-    sending.kick()
+    sender.kick()
     // The items come next: with a whole store of them that takes a while, and the agent is of use before.
-    looks.now()
-    while (!this.#isOver && (await this.#round()));
+    polls.now()
+    while (!this.#isOver && (await this.#runStep()));
   }
 
   /** Waits until a step is due, and runs it. False: this login is over. */
-  async #round(): Promise<boolean> {
-    const { looks, keyLogin, time, trust, documents, sending } = this.#parts
-    if (!looks.isWanted) await looks.sleep(this.#waitMs)
+  async #runStep(): Promise<boolean> {
+    const { polls, keyLogin, time, trust, documents, sender } = this.#parts
+    if (!polls.isRequested) await polls.sleep(this.#waitMs)
     if (this.#isOver || !(await this.#renewLogin())) return false
     if (keyLogin.waitMs === 0) await keyLogin.run()
-    if (time.isDue || trust.isTimeAwaited) await time.ask()
-    await looks.spendOrPause()
-    looks.begin()
+    if (time.isDue || trust.needsSignedTime) await time.request()
+    await polls.spendOrPause()
+    polls.begin()
     if (!(await documents.fetch('all'))) return false
-    await this.#askTimeAwaited()
-    sending.kick()
+    await this.#requestNeededTime()
+    sender.kick()
     return true
   }
 
@@ -118,7 +118,7 @@ export class LinkLife {
   /** Logs in again when the login, the broker line or the key is due. False: the cloud did not answer. */
   async #renewLogin(): Promise<boolean> {
     const { session, broker, renewal } = this.#parts
-    if (!session.isOld && (broker.isOpen || broker.waitMs > 0) && !renewal.isDue()) return true
+    if (!session.isLoginDue && (broker.isOpen || broker.waitMs > 0) && !renewal.isDue()) return true
     const challenge = await renewal.login()
     if (challenge === undefined) session.goOffline('the login could not be renewed')
     else await this.#openBroker(challenge)
@@ -130,11 +130,11 @@ export class LinkLife {
   }
 
   /** A key set has just said that another time counts: what the former one keeps out is fetched once it is here. */
-  async #askTimeAwaited(): Promise<void> {
-    const { trust, time, looks } = this.#parts
-    if (!trust.isTimeAwaited) return
-    await time.ask()
-    if (!trust.isTimeAwaited) looks.now()
+  async #requestNeededTime(): Promise<void> {
+    const { trust, time, polls } = this.#parts
+    if (!trust.needsSignedTime) return
+    await time.request()
+    if (!trust.needsSignedTime) polls.now()
   }
 
   #logFault(error: unknown): void {

@@ -2,9 +2,9 @@ import { pause, type Cancel, type Platform } from '../../policy/platform.ts'
 import { budget, type Budget } from './wire/budget.ts'
 
 /** Looks at the documents in a row, and a second from then on: hints come from anybody. */
-const LOOKS = { most: 20, perSecond: 2, pauseMs: 500 }
+const POLLS = { most: 20, perSecond: 2, pauseMs: 500 }
 
-export interface LookRequestsParts {
+export interface PollRequestsParts {
   platform: Pick<Platform, 'timers' | 'clock'>
   /** Aborted when the link stops. */
   stopping: AbortSignal
@@ -13,24 +13,24 @@ export interface LookRequestsParts {
 }
 
 /** Merges requests for a look at the documents into one, and limits the looks per second. */
-export class LookRequests {
-  readonly #parts: LookRequestsParts
+export class PollRequests {
+  readonly #parts: PollRequestsParts
   readonly #budget: Budget
-  #isWanted = false
+  #isRequested = false
   #wake: () => void = () => undefined
   #soon: Cancel | undefined
 
-  constructor(parts: LookRequestsParts) {
+  constructor(parts: PollRequestsParts) {
     this.#parts = parts
-    this.#budget = budget(parts.platform.clock, LOOKS.most, LOOKS.perSecond)
+    this.#budget = budget(parts.platform.clock, POLLS.most, POLLS.perSecond)
   }
 
-  get isWanted(): boolean {
-    return this.#isWanted
+  get isRequested(): boolean {
+    return this.#isRequested
   }
 
   now(): void {
-    this.#isWanted = true
+    this.#isRequested = true
     this.wake()
   }
 
@@ -45,7 +45,7 @@ export class LookRequests {
 
   /** Marks the start of a look: later requests are for the next one. */
   begin(): void {
-    this.#isWanted = false
+    this.#isRequested = false
   }
 
   /** Takes one look from the budget; false when none is left. */
@@ -56,7 +56,7 @@ export class LookRequests {
   /** Takes one look from the budget; without one it pauses, so that frequent hints cannot flood the cloud. */
   async spendOrPause(): Promise<void> {
     const { platform, stopping } = this.#parts
-    if (!this.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping).catch(() => undefined)
+    if (!this.spend()) await pause(platform.timers, POLLS.pauseMs, stopping).catch(() => undefined)
   }
 
   /** Waits, or less when something happens. */

@@ -3,10 +3,10 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { httpClient } from '../link/wire/http-client.ts'
 import { messageTimes } from '../trust/time/message-times.ts'
-import type { HomeParts } from './home-dependencies.ts'
-import { agentKeys, type HomeAt } from './store-agents.ts'
+import type { HomeDependencies } from './home-dependencies.ts'
+import { agentKeys, type HomeAddress } from './store-agents.ts'
 
-export type HomeCall = Pick<
+export type HomeMessage = Pick<
   HomeRequest,
   'redemptionId' | 'cti' | 'rightClass' | 'candidates' | 'all' | 'receiptExp' | 'outcome'
 >
@@ -15,20 +15,20 @@ export type HomeCall = Pick<
  * `too many`: the home rejects the call by its rate limit; it is online, so this agent must not claim in its place. `no home`: the home does
  * not know its role or the asker, because one of both has an old policy; staff decide. Undefined: no valid answer.
  */
-export type HomeCallAnswer = HomeGrant | 'too many' | 'no home' | undefined
+export type HomeClientAnswer = HomeGrant | 'too many' | 'no home' | undefined
 
 /** A person stands at the gate: who does not answer within this is out of reach, ms. */
 const ANSWER_WITHIN_MS = 1_000
 
 /** Signs calls of the receipt home, and verifies its answers. */
-export class HomeCalls {
-  readonly #parts: HomeParts
+export class HomeClient {
+  readonly #parts: HomeDependencies
 
-  constructor(parts: HomeParts) {
+  constructor(parts: HomeDependencies) {
     this.#parts = parts
   }
 
-  async send(at: HomeAt, call: HomeCall): Promise<HomeCallAnswer> {
+  async send(at: HomeAddress, call: HomeMessage): Promise<HomeClientAnswer> {
     const { platform, fetch } = this.#parts
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post(
@@ -42,7 +42,7 @@ export class HomeCalls {
     return typeof text === 'string' ? this.#verified(text, at, call, jti) : undefined
   }
 
-  #sign(at: HomeAt, call: HomeCall, jti: string): string {
+  #sign(at: HomeAddress, call: HomeMessage, jti: string): string {
     const { agentId, signer, nowMs } = this.#parts
     const times = messageTimes(nowMs(), HOME_MESSAGE_LIFE)
     const claims: HomeRequest = { aud: at.agentId, ...times, iss: agentId, jti, homeEpoch: at.epoch, ...call }
@@ -50,7 +50,7 @@ export class HomeCalls {
   }
 
   /** Accepts the answer to the outstanding question alone: an old answer may be outdated. */
-  #verified(text: string, at: HomeAt, { redemptionId }: HomeCall, jti: string): HomeGrant | undefined {
+  #verified(text: string, at: HomeAddress, { redemptionId }: HomeMessage, jti: string): HomeGrant | undefined {
     const { trust, agentId } = this.#parts
     const opened = openDocument<HomeGrant>(text, DOCUMENT_KINDS.homeGrant, {
       keys: agentKeys(trust, at.agentId),

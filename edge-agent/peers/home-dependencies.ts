@@ -6,7 +6,7 @@ import type { AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 
 /** The parts of this agent that the home classes use. */
-export interface HomeParts {
+export interface HomeDependencies {
   platform: Platform
   agentId: string
   ledger: Ledger
@@ -16,5 +16,5 @@ export interface HomeParts {
   nowMs(): number
   clock: AgentClock
   /** The cloud is in reach, and doubts nothing of this ledger. */
-  isLedgerSure(): boolean
+  isLedgerTrusted(): boolean
 }

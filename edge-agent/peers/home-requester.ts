@@ -1,14 +1,14 @@
 import { newId } from '../../policy/ids.ts'
 import type { Cancel } from '../../policy/platform.ts'
 import type { DenyReason, RightClass } from '../../policy/vocabulary.ts'
-import type { HomeWord } from '../ledger/home/stored-home-requests.ts'
+import type { OutcomeReport } from '../ledger/home/stored-home-requests.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
-import type { HomeCall, HomeCallAnswer, HomeCalls } from './home-client.ts'
-import { openHomeWords, type HomeWords, type Told } from './outcome-reports.ts'
-import type { HomeParts } from './home-dependencies.ts'
-import { homeOf, storeAgent, type HomeAt } from './store-agents.ts'
+import type { HomeMessage, HomeClientAnswer, HomeClient } from './home-client.ts'
+import { openOutcomeReporter, type OutcomeReporter, type DeliveryResult } from './outcome-reports.ts'
+import type { HomeDependencies } from './home-dependencies.ts'
+import { homeOf, storeAgent, type HomeAddress } from './store-agents.ts'
 
-export interface HomeWish {
+export interface RightsRequest {
   cti: string
   rightClass: RightClass
   candidates: readonly number[]
@@ -18,38 +18,38 @@ export interface HomeWish {
 }
 
 /** `unreachable`: it did not answer as it should; the question may have arrived, under the id that it was asked by. */
-export type HomeSaid =
+export type HomeResult =
   | ({ redemptionId: string } & GrantAnswer)
   | { refused: DenyReason }
   | { unreachable: true; redemptionId?: string }
 
 /** What was asked is used within a moment, or not at all, ms. */
 const USED_WITHIN_MS = 5_000
-/** Timers at once; what is beyond them is looked at with what is told. */
-const WATCHED = 1_000
+/** Timers at once; what is beyond them is looked at with what is delivery. */
+const TIMERS_LIMIT = 1_000
 
 /**
- *   wish ─ redemption id, stored ─▶ home ─ rights ─▶ claimed within 5 s ─▶ settled
+ *   request ─ redemption id, stored ─▶ home ─ rights ─▶ claimed within 5 s ─▶ settled
  *                                     └ no answer      └ abandoned: the agent reports to the home that the rights are unused
  *
  * The requests of this agent to the receipt home.
  */
-export class HomeRequests {
-  readonly #parts: HomeParts
-  readonly #calls: HomeCalls
-  readonly #words: HomeWords
+export class HomeRequester {
+  readonly #parts: HomeDependencies
+  readonly #client: HomeClient
+  readonly #reporter: OutcomeReporter
   /** Asked, and nobody has gone on with it yet. */
   readonly #watched = new Map<string, Cancel>()
   #lastAnswerMs = 0
 
-  constructor(parts: HomeParts, calls: HomeCalls) {
+  constructor(parts: HomeDependencies, client: HomeClient) {
     this.#parts = parts
-    this.#calls = calls
-    this.#words = openHomeWords({
+    this.#client = client
+    this.#reporter = openOutcomeReporter({
       platform: parts.platform,
       ledger: parts.ledger,
-      tell: (word) => this.#tell(word),
-      isLedgerSure: parts.isLedgerSure,
+      send: (report) => this.#report(report),
+      isLedgerTrusted: parts.isLedgerTrusted,
       isWatched: (redemptionId) => this.#watched.has(redemptionId),
     })
   }
@@ -58,14 +58,14 @@ export class HomeRequests {
     return this.#lastAnswerMs
   }
 
-  async ask(wish: HomeWish): Promise<HomeSaid> {
+  async request(request: RightsRequest): Promise<HomeResult> {
     const at = this.#home()
     // What it still has to hear may be about what it is asked for.
-    const told = at && (await this.#words.tellFirst(at.agentId, wish.cti))
-    if (!at || told === 'not heard') return { unreachable: true }
-    if (told === 'too many' || told === 'no home') return notNow(told)
-    const redemptionId = await this.#begin(at, wish)
-    const { cti, rightClass, candidates, all, exp: receiptExp } = wish
+    const delivery = at && (await this.#reporter.reportFirst(at.agentId, request.cti))
+    if (!at || delivery === 'undelivered') return { unreachable: true }
+    if (delivery === 'too many' || delivery === 'no home') return refusedFor(delivery)
+    const redemptionId = await this.#begin(at, request)
+    const { cti, rightClass, candidates, all, exp: receiptExp } = request
     const answer = await this.#send(at, {
       redemptionId,
       cti,
@@ -76,7 +76,7 @@ export class HomeRequests {
     })
     if (!answer) return { unreachable: true, redemptionId }
     // Nothing was decided: the same question may be asked again.
-    if (answer === 'too many' || answer === 'no home') return notNow(answer)
+    if (answer === 'too many' || answer === 'no home') return refusedFor(answer)
     const { reason, ordinals, remaining } = answer
     if (!reason && ordinals.length > 0 && ordinals.every((ordinal) => candidates.includes(ordinal)))
       return { redemptionId, ordinals, remaining }
@@ -84,31 +84,31 @@ export class HomeRequests {
     return { redemptionId, ordinals: [], remaining: 0, reason: (reason ?? 'token_invalid') as DenyReason }
   }
 
-  settled(): Promise<void> {
-    return this.#words.kick()
+  reportOutcomes(): Promise<void> {
+    return this.#reporter.kick()
   }
 
   start(): void {
-    this.#words.start()
+    this.#reporter.start()
   }
 
   stop(): Promise<void> {
     for (const cancel of this.#watched.values()) cancel()
     this.#watched.clear()
-    return this.#words.stop()
+    return this.#reporter.stop()
   }
 
-  #home(): HomeAt | undefined {
+  #home(): HomeAddress | undefined {
     return homeOf(this.#parts.trust, this.#parts.agentId)
   }
 
   /** Stores the request and returns its redemption id. */
-  #begin(at: HomeAt, { deviceId, cti, rightClass, all, candidates, exp }: HomeWish): Promise<string> {
+  #begin(at: HomeAddress, { deviceId, cti, rightClass, all, candidates, exp }: RightsRequest): Promise<string> {
     const { ledger, platform } = this.#parts
     const subject = [at.agentId, at.epoch, cti, rightClass, deviceId, all, candidates.join(',')].join('|')
     const rights = { home: at.agentId, homeEpoch: at.epoch, cti, rightClass, candidates, exp }
     return ledger.commits.durably(() => {
-      const redemptionId = ledger.homeAsks.ask(subject, newId('rdm', platform), rights)
+      const redemptionId = ledger.homeRequests.begin(subject, newId('rdm', platform), rights)
       this.#watch(redemptionId)
       return redemptionId
     })
@@ -116,42 +116,42 @@ export class HomeRequests {
 
   /** The home refused: the request is over. */
   async #end(redemptionId: string): Promise<void> {
-    const { commits, homeAsks } = this.#parts.ledger
-    await commits.durably(() => homeAsks.refused(redemptionId))
+    const { commits, homeRequests } = this.#parts.ledger
+    await commits.durably(() => homeRequests.remove(redemptionId))
     this.#unwatch(redemptionId)
   }
 
-  async #send(at: HomeAt, call: HomeCall): Promise<HomeCallAnswer> {
-    const answer = await this.#calls.send(at, call)
+  async #send(at: HomeAddress, call: HomeMessage): Promise<HomeClientAnswer> {
+    const answer = await this.#client.send(at, call)
     if (typeof answer === 'object' && this.#home()?.agentId === at.agentId) this.#lastAnswerMs = this.#parts.nowMs()
     return answer
   }
 
   /** Tells whoever gave a right what became of it, also when receipts have another home by now. One that is no more may have been enrolled anew, as the home. */
-  async #tell(word: HomeWord): Promise<Told> {
+  async #report(report: OutcomeReport): Promise<DeliveryResult> {
     const { trust, agentId: self } = this.#parts
-    const { redemptionId, homeEpoch, cti, rightClass, candidates, exp: receiptExp, outcome } = word
+    const { redemptionId, homeEpoch, cti, rightClass, candidates, exp: receiptExp, outcome } = report
     const { agents, policy } = trust.policy ?? {}
-    if (!agents || !policy) return 'not heard'
-    const { agentId, url } = storeAgent(trust, word.home) ??
+    if (!agents || !policy) return 'undelivered'
+    const { agentId, url } = storeAgent(trust, report.home) ??
       storeAgent(trust, policy.home) ?? { agentId: self, url: null }
-    if (agentId === self) return 'gone'
-    if (!url) return 'not heard'
+    if (agentId === self) return 'obsolete'
+    if (!url) return 'undelivered'
     // The home forwards this report, and the cloud verifies it against what was given: the same epoch and units.
     const answer = await this.#send(
       { agentId, url, epoch: homeEpoch },
       { redemptionId, cti, rightClass, candidates, all: false, receiptExp, outcome },
     )
-    return typeof answer === 'object' ? 'heard' : (answer ?? 'not heard')
+    return typeof answer === 'object' ? 'delivered' : (answer ?? 'undelivered')
   }
 
   /** Whoever asked goes on with the answer at once, or not at all: then the home must not hold the right for used. */
   #watch(redemptionId: string): void {
     this.#unwatch(redemptionId)
-    if (this.#watched.size >= WATCHED) return
+    if (this.#watched.size >= TIMERS_LIMIT) return
     const cancel = this.#parts.platform.timers.after(USED_WITHIN_MS, () => {
       this.#watched.delete(redemptionId)
-      this.#words.abandon(redemptionId)
+      this.#reporter.abandon(redemptionId)
     })
     this.#watched.set(redemptionId, cancel)
   }
@@ -163,6 +163,6 @@ export class HomeRequests {
 }
 
 /** What a home that answers, and decides nothing, is taken for: it is not out of reach. */
-function notNow(answer: 'too many' | 'no home'): HomeSaid {
+function refusedFor(answer: 'too many' | 'no home'): HomeResult {
   return { refused: answer === 'too many' ? 'limit_exceeded' : 'manual_assistance_required' }
 }

@@ -3,11 +3,11 @@ import { HOME_MESSAGE_LIFE, HomeRequest, type HomeGrant } from '../../policy/doc
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
-import { ledgerDoubt } from '../trust/revocation/untrusted-ledger.ts'
-import { askingLimit, type AskingLimit } from './peer-rate-limit.ts'
+import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
+import { peerRateLimit, type PeerRateLimit } from './peer-rate-limit.ts'
 import type { HomeTimes } from './home-time.ts'
 import { messageTimes } from '../trust/time/message-times.ts'
-import type { HomeParts } from './home-dependencies.ts'
+import type { HomeDependencies } from './home-dependencies.ts'
 import { agentKeys } from './store-agents.ts'
 
 export type HomeReply =
@@ -19,16 +19,16 @@ export type HomeReply =
 
 const NOT_HOME: HomeReply = { kind: 'not_home' }
 /** What one agent may ask: far more than people pass at its gates, and too little to hold up the lanes of the home. */
-const ASKING = { perSecond: 20, burst: 60 }
+const REQUEST_RATE = { perSecond: 20, burst: 60 }
 /**
  * The same for questions that are not of now. They may be played back by somebody who has listened, and must not use up what the agent may
  * ask; or its clock is wrong and so is each question's time, for which nobody is sent away: enough for people all the same.
  */
-const ASKING_LATE = { perSecond: 5, burst: 20 }
+const LATE_REQUEST_RATE = { perSecond: 5, burst: 20 }
 /** Clocks in a store may differ by so much, s (contracts §4). */
 const CLOCKS_DIFFER_S = 60
 /** Questions whose answers are kept. */
-const KEPT_ANSWERS = 500
+const ANSWERS_LIMIT = 500
 
 /**
  *   question ─ answered before? ─▶ the same answer
@@ -36,34 +36,34 @@ const KEPT_ANSWERS = 500
  *
  * The answers of this agent as the receipt home.
  */
-export class HomeAnswers {
-  readonly #parts: HomeParts
+export class HomeResponder {
+  readonly #parts: HomeDependencies
   readonly #times: HomeTimes
-  readonly #asking: AskingLimit
-  readonly #askingLate: AskingLimit
+  readonly #limit: PeerRateLimit
+  readonly #lateLimit: PeerRateLimit
   /** Answers by the very text of the question. */
   readonly #answers = new Map<string, Promise<HomeReply>>()
   /** Questions that are being looked at; what is not genuine is so for a moment. */
   readonly #underWay = new Map<string, Promise<HomeReply>>()
 
-  constructor(parts: HomeParts, times: HomeTimes) {
+  constructor(parts: HomeDependencies, times: HomeTimes) {
     this.#parts = parts
     this.#times = times
-    this.#asking = askingLimit(parts.platform.clock, ASKING)
-    this.#askingLate = askingLimit(parts.platform.clock, ASKING_LATE)
+    this.#limit = peerRateLimit(parts.platform.clock, REQUEST_RATE)
+    this.#lateLimit = peerRateLimit(parts.platform.clock, LATE_REQUEST_RATE)
   }
 
   answer(text: string): Promise<HomeReply> {
     // Who plays a question back gets what was answered then: nothing is looked at, and nothing of the asker's used up.
     const known = this.#answers.get(text) ?? this.#underWay.get(text)
     if (known) return known
-    if (this.#underWay.size >= KEPT_ANSWERS)
+    if (this.#underWay.size >= ANSWERS_LIMIT)
       return Promise.resolve({ kind: 'too_many_questions', retryAfterSeconds: 1 })
     const reply = this.#answerTo(text)
     this.#underWay.set(text, reply)
     reply
       // Once it was found genuine: whoever sends rubbish drives none of them out.
-      .then(({ kind }) => kind === 'answer' && this.#keep(text, reply))
+      .then(({ kind }) => kind === 'answer' && this.#store(text, reply))
       .catch(() => undefined)
       .finally(() => this.#underWay.delete(text))
     return reply
@@ -75,7 +75,7 @@ export class HomeAnswers {
     if (asker === undefined || asker === agentId || trust.policy?.policy.home !== agentId) return NOT_HOME
     const answer = this.#times.answer(text, asker)
     if (answer === undefined) return NOT_HOME
-    const retryAfterSeconds = this.#askingLate.take(asker)
+    const retryAfterSeconds = this.#lateLimit.take(asker)
     return retryAfterSeconds > 0 ? { kind: 'too_many_questions', retryAfterSeconds } : { kind: 'answer', answer }
   }
 
@@ -86,7 +86,7 @@ export class HomeAnswers {
     // What became of a right concerns whoever gave it, whether it is the home still or not.
     if (question.outcome === undefined && !isOwnEpoch) return NOT_HOME
     // Counted once it is known who asks: nobody uses up what another may ask.
-    const retryAfterSeconds = (this.#isOfNow(question) ? this.#asking : this.#askingLate).take(question.iss)
+    const retryAfterSeconds = (this.#isCurrent(question) ? this.#limit : this.#lateLimit).take(question.iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const given = await this.#parts.ledger.commits.durably(() => this.#decide(question, text, isOwnEpoch))
     return given ? { kind: 'answer', answer: this.#sign(question, given) } : NOT_HOME
@@ -110,7 +110,7 @@ export class HomeAnswers {
   }
 
   /** Whether a question was asked just now, as far as can be known here. */
-  #isOfNow({ iat, exp }: HomeRequest): boolean {
+  #isCurrent({ iat, exp }: HomeRequest): boolean {
     const { nowMs, clock } = this.#parts
     const nowS = nowMs() / 1_000
     return clock.now().trust === 'none' || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
@@ -132,10 +132,10 @@ export class HomeAnswers {
       homeEpoch,
     } = question
     if (outcome === 'failed' || outcome === 'unknown')
-      ledger.homeGrants.hear({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch })
+      ledger.homeGrants.noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch })
     if (outcome !== undefined) return { ordinals: [], remaining: 0 }
     // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
-    const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs) !== undefined
+    const isUnsure = trust.isImporting(exp) || untrustedReason(ledger, nowMs) !== undefined
     return ledger.homeGrants.grant(
       { agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs, homeEpoch },
       isUnsure ? 'manual_assistance_required' : undefined,
@@ -149,9 +149,9 @@ export class HomeAnswers {
     return signDocument(DOCUMENT_KINDS.homeGrant, claims, signer())
   }
 
-  #keep(text: string, reply: Promise<HomeReply>): void {
+  #store(text: string, reply: Promise<HomeReply>): void {
     const [oldest] = this.#answers.keys()
-    if (this.#answers.size >= KEPT_ANSWERS && oldest !== undefined) this.#answers.delete(oldest)
+    if (this.#answers.size >= ANSWERS_LIMIT && oldest !== undefined) this.#answers.delete(oldest)
     this.#answers.set(text, reply)
   }
 }

@@ -4,7 +4,7 @@ import { openDocument, signDocument } from '../../policy/documents/signed-docume
 import { retryDelays, type Cancel } from '../../policy/platform.ts'
 import { httpClient } from '../link/wire/http-client.ts'
 import { messageTimes } from '../trust/time/message-times.ts'
-import type { HomeParts } from './home-dependencies.ts'
+import type { HomeDependencies } from './home-dependencies.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
 
 /**
@@ -26,7 +26,7 @@ const LONGEST_RETRY_MS = 15_000
 const ANSWER_WITHIN_MS = 1_000
 
 /** The way to the home's time, and this agent's part when it is the home itself. */
-export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }: HomeParts): HomeTimes {
+export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }: HomeDependencies): HomeTimes {
   const delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
   let again: Cancel | undefined
   let isStopped = false

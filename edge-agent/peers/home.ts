@@ -1,7 +1,7 @@
-import { HomeAnswers, type HomeReply } from './home-responder.ts'
-import { HomeCalls } from './home-client.ts'
-import type { HomeParts } from './home-dependencies.ts'
-import { HomeRequests, type HomeSaid, type HomeWish } from './home-requester.ts'
+import { HomeResponder, type HomeReply } from './home-responder.ts'
+import { HomeClient } from './home-client.ts'
+import type { HomeDependencies } from './home-dependencies.ts'
+import { HomeRequester, type HomeResult, type RightsRequest } from './home-requester.ts'
 import { openHomeTimes } from './home-time.ts'
 import { homeOf } from './store-agents.ts'
 
@@ -17,9 +17,9 @@ export interface Home {
   /** When the home last answered, trusted ms; 0: never. */
   readonly lastAnswerMs: number
   /** Asks the home for rights of a receipt. */
-  ask(wish: HomeWish): Promise<HomeSaid>
+  request(wish: RightsRequest): Promise<HomeResult>
   /** What became of a right that was asked for is written down: tells the home once what it must hear, and goes on until it has heard. Never throws. */
-  settled(): Promise<void>
+  reportOutcomes(): Promise<void>
   /** As the home: the signed answer to a question of another agent. */
   answer(question: string): Promise<HomeReply>
   /** As the home: the signed time for another agent, which knows none. */
@@ -30,10 +30,10 @@ export interface Home {
 }
 
 /** The way to the home, and this agent's part when it is the home itself. */
-export function openHome(parts: HomeParts): Home {
-  const requests = new HomeRequests(parts, new HomeCalls(parts))
+export function openHome(parts: HomeDependencies): Home {
+  const requests = new HomeRequester(parts, new HomeClient(parts))
   const times = openHomeTimes(parts)
-  const answers = new HomeAnswers(parts, times)
+  const answers = new HomeResponder(parts, times)
   return {
     get isElsewhere() {
       return homeOf(parts.trust, parts.agentId) !== undefined
@@ -41,8 +41,8 @@ export function openHome(parts: HomeParts): Home {
     get lastAnswerMs() {
       return requests.lastAnswerMs
     },
-    ask: (wish) => requests.ask(wish),
-    settled: () => requests.settled(),
+    request: (wish) => requests.request(wish),
+    reportOutcomes: () => requests.reportOutcomes(),
     answer: (question) => answers.answer(question),
     answerTime: (question) => answers.answerTime(question),
     start() {

@@ -1,5 +1,5 @@
 import { retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
-import type { HomeWord } from '../ledger/home/stored-home-requests.ts'
+import type { OutcomeReport } from '../ledger/home/stored-home-requests.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
 /**
@@ -8,9 +8,9 @@ import type { Ledger } from '../ledger/ledger.ts'
  * What the home of receipts must still hear from this agent: until then it holds rights for used that nobody has used, and refuses
  * what the cloud grants.
  */
-export interface HomeWords {
+export interface OutcomeReporter {
   /** Tells this home what is to be said about this receipt, and how that went; one that does not hear may have answered all the same. */
-  tellFirst(home: string, cti: string): Promise<Told>
+  reportFirst(home: string, cti: string): Promise<DeliveryResult>
   /** Tells everything once, now; what is not heard is told again. Never throws. */
   kick(): Promise<void>
   /** Nobody goes on with what was asked. */
@@ -24,28 +24,34 @@ export interface HomeWords {
  * `gone`: there is nobody any more who would have to hear it. `not heard`: nobody answered. `too many`, `no home`: somebody did, who was
  * asked too often, or knows us or itself by another state of things.
  */
-export type Told = 'heard' | 'gone' | 'not heard' | 'too many' | 'no home'
+export type DeliveryResult = 'delivered' | 'obsolete' | 'undelivered' | 'too many' | 'no home'
 
-export interface HomeWordsParts {
+export interface OutcomeReporterParts {
   platform: Platform
-  ledger: Pick<Ledger, 'commits' | 'homeAsks'>
-  tell(word: HomeWord): Promise<Told>
+  ledger: Pick<Ledger, 'commits' | 'homeRequests'>
+  send(report: OutcomeReport): Promise<DeliveryResult>
   /** Somebody may still go on with what was asked under this id. */
   isWatched(redemptionId: string): boolean
   /** The cloud is in reach, and doubts nothing of this ledger. */
-  isLedgerSure(): boolean
+  isLedgerTrusted(): boolean
 }
 
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
 
-const isDone = (told: Told) => told === 'heard' || told === 'gone'
+const isFinal = (result: DeliveryResult) => result === 'delivered' || result === 'obsolete'
 
 /** Tells for as long as the agent runs. */
-export function openHomeWords({ platform, ledger, tell, isWatched, isLedgerSure }: HomeWordsParts): HomeWords {
-  const { commits, homeAsks } = ledger
+export function openOutcomeReporter({
+  platform,
+  ledger,
+  send,
+  isWatched,
+  isLedgerTrusted,
+}: OutcomeReporterParts): OutcomeReporter {
+  const { commits, homeRequests } = ledger
   let delays = newDelays()
-  let again: Cancel | undefined
+  let retry: Cancel | undefined
   let running = Promise.resolve()
   /** A round that has not begun: it will tell all there is by then. */
   let next: Promise<void> | undefined
@@ -55,35 +61,36 @@ export function openHomeWords({ platform, ledger, tell, isWatched, isLedgerSure 
     return retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
   }
 
-  async function tellOne(word: HomeWord): Promise<Told> {
-    const told = await tell(word)
-    if (isDone(told)) await commits.durably(() => homeAsks.heard(word.redemptionId))
-    return told
+  async function sendOne(report: OutcomeReport): Promise<DeliveryResult> {
+    const result = await send(report)
+    if (isFinal(result)) await commits.durably(() => homeRequests.noteDelivered(report.redemptionId))
+    return result
   }
 
   /** Asked by a process that has ended: nobody waits for an answer. */
-  const left = () => homeAsks.open().filter((redemptionId) => !isWatched(redemptionId))
+  const orphaned = () => homeRequests.openIds().filter((redemptionId) => !isWatched(redemptionId))
 
-  async function tellAll(): Promise<void> {
+  async function sendAll(): Promise<void> {
     // An old copy of a ledger may have forgotten that it went on; whether it is one, only the cloud says.
-    const over = isLedgerSure() ? left() : []
-    if (over.length > 0) await commits.durably(() => over.forEach(homeAsks.abandon))
-    const away = new Set<string>()
-    for (const word of homeAsks.words()) {
+    const abandoned = isLedgerTrusted() ? orphaned() : []
+    if (abandoned.length > 0) await commits.durably(() => abandoned.forEach(homeRequests.abandon))
+    const unreachable = new Set<string>()
+    for (const report of homeRequests.dueReports()) {
       if (isStopped) return
-      if (!away.has(word.home) && !isDone(await tellOne(word))) away.add(word.home)
+      if (!unreachable.has(report.home) && !isFinal(await sendOne(report))) unreachable.add(report.home)
     }
   }
 
   async function round(): Promise<void> {
     next = undefined
-    again?.()
-    again = undefined
+    retry?.()
+    retry = undefined
     if (isStopped) return
     // A disk that is full just now: what is to be told stays written down, and is told again.
-    await tellAll().catch(() => undefined)
+    await sendAll().catch(() => undefined)
     if (isStopped) return
-    if (homeAsks.isWaiting || left().length > 0) again = platform.timers.after(delays.next().value, () => void kick())
+    if (homeRequests.hasReports || orphaned().length > 0)
+      retry = platform.timers.after(delays.next().value, () => void kick())
     else delays = newDelays()
   }
 
@@ -93,22 +100,22 @@ export function openHomeWords({ platform, ledger, tell, isWatched, isLedgerSure 
   }
 
   return {
-    async tellFirst(home, cti) {
-      for (const word of homeAsks.words()) {
-        const told = word.home === home && word.cti === cti ? await tellOne(word) : 'heard'
-        if (!isDone(told)) return told
+    async reportFirst(home, cti) {
+      for (const report of homeRequests.dueReports()) {
+        const result = report.home === home && report.cti === cti ? await sendOne(report) : 'delivered'
+        if (!isFinal(result)) return result
       }
-      return 'heard'
+      return 'delivered'
     },
     kick,
     abandon(redemptionId) {
-      if (isStopped || !homeAsks.isOpen(redemptionId)) return
-      commits.durably(() => homeAsks.abandon(redemptionId)).then(kick, kick)
+      if (isStopped || !homeRequests.isOpen(redemptionId)) return
+      commits.durably(() => homeRequests.abandon(redemptionId)).then(kick, kick)
     },
     start: () => void kick(),
     stop() {
       isStopped = true
-      again?.()
+      retry?.()
       return running
     },
   }

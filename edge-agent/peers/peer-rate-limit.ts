@@ -1,7 +1,7 @@
 import type { Clock } from '../../policy/platform.ts'
 
 /** How often each of several may ask: a bucket of tokens for each name. */
-export interface AskingLimit {
+export interface PeerRateLimit {
   /** Takes one from the bucket of `name`; answers 0, or after how many seconds there is one again. */
   take(name: string): number
   /** The same without taking it. */
@@ -12,10 +12,10 @@ export interface AskingLimit {
 const NAMES_LIMIT = 1_000
 
 /** `burst` at once, then `perSecond`. */
-export function askingLimit(
+export function peerRateLimit(
   clock: Pick<Clock, 'elapsed'>,
   { perSecond, burst }: { perSecond: number; burst: number },
-): AskingLimit {
+): PeerRateLimit {
   const buckets = new Map<string, { tokens: number; atMs: number }>()
 
   function tokensOf(name: string): number {

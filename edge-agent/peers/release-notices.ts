@@ -13,7 +13,7 @@ import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
 import { messageTimes } from '../trust/time/message-times.ts'
 import type { Trust } from '../trust/trust.ts'
-import { askingLimit, type AskingLimit } from './peer-rate-limit.ts'
+import { peerRateLimit, type PeerRateLimit } from './peer-rate-limit.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import { NoticeQueue } from './notice-queue.ts'
 import { agentKeys, storeAgent } from './store-agents.ts'
@@ -65,13 +65,13 @@ export function openReleaseNotices(parts: ReleaseNoticesParts): ReleaseNotices {
 export class ReleaseNotices {
   readonly #parts: ReleaseNoticesParts
   readonly #queues = new Map<string, NoticeQueue>()
-  readonly #announcing: AskingLimit
+  readonly #announcing: PeerRateLimit
   #loggedMs = Number.NEGATIVE_INFINITY
   #isStopped = false
 
   constructor(parts: ReleaseNoticesParts) {
     this.#parts = parts
-    this.#announcing = askingLimit(parts.platform.clock, ANNOUNCING)
+    this.#announcing = peerRateLimit(parts.platform.clock, ANNOUNCING)
   }
 
   /** Sends a release of this agent to every agent of the store that has a gate. Returns at once, never throws. */
@@ -80,7 +80,7 @@ export class ReleaseNotices {
   }
 
   /** Takes a notice of another agent. */
-  take(text: string): NoticeReply {
+  receive(text: string): NoticeReply {
     const { agentId, storeId, trust, onNotice } = this.#parts
     const { iss } = decodeUnverifiedClaims(text)
     if (typeof iss !== 'string' || iss === agentId) return { kind: 'not_genuine' }
@@ -94,7 +94,7 @@ export class ReleaseNotices {
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const notice = ReleaseNotice.safeParse(opened.claims)
     if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims are not of a release' }
-    if (!this.#isOfNow(notice.data)) return { kind: 'refused', why: 'the notice is not of now' }
+    if (!this.#isCurrent(notice.data)) return { kind: 'refused', why: 'the notice is not of now' }
     const why = onNotice(notice.data, iss)
     return why === undefined ? { kind: 'taken' } : { kind: 'refused', why }
   }
@@ -156,7 +156,7 @@ export class ReleaseNotices {
     return signDocument(DOCUMENT_KINDS.release, claims, signer())
   }
 
-  #isOfNow({ iat, exp }: ReleaseNotice): boolean {
+  #isCurrent({ iat, exp }: ReleaseNotice): boolean {
     const { nowMs, trust: known } = this.#parts.clock.now()
     const nowS = nowMs / 1_000
     return known !== 'none' && iat - CLOCKS_DIFFER_S <= nowS && nowS < exp + CLOCKS_DIFFER_S

@@ -16,14 +16,14 @@ export function agentKeys(trust: Pick<Trust, 'policy'>, agentId: string): KeyRin
 }
 
 /** Another agent that is the receipt home, and its address. */
-export interface HomeAt {
+export interface HomeAddress {
   agentId: string
   url: string
   epoch: number
 }
 
 /** The receipt home that the signed policy names. Undefined if it is the cloud, this agent, or an agent without an address. */
-export function homeOf(trust: Pick<Trust, 'policy'>, agentId: string): HomeAt | undefined {
+export function homeOf(trust: Pick<Trust, 'policy'>, agentId: string): HomeAddress | undefined {
   const policy = trust.policy?.policy
   if (!policy || policy.home === 'cloud' || policy.home === agentId) return undefined
   const url = storeAgent(trust, policy.home)?.url

@@ -3,16 +3,16 @@ import { openTokenVoider, type TokenVoider } from '../decisions/void-tokens.ts'
 import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
-import { connect, type Connection } from '../link/cloud-connection.ts'
-import { commandTaker } from '../link/documents/handle-command.ts'
-import { refusals } from '../link/documents/refusals.ts'
-import { ledgerGreeting } from '../link/login/ledger-handshake.ts'
-import { messagesOf } from '../link/login/sign-messages.ts'
+import { openCloudConnection, type CloudConnection } from '../link/cloud-connection.ts'
+import { commandHandler } from '../link/documents/handle-command.ts'
+import { refusalReporter } from '../link/documents/refusals.ts'
+import { ledgerHandshake } from '../link/login/ledger-handshake.ts'
+import { messageSigner } from '../link/login/sign-messages.ts'
 import { outbox } from '../link/reports/outbox.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import type { OpenMqttLine } from '../link/wire/mqtt-line.ts'
 import type { Log } from '../log.ts'
-import { noteRevoked } from '../trust/revocation/untrusted-ledger.ts'
+import { storeRevoked } from '../trust/revocation/untrusted-ledger.ts'
 import type { Stored } from './stored.ts'
 
 export interface CloudParts extends Stored {
@@ -35,19 +35,19 @@ export interface CloudParts extends Stored {
 /** The agent's way to the cloud, not started. */
 export interface Cloud {
   readonly key: AgentKey
-  readonly link: Connection
+  readonly link: CloudConnection
   readonly tokenVoider: TokenVoider
 }
 
 /** Wires the link: what it sends comes from the ledger, and what it receives goes to trust, ledger and status. */
-export function openCloud(parts: CloudParts): Cloud {
+export function connectCloud(parts: CloudParts): Cloud {
   const { platform, identity, ledger, clock, trust, log, nowMs, onChange, mqttUrl, address } = parts
   const { agentId, storeId } = identity
   const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
-  const greeting = ledgerGreeting(ledger, log)
-  const messages = messagesOf(identity, greeting.view, key.signer)
+  const handshake = ledgerHandshake(ledger, log)
+  const messages = messageSigner(identity, handshake.state, key.signer)
   const tokenVoider = openTokenVoider({ ledger, timers: platform.timers, nowMs, log })
-  const link = connect({
+  const link = openCloudConnection({
     ...parts,
     mqttUrl,
     address,
@@ -57,16 +57,16 @@ export function openCloud(parts: CloudParts): Cloud {
     outbox: outbox(ledger, messages, trust, agentId),
     deviceIds: () => parts.deviceIds,
     describe: () => describe(parts),
-    onRefused: refusals({ platform, ledger, storeId, nowMs, log }),
-    onGreeting: greeting.take,
+    onRefused: refusalReporter({ platform, ledger, storeId, nowMs, log }),
+    onHandshake: handshake.onAnswer,
     onForked(isForked) {
-      if (greeting.takeForked(isForked)) onChange()
+      if (handshake.onForked(isForked)) onChange()
     },
-    onCommand: commandTaker({ agentId, trust, clock, giveUp: tokenVoider.voidNow, onRevoked }),
+    onCommand: commandHandler({ agentId, trust, clock, giveUp: tokenVoider.voidNow, onRevoked }),
   })
 
   function onRevoked(kid: string): void {
-    if (!noteRevoked(ledger, kid)) return
+    if (!storeRevoked(ledger, kid)) return
     log.warn({ agentId }, 'this agent was revoked: it releases nothing any more (untag edge enrol --replace)')
     onChange()
   }

@@ -6,10 +6,10 @@ import { openItemFile, type ItemFile } from '../items/item-file.ts'
 import { openReplica, type Replica } from '../items/replica.ts'
 import type { RuntimeFiles } from '../ledger/file/watermark.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../ledger/ledger.ts'
-import { recover } from '../ledger/recovery.ts'
+import { recoverClaims } from '../ledger/recovery.ts'
 import type { Log } from '../log.ts'
 import type { Platform, SecretFiles } from '../../policy/platform.ts'
-import { keepRestored } from '../trust/revocation/untrusted-ledger.ts'
+import { storeRestored } from '../trust/revocation/untrusted-ledger.ts'
 import { openAgentClock, type AgentClock } from '../trust/time/clock.ts'
 import { openTrust, type Trust } from '../trust/trust.ts'
 
@@ -38,9 +38,9 @@ export interface Stored {
 }
 
 /** Opens the ledger, settles the claims that a crash left without outcome, then opens clock, items and trust. */
-export function openStored(
+export function openStorage(
   { platform, dataDir, identity, secretFiles, log, openLedgerFile, runtimeFiles }: StoredParts,
-  events: { onFailure(failure: Error): void; onGrown(): void },
+  events: { onFailure(failure: Error): void; onAppended(): void },
 ): Stored {
   const { ledgerId, generation, storeId } = identity
   const ledger = openLedger({
@@ -51,10 +51,10 @@ export function openStored(
     open: openLedgerFile,
     runtime: runtimeFiles && { files: runtimeFiles, log },
   })
-  if (ledger.isBehindWatermark) keepRestored(ledger, log)
+  if (ledger.isBehindWatermark) storeRestored(ledger, log)
   const clock = openAgentClock(ledger, platform.clock)
   const outcomes = openOutcomes({ ledger, timers: platform.timers, log })
-  const recovered = recover(ledger, storeId, clock.now().nowMs, platform, outcomes.retryLater)
+  const recovered = recoverClaims(ledger, storeId, clock.now().nowMs, platform, outcomes.retryLater)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
   const file = join(dataDir, 'items.db')
   const itemFile = openItemFile(file, (error) =>

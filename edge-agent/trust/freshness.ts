@@ -8,15 +8,15 @@ import {
 } from '../../policy/documents/store-documents.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { contradiction } from './freshness-conflict.ts'
+import { freshnessConflict } from './freshness-conflict.ts'
 import { KNOWN, type DocumentHead } from './judge-version.ts'
 import type { TrustedKeySet } from './trusted-key-set.ts'
 import type { TrustedPolicy } from './trusted-policy.ts'
 import type { Denials } from './revocation/denials.ts'
-import { takesBack } from './revocation/revoked-keys.ts'
-import type { Heard } from './time/cloud-contact.ts'
+import { revokes } from './revocation/revoked-keys.ts'
+import type { CloudContact } from './time/cloud-contact.ts'
 import type { TimeEpochs } from './time/time-epochs.ts'
-import { openAs, refused, type Acceptance } from './verify/open-claims.ts'
+import { openClaims, refused, type Acceptance } from './verify/open-claims.ts'
 
 export interface FreshnessParts {
   storeId: string
@@ -26,7 +26,7 @@ export interface FreshnessParts {
   denials: Denials
   items: Replica | undefined
   times: TimeEpochs
-  heard: Heard
+  contact: CloudContact
 }
 
 /**
@@ -41,7 +41,7 @@ export class Freshness {
   /** The key that signed it. */
   #key: string | undefined
   /** A key set that a freshness was ahead of. */
-  #keysToCome: DocumentVersion | undefined
+  #pendingKeySet: DocumentVersion | undefined
 
   constructor(parts: FreshnessParts) {
     this.#parts = parts
@@ -50,23 +50,23 @@ export class Freshness {
   accept(jws: string): Acceptance {
     const { storeId, ledger, keySet, items } = this.#parts
     // Its own time may be what sets a clock right that is behind, so its times are judged by that clock's rules alone.
-    const opened = openAs(jws, DOCUMENT_KINDS.fresh, keySet.keys, storeId, FreshClaims, undefined)
+    const opened = openClaims(jws, DOCUMENT_KINDS.fresh, keySet.keys, storeId, FreshClaims, undefined)
     if (!opened.ok) return opened.refusal
     const { claims: fresh } = opened
     const have = this.#claims
     // Two of one millisecond may still differ in the items.
-    if (have?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
+    if (have?.timeMs === fresh.timeMs) items?.compareHead(fresh.items, fresh.timeMs)
     if (have && fresh.timeEpoch === have.timeEpoch && fresh.timeMs <= have.timeMs) return KNOWN
-    const wrong = this.#contradiction(fresh)
-    if (wrong === 'keys on their way') this.#keysToCome = fresh.keys
-    if (wrong !== undefined) return typeof wrong === 'string' ? KNOWN : wrong
+    const conflict = this.#conflict(fresh)
+    if (conflict === 'keys pending') this.#pendingKeySet = fresh.keys
+    if (conflict !== undefined) return typeof conflict === 'string' ? KNOWN : conflict
     // The disk is flushed once for all that follows.
-    return ledger.commits.now(() => this.#take(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
+    return ledger.commits.now(() => this.#apply(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
   }
 
   /** The key set that it names. Undefined if `claims` revokes the key of this freshness: a stolen key must not veto the key set that revokes it. */
   keysNamedFor(claims: KeySetClaims): DocumentHead | undefined {
-    return takesBack(claims.keys, this.#key) ? undefined : this.#claims?.keys
+    return revokes(claims.keys, this.#key) ? undefined : this.#claims?.keys
   }
 
   /** The policy that it names. */
@@ -81,21 +81,22 @@ export class Freshness {
 
   /** Confirms the policy held here, if this freshness names it. */
   confirmPolicy(): void {
-    const { policy, heard } = this.#parts
+    const { policy, contact } = this.#parts
     const fresh = this.#claims
-    if (fresh && fresh.policy.hash === policy.hash && fresh.timeMs > heard.confirmedMs) heard.confirm(fresh.timeMs)
+    if (fresh && fresh.policy.hash === policy.hash && fresh.timeMs > contact.policyConfirmedMs)
+      contact.notePolicyConfirmed(fresh.timeMs)
   }
 
   /** Compares the items with the end of their sequence again: a page may have completed them. */
-  tellItems(): void {
-    if (this.#claims) this.#parts.items?.hearHead(this.#claims.items, this.#claims.timeMs)
+  checkItems(): void {
+    if (this.#claims) this.#parts.items?.compareHead(this.#claims.items, this.#claims.timeMs)
   }
 
   /** Whether it names a newer document than the ones here. */
   get isAhead(): boolean {
     const { keySet, policy, denials, items } = this.#parts
     const [keys, have] = [keySet.head, policy.head]
-    if (this.#keysToCome && compareVersions(this.#keysToCome, keys ?? { epoch: -1, ver: 0 }) > 0) return true
+    if (this.#pendingKeySet && compareVersions(this.#pendingKeySet, keys ?? { epoch: -1, ver: 0 }) > 0) return true
     const fresh = this.#claims
     if (!fresh) return false
     return (
@@ -109,10 +110,10 @@ export class Freshness {
     )
   }
 
-  #contradiction(fresh: FreshClaims): ReturnType<typeof contradiction> {
+  #conflict(fresh: FreshClaims): ReturnType<typeof freshnessConflict> {
     const { keySet, policy, ledger, times } = this.#parts
     const of = { keys: keySet, policy }
-    return contradiction(fresh, {
+    return freshnessConflict(fresh, {
       head: (kind) => of[kind].head,
       signedS: (kind) => of[kind].claims?.iat,
       lowestGeneration: ledger.cloudGeneration.lowest,
@@ -120,17 +121,17 @@ export class Freshness {
     })
   }
 
-  #take(fresh: FreshClaims, key: string | undefined): Acceptance {
-    const { times, items, denials, heard, ledger } = this.#parts
+  #apply(fresh: FreshClaims, key: string | undefined): Acceptance {
+    const { times, items, denials, contact, ledger } = this.#parts
     const verdict = times.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return KNOWN
     if (verdict === 'unconfirmed') return refused('its time lies far ahead of ours')
     this.#claims = fresh
     this.#key = key
-    items?.hearHead(fresh.items, fresh.timeMs)
-    denials.hearHead(fresh.deny.ver)
-    heard.contact(fresh.timeMs)
-    ledger.cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
+    items?.compareHead(fresh.items, fresh.timeMs)
+    denials.noteHead(fresh.deny.ver)
+    contact.noteContact(fresh.timeMs)
+    ledger.cloudGeneration.note(fresh.cloudGeneration, fresh.timeMs)
     this.confirmPolicy()
     return { taken: true, kind: 'fresh' }
   }

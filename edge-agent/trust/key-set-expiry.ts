@@ -4,9 +4,9 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import type { Trust } from './trust.ts'
 
-export interface WatchKeysParts {
+export interface KeySetExpiryParts {
   platform: Platform
-  ledger: Pick<Ledger, 'marks' | 'commits' | 'journal'>
+  ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal'>
   storeId: string
   trust: Pick<Trust, 'keysEndS'>
   log: Log
@@ -18,14 +18,14 @@ const DAY_MS = 86_400_000
 const WARNED = 'key_set_warned_ms'
 
 /** Looks, at this trusted time (ms), whether the key set is about to end: told once a day from 30 days before. */
-export function watchKeys({
+export function watchKeySetExpiry({
   platform,
-  ledger: { marks, commits, journal },
+  ledger: { metadata, commits, journal },
   storeId,
   trust,
   log,
-}: WatchKeysParts): (nowMs: number) => void {
-  let warnedMs = Number(marks.get(WARNED) ?? 0)
+}: KeySetExpiryParts): (nowMs: number) => void {
+  let warnedMs = Number(metadata.get(WARNED) ?? 0)
   return (nowMs) => {
     const { keysEndS } = trust
     const leftS = (keysEndS ?? Number.POSITIVE_INFINITY) - nowMs / 1_000
@@ -41,7 +41,7 @@ export function watchKeys({
     }
     commits
       .durably(() => {
-        marks.set(WARNED, String(nowMs))
+        metadata.set(WARNED, String(nowMs))
         journal.append({ atMs: nowMs, event })
       })
       .catch((error: unknown) => log.error({ err: error }, 'the end of the key set could not be told'))

@@ -1,9 +1,9 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyRing } from '../../policy/documents/keys.ts'
 import { KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
-import type { Marks } from '../ledger/file/metadata.ts'
+import type { Metadata } from '../ledger/file/metadata.ts'
 import type { Identity } from '../identity/identity.ts'
-import { openStored, stillVerifying } from './verify/open-claims.ts'
+import { openStoredClaims, withRetiredKeys } from './verify/open-claims.ts'
 import { rootRing } from './verify/root-ring.ts'
 
 /**
@@ -12,12 +12,12 @@ import { rootRing } from './verify/root-ring.ts'
  */
 export function storedPolicy(
   identity: Pick<Identity, 'rootX' | 'tenant' | 'storeId'>,
-  marks: Pick<Marks, 'document'>,
+  metadata: Pick<Metadata, 'document'>,
 ): PolicyClaims | undefined {
   const { tenant, storeId } = identity
   const root = rootRing(identity)
-  const keys = openStored(marks.document('keys')?.jws ?? '', DOCUMENT_KINDS.keys, root, tenant, KeySetClaims)
+  const keys = openStoredClaims(metadata.document('keys')?.jws ?? '', DOCUMENT_KINDS.keys, root, tenant, KeySetClaims)
   if (!keys) return undefined
-  const ring = stillVerifying(keyRing(keys.keys))
-  return openStored(marks.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy, ring, storeId, PolicyClaims)
+  const ring = withRetiredKeys(keyRing(keys.keys))
+  return openStoredClaims(metadata.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy, ring, storeId, PolicyClaims)
 }

@@ -11,15 +11,15 @@ import { Freshness } from './freshness.ts'
 import { KNOWN } from './judge-version.ts'
 import { TrustedKeySet } from './trusted-key-set.ts'
 import { TrustedPolicy } from './trusted-policy.ts'
-import { afterTheft, type AfterTheft } from './revocation/key-compromise.ts'
+import { keyCompromise, type KeyCompromise } from './revocation/key-compromise.ts'
 import { openDenials, type Denials } from './revocation/denials.ts'
 import { revokedKeys, type RevokedKeys } from './revocation/revoked-keys.ts'
 import { nowSeconds, type AgentClock } from './time/clock.ts'
-import { openHeard, type Heard } from './time/cloud-contact.ts'
-import { doubtAbout, timeAnswers, type TimeAnswers } from './time/time-answers.ts'
+import { openCloudContact, type CloudContact } from './time/cloud-contact.ts'
+import { timeRefusal, timeAnswers, type TimeAnswers } from './time/time-answers.ts'
 import { timeEpochs, type TimeEpochs } from './time/time-epochs.ts'
-import { toldVersions, type IssuedUnder, type ToldVersions } from './time/token-versions.ts'
-import { openAs, refused, typOf, type Acceptance } from './verify/open-claims.ts'
+import { tokenVersions, type IssuedVersions, type TokenVersions } from './time/token-versions.ts'
+import { openClaims, refused, claimedType, type Acceptance } from './verify/open-claims.ts'
 
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items · time          a document ─ accept ─▶ taken, known or refused
@@ -40,18 +40,18 @@ export class Trust {
   readonly #clock: AgentClock
   readonly #items: Replica | undefined
   /** When the cloud was last heard and last confirmed the policy held here: that age drives the stages. */
-  readonly #heard: Heard
+  readonly #contact: CloudContact
   readonly #times: TimeEpochs
   readonly #revoked: RevokedKeys
   readonly #answers: TimeAnswers
   readonly #denials: Denials
-  readonly #told: ToldVersions
-  readonly #theft: AfterTheft
+  readonly #tokenVersions: TokenVersions
+  readonly #compromise: KeyCompromise
   readonly #keySet: TrustedKeySet
   readonly #policy: TrustedPolicy
   readonly #fresh: Freshness
   /** The function that accepts documents of each `typ`. */
-  readonly #takers = new Map<string, (jws: string) => Acceptance>([
+  readonly #acceptors = new Map<string, (jws: string) => Acceptance>([
     [DOCUMENT_KINDS.keys.typ, (jws) => this.#acceptKeys(jws)],
     [DOCUMENT_KINDS.policy.typ, (jws) => this.#acceptPolicy(jws)],
     [DOCUMENT_KINDS.fresh.typ, (jws) => this.#fresh.accept(jws)],
@@ -63,21 +63,21 @@ export class Trust {
     this.#storeId = identity.storeId
     this.#clock = clock
     this.#items = items
-    this.#heard = openHeard(ledger)
-    this.#times = timeEpochs(ledger, clock, this.#heard)
-    this.#revoked = revokedKeys(ledger.marks)
-    this.#answers = timeAnswers((keys) => this.#revoked.kept(keys))
+    this.#contact = openCloudContact(ledger)
+    this.#times = timeEpochs(ledger, clock, this.#contact)
+    this.#revoked = revokedKeys(ledger.metadata)
+    this.#answers = timeAnswers((keys) => this.#revoked.withRevocations(keys))
     this.#denials = openDenials(ledger, identity.agentId, clock)
-    this.#told = toldVersions(clock)
-    this.#theft = afterTheft({ ledger, denials: this.#denials, told: this.#told, items })
-    const [revoked, answers, theft] = [this.#revoked, this.#answers, this.#theft]
-    this.#keySet = new TrustedKeySet({ identity, ledger, clock, revoked, answers, theft })
+    this.#tokenVersions = tokenVersions(clock)
+    this.#compromise = keyCompromise({ ledger, denials: this.#denials, tokenVersions: this.#tokenVersions, items })
+    const [revoked, compromise] = [this.#revoked, this.#compromise]
+    this.#keySet = new TrustedKeySet({ identity, ledger, clock, revoked, timeAnswers: this.#answers, compromise })
     this.#times.follow(this.#keySet.timeEpoch)
-    const [keySet, denials, times, heard] = [this.#keySet, this.#denials, this.#times, this.#heard]
+    const [keySet, denials, times, contact] = [this.#keySet, this.#denials, this.#times, this.#contact]
     const policy = new TrustedPolicy({ identity, ledger, clock, keySet })
     this.#policy = policy
-    this.#fresh = new Freshness({ storeId: this.#storeId, ledger, keySet, policy, denials, items, times, heard })
-    this.#theft.forgetItems()
+    this.#fresh = new Freshness({ storeId: this.#storeId, ledger, keySet, policy, denials, items, times, contact })
+    this.#compromise.discardItems()
   }
 
   /** The keys that tokens, receipts and documents are checked with. */
@@ -91,24 +91,29 @@ export class Trust {
   }
 
   /** What the agent has, as `fetchSignedDocuments` is told. */
-  have(): { keys?: [number, number]; policy?: [number, number]; deny?: [number, number]; items?: [number, number] } {
+  heldVersions(): {
+    keys?: [number, number]
+    policy?: [number, number]
+    deny?: [number, number]
+    items?: [number, number]
+  } {
     const [keys, policy] = [this.#keySet.head, this.#policy.head]
     return {
       ...(keys && { keys: [keys.epoch, keys.ver] }),
       ...(policy && { policy: [policy.epoch, policy.ver] }),
       deny: [0, this.#denials.seq],
-      ...(this.#items && { items: this.#items.have() }),
+      ...(this.#items && { items: this.#items.position() }),
     }
   }
 
   /** Signed key sets that revoke what the present one has forgotten: for the cloud to be reminded by. */
-  get forgottenRevocations(): readonly string[] {
-    return this.#revoked.forgotten
+  get revocationReminders(): readonly string[] {
+    return this.#revoked.reminders
   }
 
   /** Looks at a document from anywhere and takes it when it is good. */
   accept(jws: string): Acceptance {
-    const take = this.#takers.get(typOf(jws))
+    const take = this.#acceptors.get(claimedType(jws))
     return take ? take(jws) : refused('not a document for agents')
   }
 
@@ -120,7 +125,7 @@ export class Trust {
     // The key set that opens its epoch is on its way.
     if (epoch > opened.timeEpoch) return KNOWN
     const verdict = this.#times.offer({ ms, epoch, answersChallenge: true })
-    return doubtAbout(verdict, this.#clock.now().nowMs - ms) ?? { taken: true, kind: 'time' }
+    return timeRefusal(verdict, this.#clock.now().nowMs - ms) ?? { taken: true, kind: 'time' }
   }
 
   /** This agent is the home since lately, and has not heard yet what was used of a receipt that ends then (seconds). */
@@ -135,24 +140,24 @@ export class Trust {
     const { keysEndS } = this
     // Whose keys may have been revoked long ago is believed no longer than the root has said.
     if (keysEndS !== undefined && nowMs >= keysEndS * 1_000) return 'expired'
-    const stage = policyStage((nowMs - this.#heard.confirmedMs) / 1_000)
-    return stage === 'fresh' && this.isOvertaken ? 'stale' : stage
+    const stage = policyStage((nowMs - this.#contact.policyConfirmedMs) / 1_000)
+    return stage === 'fresh' && this.isOutdated ? 'stale' : stage
   }
 
   /** A genuine token or receipt says under which versions it was issued. */
-  hearIssued(issued: IssuedUnder): void {
-    this.#told.hear(issued)
+  noteIssuedVersions(issued: IssuedVersions): void {
+    this.#tokenVersions.note(issued)
   }
 
   /** Denials that the cloud names and that do not come: to be reported. */
-  get heldBack(): string | undefined {
-    return this.#denials.heldBack
+  get missingDenials(): string | undefined {
+    return this.#denials.missingDetail
   }
 
   /** Whether that is known from tokens and not from the cloud itself, or is denials that do not come: something keeps it away. Until it comes, what is here counts as old. */
-  get isOvertaken(): boolean {
+  get isOutdated(): boolean {
     const have = { policy: this.#policy.head?.ver, keys: this.#keySet.head?.ver }
-    return this.heldBack !== undefined || this.#told.areNewer(have, this.lastContactMs)
+    return this.missingDenials !== undefined || this.#tokenVersions.areNewer(have, this.lastContactMs)
   }
 
   /** When the key set ends, seconds since 1970; undefined before the first. */
@@ -162,22 +167,22 @@ export class Trust {
 
   /** When the cloud was last heard, trusted ms; 0: never. */
   get lastContactMs(): number {
-    return this.#heard.lastContactMs
+    return this.#contact.lastContactMs
   }
 
   /** Whether the time should be asked for at once: the clock may be what keeps documents out, or counts in an epoch that is over. */
-  get isTimeAwaited(): boolean {
-    return this.#times.isAwaited || this.#answers.isAwaited
+  get needsSignedTime(): boolean {
+    return this.#times.isBehind || this.#answers.isPending
   }
 
   /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
-  get takenBackSeq(): number {
-    return this.#denials.takenBackSeq
+  get lastRevocationSeq(): number {
+    return this.#denials.lastRevocationSeq
   }
 
   /** Whether a newer document than the ones here is known to exist. */
   get isBehind(): boolean {
-    return this.isOvertaken || this.#fresh.isAhead
+    return this.isOutdated || this.#fresh.isAhead
   }
 
   #acceptKeys(jws: string): Acceptance {
@@ -186,7 +191,7 @@ export class Trust {
     this.#times.follow(this.#keySet.timeEpoch)
     this.#fresh.followKeySet()
     this.#policy.followKeySet()
-    this.#theft.forgetItems()
+    this.#compromise.discardItems()
     return verdict
   }
 
@@ -198,18 +203,18 @@ export class Trust {
 
   #acceptDeny(jws: string): Acceptance {
     const now = nowSeconds(this.#clock)
-    const opened = openAs(jws, DOCUMENT_KINDS.deny, this.keys, this.#storeId, DenyClaims, now)
+    const opened = openClaims(jws, DOCUMENT_KINDS.deny, this.keys, this.#storeId, DenyClaims, now)
     if (!opened.ok) return opened.refusal
-    return this.#denials.take(opened.claims) ? { taken: true, kind: 'deny' } : KNOWN
+    return this.#denials.apply(opened.claims) ? { taken: true, kind: 'deny' } : KNOWN
   }
 
   #acceptItems(jws: string): Acceptance {
     if (!this.#items) return KNOWN
     const now = nowSeconds(this.#clock)
-    const opened = openAs(jws, DOCUMENT_KINDS.items, this.keys, this.#storeId, ItemsClaims, now)
+    const opened = openClaims(jws, DOCUMENT_KINDS.items, this.keys, this.#storeId, ItemsClaims, now)
     if (!opened.ok) return opened.refusal
     const verdict = this.#items.take(opened.claims)
-    this.#fresh.tellItems()
+    this.#fresh.checkItems()
     if (verdict === 'taken') return { taken: true, kind: 'items' }
     return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are over`) : KNOWN
   }

@@ -4,20 +4,20 @@ import { contentHash, KeySetClaims } from '../../policy/documents/store-document
 import type { Identity } from '../identity/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { judgeVersion, type DocumentHead } from './judge-version.ts'
-import type { AfterTheft } from './revocation/key-compromise.ts'
+import type { KeyCompromise } from './revocation/key-compromise.ts'
 import type { RevokedKeys } from './revocation/revoked-keys.ts'
 import { nowSeconds, type AgentClock } from './time/clock.ts'
 import type { TimeAnswers } from './time/time-answers.ts'
-import { openAs, openStored, type Acceptance } from './verify/open-claims.ts'
+import { openClaims, openStoredClaims, type Acceptance } from './verify/open-claims.ts'
 import { rootRing } from './verify/root-ring.ts'
 
 export interface KeySetParts {
   identity: Identity
-  ledger: Pick<Ledger, 'marks' | 'commits'>
+  ledger: Pick<Ledger, 'metadata' | 'commits'>
   clock: AgentClock
   revoked: RevokedKeys
-  answers: TimeAnswers
-  theft: AfterTheft
+  timeAnswers: TimeAnswers
+  compromise: KeyCompromise
 }
 
 /**
@@ -36,8 +36,8 @@ export class TrustedKeySet {
   constructor(parts: KeySetParts) {
     this.#parts = parts
     this.#root = rootRing(parts.identity)
-    const { marks } = parts.ledger
-    const stored = marks.document('keys')
+    const { metadata } = parts.ledger
+    const stored = metadata.document('keys')
     const claims = stored && this.#openStored(stored.jws)
     if (claims) this.#use(claims)
   }
@@ -52,7 +52,7 @@ export class TrustedKeySet {
   }
 
   get head(): DocumentHead | undefined {
-    return this.#parts.ledger.marks.head('keys')
+    return this.#parts.ledger.metadata.head('keys')
   }
 
   /** The time epoch of this key set. */
@@ -66,10 +66,10 @@ export class TrustedKeySet {
 
   /** `namedFor`: the key set that the freshness names (`Freshness.keysNamedFor`). */
   accept(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): Acceptance {
-    const { identity, clock, answers } = this.#parts
-    const opened = openAs(jws, DOCUMENT_KINDS.keys, this.#root, identity.tenant, KeySetClaims, nowSeconds(clock))
+    const { identity, clock, timeAnswers } = this.#parts
+    const opened = openClaims(jws, DOCUMENT_KINDS.keys, this.#root, identity.tenant, KeySetClaims, nowSeconds(clock))
     if (!opened.ok) {
-      this.#keepForTime(jws, namedFor)
+      this.#offerForTime(jws, namedFor)
       return opened.refusal
     }
     const { claims } = opened
@@ -77,35 +77,35 @@ export class TrustedKeySet {
     if (known) return known
     this.#store(jws, claims)
     this.#use(claims)
-    answers.forget()
+    timeAnswers.clear()
     return { taken: true, kind: 'keys' }
   }
 
   #use(claims: KeySetClaims): void {
     this.#claims = claims
-    this.#keys = keyRing(this.#parts.revoked.kept(claims.keys))
+    this.#keys = keyRing(this.#parts.revoked.withRevocations(claims.keys))
   }
 
   /** Stores the key set and its revocations in one transaction: a crash in between would leave revoked keys valid until the next start. */
   #store(jws: string, claims: KeySetClaims): void {
-    const { ledger, theft, revoked } = this.#parts
-    const former = ledger.marks.document('keys')
+    const { ledger, compromise, revoked } = this.#parts
+    const former = ledger.metadata.document('keys')
     const before = former && this.#openStored(former.jws)
     ledger.commits.now(() => {
-      ledger.marks.setDocument('keys', { epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims), jws })
-      theft.take(revoked.follow(claims, former && before && { ...before, jws: former.jws }))
+      ledger.metadata.setDocument('keys', { epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims), jws })
+      compromise.onRevoked(revoked.replaceKeySet(claims, former && before && { ...before, jws: former.jws }))
     })
   }
 
   /** A clock that rests on no signature, or on a key that the set takes back, may be what is wrong, and not the key set that it speaks against. */
-  #keepForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
-    const { clock, answers } = this.#parts
+  #offerForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
+    const { clock, timeAnswers } = this.#parts
     const claims = this.#openStored(jws)
     if (!claims || (clock.now().trust === 'signed' && (claims.timeEpoch ?? 0) <= clock.epoch)) return
-    if (!judgeVersion('keys', claims, this.head, namedFor(claims))) answers.keep(claims)
+    if (!judgeVersion('keys', claims, this.head, namedFor(claims))) timeAnswers.offerKeySet(claims)
   }
 
   #openStored(jws: string): KeySetClaims | undefined {
-    return openStored(jws, DOCUMENT_KINDS.keys, this.#root, this.#parts.identity.tenant, KeySetClaims)
+    return openStoredClaims(jws, DOCUMENT_KINDS.keys, this.#root, this.#parts.identity.tenant, KeySetClaims)
   }
 }

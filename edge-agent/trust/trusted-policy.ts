@@ -6,11 +6,11 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { judgeVersion, type DocumentHead } from './judge-version.ts'
 import type { TrustedKeySet } from './trusted-key-set.ts'
 import { nowSeconds, type AgentClock } from './time/clock.ts'
-import { openAs, openStored, stillVerifying, type Acceptance } from './verify/open-claims.ts'
+import { openClaims, openStoredClaims, withRetiredKeys, type Acceptance } from './verify/open-claims.ts'
 
 export interface PolicyParts {
   identity: Identity
-  ledger: Pick<Ledger, 'marks' | 'commits'>
+  ledger: Pick<Ledger, 'metadata' | 'commits'>
   clock: AgentClock
   keySet: TrustedKeySet
 }
@@ -28,9 +28,9 @@ export class TrustedPolicy {
     this.#parts = parts
     const { identity, ledger, keySet } = parts
     this.followKeySet()
-    const stored = ledger.marks.document('policy')
-    const ring = stillVerifying(keySet.keys)
-    this.#use(stored && openStored(stored.jws, DOCUMENT_KINDS.policy, ring, identity.storeId, PolicyClaims))
+    const stored = ledger.metadata.document('policy')
+    const ring = withRetiredKeys(keySet.keys)
+    this.#use(stored && openStoredClaims(stored.jws, DOCUMENT_KINDS.policy, ring, identity.storeId, PolicyClaims))
   }
 
   get claims(): PolicyClaims | undefined {
@@ -42,7 +42,7 @@ export class TrustedPolicy {
   }
 
   get head(): DocumentHead | undefined {
-    return this.#isDropped ? undefined : this.#parts.ledger.marks.head('policy')
+    return this.#isDropped ? undefined : this.#parts.ledger.metadata.head('policy')
   }
 
   /** Another key set is in use. */
@@ -55,7 +55,7 @@ export class TrustedPolicy {
   accept(jws: string, named: DocumentHead | undefined): Acceptance {
     const { identity, clock, keySet } = this.#parts
     const now = nowSeconds(clock)
-    const opened = openAs(jws, DOCUMENT_KINDS.policy, keySet.keys, identity.storeId, PolicyClaims, now)
+    const opened = openClaims(jws, DOCUMENT_KINDS.policy, keySet.keys, identity.storeId, PolicyClaims, now)
     if (!opened.ok) return opened.refusal
     const known = judgeVersion('policy', opened.claims, this.head, named)
     if (known?.why === 'refused') return known
@@ -63,11 +63,11 @@ export class TrustedPolicy {
     if (known && claimedKeyId(jws, DOCUMENT_KINDS.policy) !== this.#storedKey) this.#store(jws, opened.claims)
     // What is here was signed with a key that the key set names no more.
     if (known && this.#claims) return known
-    this.#keep(jws, opened.claims)
+    this.#replace(jws, opened.claims)
     return { taken: true, kind: 'policy' }
   }
 
-  #keep(jws: string, claims: PolicyClaims): void {
+  #replace(jws: string, claims: PolicyClaims): void {
     this.#store(jws, claims)
     this.#isDropped = false
     this.#use(claims)
@@ -80,13 +80,13 @@ export class TrustedPolicy {
   }
 
   #store(jws: string, claims: PolicyClaims): void {
-    const { marks, commits } = this.#parts.ledger
+    const { metadata, commits } = this.#parts.ledger
     const document = { epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims), jws }
-    commits.now(() => marks.setDocument('policy', document))
+    commits.now(() => metadata.setDocument('policy', document))
   }
 
   /** The key that the stored policy claims to be signed with. */
   get #storedKey(): string | undefined {
-    return claimedKeyId(this.#parts.ledger.marks.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy)
+    return claimedKeyId(this.#parts.ledger.metadata.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy)
   }
 }

@@ -4,7 +4,7 @@ import { connect as connectMqtt, connectAsync, type MqttClient } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { realPlatform } from '../../bin/platform.ts'
 import { enrol } from '../../edge-agent/enrolment/enrol.ts'
-import { messagesOf, type Messages } from '../../edge-agent/link/login/sign-messages.ts'
+import { messageSigner, type MessageSigner } from '../../edge-agent/link/login/sign-messages.ts'
 import type { Identity } from '../../edge-agent/identity/identity.ts'
 import { agentTopic, storeTopic } from '../../policy/mqtt-topics.ts'
 import type { Json } from '../support/cloud.ts'
@@ -19,7 +19,7 @@ describe('a cloud whose broker is attacked', () => {
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
   let journey: Journey
   let identity: Identity
-  let messages: Messages
+  let messages: MessageSigner
   let port: number
   let isOver = false
   const sockets = new Set<Socket>()
@@ -43,7 +43,7 @@ describe('a cloud whose broker is attacked', () => {
     })
     if (!enrolled.ok) throw new Error(enrolled.why)
     identity = enrolled.identity
-    messages = messagesOf(identity)
+    messages = messageSigner(identity)
     port = journey.brokerPort
   })
   afterAll(async () => {

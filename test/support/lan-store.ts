@@ -8,7 +8,7 @@ import { secretFiles } from '../../bin/secret-files.ts'
 import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
 import { readConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
-import { enrol, keepFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
+import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
@@ -159,7 +159,7 @@ export function lanStore(): LanStore {
     const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
     const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform, fetch: fetchAll })
     if (!enrolled.ok) throw new Error(enrolled.why)
-    keepFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, platform)
+    storeFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, platform)
     writeIdentity(folder, enrolled.identity, secretFiles)
     const node = { folder, deviceId, port: 0, outcome: 'confirmed' as const, moved: 0 }
     await run(node)
@@ -200,13 +200,13 @@ export function lanStore(): LanStore {
   const heard = (node: LanAgent) =>
     until(
       'the home to have heard',
-      async () => !node.agent.ledger.homeAsks.isWaiting && node.agent.ledger.homeAsks.open().length === 0,
+      async () => !node.agent.ledger.homeRequests.hasReports && node.agent.ledger.homeRequests.openIds().length === 0,
       15_000,
     )
   const cutCloud = async () => {
     isUp = false
     for (const node of nodes) {
-      await node.agent.link.look()
+      await node.agent.link.poll()
       await until('offline', async () => !node.agent.link.isOnline)
     }
   }
@@ -228,7 +228,7 @@ export function lanStore(): LanStore {
     other = await addAgent(deviceId)
     for (const node of nodes)
       await until('everybody known', async () => {
-        await node.agent.link.look()
+        await node.agent.link.poll()
         const { agents, policy: known } = node.agent.trust.policy ?? {}
         return known?.home === home.agent.identity.agentId && agents?.filter((a) => a.url !== null).length === 2
       })

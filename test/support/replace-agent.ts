@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { secretFiles } from '../../bin/secret-files.ts'
-import { enrol, keepFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
-import { takeOver } from '../../edge-agent/enrolment/adopt-ledger.ts'
+import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
+import { adoptLedger } from '../../edge-agent/enrolment/adopt-ledger.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { TestStore } from './store.ts'
 
@@ -23,9 +23,9 @@ export async function replaceAgent(
     if (!enrolled.ok) throw new Error(enrolled.why)
     await meanwhile(former)
     const ledger = join(store.dataDir, 'ledger.db')
-    takeOver(ledger, former, enrolled.identity, enrolled.documents)
+    adoptLedger(ledger, former, enrolled.identity, enrolled.documents)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(store.dataDir, `items.db${suffix}`), { force: true })
-    keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, store.world)
+    storeFirstDocuments(ledger, enrolled.identity, enrolled.documents, store.world)
     writeIdentity(store.dataDir, enrolled.identity, secretFiles)
     made = enrolled.identity
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
 import { readConfig } from '../../edge-agent/config.ts'
-import { enrol, keepFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
+import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity } from '../../edge-agent/identity/identity.ts'
@@ -57,7 +57,7 @@ export async function addAgent(
     const { code } = await store.drive(shop.ok('createEnrolmentCode', { storeId: shop.storeId }))
     const enrolled = await store.drive(enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch }))
     if (!enrolled.ok) throw new Error(enrolled.why)
-    keepFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, world)
+    storeFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, world)
     writeIdentity(folder, enrolled.identity, secretFiles)
   } else cpSync(options.copyOf, folder, { recursive: true })
   const identity = readIdentity(folder, secretFiles)

@@ -8,7 +8,7 @@ import type { AgentConfig } from '../../edge-agent/config.ts'
 import { readConfig } from '../../edge-agent/config.ts'
 import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
-import { enrol, keepFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
+import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
@@ -195,7 +195,7 @@ export async function openStore(
   const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
   const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch })
   if (!enrolled.ok) throw new Error(enrolled.why)
-  keepFirstDocuments(join(dataDir, 'ledger.db'), enrolled.identity, enrolled.documents, world)
+  storeFirstDocuments(join(dataDir, 'ledger.db'), enrolled.identity, enrolled.documents, world)
   writeIdentity(dataDir, enrolled.identity, secretFiles)
   const errors: unknown[] = []
   const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void errors.push(fields) }

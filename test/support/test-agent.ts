@@ -5,7 +5,7 @@ import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash, rowHash, type Evidence, type JournalRow } from '../../policy/journal.ts'
-import { messagesOf, type Messages } from '../../edge-agent/link/login/sign-messages.ts'
+import { messageSigner, type MessageSigner } from '../../edge-agent/link/login/sign-messages.ts'
 import type { Answer, Json } from './cloud.ts'
 import type { Shop } from './shop.ts'
 
@@ -16,7 +16,7 @@ export interface TestAgent {
   ledgerId: string
   x: string
   signer: Signer
-  messages: Messages
+  messages: MessageSigner
   token: string
   mqttChallenge: string
   enrolment: Json
@@ -57,7 +57,7 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId, former?
     x,
     secret: secret.toString('base64url'),
   }
-  const messages = messagesOf(identity, {
+  const messages = messageSigner(identity, {
     get generation() {
       return identity.generation
     },

@@ -44,7 +44,7 @@ export function isSettled(parts: EndParts): string | undefined {
     if (ledger.journal.waiting > 0) return `${ledger.journal.waiting} rows of ${name} wait`
     const unsettled = ledgers.get(name)?.unsettled ?? []
     if (unsettled.length > 0) return `${name} has not written down what became of ${unsettled.join(', ')}`
-    if (ledger.homeAsks.words().length > 0) return `${name} has something to tell the home of receipts`
+    if (ledger.homeRequests.dueReports().length > 0) return `${name} has something to tell the home of receipts`
     if (agent.notices.waiting > 0) return `${agent.notices.waiting} releases of ${name} are not announced`
     if (trust.isBehind) return `${name} is behind`
     if (trust.stage() !== 'fresh') return `the policy of ${name} is ${trust.stage()}`
@@ -58,8 +58,9 @@ export function isSettled(parts: EndParts): string | undefined {
     )
     .get(shop.storeId)
   for (const { name, agent } of agents) {
-    const have = agent?.trust.have()
-    if (agent?.ledger.marks.document('policy')?.ver !== version?.v) return `${name} has not kept policy ${version?.v}`
+    const have = agent?.trust.heldVersions()
+    if (agent?.ledger.metadata.document('policy')?.ver !== version?.v)
+      return `${name} has not kept policy ${version?.v}`
     if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
   }
   const unknown = unknownOperator(parts)

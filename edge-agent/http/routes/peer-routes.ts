@@ -47,7 +47,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     if (wait > 0) return tooMany(c, wait)
     const body = await readBody(c, NoticeRequest)
     if (body instanceof Response) return body
-    const taken = agent.notices.take(body.notice)
+    const taken = agent.notices.receive(body.notice)
     if (taken.kind === 'taken') return reply(c, 'announceRelease', { success: true })
     if (taken.kind === 'too_many') return tooMany(c, taken.retryAfterSeconds)
     if (taken.kind === 'refused') return fail(c, 403, 'release_refused', `the gates stay as they are: ${taken.why}`)

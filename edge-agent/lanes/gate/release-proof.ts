@@ -4,7 +4,7 @@ import { canPerform } from '../../../policy/devices.ts'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { openReceipt } from '../../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { judgedAt, type AgentClock } from '../../trust/time/clock.ts'
+import { validationTime, type AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 import { unitsThatFit, type ReleasedUnit, type UnitProof } from './released-units.ts'
 
@@ -76,7 +76,7 @@ function byReceipt(
   { storeId, trust, clock, ledger }: ReleaseProofParts,
   { receipt, ordinal }: { receipt: string; ordinal: number },
 ): OpenedProof {
-  const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...judgedAt(clock) })
+  const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...validationTime(clock) })
   if (!opened.ok) return refuse(`the receipt is ${opened.fault}`)
   const { cti, entries, exp } = opened.claims
   const entry = entries?.[ordinal]

@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import type { Marks } from '../file/metadata.ts'
+import type { Metadata } from '../file/metadata.ts'
 
 export interface LimitedRequest {
   /** Claims without word from the home are counted; `limit` is what the policy allows. */
@@ -10,11 +10,11 @@ export interface LimitedRequest {
 }
 
 const HOUR_MS = 3_600_000
-const COUNT = 'isolated_count'
+const ISOLATED_COUNT = 'isolated_count'
 /** The journal row of the last isolated claim. */
-const ROW = 'isolated_seq'
+const LAST_ISOLATED_ROW = 'isolated_seq'
 /** Isolated claims that the cloud has acknowledged. */
-const TOLD = 'isolated_told'
+const ACKNOWLEDGED_COUNT = 'isolated_told'
 
 /**
  *   isolated claim ─▶ counted, with its journal row ─ the cloud acknowledges that row ─▶ not counted
@@ -25,13 +25,13 @@ const TOLD = 'isolated_told'
  */
 export class ClaimLimits {
   readonly #db: Connection
-  readonly #marks: Marks
+  readonly #metadata: Metadata
   readonly #approvals
   readonly #approve
 
-  constructor(db: Connection, marks: Marks) {
+  constructor(db: Connection, metadata: Metadata) {
     this.#db = db
-    this.#marks = marks
+    this.#metadata = metadata
     this.#approvals = db.prepare<[string, number], { n: number }>(
       'SELECT COUNT(*) AS n FROM approval WHERE operator_id = ? AND at_ms > ?',
     )
@@ -39,7 +39,7 @@ export class ClaimLimits {
   }
 
   get isolatedCount(): number {
-    return this.#read(COUNT)
+    return this.#read(ISOLATED_COUNT)
   }
 
   isReached({ isolated, approval, nowMs }: LimitedRequest): boolean {
@@ -50,43 +50,44 @@ export class ClaimLimits {
   }
 
   count({ isolated, approval, nowMs }: LimitedRequest): void {
-    if (isolated) this.#write(COUNT, this.isolatedCount + 1)
+    if (isolated) this.#write(ISOLATED_COUNT, this.isolatedCount + 1)
     if (approval) this.#approve.run(approval.operatorId, nowMs)
   }
 
   /** The last isolated claim is in this row. */
-  countedIn(seq: number): void {
-    this.#write(ROW, seq)
+  noteRow(seq: number): void {
+    this.#write(LAST_ISOLATED_ROW, seq)
   }
 
   /** The cloud has everything up to this row. */
-  acknowledged(seq: number): void {
+  noteAcknowledged(seq: number): void {
     const count = this.isolatedCount
-    if (count === 0 || seq < this.#read(ROW)) return
-    this.#write(TOLD, this.#read(TOLD) + count)
-    this.#write(COUNT, 0)
+    if (count === 0 || seq < this.#read(LAST_ISOLATED_ROW)) return
+    this.#write(ACKNOWLEDGED_COUNT, this.#read(ACKNOWLEDGED_COUNT) + count)
+    this.#write(ISOLATED_COUNT, 0)
   }
 
   /** The cloud may lack the rows after this one. */
-  doubtAcknowledged(seq: number): void {
+  resetAcknowledged(seq: number): void {
     // All that ever were: how many of them the cloud has heard of nobody here knows.
-    if (this.#read(ROW) > seq) this.#write(COUNT, this.isolatedCount + this.#read(TOLD))
-    this.#write(TOLD, 0)
+    if (this.#read(LAST_ISOLATED_ROW) > seq)
+      this.#write(ISOLATED_COUNT, this.isolatedCount + this.#read(ACKNOWLEDGED_COUNT))
+    this.#write(ACKNOWLEDGED_COUNT, 0)
   }
 
   prune(beforeS: number): void {
     this.#db.prepare('DELETE FROM approval WHERE at_ms < ?').run(beforeS * 1_000 - HOUR_MS)
   }
 
-  setBack(toS: number): void {
+  rewindTo(toS: number): void {
     this.#db.prepare('DELETE FROM approval WHERE at_ms > ?').run(toS * 1_000)
   }
 
   #read(name: string): number {
-    return Number(this.#marks.get(name) ?? 0)
+    return Number(this.#metadata.get(name) ?? 0)
   }
 
   #write(name: string, value: number): void {
-    this.#marks.set(name, String(value))
+    this.#metadata.set(name, String(value))
   }
 }

@@ -20,15 +20,15 @@ export interface ClaimRequest extends LimitedRequest {
   /** For a token: when the cloud gave it, s by its clock. */
   issuedS?: number | undefined
   /** For one that was fetched for this: up to which row the cloud had this ledger when it was asked. */
-  heardSeq?: number | undefined
+  reportedSeq?: number | undefined
   operatorId?: string | undefined
   /** What was asked of the home for this. When it has given the rights, that is the redemption id. */
-  homeAsk?: string | undefined
+  homeRequestId?: string | undefined
   /** Whether what it was decided by is still so; asked as it is used up. */
-  holds?: (() => boolean) | undefined
+  isStillValid?: (() => boolean) | undefined
 }
 
 /** How ids of overrides begin. Their rows carry no evidence: no authorization of the cloud was used up (P2, "recorded override"). */
-export const OVERRIDE_ID = 'ovr'
+export const OVERRIDE_PREFIX = 'ovr'
 
-export type Claimed = { ok: true; ordinals: number[]; remaining: number } | { ok: false; reason: DenyReason }
+export type ClaimResult = { ok: true; ordinals: number[]; remaining: number } | { ok: false; reason: DenyReason }

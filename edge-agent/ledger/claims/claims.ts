@@ -1,13 +1,13 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
-import type { Marks } from '../file/metadata.ts'
+import type { Metadata } from '../file/metadata.ts'
 import { ClaimLimits } from './claim-limits.ts'
-import type { Claimed, ClaimRequest } from './claim-request.ts'
+import type { ClaimResult, ClaimRequest } from './claim-request.ts'
 import { FreeRights, type FreeRight } from './free-rights.ts'
 import { TokenRights } from './token-rights.ts'
-import { openUnknownUses, type UnknownUses } from './unresolved-redemptions.ts'
-import { UsedRights } from './redeemed-rights.ts'
+import { openUnresolvedRedemptions, type UnresolvedRedemptions } from './unresolved-redemptions.ts'
+import { RedeemedRights } from './redeemed-rights.ts'
 
 /**
  *   claimed ──▶ commanded
@@ -25,7 +25,7 @@ import { UsedRights } from './redeemed-rights.ts'
  *   - Several agents of a store ask one of them, the receipt home (../../peers/home.ts). In the cloud see rights/rights.ts.
  */
 
-export interface OpenClaim {
+export interface UnsettledClaim {
   redemption_id: string
   nonce: string
   device_id: string
@@ -33,27 +33,27 @@ export interface OpenClaim {
 
 /** Claims in this ledger's tables. */
 export class Claims {
-  readonly unknown: UnknownUses
+  readonly unresolved: UnresolvedRedemptions
   readonly #db: Connection
-  readonly #marks: Marks
-  readonly #used: UsedRights
+  readonly #metadata: Metadata
+  readonly #redeemed: RedeemedRights
   readonly #free: FreeRights
   readonly #tokens: TokenRights
   readonly #limits: ClaimLimits
   readonly #insert
   readonly #setState
   readonly #steps
-  readonly #denied
+  readonly #denialOf
   readonly #deny
 
-  constructor(db: Connection, marks: Marks) {
+  constructor(db: Connection, metadata: Metadata) {
     this.#db = db
-    this.#marks = marks
-    this.unknown = openUnknownUses(db)
-    this.#used = new UsedRights(db)
-    this.#free = new FreeRights(db, this.#used, this.unknown)
+    this.#metadata = metadata
+    this.unresolved = openUnresolvedRedemptions(db)
+    this.#redeemed = new RedeemedRights(db)
+    this.#free = new FreeRights(db, this.#redeemed, this.unresolved)
     this.#tokens = new TokenRights(db)
-    this.#limits = new ClaimLimits(db, marks)
+    this.#limits = new ClaimLimits(db, metadata)
     this.#insert = db.prepare(
       "INSERT INTO claim (nonce, right_class, ordinal, attempt, redemption_id, device_id, state, exp, at_ms) VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?)",
     )
@@ -64,18 +64,18 @@ export class Claims {
     this.#deny = db.prepare(
       'INSERT INTO denied (subject, until_s) VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)',
     )
-    this.#denied = db.prepare<[string], { until_s: number }>('SELECT until_s FROM denied WHERE subject = ?')
+    this.#denialOf = db.prepare<[string], { until_s: number }>('SELECT until_s FROM denied WHERE subject = ?')
   }
 
-  claim(request: ClaimRequest): Claimed {
+  claim(request: ClaimRequest): ClaimResult {
     if (this.#isPruned(request)) return { ok: false, reason: 'token_expired' }
-    const free = this.#free.of(request)
+    const free = this.#free.freeFor(request)
     const taken = request.all ? free : free.slice(0, 1)
     // Before revocation: the agent voids a token that the cloud issued for a right which is used here already.
     if (taken.length === 0) return { ok: false, reason: 'already_redeemed' }
     if (this.#isRevoked(request)) return { ok: false, reason: 'token_revoked' }
     if (this.#limits.isReached(request)) return { ok: false, reason: 'limit_exceeded' }
-    for (const right of taken) this.#write(request, right)
+    for (const right of taken) this.#insertClaim(request, right)
     this.#limits.count(request)
     return { ok: true, ordinals: taken.map(({ ordinal }) => ordinal), remaining: free.length - taken.length }
   }
@@ -88,14 +88,14 @@ export class Claims {
   settle(redemptionId: string, outcome: Outcome): boolean {
     const isSettled = this.#setState.run(outcome, redemptionId).changes > 0
     // What failed has used nothing up: the unit may be tried again.
-    if (isSettled && outcome === 'failed') this.#used.free(redemptionId)
+    if (isSettled && outcome === 'failed') this.#redeemed.remove(redemptionId)
     return isSettled
   }
 
   /** Claims that a crash left without outcome. */
-  open(): OpenClaim[] {
+  unsettled(): UnsettledClaim[] {
     return this.#db
-      .prepare<[], OpenClaim>(
+      .prepare<[], UnsettledClaim>(
         "SELECT DISTINCT redemption_id, nonce, device_id FROM claim WHERE state IN ('claimed', 'commanded')",
       )
       .all()
@@ -108,10 +108,10 @@ export class Claims {
     ordinal: number,
     nowMs: number,
     operator: boolean,
-    mayGoOn?: (redemptionId: string) => boolean,
+    isIgnored?: (redemptionId: string) => boolean,
   ): boolean {
     const right = { cti, rightClass, ordinal }
-    return !this.#used.isUsedElsewhere(right, nowMs) && this.#free.isFreeHere(right, { operator }, mayGoOn)
+    return !this.#redeemed.isRedeemedElsewhere(right, nowMs) && this.#free.isFreeHere(right, { operator }, isIgnored)
   }
 
   /** Whether it is free but for what the cloud told of others: nothing here has used it, or staff may go on. */
@@ -130,16 +130,16 @@ export class Claims {
   }
 
   isDenied(subject: string): boolean {
-    return this.#denied.get(subject) !== undefined
+    return this.#denialOf.get(subject) !== undefined
   }
 
   /** Rights of a receipt that were used up elsewhere. */
-  useElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void {
-    for (const ordinal of ordinals) this.#used.useElsewhere({ cti, rightClass, ordinal }, until)
+  redeemElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void {
+    for (const ordinal of ordinals) this.#redeemed.addElsewhere({ cti, rightClass, ordinal }, until)
   }
 
   /** A token's steps stand for these rights of a receipt, in their order: whichever of the two is used, the other is used up with it. */
-  standsFor(
+  bindToken(
     nonce: string,
     {
       cti,
@@ -153,12 +153,12 @@ export class Claims {
       // It may have been claimed before this came.
       const claim = this.#free.lastClaim(nonce, rightClass, step)
       if (claim && claim.state !== 'failed')
-        this.#used.use({ cti, rightClass, ordinal }, until + RECEIPT_LIFE, claim.redemption_id)
+        this.#redeemed.add({ cti, rightClass, ordinal }, until + RECEIPT_LIFE, claim.redemption_id)
     }
   }
 
   /** The rights that a token stands for, as far as the cloud has told. */
-  receiptOf(nonce: string): ClaimRequest['receipt'] {
+  receiptRightsOf(nonce: string): ClaimRequest['receipt'] {
     return this.#tokens.receiptOf(nonce)
   }
 
@@ -168,49 +168,49 @@ export class Claims {
 
   /** Receipts that ended at or before this are never honoured again, seconds since 1970. */
   get floor(): number {
-    return Math.max(this.#floor, Number(this.#marks.get('receipt_floor') ?? 0))
+    return Math.max(this.#floor, Number(this.#metadata.get('receipt_floor') ?? 0))
   }
 
   /** The cloud has everything up to this row, as it said at this time (s): isolated claims up to it no longer count. */
-  acknowledged(seq: number, atS?: number): void {
-    if (atS !== undefined) this.unknown.told(seq, atS)
-    this.#limits.acknowledged(seq)
+  noteAcknowledged(seq: number, atS?: number): void {
+    if (atS !== undefined) this.unresolved.noteAcknowledged(seq, atS)
+    this.#limits.noteAcknowledged(seq)
   }
 
   /** Whoever acknowledged what follows on row `seq` may have been nobody: isolated claims count until the cloud says again that it has them. Call it inside a transaction. */
-  doubtAcknowledged(seq: number): void {
-    this.#limits.doubtAcknowledged(seq)
+  resetAcknowledged(seq: number): void {
+    this.#limits.resetAcknowledged(seq)
   }
 
   /** Notes which journal row holds an isolated claim. */
-  countedIn(seq: number): void {
-    this.#limits.countedIn(seq)
+  noteIsolatedRow(seq: number): void {
+    this.#limits.noteRow(seq)
   }
 
   /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
   prune(before: number): void {
     if (before <= this.#floor) return
-    this.#marks.set('floor', String(before))
+    this.#metadata.set('floor', String(before))
     this.#db.prepare("DELETE FROM claim WHERE exp <= ? AND state NOT IN ('claimed', 'commanded')").run(before)
     for (const table of ['denied', 'used_right', 'token_right'])
       this.#db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
     this.#limits.prune(before)
-    this.unknown.prune()
+    this.unresolved.prune()
   }
 
   /** It is no later than this, s: what was forgotten by a wrong time may not be honoured again. */
-  setBack(toS: number): void {
-    this.#limits.setBack(toS)
-    this.unknown.setBack(toS)
+  rewindTo(toS: number): void {
+    this.#limits.rewindTo(toS)
+    this.unresolved.rewindTo(toS)
     if (this.#floor <= toS) return
     // Uses and denials of receipts that live are among what was forgotten. Tokens of before count no more anyway.
-    this.#marks.set('receipt_floor', String(toS + RECEIPT_LIFE))
-    this.#marks.set('floor', String(toS))
+    this.#metadata.set('receipt_floor', String(toS + RECEIPT_LIFE))
+    this.#metadata.set('floor', String(toS))
   }
 
   /** Tokens that ended at or before this are never honoured again, s. */
   get #floor(): number {
-    return Number(this.#marks.get('floor') ?? 0)
+    return Number(this.#metadata.get('floor') ?? 0)
   }
 
   #isPruned({ exp, source }: ClaimRequest): boolean {
@@ -221,12 +221,12 @@ export class Claims {
     return this.isDenied(nonce) || (receipt !== undefined && this.isDenied(receipt.cti))
   }
 
-  #write(request: ClaimRequest, { ordinal: step, attempt }: FreeRight): void {
+  #insertClaim(request: ClaimRequest, { ordinal: step, attempt }: FreeRight): void {
     const { nonce, rightClass, redemptionId, deviceId, exp, nowMs, receipt } = request
     this.#insert.run(nonce, rightClass, step, attempt, redemptionId, deviceId, exp, nowMs)
     const ordinal = receipt?.ordinals[step]
     // The receipt is older than the token, so it ends at most one receipt life after the token.
     if (receipt && ordinal !== undefined)
-      this.#used.use({ cti: receipt.cti, rightClass, ordinal }, exp + RECEIPT_LIFE, redemptionId)
+      this.#redeemed.add({ cti: receipt.cti, rightClass, ordinal }, exp + RECEIPT_LIFE, redemptionId)
   }
 }

@@ -1,11 +1,11 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { ClaimRequest } from './claim-request.ts'
-import type { Answering, UnknownUses } from './unresolved-redemptions.ts'
-import type { ReceiptRight, UsedRights } from './redeemed-rights.ts'
+import type { Resolver, UnresolvedRedemptions } from './unresolved-redemptions.ts'
+import type { ReceiptRight, RedeemedRights } from './redeemed-rights.ts'
 
 /** After so many failed tries the next one is for staff. */
-const TRIES = 2
+const ATTEMPTS_LIMIT = 2
 
 interface ClaimRow {
   redemption_id: string
@@ -21,13 +21,13 @@ export interface FreeRight {
 
 /** Decides which rights may be claimed now. */
 export class FreeRights {
-  readonly #used: UsedRights
-  readonly #unknown: UnknownUses
+  readonly #redeemed: RedeemedRights
+  readonly #unresolved: UnresolvedRedemptions
   readonly #latest
 
-  constructor(db: Connection, used: UsedRights, unknown: UnknownUses) {
-    this.#used = used
-    this.#unknown = unknown
+  constructor(db: Connection, used: RedeemedRights, unknown: UnresolvedRedemptions) {
+    this.#redeemed = used
+    this.#unresolved = unknown
     this.#latest = db.prepare<[string, string, number], ClaimRow>(
       'SELECT redemption_id, attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
     )
@@ -39,13 +39,13 @@ export class FreeRights {
   }
 
   /** The rights that this request may use up now, in the order of its candidates. */
-  of(request: ClaimRequest): FreeRight[] {
-    const { nonce, rightClass, nowMs, operatorId, issuedS, heardSeq } = request
-    const by: Answering = { operator: operatorId !== undefined, issuedS, heardSeq }
+  freeFor(request: ClaimRequest): FreeRight[] {
+    const { nonce, rightClass, nowMs, operatorId, issuedS, reportedSeq } = request
+    const by: Resolver = { operator: operatorId !== undefined, issuedS, reportedSeq }
     const isReceipt = request.source === 'receipt'
     return request.candidates.flatMap((ordinal) => {
       const right = { cti: nonce, rightClass, ordinal }
-      if (isReceipt && (this.#used.isUsedElsewhere(right, nowMs) || !this.isFreeHere(right, by))) return []
+      if (isReceipt && (this.#redeemed.isRedeemedElsewhere(right, nowMs) || !this.isFreeHere(right, by))) return []
       const attempt = this.#freeAttempt(nonce, rightClass, ordinal, by, isReceipt)
       return attempt === undefined || !this.#receiptAllows(request, by, ordinal) ? [] : [{ ordinal, attempt }]
     })
@@ -56,7 +56,7 @@ export class FreeRights {
     nonce: string,
     rightClass: RightClass,
     ordinal: number,
-    by: Answering,
+    by: Resolver,
     isReceipt: boolean,
   ): number | undefined {
     const row = this.lastClaim(nonce, rightClass, ordinal)
@@ -65,14 +65,16 @@ export class FreeRights {
   }
 
   /** Whether a receipt's right is free again after this claim of it. */
-  #mayTryAgain({ state, attempt, redemption_id: redemptionId }: ClaimRow, by: Answering): boolean {
-    if (state === 'failed') return by.operator || attempt + 1 < TRIES
-    return state === 'unknown' && this.#unknown.isAnsweredFor(redemptionId, by)
+  #mayTryAgain({ state, attempt, redemption_id: redemptionId }: ClaimRow, by: Resolver): boolean {
+    if (state === 'failed') return by.operator || attempt + 1 < ATTEMPTS_LIMIT
+    return state === 'unknown' && this.#unresolved.isResolvedFor(redemptionId, by)
   }
 
   /** Whether nothing here has used a right of a receipt up: no token, no other agent by our leave, not the receipt. Each use by itself, so that one that is unknown hides no other. */
-  isFreeHere(right: ReceiptRight, by: Answering, mayGoOn: (redemptionId: string) => boolean = () => false): boolean {
-    const isUsed = this.#used.redemptionsOf(right).some((id) => !this.#unknown.isAnsweredFor(id, by) && !mayGoOn(id))
+  isFreeHere(right: ReceiptRight, by: Resolver, isIgnored: (redemptionId: string) => boolean = () => false): boolean {
+    const isUsed = this.#redeemed
+      .redemptionsOf(right)
+      .some((id) => !this.#unresolved.isResolvedFor(id, by) && !isIgnored(id))
     return !isUsed && this.#freeAttempt(right.cti, right.rightClass, right.ordinal, by, true) !== undefined
   }
 
@@ -80,7 +82,7 @@ export class FreeRights {
    * Whether a token's step would use up a right of a receipt that was used up here. What the cloud told of
    * others does not count: it knew that when it gave the token.
    */
-  #receiptAllows({ receipt, rightClass }: ClaimRequest, by: Answering, step: number): boolean {
+  #receiptAllows({ receipt, rightClass }: ClaimRequest, by: Resolver, step: number): boolean {
     const ordinal = receipt?.ordinals[step]
     return !receipt || ordinal === undefined || this.isFreeHere({ cti: receipt.cti, rightClass, ordinal }, by)
   }

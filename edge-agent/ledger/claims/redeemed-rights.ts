@@ -2,7 +2,7 @@ import type { Database as Connection } from 'better-sqlite3'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
 /** In the place of a redemption id: what the cloud told of others. */
-const BY_OTHERS = ''
+const REPORTED_BY_CLOUD = ''
 
 /** One right of a receipt. */
 export interface ReceiptRight {
@@ -12,44 +12,44 @@ export interface ReceiptRight {
 }
 
 /** Used rights of receipts. Each use has its own row: by a token here, by a grant to another agent, or elsewhere as the cloud reports it. */
-export class UsedRights {
-  readonly #uses
-  readonly #use
-  readonly #free
+export class RedeemedRights {
+  readonly #select
+  readonly #insert
+  readonly #delete
 
   constructor(db: Connection) {
-    this.#uses = db.prepare<[string, string, number], { until_s: number; redemption_id: string }>(
+    this.#select = db.prepare<[string, string, number], { until_s: number; redemption_id: string }>(
       'SELECT until_s, redemption_id FROM used_right WHERE cti = ? AND right_class = ? AND ordinal = ?',
     )
-    this.#use = db.prepare(
+    this.#insert = db.prepare(
       'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)',
     )
-    this.#free = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
+    this.#delete = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
   }
 
-  use({ cti, rightClass, ordinal }: ReceiptRight, untilS: number, redemptionId: string): void {
-    this.#use.run(cti, rightClass, ordinal, untilS, redemptionId)
+  add({ cti, rightClass, ordinal }: ReceiptRight, untilS: number, redemptionId: string): void {
+    this.#insert.run(cti, rightClass, ordinal, untilS, redemptionId)
   }
 
-  useElsewhere(right: ReceiptRight, untilS: number): void {
-    this.use(right, untilS, BY_OTHERS)
+  addElsewhere(right: ReceiptRight, untilS: number): void {
+    this.add(right, untilS, REPORTED_BY_CLOUD)
   }
 
   /** Frees the rights that this redemption used. */
-  free(redemptionId: string): void {
-    this.#free.run(redemptionId)
+  remove(redemptionId: string): void {
+    this.#delete.run(redemptionId)
   }
 
-  isUsedElsewhere(right: ReceiptRight, nowMs: number): boolean {
-    return this.#usesOf(right).some((use) => use.redemption_id === BY_OTHERS && use.until_s * 1_000 > nowMs)
+  isRedeemedElsewhere(right: ReceiptRight, nowMs: number): boolean {
+    return this.#rowsOf(right).some((use) => use.redemption_id === REPORTED_BY_CLOUD && use.until_s * 1_000 > nowMs)
   }
 
   /** The redemptions that have used it here. */
   redemptionsOf(right: ReceiptRight): string[] {
-    return this.#usesOf(right).flatMap(({ redemption_id: id }) => (id === BY_OTHERS ? [] : [id]))
+    return this.#rowsOf(right).flatMap(({ redemption_id: id }) => (id === REPORTED_BY_CLOUD ? [] : [id]))
   }
 
-  #usesOf({ cti, rightClass, ordinal }: ReceiptRight): { until_s: number; redemption_id: string }[] {
-    return this.#uses.all(cti, rightClass, ordinal)
+  #rowsOf({ cti, rightClass, ordinal }: ReceiptRight): { until_s: number; redemption_id: string }[] {
+    return this.#select.all(cti, rightClass, ordinal)
   }
 }

@@ -1,17 +1,17 @@
 import type { Database as Connection } from 'better-sqlite3'
 
 /** Small things that must be remembered, each under its name; and the documents that were believed. */
-export interface Marks {
+export interface Metadata {
   get(name: string): string | undefined
   /** The same without asking the disk each time: for what only this process writes, and only through here. */
-  recall(name: string): string | undefined
+  getCached(name: string): string | undefined
   set(name: string, value: string): void
   document(kind: string): StoredDocument | undefined
   /** The same without its text, which is long. */
   head(kind: string): StoredHead | undefined
   setDocument(kind: string, document: StoredDocument): void
   /** A transaction was rolled back: what was read or written in it is read again. */
-  reload(): void
+  clearCache(): void
 }
 
 export interface StoredHead {
@@ -25,7 +25,7 @@ export interface StoredDocument extends StoredHead {
 }
 
 /** Marks in this ledger's tables. */
-export function openMarks(db: Connection): Marks {
+export function openMetadata(db: Connection): Metadata {
   const get = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
   const set = db.prepare(
     'INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
@@ -39,25 +39,25 @@ export function openMarks(db: Connection): Marks {
   // Asked for with every message from the cloud, and changed by few.
   const values = new Map<string, string | undefined>()
   const heads = new Map<string, StoredHead | undefined>()
-  const remembered = <T>(known: Map<string, T>, name: string, read: (name: string) => T): T => {
+  const cached = <T>(known: Map<string, T>, name: string, read: (name: string) => T): T => {
     const value = known.has(name) ? (known.get(name) as T) : read(name)
     known.set(name, value)
     return value
   }
   return {
     get: (name) => get.get(name)?.value,
-    recall: (name) => remembered(values, name, (asked) => get.get(asked)?.value),
+    getCached: (name) => cached(values, name, (asked) => get.get(asked)?.value),
     set(name, value) {
       set.run(name, value)
       values.set(name, value)
     },
     document: (kind) => document.get(kind),
-    head: (kind) => remembered(heads, kind, (asked) => head.get(asked)),
+    head: (kind) => cached(heads, kind, (asked) => head.get(asked)),
     setDocument(kind, { epoch, ver, hash, jws }) {
       setDocument.run(kind, epoch, ver, hash, jws)
       heads.set(kind, { epoch, ver, hash })
     },
-    reload() {
+    clearCache() {
       values.clear()
       heads.clear()
     },

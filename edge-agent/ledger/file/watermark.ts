@@ -58,9 +58,9 @@ export function openWatermark(
     }
   }
 
-  const kept = trying(() => parse(files.read(name)))
-  let last = kept
-  let isAhead = kept !== undefined && (isLater(kept, at) || isOtherBranch(kept, at, hashAt))
+  const stored = trying(() => parse(files.read(name)))
+  let last = stored
+  let isAhead = stored !== undefined && (isLater(stored, at) || isOtherBranch(stored, at, hashAt))
 
   function put(position: Position): void {
     trying(() => {
@@ -89,10 +89,10 @@ function isLater(a: Position, b: Position): boolean {
 }
 
 /** The ledger has another row under the watermark's number: it was restored, and has written rows since. */
-function isOtherBranch(kept: Position, at: Position, hashAt: (seq: number) => string | undefined): boolean {
-  if (kept.generation !== at.generation) return false
-  const hash = hashAt(kept.seq)
-  return hash !== undefined && hash !== kept.hash
+function isOtherBranch(stored: Position, at: Position, hashAt: (seq: number) => string | undefined): boolean {
+  if (stored.generation !== at.generation) return false
+  const hash = hashAt(stored.seq)
+  return hash !== undefined && hash !== stored.hash
 }
 
 function textOf({ generation, seq, hash }: Position): string {

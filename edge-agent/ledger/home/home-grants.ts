@@ -3,7 +3,7 @@ import type { Evidence } from '../../../policy/journal.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import type { DenyReason, RightClass } from '../../../policy/vocabulary.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { UnknownUses } from '../claims/unresolved-redemptions.ts'
+import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
 
 /**
  *   question ─▶ given ── failed ──▶ back: the right is free again
@@ -17,7 +17,7 @@ export interface HomeGrants {
   /** The same answer for the same redemption of the same agent; undefined when the id is another agent's, or is over. `refused`: nothing is given now. */
   grant(question: GrantQuestion, refused?: DenyReason): GrantAnswer | undefined
   /** Hears of a right that it gave: one that was not used is free again, once; of one of which nobody knows staff may say so. */
-  hear(word: HeardWord): void
+  noteOutcome(word: ReceivedOutcome): void
   prune(before: number): void
 }
 
@@ -40,7 +40,7 @@ export interface GrantAnswer {
   reason?: DenyReason
 }
 
-export interface HeardWord {
+export interface ReceivedOutcome {
   agentId: string
   redemptionId: string
   outcome: 'failed' | 'unknown'
@@ -55,7 +55,7 @@ export interface HeardWord {
 }
 
 /** What the claims of the same ledger say. */
-export interface FreeRights {
+export interface GrantClaims {
   isFree(
     cti: string,
     rightClass: RightClass,
@@ -65,7 +65,7 @@ export interface FreeRights {
     mayGoOn?: (redemptionId: string) => boolean,
   ): boolean
   isDenied(subject: string): boolean
-  readonly unknown: Pick<UnknownUses, 'note'>
+  readonly unresolved: Pick<UnresolvedRedemptions, 'add'>
   readonly floor: number
 }
 
@@ -75,10 +75,10 @@ interface GrantRow {
   state: string
 }
 
-const NOTHING: GrantAnswer = { ordinals: [], remaining: 0 }
+const NO_RIGHTS: GrantAnswer = { ordinals: [], remaining: 0 }
 
 /** Grants in this ledger's tables. */
-export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick<Journal, 'append'>): HomeGrants {
+export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pick<Journal, 'append'>): HomeGrants {
   const find = db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?')
   const insert = db.prepare(
     'INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)',
@@ -90,19 +90,19 @@ export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick
   const free = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
 
   function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantQuestion): GrantAnswer {
-    if (exp <= claims.floor) return { ...NOTHING, reason: 'token_expired' }
-    if (claims.isDenied(cti)) return { ...NOTHING, reason: 'token_revoked' }
+    if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
+    if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
     // Where nobody knows, whoever had it asks for it again only when staff stand there.
     const isTheirs = (id: string) => isUnknownOf(agentId, find.get(id))
     const unused = candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))
     const ordinals = all ? unused : unused.slice(0, 1)
-    if (ordinals.length === 0) return { ...NOTHING, reason: 'already_redeemed' }
+    if (ordinals.length === 0) return { ...NO_RIGHTS, reason: 'already_redeemed' }
     // The end is the asker's word: whichever it should have been, the receipt is over a receipt's life later.
     for (const ordinal of ordinals) use.run(cti, rightClass, ordinal, exp + RECEIPT_LIFE, redemptionId)
     return { ordinals, remaining: unused.length - ordinals.length }
   }
 
-  function keep(
+  function store(
     { redemptionId, agentId, exp }: Pick<GrantQuestion, 'redemptionId' | 'agentId' | 'exp'>,
     answer: GrantAnswer,
     state: 'given' | 'refused' | 'back',
@@ -110,7 +110,7 @@ export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick
     insert.run(redemptionId, agentId, JSON.stringify(answer), state, exp)
   }
 
-  function tell(nowMs: number, evidence: Evidence): void {
+  function append(nowMs: number, evidence: Evidence): void {
     journal.append({ atMs: Math.floor(nowMs), evidence })
   }
 
@@ -121,36 +121,36 @@ export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick
         return known.agent_id === question.agentId && (known.state === 'given' || known.state === 'refused')
           ? (JSON.parse(known.answer) as GrantAnswer)
           : undefined
-      const answer = refused ? { ...NOTHING, reason: refused } : decide(question)
+      const answer = refused ? { ...NO_RIGHTS, reason: refused } : decide(question)
       // A refusal is final for this id too, for whoever was refused asks under another: played back, the question gets nothing when the right is free again.
-      keep(question, answer, answer.reason ? 'refused' : 'given')
+      store(question, answer, answer.reason ? 'refused' : 'given')
       const { redemptionId, cti: nonce, rightClass, agentId, nowMs, homeEpoch } = question
       if (!answer.reason)
-        tell(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId, homeEpoch })
+        append(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId, homeEpoch })
       return answer
     },
-    hear({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
+    noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
       const back: Evidence = { kind: 'given_back', redemptionId, outcome, report }
       // The question is lost, or still on its way: nothing is given under this id any more.
       if (!known) {
-        keep({ redemptionId, agentId, exp }, NOTHING, 'back')
+        store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
         // Or this ledger was restored, and the cloud knows what it has forgotten. What another home gave is not ours to report.
-        return isOwnEpoch ? tell(nowMs, back) : undefined
+        return isOwnEpoch ? append(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return
       // The cloud would free no more than the report names.
       const { ordinals } = JSON.parse(known.answer) as GrantAnswer
       if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
       if (outcome === 'unknown' && known.state === 'given') {
-        claims.unknown.note(redemptionId, null)
+        claims.unresolved.add(redemptionId, null)
         setState.run('unknown', redemptionId)
-        tell(nowMs, back)
+        append(nowMs, back)
       }
       if (outcome === 'failed' && (known.state === 'given' || known.state === 'unknown')) {
         free.run(redemptionId)
         setState.run('back', redemptionId)
-        tell(nowMs, back)
+        append(nowMs, back)
       }
     },
     prune: (before) => void db.prepare('DELETE FROM home_grant WHERE exp <= ?').run(before),

@@ -10,30 +10,30 @@ import type { Claims } from '../claims/claims.ts'
  * What this ledger asked of the home of receipts. An answer may be lost: the home may hold a right for used that nobody has, and
  * only this ledger knows. Everything runs inside a transaction of `commit.ts`.
  */
-export interface HomeAsks {
+export interface StoredHomeRequests {
   /** The redemption id under which this is asked: the same for the same subject until somebody goes on with it. */
-  ask(subject: string, newId: string, wish: AskedRights): string
+  begin(subject: string, newId: string, rights: RequestedRights): string
   /** The home has refused: there is nothing to go on with. */
-  refused(redemptionId: string): void
+  remove(redemptionId: string): void
   /** Nobody has gone on with it yet. */
   isOpen(redemptionId: string): boolean
-  /** The rights are used under this claim: those that the home has `given` under this id, or, where its answer could not be heard, whichever. */
-  claimed(redemptionId: string, claimId: string, given?: readonly number[]): void
+  /** The rights are used under this claim: those that the home has `granted` under this id, or, where its answer could not be heard, whichever. */
+  noteClaim(redemptionId: string, claimId: string, granted?: readonly number[]): void
   /** What became of the claim. */
-  settled(claimId: string, outcome: Outcome): void
+  noteOutcome(claimId: string, outcome: Outcome): void
   /** Those that nobody has gone on with yet. */
-  open(): string[]
+  openIds(): string[]
   /** Nobody goes on with it any more: from now on nothing is claimed under this id, and the home is told. */
   abandon(redemptionId: string): void
   /** What the home is to be told now, the oldest first. What is used here in another way it may hold for used until that has failed, too. */
-  words(): HomeWord[]
+  dueReports(): OutcomeReport[]
   /** Whether something is to be told, or may have to be. */
-  readonly isWaiting: boolean
-  heard(redemptionId: string): void
+  readonly hasReports: boolean
+  noteDelivered(redemptionId: string): void
   prune(before: number): void
 }
 
-export interface AskedRights {
+export interface RequestedRights {
   /** The agent that is asked. */
   home: string
   homeEpoch: number
@@ -44,7 +44,7 @@ export interface AskedRights {
 }
 
 /** `failed`: it was not used. `unknown`: nobody knows. */
-export interface HomeWord {
+export interface OutcomeReport {
   redemptionId: string
   home: string
   /** The epoch of the home that was asked. */
@@ -58,10 +58,10 @@ export interface HomeWord {
 }
 
 /** Words that are looked at in one go; more wait for their turn. */
-const WORDS_LIMIT = 1_000
+const REPORTS_LIMIT = 1_000
 
 /** Asks in this ledger's tables. */
-export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>): HomeAsks {
+export function openStoredHomeRequests(db: Connection, claims: Pick<Claims, 'isFreeHere'>): StoredHomeRequests {
   const openOf = db.prepare<[string], { redemption_id: string }>(
     "SELECT redemption_id FROM home_ask WHERE subject = ? AND state = 'asked'",
   )
@@ -77,40 +77,40 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
   const endOfClaim = db.prepare('DELETE FROM home_ask WHERE claim_id = ?')
   const setUnused = db.prepare("UPDATE home_ask SET state = 'failed' WHERE redemption_id = ? AND state = 'asked'")
   const end = db.prepare('DELETE FROM home_ask WHERE redemption_id = ?')
-  const due = db.prepare<[number], Omit<HomeWord, 'candidates'> & { candidates: string }>(
+  const due = db.prepare<[number], Omit<OutcomeReport, 'candidates'> & { candidates: string }>(
     "SELECT redemption_id AS redemptionId, home, home_epoch AS homeEpoch, cti, right_class AS rightClass, candidates, exp, state AS outcome FROM home_ask WHERE state IN ('failed', 'unknown') ORDER BY redemption_id LIMIT ?",
   )
   const waiting = db.prepare<[], { n: number }>("SELECT COUNT(*) AS n FROM home_ask WHERE state <> 'asked'")
   return {
-    ask(subject, newId, { home, homeEpoch, cti, rightClass, candidates, exp }) {
+    begin(subject, newId, { home, homeEpoch, cti, rightClass, candidates, exp }) {
       const known = openOf.get(subject)
       if (known) return known.redemption_id
       add.run(newId, subject, home, homeEpoch, cti, rightClass, JSON.stringify(candidates), exp)
       return newId
     },
-    refused: (redemptionId) => void end.run(redemptionId),
+    remove: (redemptionId) => void end.run(redemptionId),
     isOpen: (redemptionId) => one.get(redemptionId)?.state === 'asked',
-    // What the home gave under other ids does not keep this word back.
-    claimed: (redemptionId, claimId, given) =>
-      void use.run(claimId, given === undefined ? null : JSON.stringify(given), redemptionId),
-    settled(claimId, outcome) {
+    // What the home gave under other ids does not keep this report back.
+    noteClaim: (redemptionId, claimId, granted) =>
+      void use.run(claimId, granted === undefined ? null : JSON.stringify(granted), redemptionId),
+    noteOutcome(claimId, outcome) {
       if (outcome === 'confirmed') endOfClaim.run(claimId)
       else setOutcome.run(outcome, claimId)
     },
-    open: () => open.all().map(({ redemption_id: id }) => id),
+    openIds: () => open.all().map(({ redemption_id: id }) => id),
     abandon: (redemptionId) => void setUnused.run(redemptionId),
-    words: () =>
-      due.all(WORDS_LIMIT).flatMap((row) => {
-        const word: HomeWord = { ...row, candidates: JSON.parse(row.candidates) as number[] }
+    dueReports: () =>
+      due.all(REPORTS_LIMIT).flatMap((row) => {
+        const report: OutcomeReport = { ...row, candidates: JSON.parse(row.candidates) as number[] }
         const isFree =
-          word.outcome === 'unknown' ||
-          word.candidates.every((ordinal) => claims.isFreeHere(word.cti, word.rightClass, ordinal))
-        return isFree ? [word] : []
+          report.outcome === 'unknown' ||
+          report.candidates.every((ordinal) => claims.isFreeHere(report.cti, report.rightClass, ordinal))
+        return isFree ? [report] : []
       }),
-    get isWaiting() {
+    get hasReports() {
       return (waiting.get()?.n ?? 0) > 0
     },
-    heard: (redemptionId) => void end.run(redemptionId),
+    noteDelivered: (redemptionId) => void end.run(redemptionId),
     prune: (before) => void db.prepare('DELETE FROM home_ask WHERE exp <= ?').run(before),
   }
 }

@@ -1,5 +1,5 @@
 import type { Journal } from './journal.ts'
-import type { Marks } from '../file/metadata.ts'
+import type { Metadata } from '../file/metadata.ts'
 
 /**
  *   freshness of a higher generation ─▶ tokens of before are dropped, everything still here is told again ─▶ all acknowledged ─▶ resynced
@@ -11,16 +11,16 @@ export interface CloudGeneration {
   /** The highest that was heard, by signature; undefined before the first. */
   readonly current: number | undefined
   /** Hears one that is signed, at this signed time (ms). Call it inside a transaction. */
-  hear(generation: number, timeMs: number): void
+  note(generation: number, timeMs: number): void
   /**
    * Whoever has signed the highest is not believed any more: the next that is heard counts, a lower one too, and what was acknowledged is
    * told again. Call it inside a transaction.
    */
-  doubt(): void
+  distrust(): void
   /** The cloud lacks what it should have acknowledged: all that is still here is told again. Call it inside a transaction. */
-  tellAgain(): void
+  resendAll(): void
   /** The journal's rows were numbered anew. Call it inside that transaction. */
-  renumbered(): void
+  onRenumbered(): void
   /** A lower one is of a cloud as it was before it was restored. */
   readonly lowest: number
   /** Nothing that was issued before this time (s) is honoured any more. Call it inside a transaction. */
@@ -28,13 +28,13 @@ export interface CloudGeneration {
   /** Tokens that were issued before are not honoured, seconds since 1970. */
   readonly tokensSince: number
   /** What is told again, while it is not all acknowledged. */
-  readonly underWay: { cloudGeneration: number; oldest: number } | undefined
+  readonly resync: { cloudGeneration: number; oldest: number } | undefined
   /** The restored cloud that has everything again; undefined while it has not, and for one that was never restored. */
   readonly resynced: number | undefined
 }
 
 const CURRENT = 'cloud_generation'
-const DOUBTED = 'cloud_generation_doubted'
+const DISTRUSTED = 'cloud_generation_doubted'
 const TOKENS_SINCE = 'tokens_since_s'
 /** The first row that is told again. */
 const RESYNC_FROM = 'resync_from'
@@ -44,57 +44,59 @@ const RESYNC_UNTIL = 'resync_until'
 const FIRST = 1
 
 /** The cloud's generation as this ledger knows it. */
-export function openCloudGeneration(marks: Marks, journal: Journal): CloudGeneration {
+export function openCloudGeneration(metadata: Metadata, journal: Journal): CloudGeneration {
   const read = (name: string) => {
-    const value = marks.recall(name)
+    const value = metadata.getCached(name)
     return value === undefined ? undefined : Number(value)
   }
-  const isTold = () => journal.acked >= (read(RESYNC_UNTIL) ?? 0)
+  const isResent = () => journal.acked >= (read(RESYNC_UNTIL) ?? 0)
 
-  function tellAgain(): void {
-    marks.set(RESYNC_FROM, String(journal.tellAgain()))
-    marks.set(RESYNC_UNTIL, String(journal.head.seq))
+  function resendAll(): void {
+    metadata.set(RESYNC_FROM, String(journal.resendAll()))
+    metadata.set(RESYNC_UNTIL, String(journal.head.seq))
   }
 
   return {
     get current() {
       return read(CURRENT)
     },
-    hear(generation, timeMs) {
+    note(generation, timeMs) {
       const known = read(CURRENT)
-      if (read(DOUBTED) === 1) marks.set(DOUBTED, '0')
+      if (read(DISTRUSTED) === 1) metadata.set(DISTRUSTED, '0')
       if (generation === known) return
-      marks.set(CURRENT, String(generation))
+      metadata.set(CURRENT, String(generation))
       // The first cloud that is ever heard has given nothing and lost nothing.
       if (known === undefined) return
-      marks.set(TOKENS_SINCE, String(Math.floor(timeMs / 1_000)))
-      tellAgain()
+      metadata.set(TOKENS_SINCE, String(Math.floor(timeMs / 1_000)))
+      resendAll()
     },
-    doubt() {
-      if (read(CURRENT) !== undefined) marks.set(DOUBTED, '1')
-      if (journal.acked > 0) tellAgain()
+    distrust() {
+      if (read(CURRENT) !== undefined) metadata.set(DISTRUSTED, '1')
+      if (journal.acked > 0) resendAll()
     },
-    tellAgain,
-    renumbered() {
+    resendAll,
+    onRenumbered() {
       // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
-      if (marks.get(RESYNC_UNTIL) !== undefined) marks.set(RESYNC_UNTIL, String(journal.head.seq))
+      if (metadata.get(RESYNC_UNTIL) !== undefined) metadata.set(RESYNC_UNTIL, String(journal.head.seq))
       // Their numbers begin anew: the former first may be one in the middle now.
-      if (marks.get(RESYNC_FROM) !== undefined) marks.set(RESYNC_FROM, '1')
+      if (metadata.get(RESYNC_FROM) !== undefined) metadata.set(RESYNC_FROM, '1')
     },
-    dropTokensBefore: (timeS) => marks.set(TOKENS_SINCE, String(timeS)),
+    dropTokensBefore: (timeS) => metadata.set(TOKENS_SINCE, String(timeS)),
     get lowest() {
-      return read(DOUBTED) === 1 ? FIRST : (read(CURRENT) ?? FIRST)
+      return read(DISTRUSTED) === 1 ? FIRST : (read(CURRENT) ?? FIRST)
     },
     get tokensSince() {
       return read(TOKENS_SINCE) ?? 0
     },
-    get underWay() {
+    get resync() {
       const [cloudGeneration, oldest] = [read(CURRENT), read(RESYNC_FROM)]
-      return cloudGeneration === undefined || oldest === undefined || isTold() ? undefined : { cloudGeneration, oldest }
+      return cloudGeneration === undefined || oldest === undefined || isResent()
+        ? undefined
+        : { cloudGeneration, oldest }
     },
     get resynced() {
       const known = read(CURRENT) ?? FIRST
-      return known > FIRST && isTold() ? known : undefined
+      return known > FIRST && isResent() ? known : undefined
     },
   }
 }

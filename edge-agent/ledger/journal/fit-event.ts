@@ -2,14 +2,14 @@ import { hash } from 'node:crypto'
 import { ProtectionEvent } from '../../../policy/protection-events.ts'
 
 /** An event as the cloud takes it. */
-export interface FittingEvent {
+export interface FittedEvent {
   readonly event: ProtectionEvent
   /** For people: what had to be left out of it. */
-  readonly word?: ProtectionEvent
+  readonly notice?: ProtectionEvent
 }
 
 /** Shortened without a word: nothing but people reads them. */
-const TEXTS = { reason: 60, detail: 300 } as const
+const TEXT_LIMITS = { reason: 60, detail: 300 } as const
 const LONGEST_ID = 128
 /** The last moment that can be written with four digits of a year. */
 const END_OF_TIME_MS = 253_402_300_799_999
@@ -18,13 +18,13 @@ const END_OF_TIME_MS = 253_402_300_799_999
  * The net under all that devices and others tell: an event that does not fit would be refused with everything behind it. What
  * names something is left out whole, never cut: cut it would name something else.
  */
-export function fittingEvent(given: ProtectionEvent, atMs: number): FittingEvent {
+export function fitEvent(given: ProtectionEvent, atMs: number): FittedEvent {
   const first = ProtectionEvent.safeParse(given)
   if (first.success) return { event: given }
   const event: Record<string, unknown> = { ...given }
-  for (const [field, limit] of Object.entries(TEXTS)) {
+  for (const [field, limit] of Object.entries(TEXT_LIMITS)) {
     const text = event[field]
-    if (typeof text === 'string') event[field] = keepable(text).slice(0, limit).toWellFormed()
+    if (typeof text === 'string') event[field] = storable(text).slice(0, limit).toWellFormed()
   }
   const leftOut = faultsOf(event)
   if (leftOut.length === 0) return { event: event as ProtectionEvent }
@@ -34,10 +34,10 @@ export function fittingEvent(given: ProtectionEvent, atMs: number): FittingEvent
     type: 'protection.exception.raised',
     eventId: `evt_${id}`,
     occurredAt: new Date(Math.min(atMs, END_OF_TIME_MS)).toISOString(),
-    storeId: keepable(String(given.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
+    storeId: storable(String(given.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
     ...event,
   } as ProtectionEvent
-  return { event: fitting, word: wordAbout(fitting, given, leftOut, `evt_w${id}`) }
+  return { event: fitting, notice: noticeFor(fitting, given, leftOut, `evt_w${id}`) }
 }
 
 function faultsOf(event: object): string[] {
@@ -48,7 +48,7 @@ function faultsOf(event: object): string[] {
   return [...new Set(fields)]
 }
 
-function wordAbout(event: ProtectionEvent, given: object, leftOut: readonly string[], wordId: string): ProtectionEvent {
+function noticeFor(event: ProtectionEvent, given: object, leftOut: readonly string[], wordId: string): ProtectionEvent {
   const { type, occurredAt, storeId, deviceId, reason, eventId } = event
   const what = leftOut
     .map((field) => `${field.slice(0, 40)} (${shown((given as Record<string, unknown>)[field])})`)
@@ -60,8 +60,8 @@ function wordAbout(event: ProtectionEvent, given: object, leftOut: readonly stri
     storeId,
     ...(deviceId !== undefined && { deviceId }),
     reason: 'event_incomplete',
-    detail: keepable(`${reason ?? type} ${eventId} was told without ${what}`)
-      .slice(0, TEXTS.detail)
+    detail: storable(`${reason ?? type} ${eventId} was told without ${what}`)
+      .slice(0, TEXT_LIMITS.detail)
       .toWellFormed(),
   }
 }
@@ -70,6 +70,6 @@ function shown(value: unknown): string {
   return typeof value === 'string' ? `${value.length} characters: ${value.slice(0, 40)}` : typeof value
 }
 
-function keepable(text: string): string {
+function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '')
 }

@@ -14,7 +14,7 @@ export class JournalRows {
   readonly #last
   readonly #one
   readonly #after
-  readonly #forget
+  readonly #delete
   readonly #afterHole
 
   constructor(db: Connection) {
@@ -27,7 +27,7 @@ export class JournalRows {
     this.#after = db.prepare<[number, number], StoredJournalRow>(
       'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
     )
-    this.#forget = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
+    this.#delete = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
     // Rows are forgotten by their own times, which a clock that was wrong may have left in another order.
     this.#afterHole = db.prepare<[], { seq: number | null }>(
       'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
@@ -57,8 +57,8 @@ export class JournalRows {
   }
 
   /** Deletes the rows below this number from before this time. */
-  forget(belowSeq: number, beforeMs: number): void {
-    this.#forget.run(belowSeq, beforeMs)
+  delete(belowSeq: number, beforeMs: number): void {
+    this.#delete.run(belowSeq, beforeMs)
   }
 
   clear(): void {

@@ -1,9 +1,9 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../../policy/journal.ts'
-import type { Marks } from '../file/metadata.ts'
-import { fittingEvent } from './fit-event.ts'
+import type { Metadata } from '../file/metadata.ts'
+import { fitEvent } from './fit-event.ts'
 import { JournalRows } from './journal-rows.ts'
-import { rowNumbers, type RowNumbers } from './row-references.ts'
+import { rowReferences, type RowReferences } from './row-references.ts'
 
 /**
  *   append ─▶ row: number, hash of the row before + number + body ──▶ head
@@ -17,17 +17,17 @@ import { rowNumbers, type RowNumbers } from './row-references.ts'
 /** The hash-chained journal of this ledger. */
 export class Journal {
   readonly #rows: JournalRows
-  readonly #marks: Marks
-  readonly #numbers: RowNumbers
+  readonly #metadata: Metadata
+  readonly #references: RowReferences
   readonly #ledgerId: string
   #genesis: string
   #head: { seq: number; hash: string }
   #acked: number
 
-  constructor(db: Connection, marks: Marks, ledgerId: string, generation: number) {
+  constructor(db: Connection, metadata: Metadata, ledgerId: string, generation: number) {
     this.#rows = new JournalRows(db)
-    this.#marks = marks
-    this.#numbers = rowNumbers(db)
+    this.#metadata = metadata
+    this.#references = rowReferences(db)
     this.#ledgerId = ledgerId
     this.#genesis = genesisHash(ledgerId, generation)
     this.#head = this.#readHead()
@@ -65,13 +65,13 @@ export class Journal {
 
   /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. Call it inside a transaction. */
   acknowledge(seq: number, hash: string): boolean {
-    if (!this.hear(seq, hash)) return false
-    this.#keepAcked()
+    if (!this.acknowledgeInMemory(seq, hash)) return false
+    this.#storeAcked()
     return true
   }
 
   /** The same without writing it down: whoever forgets that tells some rows again, which the cloud knows to be the same. */
-  hear(seq: number, hash: string): boolean {
+  acknowledgeInMemory(seq: number, hash: string): boolean {
     if (seq > this.#head.seq || this.hashAt(seq) !== hash) return false
     this.#acked = Math.max(this.#acked, seq)
     return true
@@ -92,40 +92,40 @@ export class Journal {
     this.#genesis = genesisHash(this.#ledgerId, generation)
     this.#head = { seq: 0, hash: this.#genesis }
     this.#setAcked(0)
-    this.#marks.set('generation', String(generation))
+    this.#metadata.set('generation', String(generation))
     for (const { body } of rows) this.#append(JSON.parse(body) as JournalBody, body)
-    this.#numbers.renumbered(before, this.#head.seq)
+    this.#references.renumber(before, this.#head.seq)
   }
 
   /** Nothing counts as acknowledged any more; answers from which row on everything is told again. Call it inside a transaction. */
-  tellAgain(): number {
+  resendAll(): number {
     this.#setAcked(Math.min(this.#acked, this.#lowestAck()))
-    this.#numbers.toldAgain(this.#acked)
+    this.#references.resetAcknowledged(this.#acked)
     return this.#acked + 1
   }
 
   /** The cloud has everything up to `seq` alone, whoever acknowledged more; false when it names another chain, or what follows is no longer here. Call it inside a transaction. */
-  goBack(seq: number, hash: string): boolean {
+  rewindTo(seq: number, hash: string): boolean {
     if (seq >= this.#acked || this.hashAt(seq) !== hash || seq < this.#lowestAck()) return false
     this.#setAcked(seq)
-    this.#numbers.untold(seq)
+    this.#references.unacknowledge(seq)
     return true
   }
 
   /** Forgets acknowledged rows from before this time. Call it inside a transaction. */
   prune(beforeMs: number): void {
-    this.#keepAcked()
+    this.#storeAcked()
     // The last acknowledged row stays: the next batch chains on to it.
-    this.#rows.forget(this.#acked, beforeMs)
+    this.#rows.delete(this.#acked, beforeMs)
   }
 
   /** `text`: the JSON of `body` as it is stored. */
   #append(body: JournalBody, text: string): number {
     const { atMs } = body
-    const fitting = body.event && fittingEvent(body.event, atMs)
+    const fitting = body.event && fitEvent(body.event, atMs)
     if (!fitting || fitting.event === body.event) return this.#put(text, atMs)
     const seq = this.#put(JSON.stringify({ ...body, event: fitting.event }), atMs)
-    if (fitting.word) this.#put(JSON.stringify({ atMs, event: fitting.word }), atMs)
+    if (fitting.notice) this.#put(JSON.stringify({ atMs, event: fitting.notice }), atMs)
     return seq
   }
 
@@ -142,15 +142,15 @@ export class Journal {
   }
 
   #readAcked(): number {
-    return Number(this.#marks.get('acked') ?? 0)
+    return Number(this.#metadata.get('acked') ?? 0)
   }
 
   #setAcked(seq: number): void {
     this.#acked = seq
-    this.#marks.set('acked', String(seq))
+    this.#metadata.set('acked', String(seq))
   }
 
-  #keepAcked(): void {
+  #storeAcked(): void {
     if (this.#readAcked() < this.#acked) this.#setAcked(this.#acked)
   }
 

@@ -1,19 +1,19 @@
 import type { Database as Connection } from 'better-sqlite3'
 
 /** What is kept by the number of a journal's row, when these numbers come to mean something else. Inside the journal's transaction. */
-export interface RowNumbers {
+export interface RowReferences {
   /** The rows after `acked` were numbered anew, and end with `head`; all before are with the cloud for good. */
-  renumbered(acked: number, head: number): void
+  renumber(acked: number, head: number): void
   /** Nothing after `acked` is known to be in the cloud any more, and nothing up to it is told again. */
-  toldAgain(acked: number): void
+  resetAcknowledged(acked: number): void
   /** The cloud has everything up to `acked`, and nothing after it. */
-  untold(acked: number): void
+  unacknowledge(acked: number): void
 }
 
 /** Of this ledger's tables. */
-export function rowNumbers(db: Connection): RowNumbers {
+export function rowReferences(db: Connection): RowReferences {
   return {
-    renumbered(acked, head) {
+    renumber(acked, head) {
       // The end of all instead of each row: that is acknowledged a moment later, and no sooner.
       db.prepare("UPDATE mark SET value = ? WHERE name = 'isolated_seq'").run(String(head))
       db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(
@@ -21,9 +21,9 @@ export function rowNumbers(db: Connection): RowNumbers {
         head,
       )
     },
-    toldAgain(acked) {
+    resetAcknowledged(acked) {
       db.prepare('UPDATE unknown_use SET told_s = NULL, seq = CASE WHEN seq > ? THEN seq END').run(acked)
     },
-    untold: (acked) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE seq > ?').run(acked),
+    unacknowledge: (acked) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE seq > ?').run(acked),
   }
 }

@@ -5,7 +5,7 @@ import type { AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 
 /** `look`: whatever it is, something may be new, which anybody may say. */
-export type CommandTaken = 'done' | 'look'
+export type CommandResult = 'done' | 'poll'
 
 export interface CommandParts {
   agentId: string
@@ -18,13 +18,13 @@ export interface CommandParts {
 }
 
 /** Takes what the cloud asks for, by whichever way it came: only what is signed, and of now unless it is for ever, does more than look. */
-export function commandTaker({
+export function commandHandler({
   agentId,
   trust,
   clock,
   giveUp,
   onRevoked,
-}: CommandParts): (text: string) => CommandTaken {
+}: CommandParts): (text: string) => CommandResult {
   return (text) => {
     const open = (now?: number) => {
       const opened = openDocument<CommandClaims>(text, DOCUMENT_KINDS.command, {
@@ -41,7 +41,7 @@ export function commandTaker({
     }
     const { nowMs, trust: clockTrust } = clock.now()
     const command = open(clockTrust === 'none' ? undefined : nowMs / 1_000)
-    if (command?.command !== 'void' || command.nonce === undefined) return 'look'
+    if (command?.command !== 'void' || command.nonce === undefined) return 'poll'
     giveUp(command.nonce)
     return 'done'
   }

@@ -3,11 +3,11 @@ import { UNTAG_VERSION } from '../../../policy/version.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
-import { noteNeeded, noteTaken } from '../../trust/verify/required-release.ts'
+import { storeRequiredRelease, clearRequiredRelease } from '../../trust/verify/required-release.ts'
 import type { Acceptance } from '../../trust/verify/open-claims.ts'
 import type { Trust } from '../../trust/trust.ts'
 import type { CloudAnswer } from '../wire/http-client.ts'
-import type { TellRefusal } from './refusals.ts'
+import type { ReportRefusal } from './refusals.ts'
 
 /**
  *   versions held here ─▶ fetchSignedDocuments ─▶ documents, page by page ─▶ trust: accepted, known or refused
@@ -16,25 +16,25 @@ import type { TellRefusal } from './refusals.ts'
  * Brings signed documents from the cloud and hands them to those who check them.
  */
 
-export interface DocumentsParts {
+export interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
   /** Told to the cloud with every look: where other agents reach this one. */
   address: string | undefined
-  ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'marks'>
+  ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'metadata'>
   /** Whether a gate judges by the items here. */
   hasGate(): boolean
-  onTaken(): void
+  onReceived(): void
   /** Whether the cloud knows of two copies of our ledger. */
   onForked(isForked: boolean): void
   onCommand(command: string): unknown
   /** A document was refused: to be reported. */
-  onRefused: TellRefusal
+  onRefused: ReportRefusal
   log: Log
 }
 
-type Held = Omit<ReturnType<Trust['have']>, 'items'> & { items?: [number, number] | undefined }
+type HeldVersions = Omit<ReturnType<Trust['heldVersions']>, 'items'> & { items?: [number, number] | undefined }
 
 /** What comes together is confirmed together, ms. */
 const CONFIRM_MS = 100
@@ -42,32 +42,32 @@ const CONFIRM_MS = 100
 const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
-export function openDocuments(parts: DocumentsParts): Documents {
-  return new Documents(parts)
+export function openDocumentReceiver(parts: DocumentReceiverParts): DocumentReceiver {
+  return new DocumentReceiver(parts)
 }
 
-export class Documents {
-  readonly #parts: DocumentsParts
-  #looking: Promise<void> | undefined
+export class DocumentReceiver {
+  readonly #parts: DocumentReceiverParts
+  #polling: Promise<void> | undefined
   /** What the cloud was last told that is here. */
-  #told: { items: string; denySeq: number; resynced: number | undefined } | undefined
+  #reported: { items: string; denySeq: number; resynced: number | undefined } | undefined
 
-  constructor(parts: DocumentsParts) {
+  constructor(parts: DocumentReceiverParts) {
     this.#parts = parts
   }
 
   /** What kind of document was taken; undefined when it was not. */
-  take(document: unknown): string | undefined {
+  receive(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? this.#accept(document) : undefined
     if (taken && !taken.taken && taken.why === 'refused')
-      this.#parts.onRefused(taken.detail, taken.needed ? 'agent_too_old' : 'refused_document')
+      this.#parts.onRefused(taken.detail, taken.requiredRelease ? 'agent_too_old' : 'refused_document')
     return taken?.taken ? taken.kind : undefined
   }
 
   /** One look at what is newer; whoever asks meanwhile gets the same. */
-  look(): Promise<void> {
-    this.#looking ??= this.#lookOnce().finally(() => void (this.#looking = undefined))
-    return this.#looking
+  poll(): Promise<void> {
+    this.#polling ??= this.#pollOnce().finally(() => void (this.#polling = undefined))
+    return this.#polling
   }
 
   /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
@@ -75,16 +75,16 @@ export class Documents {
     const { trust, session } = this.#parts
     let cursor: string | undefined
     for (let page = 0; page < PAGES_LIMIT; page++) {
-      const have = scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }
-      const answer = await this.#ask(have, cursor)
+      const have = scope === 'all' ? trust.heldVersions() : { ...trust.heldVersions(), items: undefined }
+      const answer = await this.#request(have, cursor)
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
-      await this.#takeAll(answer.body['documents'] as unknown[])
+      await this.#receiveAll(answer.body['documents'] as unknown[])
       const next = answer.body['nextCursor']
       if (typeof next !== 'string') break
       cursor = next
     }
-    this.#looked()
+    this.#onPolled()
     return true
   }
 
@@ -94,18 +94,19 @@ export class Documents {
    */
   get confirmWithinMs(): number | undefined {
     const { trust, ledger, hasGate } = this.#parts
-    if (this.#told?.resynced !== ledger.cloudGeneration.resynced) return 0
+    if (this.#reported?.resynced !== ledger.cloudGeneration.resynced) return 0
     const isDue =
-      trust.takenBackSeq > (this.#told?.denySeq ?? 0) || (hasGate() && this.#told?.items !== String(trust.have().items))
+      trust.lastRevocationSeq > (this.#reported?.denySeq ?? 0) ||
+      (hasGate() && this.#reported?.items !== String(trust.heldVersions().items))
     return isDue ? CONFIRM_MS : undefined
   }
 
-  async #ask(have: Held, cursor?: string): Promise<CloudAnswer> {
+  async #request(have: HeldVersions, cursor?: string): Promise<CloudAnswer> {
     const { session, ledger, onForked, onCommand } = this.#parts
     const { resynced } = ledger.cloudGeneration
-    const answer = await session.call('fetchSignedDocuments', await this.#question(have, cursor, resynced))
+    const answer = await session.call('fetchSignedDocuments', await this.#requestBody(have, cursor, resynced))
     if (answer.kind !== 'answered') return answer
-    this.#told = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
+    this.#reported = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
     const { commands, forked } = answer.body
     onForked(forked === true)
     for (const command of Array.isArray(commands) ? (commands as unknown[]) : [])
@@ -113,10 +114,10 @@ export class Documents {
     return answer
   }
 
-  async #question(have: Held, cursor: string | undefined, resynced: number | undefined): Promise<object> {
+  async #requestBody(have: HeldVersions, cursor: string | undefined, resynced: number | undefined): Promise<object> {
     const { trust, address } = this.#parts
     const ledgerSeq = await this.#ledgerEnd()
-    const { forgottenRevocations: revocations } = trust
+    const { revocationReminders: revocations } = trust
     return {
       have,
       ...(cursor !== undefined && { cursor }),
@@ -142,8 +143,9 @@ export class Documents {
     const { trust, ledger, log } = this.#parts
     try {
       const taken = trust.accept(document)
-      if (taken.taken && taken.kind === 'policy') noteTaken(ledger)
-      if (!taken.taken && taken.why === 'refused' && taken.needed) noteNeeded(ledger, taken.needed)
+      if (taken.taken && taken.kind === 'policy') clearRequiredRelease(ledger)
+      if (!taken.taken && taken.why === 'refused' && taken.requiredRelease)
+        storeRequiredRelease(ledger, taken.requiredRelease)
       return taken
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
@@ -152,23 +154,23 @@ export class Documents {
     }
   }
 
-  async #takeAll(documents: readonly unknown[]): Promise<void> {
+  async #receiveAll(documents: readonly unknown[]): Promise<void> {
     for (const document of documents) {
       // A page of items takes some milliseconds: tags are looked up in between.
-      if (this.take(document) === 'items') await pause(this.#parts.platform.timers, 0)
+      if (this.receive(document) === 'items') await pause(this.#parts.platform.timers, 0)
     }
   }
 
-  async #lookOnce(): Promise<void> {
-    const answer = await this.#ask(this.#parts.trust.have())
+  async #pollOnce(): Promise<void> {
+    const answer = await this.#request(this.#parts.trust.heldVersions())
     if (answer.kind !== 'answered') return
-    await this.#takeAll(answer.body['documents'] as unknown[])
-    this.#looked()
+    await this.#receiveAll(answer.body['documents'] as unknown[])
+    this.#onPolled()
   }
 
-  #looked(): void {
-    const { trust, onRefused, onTaken } = this.#parts
-    if (trust.heldBack !== undefined) onRefused(trust.heldBack)
-    onTaken()
+  #onPolled(): void {
+    const { trust, onRefused, onReceived } = this.#parts
+    if (trust.missingDenials !== undefined) onRefused(trust.missingDenials)
+    onReceived()
   }
 }

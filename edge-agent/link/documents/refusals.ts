@@ -15,12 +15,12 @@ export interface RefusalsParts {
 /** `agent_too_old`: it needs a later release than this one. */
 export type RefusalReason = 'refused_document' | 'agent_too_old'
 /** Reports something from the cloud that was refused. */
-export type TellRefusal = (what: string, reason?: RefusalReason) => void
+export type ReportRefusal = (what: string, reason?: RefusalReason) => void
 
 const KINDS_LIMIT = 100
 
 /** The same with other numbers, or about another key, is of the same kind: a forger has as many of both as he likes. */
-function kindOf(what: string): string {
+function refusalKind(what: string): string {
   return what
     .slice(0, 300)
     .replace(/ \(.*$/s, '')
@@ -28,12 +28,12 @@ function kindOf(what: string): string {
 }
 
 /** Tells of documents from the cloud that are refused, once for each kind: what is refused comes again and again. */
-export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsParts): TellRefusal {
-  const told = new Set<string>()
+export function refusalReporter({ platform, ledger, storeId, nowMs, log }: RefusalsParts): ReportRefusal {
+  const reported = new Set<string>()
   return (what, reason = 'refused_document') => {
-    const kind = kindOf(what)
-    if (told.has(kind) || told.size >= KINDS_LIMIT) return
-    told.add(kind)
+    const kind = refusalKind(what)
+    if (reported.has(kind) || reported.size >= KINDS_LIMIT) return
+    reported.add(kind)
     log.warn({ what: what.slice(0, 300) }, 'something from the cloud was refused; more of the kind is not told')
     const event = {
       type: 'protection.exception.raised' as const,

@@ -1,8 +1,8 @@
-import type { Session } from './cloud-session.ts'
+import type { CloudSession } from './cloud-session.ts'
 
 /** Reports a heartbeat of each device, which binds it to this agent in the cloud. */
 export async function bindDevices(
-  session: Pick<Session, 'call'>,
+  session: Pick<CloudSession, 'call'>,
   deviceIds: readonly string[],
   onRefused: (what: string) => void,
 ): Promise<void> {

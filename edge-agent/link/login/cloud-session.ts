@@ -3,8 +3,8 @@ import type { Platform } from '../../../policy/platform.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { CallLimits, CloudAnswer, HttpClient } from '../wire/http-client.ts'
-import type { Greeting } from './ledger-handshake.ts'
-import type { Messages } from './sign-messages.ts'
+import type { HandshakeAnswer } from './ledger-handshake.ts'
+import type { MessageSigner } from './sign-messages.ts'
 
 /**
  *   offline ─ login: challenge ─ signed ─ access token, for 15 minutes ─▶ documents fetched: online
@@ -14,17 +14,17 @@ import type { Messages } from './sign-messages.ts'
  * The login at the cloud, and whether the cloud is there.
  */
 
-export interface SessionParts {
+export interface CloudSessionParts {
   platform: Platform
   identity: Identity
   http: HttpClient
-  messages: Messages
+  messages: MessageSigner
   log: Log
   nowMs(): number
   onChange(): void
   onRefused(what: string): void
   /** What the cloud says of our ledger, at each login. */
-  onGreeting(ledger: Greeting): void
+  onHandshake(ledger: HandshakeAnswer): void
   /** The key of the operators' verifiers, as the login answer contains it. */
   onStoreKey(key: unknown): void
   /** Instead of a login, a word for an agent that was revoked. */
@@ -41,14 +41,14 @@ const TRANSFERS: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'reportP
 const LOGIN_MS = 12 * 60_000
 
 /** Logs in with the agent's key and keeps the access token fresh. */
-export class Session {
-  readonly #parts: SessionParts
+export class CloudSession {
+  readonly #parts: CloudSessionParts
   #token: string | undefined
-  #oldAtMs = 0
+  #loginDueAtMs = 0
   #wasRefused = false
   #offlineSinceMs: number | null
 
-  constructor(parts: SessionParts) {
+  constructor(parts: CloudSessionParts) {
     this.#parts = parts
     this.#offlineSinceMs = parts.platform.clock.wall()
   }
@@ -62,8 +62,8 @@ export class Session {
   }
 
   /** Whether a new login is due. */
-  get isOld(): boolean {
-    return this.#parts.platform.clock.elapsed() >= this.#oldAtMs
+  get isLoginDue(): boolean {
+    return this.#parts.platform.clock.elapsed() >= this.#loginDueAtMs
   }
 
   /** The last login was answered, with a no. */
@@ -97,10 +97,10 @@ export class Session {
     const { accessToken, mqttChallenge, revoked, ledger, storeKey } = body
     if (typeof revoked === 'string') onCommand(revoked)
     if (typeof accessToken !== 'string' || typeof mqttChallenge !== 'string') return undefined
-    this.#greet(ledger)
+    this.#reportHandshake(ledger)
     onStoreKey(storeKey)
     this.#token = accessToken
-    this.#oldAtMs = platform.clock.elapsed() + LOGIN_MS
+    this.#loginDueAtMs = platform.clock.elapsed() + LOGIN_MS
     return mqttChallenge
   }
 
@@ -130,7 +130,7 @@ export class Session {
     return answer.kind === 'answered' ? answer.body : undefined
   }
 
-  #greet(ledger: unknown): void {
+  #reportHandshake(ledger: unknown): void {
     const { generation, denySeq, onlineOnlyUntil, forked } = (ledger ?? {}) as {
       generation?: unknown
       denySeq?: unknown
@@ -139,7 +139,7 @@ export class Session {
     }
     if (!Number.isSafeInteger(generation) || !Number.isSafeInteger(denySeq)) return
     const untilMs = typeof onlineOnlyUntil === 'string' ? Date.parse(onlineOnlyUntil) : NaN
-    this.#parts.onGreeting({
+    this.#parts.onHandshake({
       generation: generation as number,
       denySeq: denySeq as number,
       onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs,
@@ -153,5 +153,5 @@ function limitsOf(operation: string, body: object): CallLimits {
   if (!TRANSFERS.has(operation)) return { timeoutMs: CALL_MS }
   const { batch } = body as { batch?: unknown }
   const sendingMs = typeof batch === 'string' ? Math.ceil(batch.length / SENT_PER_MS) : 0
-  return { timeoutMs: CALL_MS + sendingMs, wholeMs: TRANSFER_MS }
+  return { timeoutMs: CALL_MS + sendingMs, totalMs: TRANSFER_MS }
 }

@@ -1,16 +1,16 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import {
-  awaitDenials,
-  endRestored,
+  requireDenials,
+  clearRestored,
   isRestored,
-  noteForked,
-  noteOnlineOnly,
+  storeForked,
+  storeOnlineOnly,
 } from '../../trust/revocation/untrusted-ledger.ts'
-import type { LedgerView } from './sign-messages.ts'
+import type { LedgerState } from './sign-messages.ts'
 
 /** What the cloud says of our ledger, at each login. */
-export interface Greeting {
+export interface HandshakeAnswer {
   generation: number
   /** How far the deny list goes, in which is what the ledger may have forgotten. */
   denySeq: number
@@ -19,19 +19,19 @@ export interface Greeting {
 }
 
 /** What the agent says of its ledger at each login, and what it does on the answer (contracts §5, rollback). */
-export interface LedgerGreetings {
-  readonly view: LedgerView
-  take(answer: Greeting): void
+export interface LedgerHandshake {
+  readonly state: LedgerState
+  onAnswer(answer: HandshakeAnswer): void
   /** There are two of this ledger, or no longer; answers whether that is new. */
-  takeForked(isForked: boolean): boolean
+  onForked(isForked: boolean): boolean
 }
 
 /** Greets for this ledger. */
-export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
-  let greeted = false
+export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
+  let isAnswered = false
 
-  function takeForked(isForked: boolean): boolean {
-    if (!noteForked(ledger, isForked)) return false
+  function onForked(isForked: boolean): boolean {
+    if (!storeForked(ledger, isForked)) return false
     if (isForked)
       log.warn(
         { ledger: ledger.ledgerId },
@@ -42,33 +42,33 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
   }
 
   return {
-    view: {
+    state: {
       get generation() {
         return ledger.generation
       },
       // Before the first login as it was found: what was written since would hide that it had been put back.
-      get hello() {
-        return greeted ? ledger.journal.head : ledger.openedAt
+      get head() {
+        return isAnswered ? ledger.journal.head : ledger.openedAt
       },
       get restored() {
         return isRestored(ledger)
       },
       get resync() {
-        return ledger.cloudGeneration.underWay
+        return ledger.cloudGeneration.resync
       },
     },
-    takeForked,
-    take({ generation, denySeq, onlineOnlyUntilMs, forked }) {
-      greeted = true
+    onForked,
+    onAnswer({ generation, denySeq, onlineOnlyUntilMs, forked }) {
+      isAnswered = true
       const isNew = generation > ledger.generation
       if (isNew) log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
-      ledger.adopt(generation, () => {
-        awaitDenials(ledger.marks, denySeq)
-        endRestored(ledger.marks)
+      ledger.startGeneration(generation, () => {
+        requireDenials(ledger.metadata, denySeq)
+        clearRestored(ledger.metadata)
       })
       if (isNew) ledger.acceptPosition()
-      noteOnlineOnly(ledger, onlineOnlyUntilMs)
-      takeForked(forked)
+      storeOnlineOnly(ledger, onlineOnlyUntilMs)
+      onForked(forked)
     },
   }
 }

@@ -8,15 +8,15 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import type { AgentKey } from '../../identity/agent-key.ts'
 import { messageTimes } from '../../trust/time/message-times.ts'
-import type { Session } from './cloud-session.ts'
+import type { CloudSession } from './cloud-session.ts'
 
 /** Logs in, and changes the agent's key when that is due: every 30 days, or when somebody asked for it. */
 
 export interface KeyRenewalParts {
   agentId: string
   key: AgentKey
-  session: Session
-  marks: Pick<Ledger, 'marks' | 'commits'>
+  session: CloudSession
+  ledger: Pick<Ledger, 'metadata' | 'commits'>
   random: Randomness
   nowMs(): number
   log: Log
@@ -25,15 +25,15 @@ export interface KeyRenewalParts {
 
 const RENEW_AFTER_MS = 30 * 86_400_000
 /** A change that could not be written down is tried again after, ms. */
-const PUT_OFF_MS = 10 * 60_000
-const SINCE = 'key_since_ms'
+const POSTPONE_MS = 10 * 60_000
+const KEY_SINCE = 'key_since_ms'
 /** Written by `untag edge rotate-key`, beside the running agent. */
-export const ROTATE_ASKED = 'rotate_key_asked'
+export const ROTATION_REQUESTED = 'rotate_key_asked'
 
 /** Renews the key of one agent. */
 export class KeyRenewal {
   readonly #parts: KeyRenewalParts
-  #putOffUntilMs = 0
+  #postponedUntilMs = 0
 
   constructor(parts: KeyRenewalParts) {
     this.#parts = parts
@@ -41,14 +41,16 @@ export class KeyRenewal {
 
   isDue(): boolean {
     const nowMs = this.#parts.nowMs()
-    if (nowMs < this.#putOffUntilMs) return false
+    if (nowMs < this.#postponedUntilMs) return false
     const { key } = this.#parts
-    const { marks } = this.#parts.marks
-    const since = marks.get(SINCE)
+    const { metadata } = this.#parts.ledger
+    const since = metadata.get(KEY_SINCE)
     // A time to come was written down by a clock that was wrong.
     if (since === undefined || Number(since) > nowMs) this.#noteSince(nowMs)
     return (
-      marks.get(ROTATE_ASKED) === '1' || key.pending !== undefined || nowMs - Number(since ?? nowMs) > RENEW_AFTER_MS
+      metadata.get(ROTATION_REQUESTED) === '1' ||
+      key.pending !== undefined ||
+      nowMs - Number(since ?? nowMs) > RENEW_AFTER_MS
     )
   }
 
@@ -56,7 +58,7 @@ export class KeyRenewal {
   async login(): Promise<string | undefined> {
     const challenge = await this.#logIn()
     if (challenge === undefined || !this.isDue()) return challenge
-    const isNew = await this.#offer().catch((error: unknown) => this.#putOff(error))
+    const isNew = await this.#offer().catch((error: unknown) => this.#postpone(error))
     return isNew ? this.#logIn() : challenge
   }
 
@@ -103,27 +105,27 @@ export class KeyRenewal {
   }
 
   #noteDone(): void {
-    const { marks, commits } = this.#parts.marks
+    const { metadata, commits } = this.#parts.ledger
     commits.now(() => {
-      marks.set(ROTATE_ASKED, '0')
-      marks.set(SINCE, String(this.#parts.nowMs()))
+      metadata.set(ROTATION_REQUESTED, '0')
+      metadata.set(KEY_SINCE, String(this.#parts.nowMs()))
     })
   }
 
   #noteSince(nowMs: number): void {
-    const { marks, commits } = this.#parts.marks
+    const { metadata, commits } = this.#parts.ledger
     try {
-      commits.now(() => marks.set(SINCE, String(nowMs)))
+      commits.now(() => metadata.set(KEY_SINCE, String(nowMs)))
     } catch (error) {
-      this.#putOff(error)
+      this.#postpone(error)
     }
   }
 
   /** The disk may be full, of the ledger or of the identity: the present key serves as well, and the link goes on. */
-  #putOff(error: unknown): void {
+  #postpone(error: unknown): void {
     if (error instanceof LedgerFailure) throw error
     const { nowMs, log } = this.#parts
-    this.#putOffUntilMs = nowMs() + PUT_OFF_MS
+    this.#postponedUntilMs = nowMs() + POSTPONE_MS
     log.warn(
       { err: error },
       'the change of this agent’s key could not be written down: it is tried again in ten minutes',

@@ -11,17 +11,17 @@ import type { Identity } from '../../identity/identity.ts'
 import { messageTimes } from '../../trust/time/message-times.ts'
 
 /** What the agent signs for the cloud. */
-export interface Messages {
+export interface MessageSigner {
   /** The answer to a challenge: a login, or the password at the broker. Signed `by` the present key if nothing is said. */
   assertion(challenge: string, nowMs: number, by?: Signer): string
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
 
 /** What is said of the ledger. */
-export interface LedgerView {
+export interface LedgerState {
   readonly generation: number
   /** Its end, for the hello. */
-  readonly hello?: { seq: number; hash: string }
+  readonly head?: { seq: number; hash: string }
   /** The agent found that its ledger was restored. */
   readonly restored?: boolean
   /** What is told again to a cloud that was restored, or that had not acknowledged it after all. */
@@ -29,11 +29,11 @@ export interface LedgerView {
 }
 
 /** Signs what this agent says, with the key that is its own at the moment. */
-export function messagesOf(
+export function messageSigner(
   identity: Identity,
-  view: LedgerView = { generation: identity.generation },
+  view: LedgerState = { generation: identity.generation },
   keyNow?: () => Signer,
-): Messages {
+): MessageSigner {
   const own = keyNow ?? (() => createSigner(identity.x, Buffer.from(identity.secret, 'base64url')))
   const ledger = () => ({ ledger: identity.ledgerId, generation: view.generation })
   return {
@@ -44,7 +44,7 @@ export function messagesOf(
         iss: identity.agentId,
         challenge,
         ...ledger(),
-        ...(view.hello && { seq: view.hello.seq, head: view.hello.hash }),
+        ...(view.head && { seq: view.head.seq, head: view.head.hash }),
         ...(view.restored && { restored: true as const }),
       }
       return signDocument(DOCUMENT_KINDS.assertion, claims, by)

@@ -6,13 +6,13 @@ import type { HttpClient } from '../wire/http-client.ts'
 import { CALL_MS } from './cloud-session.ts'
 
 /** Asks the cloud for signed time that cannot be an old copy, as it answers our own nonce. */
-export interface TimeQuestions {
+export interface TimeRequests {
   readonly isDue: boolean
   /** Without a good answer it is asked again with the next look. */
-  ask(): Promise<void>
+  request(): Promise<void>
 }
 
-export interface TimeQuestionsParts {
+export interface TimeRequestsParts {
   platform: Pick<Platform, 'clock' | 'random'>
   http: Pick<HttpClient, 'get'>
   trust: Pick<Trust, 'acceptTime'>
@@ -21,26 +21,26 @@ export interface TimeQuestionsParts {
 }
 
 /** How often the time is asked while online: only the answer sets a clock back that a wrong one has put ahead. */
-const ASK_EVERY_MS = 10 * 60_000
+const REQUEST_EVERY_MS = 10 * 60_000
 /** What was not believed, or could not be written down, is asked for once more: a second answer decides. */
-const ASK_AGAIN_MS = 60_000
+const REPEAT_AFTER_MS = 60_000
 
 /** Due at once. */
-export function timeQuestions({
+export function timeRequests({
   platform: { clock, random },
   http,
   trust,
   log,
   onRefused,
-}: TimeQuestionsParts): TimeQuestions {
+}: TimeRequestsParts): TimeRequests {
   let dueAtMs = 0
   const dueIn = (ms: number) => void (dueAtMs = clock.elapsed() + ms)
 
   function take(time: string, nonce: string): void {
     const taken = trust.acceptTime(time, nonce)
-    if (taken.taken) return dueIn(ASK_EVERY_MS)
+    if (taken.taken) return dueIn(REQUEST_EVERY_MS)
     if (taken.why === 'known') return
-    if (taken.isDoubted) dueIn(ASK_AGAIN_MS)
+    if (taken.isDoubted) dueIn(REPEAT_AFTER_MS)
     onRefused(`time: ${taken.detail}`)
   }
 
@@ -48,7 +48,7 @@ export function timeQuestions({
     get isDue() {
       return clock.elapsed() >= dueAtMs
     },
-    async ask() {
+    async request() {
       const nonce = Buffer.from(random.bytes(16)).toString('base64url')
       const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
       const time = answer.kind === 'answered' ? answer.body['time'] : undefined
@@ -59,7 +59,7 @@ export function timeQuestions({
         if (!(error instanceof LedgerFull)) throw error
         // The clock goes on by what was written down, and the link with it.
         log.warn({}, 'the disk is full: the time was not kept')
-        dueIn(ASK_AGAIN_MS)
+        dueIn(REPEAT_AFTER_MS)
       }
     },
   }

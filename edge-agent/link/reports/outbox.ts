@@ -4,7 +4,7 @@ import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Trust } from '../../trust/trust.ts'
-import type { Messages } from '../login/sign-messages.ts'
+import type { MessageSigner } from '../login/sign-messages.ts'
 
 /**
  *   row written ─▶ batch sent ─▶ acknowledged by the cloud, in memory ─ each fourth, or the last ─▶ acknowledged, on disk
@@ -29,7 +29,7 @@ export interface Outbox {
    * Takes the cloud's own answer to a batch that followed on row `from`. When it has less than that, somebody else has acknowledged the
    * rest: it is told again. Answers whether that is so.
    */
-  goBack(ack: string, from: number): boolean
+  rewind(ack: string, from: number): boolean
 }
 
 /** Rows in a batch are kept below the size of a bundle. */
@@ -39,13 +39,13 @@ const BATCH_CHARACTERS = 120_000
 const ACKS_UNWRITTEN = 4
 
 /** Batches of the journal that the cloud has not acknowledged. */
-export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
+export function outbox(ledger: Ledger, messages: MessageSigner, trust: Trust, agentId: string): Outbox {
   return new JournalOutbox({ ledger, messages, trust, agentId })
 }
 
 interface OutboxParts {
   ledger: Ledger
-  messages: Messages
+  messages: MessageSigner
   trust: Trust
   agentId: string
 }
@@ -54,7 +54,7 @@ class JournalOutbox implements Outbox {
   readonly #parts: OutboxParts
   #unwritten = 0
   /** What was heard while the disk was full. */
-  #unkept: string | undefined
+  #unstoredAck: string | undefined
 
   constructor(parts: OutboxParts) {
     this.#parts = parts
@@ -74,7 +74,7 @@ class JournalOutbox implements Outbox {
 
   next(from: number, nowMs: number): { batch: string; to: number } | undefined {
     const { ledger, messages } = this.#parts
-    this.#keepUnkept()
+    this.#storeUnstored()
     const { after, rows } = ledger.journal.unsent(BATCH_LIMIT, from)
     let size = 0
     const fitting = rows.filter((row, i) => {
@@ -89,25 +89,25 @@ class JournalOutbox implements Outbox {
     const claims = this.#open(ack)
     if (!claims) return false
     const { seq } = claims
-    if (seq < awaited && ++this.#unwritten < ACKS_UNWRITTEN) return this.#hear(claims)
+    if (seq < awaited && ++this.#unwritten < ACKS_UNWRITTEN) return this.#noteInMemory(claims)
     this.#unwritten = 0
     try {
-      const isTaken = this.#keep(claims)
-      if (isTaken) this.#unkept = undefined
+      const isTaken = this.#store(claims)
+      if (isTaken) this.#unstoredAck = undefined
       return isTaken
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
       // A full disk: this word, or a later one, is written down when there is room.
-      this.#unkept = ack
-      return this.#hear(claims)
+      this.#unstoredAck = ack
+      return this.#noteInMemory(claims)
     }
   }
 
-  goBack(ack: string, from: number): boolean {
+  rewind(ack: string, from: number): boolean {
     const claims = this.#open(ack)
     if (!claims || claims.seq >= from) return false
     try {
-      return this.#parts.ledger.commits.now(() => this.#goBackTo(claims))
+      return this.#parts.ledger.commits.now(() => this.#rewindTo(claims))
     } catch (error) {
       // The next answer says it again.
       if (error instanceof LedgerFull) return false
@@ -115,14 +115,14 @@ class JournalOutbox implements Outbox {
     }
   }
 
-  #goBackTo({ seq, head }: AckClaims): boolean {
+  #rewindTo({ seq, head }: AckClaims): boolean {
     const { journal, cloudGeneration, claims: used } = this.#parts.ledger
     const before = journal.acked
     // With a hole in between the cloud is told where the rest begins.
-    if (!journal.goBack(seq, head)) cloudGeneration.tellAgain()
+    if (!journal.rewindTo(seq, head)) cloudGeneration.resendAll()
     if (journal.acked === before) return false
-    used.doubtAcknowledged(journal.acked)
-    this.#unkept = undefined
+    used.resetAcknowledged(journal.acked)
+    this.#unstoredAck = undefined
     return true
   }
 
@@ -135,31 +135,31 @@ class JournalOutbox implements Outbox {
     return (claims.cloudGeneration ?? 1) === (ledger.cloudGeneration.current ?? 1) ? claims : undefined
   }
 
-  #keep({ seq, head, iat }: AckClaims): boolean {
+  #store({ seq, head, iat }: AckClaims): boolean {
     const { commits, journal, claims } = this.#parts.ledger
     return commits.now(() => {
       if (!journal.acknowledge(seq, head)) return false
-      claims.acknowledged(seq, iat)
+      claims.noteAcknowledged(seq, iat)
       return true
     })
   }
 
-  #hear({ seq, head }: AckClaims): boolean {
-    return this.#parts.ledger.journal.hear(seq, head)
+  #noteInMemory({ seq, head }: AckClaims): boolean {
+    return this.#parts.ledger.journal.acknowledgeInMemory(seq, head)
   }
 
   /** Isolated receipts count, and uses of which nobody knows wait for staff, until the cloud's word is written down: when nothing is told, no later word comes. */
-  #keepUnkept(): void {
-    if (this.#unkept === undefined) return
+  #storeUnstored(): void {
+    if (this.#unstoredAck === undefined) return
     // A cloud that was restored since, or a key that was revoked, does not count any more.
-    const claims = this.#open(this.#unkept)
+    const claims = this.#open(this.#unstoredAck)
     try {
-      if (claims) this.#keep(claims)
-      this.#unkept = undefined
+      if (claims) this.#store(claims)
+      this.#unstoredAck = undefined
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
       // What was undone with it is known all the same.
-      if (claims) this.#hear(claims)
+      if (claims) this.#noteInMemory(claims)
     }
   }
 }

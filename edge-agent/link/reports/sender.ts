@@ -62,7 +62,7 @@ export class Sender {
   }
 
   /** Resolves when the cloud has all that is written down now, or after `limitMs`; never rejects. */
-  told(limitMs: number): Promise<void> {
+  whenReported(limitMs: number): Promise<void> {
     const { outbox } = this.#parts
     const target = outbox.head
     if (outbox.acked >= target) return Promise.resolve()
@@ -77,7 +77,7 @@ export class Sender {
     const before = outbox.acked
     if (this.#isStopped || !outbox.acknowledge(ack, this.#published.at(-1)) || outbox.acked === before) return
     onPublished(true)
-    this.#taken(before)
+    this.#onAcknowledged(before)
   }
 
   /** The connection is gone: whatever was under way is sent again later. */
@@ -137,18 +137,18 @@ export class Sender {
     const answer = await report(next.batch)
     this.#isCalling = false
     const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
-    if (typeof ack === 'string' && outbox.goBack(ack, before)) {
+    if (typeof ack === 'string' && outbox.rewind(ack, before)) {
       onRefused(`events: row ${before} was acknowledged by somebody else, for the cloud has none after ${outbox.acked}`)
-      return this.#taken(before)
+      return this.#onAcknowledged(before)
     }
-    if (typeof ack === 'string' && outbox.acknowledge(ack)) return this.#taken(before)
+    if (typeof ack === 'string' && outbox.acknowledge(ack)) return this.#onAcknowledged(before)
     if (answer.kind === 'unreachable') return
     if (answer.kind === 'refused') onRefused(`events: ${answer.code}`)
     this.#later(() => this.#send())
   }
 
   /** `before`: the last row that was acknowledged until now. */
-  #taken(before: number): void {
+  #onAcknowledged(before: number): void {
     const { outbox, onChange } = this.#parts
     this.#cancelTimer()
     this.#published = this.#published.filter((to) => to > outbox.acked)

@@ -31,14 +31,14 @@ const FIRST_WAIT_MS = 250
 /** Tries are at most this far apart (contracts §5). */
 const LONGEST_WAIT_MS = 15_000
 /** A line that lived this long was a good one. */
-const GOOD_LINE_MS = 60_000
+const STABLE_LINE_MS = 60_000
 /** A busy store has some tens of messages a second; a large one costs as much as many small ones. */
 const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
 /** Batches go over HTTP for so long after the broker has swallowed one. */
-const SWALLOWED_MS = 5 * 60_000
+const HTTP_ONLY_MS = 5 * 60_000
 
 /** The life of one line. The line may end before `openLine` returns it, so its life has an object of its own. */
-interface LineLife {
+interface LineState {
   isOver: boolean
   readonly sinceMs: number
 }
@@ -48,7 +48,7 @@ export class BrokerLine {
   readonly #parts: BrokerLineParts
   readonly #messages: Budget
   #waits: Generator<number, never>
-  #aloneUntilMs = 0
+  #retryAtMs = 0
   #httpUntilMs = 0
   #line: MqttLine | undefined
 
@@ -64,7 +64,7 @@ export class BrokerLine {
 
   /** How long the broker is left alone, ms; 0: it may be tried. */
   get waitMs(): number {
-    return Math.max(0, this.#aloneUntilMs - this.#elapsedMs)
+    return Math.max(0, this.#retryAtMs - this.#elapsedMs)
   }
 
   /** Opens it unless it is open or left alone; `password` signs the broker's challenge. Never rejects. */
@@ -73,7 +73,7 @@ export class BrokerLine {
     try {
       await this.#openOnce(password())
     } catch (error) {
-      this.#leaveAlone()
+      this.#backOff()
       this.#parts.log.warn({ why: (error as Error).message }, 'no broker: events and documents go over HTTP')
     }
   }
@@ -87,8 +87,8 @@ export class BrokerLine {
   }
 
   /** What was published last: it was acknowledged, or was not in time. */
-  noteEvents(wereAcknowledged: boolean): void {
-    this.#httpUntilMs = wereAcknowledged ? 0 : this.#elapsedMs + SWALLOWED_MS
+  noteAcknowledgement(wereAcknowledged: boolean): void {
+    this.#httpUntilMs = wereAcknowledged ? 0 : this.#elapsedMs + HTTP_ONLY_MS
   }
 
   /** Says good-bye. */
@@ -100,7 +100,7 @@ export class BrokerLine {
   async #openOnce(password: string): Promise<void> {
     const { url, identity, openLine, timeoutMs, state, onLost } = this.#parts
     const { agentId, storeId } = identity
-    const life: LineLife = { isOver: false, sinceMs: this.#elapsedMs }
+    const life: LineState = { isOver: false, sinceMs: this.#elapsedMs }
     const opened = await openLine(
       {
         url,
@@ -120,7 +120,7 @@ export class BrokerLine {
     opened.publish(this.#topic('state'), state(true), { retain: true })
   }
 
-  #onMessage(life: LineLife, topic: string, payload: string): void {
+  #onMessage(life: LineState, topic: string, payload: string): void {
     if (life.isOver) return
     const { onMessage, onRefused } = this.#parts
     if (this.#messages.spend(1 + payload.length / MESSAGES.charactersOfOne)) return onMessage(topic, payload)
@@ -132,17 +132,17 @@ export class BrokerLine {
   }
 
   /** Returns false if it had ended before. */
-  #end(life: LineLife): boolean {
+  #end(life: LineState): boolean {
     if (life.isOver) return false
     life.isOver = true
     this.#line = undefined
-    if (this.#elapsedMs - life.sinceMs >= GOOD_LINE_MS) this.#waits = this.#newWaits()
-    else this.#leaveAlone()
+    if (this.#elapsedMs - life.sinceMs >= STABLE_LINE_MS) this.#waits = this.#newWaits()
+    else this.#backOff()
     return true
   }
 
-  #leaveAlone(): void {
-    this.#aloneUntilMs = this.#elapsedMs + this.#waits.next().value
+  #backOff(): void {
+    this.#retryAtMs = this.#elapsedMs + this.#waits.next().value
   }
 
   #newWaits(): Generator<number, never> {

@@ -23,7 +23,7 @@ export interface CallLimits {
   /** Whoever is silent for so long is out of reach. */
   timeoutMs: number
   /** An answer that goes on arriving may take so long as a whole; absent: no longer than `timeoutMs`, for a person waits. */
-  wholeMs?: number
+  totalMs?: number
 }
 
 /** An answer is read up to this many characters, and bytes. */
@@ -44,7 +44,7 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
     const limit = silenceLimit(platform.timers, limits)
     try {
       const answer = await fetch(url, { ...init, signal: limit.signal, redirect: 'error' })
-      const text = await answer.text(limit.heard)
+      const text = await answer.text(limit.received)
       if (text.length > ANSWER_LIMIT) return { kind: 'unreachable' }
       const body: unknown = JSON.parse(text)
       if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
@@ -86,17 +86,17 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
 /** Aborts after a silence, and in any case when the whole has taken too long. */
 function silenceLimit(
   timers: Timers,
-  { timeoutMs, wholeMs }: CallLimits,
-): { signal: AbortSignal; heard(): void; done(): void } {
+  { timeoutMs, totalMs }: CallLimits,
+): { signal: AbortSignal; received(): void; done(): void } {
   const controller = new AbortController()
   const abortAfter = (ms: number) =>
     timers.after(ms, () => controller.abort(new DOMException(`no answer within ${ms} ms`, 'TimeoutError')))
   let silence = abortAfter(timeoutMs)
-  const whole = wholeMs === undefined ? undefined : abortAfter(wholeMs)
+  const whole = totalMs === undefined ? undefined : abortAfter(totalMs)
   let isDone = false
   return {
     signal: controller.signal,
-    heard() {
+    received() {
       if (isDone || !whole) return
       silence()
       silence = abortAfter(timeoutMs)

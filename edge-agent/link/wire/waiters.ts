@@ -3,7 +3,7 @@ import type { Timers } from '../../../policy/platform.ts'
 /** Callers that wait for a condition, each with a time limit. */
 export class Waiters {
   readonly #timers: Timers
-  readonly #looks = new Set<() => void>()
+  readonly #checks = new Set<() => void>()
 
   constructor(timers: Timers) {
     this.#timers = timers
@@ -14,17 +14,17 @@ export class Waiters {
     return new Promise((resolve) => {
       const end = () => {
         cancel()
-        this.#looks.delete(look)
+        this.#checks.delete(check)
         resolve()
       }
-      const look = () => void (isOver() && end())
+      const check = () => void (isOver() && end())
       const cancel = this.#timers.after(limitMs, end)
-      this.#looks.add(look)
+      this.#checks.add(check)
     })
   }
 
   /** Checks every condition again. */
   look(): void {
-    for (const look of this.#looks) look()
+    for (const look of this.#checks) look()
   }
 }

@@ -2,8 +2,8 @@ import type { KeyRecord } from '../../../policy/documents/keys.ts'
 import type { Replica } from '../../items/replica.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Denials } from './denials.ts'
-import { noLongerRevokedBy } from './untrusted-ledger.ts'
-import type { ToldVersions } from '../time/token-versions.ts'
+import { removeRevocationsBy } from './untrusted-ledger.ts'
+import type { TokenVersions } from '../time/token-versions.ts'
 
 /**
  *   key revoked ─▶ in one transaction with the key set that says so ─▶ what it may have signed is forgotten, and heard anew
@@ -11,43 +11,43 @@ import type { ToldVersions } from '../time/token-versions.ts'
  * Whoever stole a key may have given numbers that no true page and no true cloud ever reaches, acknowledged what never came to the
  * cloud, and revoked an agent that is none's to revoke.
  */
-export interface AfterTheft {
+export interface KeyCompromise {
   /** These keys are now known to be revoked. Call it inside the transaction that keeps the key set. */
-  take(revoked: readonly KeyRecord[]): void
+  onRevoked(revoked: readonly KeyRecord[]): void
   /** The items are in a file of their own: forgets them after that transaction, or at the next start. */
-  forgetItems(): void
+  discardItems(): void
 }
 
 /** Set: the items are of a key that was stolen, and not forgotten yet. */
-const ITEMS_DOUBTED = 'items_doubted'
+const ITEMS_UNTRUSTED = 'items_doubted'
 
-export interface AfterTheftParts {
-  ledger: Pick<Ledger, 'marks' | 'commits' | 'claims' | 'cloudGeneration' | 'journal'>
+export interface KeyCompromiseParts {
+  ledger: Pick<Ledger, 'metadata' | 'commits' | 'claims' | 'cloudGeneration' | 'journal'>
   denials: Denials
-  told: ToldVersions
+  tokenVersions: TokenVersions
   items: Replica | undefined
 }
 
 /** Undoes in this ledger what a stolen key may have done. */
-export function afterTheft({ ledger, denials, told, items }: AfterTheftParts): AfterTheft {
-  const { marks, commits, claims, cloudGeneration, journal } = ledger
+export function keyCompromise({ ledger, denials, tokenVersions, items }: KeyCompromiseParts): KeyCompromise {
+  const { metadata, commits, claims, cloudGeneration, journal } = ledger
   return {
-    take(revoked) {
-      if (revoked.length > 0) told.forget()
-      noLongerRevokedBy(
+    onRevoked(revoked) {
+      if (revoked.length > 0) tokenVersions.clear()
+      removeRevocationsBy(
         ledger,
         revoked.map(({ kid }) => kid),
       )
       if (!revoked.some(({ use }) => use === 'freshness')) return
-      denials.beginAnew()
-      cloudGeneration.doubt()
-      claims.doubtAcknowledged(journal.acked)
-      marks.set(ITEMS_DOUBTED, '1')
+      denials.reset()
+      cloudGeneration.distrust()
+      claims.resetAcknowledged(journal.acked)
+      metadata.set(ITEMS_UNTRUSTED, '1')
     },
-    forgetItems() {
-      if (!items || marks.recall(ITEMS_DOUBTED) !== '1') return
-      items.beginAnew()
-      commits.now(() => marks.set(ITEMS_DOUBTED, '0'))
+    discardItems() {
+      if (!items || metadata.getCached(ITEMS_UNTRUSTED) !== '1') return
+      items.reset()
+      commits.now(() => metadata.set(ITEMS_UNTRUSTED, '0'))
     },
   }
 }

@@ -1,26 +1,26 @@
 import type { KeyRecord } from '../../../policy/documents/keys.ts'
 import { EARLIER_KEY_SETS_LIMIT } from '../../../policy/documents/store-documents.ts'
-import type { Marks } from '../../ledger/file/metadata.ts'
+import type { Metadata } from '../../ledger/file/metadata.ts'
 
 /** Keys that were ever revoked, as this agent has heard. */
 export interface RevokedKeys {
   /** These keys, those that were revoked before revoked still. */
-  kept(keys: readonly KeyRecord[]): KeyRecord[]
+  withRevocations(keys: readonly KeyRecord[]): KeyRecord[]
   /** One key set takes the place of another: remembers what either has revoked, and answers which keys that was news of. Call it inside the transaction that keeps the next. */
-  follow(next: Omit<KeySet, 'jws'>, former: KeySet | undefined): KeyRecord[]
+  replaceKeySet(next: Omit<RevokingKeySet, 'jws'>, former: RevokingKeySet | undefined): KeyRecord[]
   /** Key sets that revoke what the present one does not, or count time in a later epoch, as the root has signed them: a restored cloud is reminded by them. */
-  readonly forgotten: readonly string[]
+  readonly reminders: readonly string[]
 }
 
-export interface KeySet {
+export interface RevokingKeySet {
   jws: string
   keys: readonly KeyRecord[]
   timeEpoch?: number | undefined
 }
 
-const MARK = 'revoked_kids'
-const FORGOTTEN = 'forgotten_revocations'
-const LIMIT = 1_000
+const REVOKED_KEYS = 'revoked_kids'
+const REMINDERS = 'forgotten_revocations'
+const REVOKED_KEYS_LIMIT = 1_000
 
 interface Revocation {
   jws: string
@@ -29,31 +29,32 @@ interface Revocation {
 }
 
 /** Whether these keys of a set revoke this one. */
-export function takesBack(keys: readonly KeyRecord[], kid: string | undefined): boolean {
+export function revokes(keys: readonly KeyRecord[], kid: string | undefined): boolean {
   return keys.some((key) => key.kid === kid && key.state === 'revoked')
 }
 
 const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
 
 /** Once revoked is revoked: a cloud that was restored from a backup may have forgotten it, and whoever stole the key has not. */
-export function revokedKeys(marks: Marks): RevokedKeys {
+export function revokedKeys(metadata: Metadata): RevokedKeys {
   // Nothing but what is written down counts: a transaction that was undone has told nothing.
-  const known = () => JSON.parse(marks.recall(MARK) ?? '[]') as string[]
-  const forgotten = () => JSON.parse(marks.recall(FORGOTTEN) ?? '[]') as Revocation[]
+  const known = () => JSON.parse(metadata.getCached(REVOKED_KEYS) ?? '[]') as string[]
+  const forgotten = () => JSON.parse(metadata.getCached(REMINDERS) ?? '[]') as Revocation[]
 
   function note(keys: readonly KeyRecord[]): KeyRecord[] {
     const before = known()
     const news = keys.filter(({ kid, state }) => state === 'revoked' && !before.includes(kid))
-    if (news.length > 0) marks.set(MARK, JSON.stringify([...before, ...news.map(({ kid }) => kid)].slice(-LIMIT)))
+    if (news.length > 0)
+      metadata.set(REVOKED_KEYS, JSON.stringify([...before, ...news.map(({ kid }) => kid)].slice(-REVOKED_KEYS_LIMIT)))
     return news
   }
 
   return {
-    kept(keys) {
+    withRevocations(keys) {
       const revoked = new Set(known())
       return keys.map((key) => (revoked.has(key.kid) ? { ...key, state: 'revoked' as const } : key))
     },
-    follow({ keys, timeEpoch = 0 }, former) {
+    replaceKeySet({ keys, timeEpoch = 0 }, former) {
       const news = note(keys)
       if (!former) return news
       const isForgotten = (kid: string) => keys.some((key) => key.kid === kid && key.state !== 'revoked')
@@ -62,10 +63,10 @@ export function revokedKeys(marks: Marks): RevokedKeys {
       const next = all
         .filter((kept) => kept.kids.some(isForgotten) || kept.timeEpoch > timeEpoch)
         .slice(-EARLIER_KEY_SETS_LIMIT)
-      if (next.length > 0 || before.length > 0) marks.set(FORGOTTEN, JSON.stringify(next))
+      if (next.length > 0 || before.length > 0) metadata.set(REMINDERS, JSON.stringify(next))
       return news
     },
-    get forgotten() {
+    get reminders() {
       return forgotten().map(({ jws }) => jws)
     },
   }

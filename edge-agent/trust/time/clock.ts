@@ -29,7 +29,7 @@ export interface AgentClock {
 }
 
 /** By when what is shown is judged, s. While nobody knows the time it is no earlier than the last one that was signed; whether that is enough, the decision says (`clock_untrusted`). */
-export function judgedAt(clock: Pick<AgentClock, 'now'>): { now: number; nowIsLowerBound: boolean } {
+export function validationTime(clock: Pick<AgentClock, 'now'>): { now: number; nowIsLowerBound: boolean } {
   const { nowMs, trust } = clock.now()
   return { now: nowMs / 1_000, nowIsLowerBound: trust === 'none' }
 }
@@ -40,19 +40,19 @@ export function nowSeconds(clock: Pick<AgentClock, 'now'>): number | undefined {
   return trust === 'none' ? undefined : nowMs / 1_000
 }
 
-const MARK = 'clock'
+const CLOCK_STATE = 'clock'
 
 const parse = (text: string) => JSON.parse(text) as TrustedClockState
 
 /** The trusted clock of contracts §4, with its marks in the ledger. */
-export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commits'>, clock: Clock): AgentClock {
-  const found = marks.recall(MARK)
+export function openAgentClock({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>, clock: Clock): AgentClock {
+  const found = metadata.getCached(CLOCK_STATE)
   const atOpen = found === undefined ? undefined : resumeAfterBoot(parse(found), clock)
   let [text, state] = [found, atOpen]
 
   /** Nothing but what is written down counts: a transaction that was undone has told no time. */
   function current(): TrustedClockState | undefined {
-    const kept = marks.recall(MARK)
+    const kept = metadata.getCached(CLOCK_STATE)
     if (kept !== text) [text, state] = [kept, kept === found || kept === undefined ? atOpen : parse(kept)]
     return state
   }
@@ -72,13 +72,13 @@ export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commi
       const offered = known
         ? applySignedTime(known, clock, time)
         : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
-      if (offered.state !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered.state)))
+      if (offered.state !== known) commits.now(() => metadata.set(CLOCK_STATE, JSON.stringify(offered.state)))
       return offered.verdict
     },
     offerHome(ms) {
       const known = current()
       const offered = known && applyHomeTime(known, clock, ms)
-      if (offered && offered !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered)))
+      if (offered && offered !== known) commits.now(() => metadata.set(CLOCK_STATE, JSON.stringify(offered)))
     },
   }
 }

@@ -1,47 +1,47 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 
 /** When the cloud was heard, by its own signed times. Kept in the ledger. */
-export interface Heard {
+export interface CloudContact {
   /** When it last confirmed the policy that we have, ms; 0: never. */
-  readonly confirmedMs: number
+  readonly policyConfirmedMs: number
   /** When it was last heard at all, ms; 0: never. */
   readonly lastContactMs: number
-  confirm(ms: number): void
-  contact(ms: number): void
+  notePolicyConfirmed(ms: number): void
+  noteContact(ms: number): void
   /** It is no later than this: what was heard later was never true. */
-  setBack(toMs: number): void
+  rewindTo(toMs: number): void
 }
 
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
 
 /** What this ledger remembers of it. */
-export function openHeard({ marks, commits }: Pick<Ledger, 'marks' | 'commits'>): Heard {
-  let confirmedMs = Number(marks.get(LAST_FRESH) ?? 0)
-  let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
+export function openCloudContact({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>): CloudContact {
+  let policyConfirmedMs = Number(metadata.get(LAST_FRESH) ?? 0)
+  let lastContactMs = Number(metadata.get(LAST_CONTACT) ?? 0)
 
-  function confirm(ms: number): void {
-    confirmedMs = ms
-    commits.now(() => marks.set(LAST_FRESH, String(ms)))
+  function notePolicyConfirmed(ms: number): void {
+    policyConfirmedMs = ms
+    commits.now(() => metadata.set(LAST_FRESH, String(ms)))
   }
 
-  function contact(ms: number): void {
+  function noteContact(ms: number): void {
     lastContactMs = ms
-    commits.now(() => marks.set(LAST_CONTACT, String(ms)))
+    commits.now(() => metadata.set(LAST_CONTACT, String(ms)))
   }
 
   return {
-    get confirmedMs() {
-      return confirmedMs
+    get policyConfirmedMs() {
+      return policyConfirmedMs
     },
     get lastContactMs() {
       return lastContactMs
     },
-    confirm,
-    contact,
-    setBack(toMs) {
-      if (confirmedMs > toMs) confirm(0)
-      if (lastContactMs > toMs) contact(0)
+    notePolicyConfirmed,
+    noteContact,
+    rewindTo(toMs) {
+      if (policyConfirmedMs > toMs) notePolicyConfirmed(0)
+      if (lastContactMs > toMs) noteContact(0)
     },
   }
 }

@@ -2,7 +2,7 @@ import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { keyRing, type KeyRecord, type KeyRing } from '../../../policy/documents/keys.ts'
 import { compareVersions, TimeClaims, type KeySetClaims } from '../../../policy/documents/store-documents.ts'
 import type { SignedTimeVerdict } from '../../../policy/trusted-clock.ts'
-import { openAs, refused, type Refusal } from '../verify/open-claims.ts'
+import { openClaims, refused, type Refusal } from '../verify/open-claims.ts'
 
 /**
  * Answers to our own question for the time, and with which keys they are checked.
@@ -13,11 +13,11 @@ import { openAs, refused, type Refusal } from '../verify/open-claims.ts'
  */
 export interface TimeAnswers {
   /** A key set that is newer than ours, and that only our clock speaks against. */
-  keep(keySet: KeySetClaims): void
+  offerKeySet(keySet: KeySetClaims): void
   /** A key set was taken: what was kept before is of no more use. */
-  forget(): void
+  clear(): void
   /** A key set waits for such an answer. */
-  readonly isAwaited: boolean
+  readonly isPending: boolean
   /** `timeEpoch` of what it answers: how the key set counts time that it was checked with; `current` is that of `keys`. */
   open(jws: string, nonce: string, keys: KeyRing, current: number): OpenedTime
 }
@@ -28,7 +28,7 @@ export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | {
 const OVERTAKEN_MS = 60_000
 
 /** What is wrong with an answer, by what our clock has said to it; it lies `behindMs` before our time. */
-export function doubtAbout(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
+export function timeRefusal(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
   if (verdict === 'unconfirmed') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
   // The cloud's clock was wrong then or is now, and what it grants has ended here already.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
@@ -45,19 +45,19 @@ export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): 
   let isAwaited = false
 
   const openWith = (jws: string, nonce: string, keys: KeyRing) =>
-    openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
+    openClaims(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
 
   return {
-    keep(keySet) {
+    offerKeySet(keySet) {
       if (newer && compareVersions(keySet, newer) <= 0) return
       newer = keySet
       isAwaited = true
     },
-    forget() {
+    clear() {
       newer = undefined
       isAwaited = false
     },
-    get isAwaited() {
+    get isPending() {
       return isAwaited
     },
     open(jws, nonce, keys, current) {

@@ -1,7 +1,7 @@
 import type { SignedTime, SignedTimeVerdict } from '../../../policy/trusted-clock.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from './clock.ts'
-import type { Heard } from './cloud-contact.ts'
+import type { CloudContact } from './cloud-contact.ts'
 
 /**
  *   a freshness key is revoked ─▶ key set with a new time epoch (signed by the root) ─▶ the answer to our question ─▶ the clock begins anew
@@ -14,7 +14,7 @@ export interface TimeEpochs {
   readonly current: number
   follow(epoch: number): void
   /** The clock is in a former one still. */
-  readonly isAwaited: boolean
+  readonly isBehind: boolean
   /** Takes a time of the current epoch, or of a newer key set's that is known for it. */
   offer(time: SignedTime): SignedTimeVerdict
 }
@@ -26,7 +26,7 @@ const GUARD_MS = 60_000
 export function timeEpochs(
   ledger: Pick<Ledger, 'commits' | 'claims' | 'cloudGeneration'>,
   clock: AgentClock,
-  heard: Heard,
+  heard: CloudContact,
 ): TimeEpochs {
   const { commits, claims, cloudGeneration } = ledger
   let current = 0
@@ -35,8 +35,8 @@ export function timeEpochs(
   function setBack(toMs: number): void {
     const toS = Math.floor(toMs / 1_000)
     cloudGeneration.dropTokensBefore(toS)
-    claims.setBack(toS)
-    heard.setBack(toMs)
+    claims.rewindTo(toS)
+    heard.rewindTo(toMs)
   }
 
   return {
@@ -44,7 +44,7 @@ export function timeEpochs(
       return current
     },
     follow: (epoch) => void (current = epoch),
-    get isAwaited() {
+    get isBehind() {
       return clock.epoch < current
     },
     offer: (time) =>

@@ -1,7 +1,7 @@
 import type { AgentClock } from './clock.ts'
 
 /** Under which versions a genuine token was issued, and when. */
-export interface IssuedUnder {
+export interface IssuedVersions {
   readonly policy: number
   /** Receipts do not name it. */
   readonly keys?: number
@@ -14,15 +14,15 @@ export interface IssuedUnder {
  *
  * Kept in memory: the next shopper says it again.
  */
-export interface ToldVersions {
-  hear(issued: IssuedUnder): void
+export interface TokenVersions {
+  note(issued: IssuedVersions): void
   /** Whether something newer than these was in force after this, the last that the cloud said itself (ms). */
   areNewer(have: { readonly policy: number | undefined; readonly keys: number | undefined }, heardMs: number): boolean
   /** Whoever signed may have stolen the key. */
-  forget(): void
+  clear(): void
 }
 
-interface Told {
+interface IssuedVersion {
   readonly ver: number
   readonly issuedS: number
 }
@@ -31,8 +31,8 @@ interface Told {
 const CLOCKS_DIFFER_S = 60
 
 /** Nothing was told yet. */
-export function toldVersions(clock: Pick<AgentClock, 'now'>): ToldVersions {
-  const told: { policy?: Told | undefined; keys?: Told | undefined } = {}
+export function tokenVersions(clock: Pick<AgentClock, 'now'>): TokenVersions {
+  const told: { policy?: IssuedVersion | undefined; keys?: IssuedVersion | undefined } = {}
 
   /** The latest word counts, and not the highest: a cloud that was restored may begin lower. */
   function note(kind: 'policy' | 'keys', ver: number | undefined, issuedS: number): void {
@@ -40,7 +40,7 @@ export function toldVersions(clock: Pick<AgentClock, 'now'>): ToldVersions {
   }
 
   return {
-    hear({ policy, keys, issuedS }) {
+    note({ policy, keys, issuedS }) {
       // Of what a clock issued that was ahead nobody knows when that was.
       if (issuedS > clock.now().nowMs / 1_000 + CLOCKS_DIFFER_S) return
       note('policy', policy, issuedS)
@@ -48,10 +48,10 @@ export function toldVersions(clock: Pick<AgentClock, 'now'>): ToldVersions {
     },
     areNewer(have, heardMs) {
       // Within one second nobody knows which came first.
-      const isNewer = (of: Told | undefined, ver: number | undefined) =>
+      const isNewer = (of: IssuedVersion | undefined, ver: number | undefined) =>
         of !== undefined && (of.issuedS + 1) * 1_000 > heardMs && of.ver > (ver ?? 0)
       return isNewer(told.policy, have.policy) || isNewer(told.keys, have.keys)
     },
-    forget: () => void (told.policy = told.keys = undefined),
+    clear: () => void (told.policy = told.keys = undefined),
   }
 }

@@ -3,7 +3,7 @@ import type { DocumentKind } from '../../../policy/documents/kinds.ts'
 import type { KeyRing } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { UNTAG_VERSION } from '../../../policy/version.ts'
-import { neededBy, type NeededRelease } from './required-release.ts'
+import { requiredReleaseOf, type RequiredRelease } from './required-release.ts'
 
 /**
  *   document ─▶ signature, kind, audience, times ─▶ needs a later release? ─▶ schema of the claims ─▶ claims, or a refusal
@@ -12,7 +12,7 @@ import { neededBy, type NeededRelease } from './required-release.ts'
  */
 
 /** The kind that a document claims to be; nothing is believed by it but which way to check. */
-export function typOf(jws: string): string {
+export function claimedType(jws: string): string {
   try {
     const { typ }: { typ?: unknown } = decodeProtectedHeader(jws)
     return typeof typ === 'string' ? typ : ''
@@ -31,7 +31,7 @@ export interface Refusal {
   why: 'refused'
   detail: string
   /** It is for agents of a later release. */
-  needed?: NeededRelease
+  requiredRelease?: RequiredRelease
 }
 
 /** What became of a document that an agent was shown. */
@@ -47,29 +47,29 @@ export function refused(detail: string): Refusal {
   return { taken: false, why: 'refused', detail }
 }
 
-export type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
+export type OpenedClaims<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
 
 /** Opens a document of this kind and checks its claims. `now` in seconds; undefined: its times are not judged here. */
-export function openAs<T extends object>(
+export function openClaims<T extends object>(
   jws: string,
   kind: DocumentKind,
   keys: KeyRing,
   audience: string,
   schema: Schema<T>,
   now: number | undefined,
-): OpenedAs<T> {
+): OpenedClaims<T> {
   const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
   if (!opened.ok) return { ok: false, refusal: refused(`${kind.typ}: ${opened.fault} (${opened.detail})`) }
   // Before the schema: what a later release has signed need not fit ours.
-  const needed = kind.use === 'policy' ? neededBy(opened.claims) : undefined
-  if (needed)
+  const requiredRelease = kind.use === 'policy' ? requiredReleaseOf(opened.claims) : undefined
+  if (requiredRelease)
     return {
       ok: false,
       refusal: {
         ...refused(
-          `${kind.typ} ${needed.epoch}.${needed.ver} needs release ${needed.release}, this is ${UNTAG_VERSION}`,
+          `${kind.typ} ${requiredRelease.epoch}.${requiredRelease.ver} needs release ${requiredRelease.release}, this is ${UNTAG_VERSION}`,
         ),
-        needed,
+        requiredRelease,
       },
     }
   if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: refused(`${kind.typ}: claims_invalid`) }
@@ -78,7 +78,7 @@ export function openAs<T extends object>(
 }
 
 /** A document that was accepted before is kept, however old it is. */
-export function openStored<T extends object>(
+export function openStoredClaims<T extends object>(
   jws: string,
   kind: DocumentKind,
   keys: KeyRing,
@@ -91,7 +91,7 @@ export function openStored<T extends object>(
 }
 
 /** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
-export function stillVerifying(keys: KeyRing): KeyRing {
+export function withRetiredKeys(keys: KeyRing): KeyRing {
   return new Map(
     [...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]),
   )

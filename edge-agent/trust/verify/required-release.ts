@@ -8,16 +8,16 @@ import type { Ledger } from '../../ledger/ledger.ts'
  *
  * A policy may need a later release than this one: it says something of which this one knows nothing, or somebody requires it.
  */
-export interface NeededRelease extends DocumentVersion {
+export interface RequiredRelease extends DocumentVersion {
   release: string
 }
 
-const MARK = 'needed_release'
+const REQUIRED_RELEASE = 'needed_release'
 
-type Kept = Pick<Ledger, 'marks' | 'commits'>
+type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
 
 /** What these claims need, where this release is too old for them. Nothing else of them is looked at: it may be of a form that is not known here. */
-export function neededBy(claims: object): NeededRelease | undefined {
+export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
   const asked = VersionNumber.safeParse(minAgent)
   if (!asked.success || !isOlderVersion(UNTAG_VERSION, asked.data)) return undefined
@@ -29,19 +29,19 @@ export function neededBy(claims: object): NeededRelease | undefined {
 }
 
 /** Keeps that the store's policy needs a later release, over restarts; not of an old copy, for the present policy needs none. */
-export function noteNeeded({ marks, commits }: Kept, needed: NeededRelease): void {
-  const have = marks.head('policy')
-  if ((have && compareVersions(needed, have) <= 0) || marks.recall(MARK) === needed.release) return
-  commits.now(() => marks.set(MARK, needed.release))
+export function storeRequiredRelease({ metadata, commits }: MetadataStore, needed: RequiredRelease): void {
+  const have = metadata.head('policy')
+  if ((have && compareVersions(needed, have) <= 0) || metadata.getCached(REQUIRED_RELEASE) === needed.release) return
+  commits.now(() => metadata.set(REQUIRED_RELEASE, needed.release))
 }
 
 /** A policy was taken: none needs more. */
-export function noteTaken({ marks, commits }: Kept): void {
-  if (marks.recall(MARK)) commits.now(() => marks.set(MARK, ''))
+export function clearRequiredRelease({ metadata, commits }: MetadataStore): void {
+  if (metadata.getCached(REQUIRED_RELEASE)) commits.now(() => metadata.set(REQUIRED_RELEASE, ''))
 }
 
 /** The release that the store's newest policy needs; undefined: this one is enough. */
-export function neededRelease({ marks }: Pick<Kept, 'marks'>): string | undefined {
-  const release = marks.recall(MARK)
+export function requiredRelease({ metadata }: Pick<MetadataStore, 'metadata'>): string | undefined {
+  const release = metadata.getCached(REQUIRED_RELEASE)
   return release && isOlderVersion(UNTAG_VERSION, release) ? release : undefined
 }

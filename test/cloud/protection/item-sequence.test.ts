@@ -43,14 +43,14 @@ onEveryDatabase('the sequence of the items', (kind) => {
 
   async function fetchOnce(cursor?: string): Promise<string | undefined> {
     const { status, body } = await agent.call('fetchSignedDocuments', {
-      have: { items: replica.have() },
+      have: { items: replica.position() },
       ...(cursor !== undefined && { cursor }),
     })
     expect(status).toBe(200)
     for (const jws of body.documents as string[]) {
       const { typ } = decodeProtectedHeader(jws)
       if (typ === 'items+jwt') replica.take(ItemsClaims.parse(decodeJwt(jws)))
-      if (typ === 'fresh+jwt') replica.hearHead(decodeJwt<FreshClaims>(jws).items, shop.cloud.platform.clock.wall())
+      if (typ === 'fresh+jwt') replica.compareHead(decodeJwt<FreshClaims>(jws).items, shop.cloud.platform.clock.wall())
     }
     return body.nextCursor
   }
@@ -196,7 +196,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
       items: [{ ean: product.ean, tagId: 'HT-late', epc }],
     })
     await sync()
-    const before = replica.have()
+    const before = replica.position()
     await shop.ok('registerProtectedItems', {
       storeId: shop.storeId,
       items: [{ ean: product.ean, tagId: 'HT-late', epc: newEpc() }],
@@ -206,11 +206,11 @@ onEveryDatabase('the sequence of the items', (kind) => {
       pruneRemovedNames(db, shop.cloud.platform.clock.wall() + 31 * 86_400_000),
     )
     await fetchOnce()
-    expect(replica.have()).toEqual([0, 0])
+    expect(replica.position()).toEqual([0, 0])
     expect(replica.isBehind).toBe(true)
     await expectSame()
     expect(statusOf(epc)).toBeUndefined()
-    expect(replica.have()[1]).toBeGreaterThan(before[1])
+    expect(replica.position()[1]).toBeGreaterThan(before[1])
   })
 
   it('gives one number to each of the changes that come at once, and none is missed by a reader in between', async () => {
@@ -260,7 +260,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
       .select('item_seq')
       .where('agent_id', '=', agent.agentId)
       .executeTakeFirstOrThrow()
-    expect(row.item_seq).toBe(replica.have()[1])
+    expect(row.item_seq).toBe(replica.position()[1])
   })
 
   it('answers a page behind the end as empty', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { httpClient } from '../../../edge-agent/link/wire/http-client.ts'
-import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
+import { messageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
 import { atLanes } from '../../support/at-lanes.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeReader } from '../../support/fake-reader.ts'
@@ -75,7 +75,7 @@ describe('the agent at the exit gate', () => {
     // Of what the cloud answers the key set alone arrives.
     store.network(true)
     const { agentId, cloud } = store.identity
-    const [http, messages] = [httpClient(cloud, store.fetch, store.world), messagesOf(store.identity)]
+    const [http, messages] = [httpClient(cloud, store.fetch, store.world), messageSigner(store.identity)]
     const bodyOf = async (operation: string, body: object, token?: string) => {
       const answer = await http.post(operation, body, { timeoutMs: 3_000, ...(token !== undefined && { token }) })
       if (answer.kind !== 'answered') throw new Error(answer.kind)

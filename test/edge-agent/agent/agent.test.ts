@@ -195,7 +195,7 @@ describe('the agent', () => {
     expect(await release('HTTPS://SHOP.EXAMPLE/R/NONSENSE')).toMatchObject({ reason: 'token_invalid' })
     await store.drive(store.shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId }))
     expect(await release(receipt)).toMatchObject({ reason: 'item_not_paid' })
-    await store.until('the denial', () => store.agent.trust.have().deny?.[1] !== 0)
+    await store.until('the denial', () => store.agent.trust.heldVersions().deny?.[1] !== 0)
     await offline()
     expect(await release(receipt)).toMatchObject({ reason: 'token_revoked', offline: true })
     store.network(true)
@@ -299,7 +299,7 @@ describe('the agent', () => {
       .execute()
     expect(tokens.map(({ voided_ms }) => voided_ms !== null)).toEqual([true, true])
     store.agent.ledger.commits.now(() =>
-      store.agent.ledger.homeGrants.hear({
+      store.agent.ledger.homeGrants.noteOutcome({
         agentId,
         redemptionId: 'rdm_x',
         outcome: 'failed',

@@ -268,7 +268,7 @@ describe('an agent whose disk is full for long', () => {
         openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)),
       },
     })
-    store.agent.ledger.commits.now(() => store.agent.ledger.marks.set('rotate_key_asked', '1'))
+    store.agent.ledger.commits.now(() => store.agent.ledger.metadata.set('rotate_key_asked', '1'))
     isFull = true
     await store.world.advance(120_000)
     expect(keepIdentity).toHaveBeenCalledTimes(1)
@@ -323,9 +323,9 @@ describe('an agent whose disk is full just as the lock has moved', () => {
     isFull = true
     expect(await store.drive(asked)).toMatchObject({ authorized: true, outcome: 'confirmed' })
     await store.world.advance(5_000)
-    expect(agent.ledger.claims.open()).toHaveLength(1)
+    expect(agent.ledger.claims.unsettled()).toHaveLength(1)
     isFull = false
-    await store.until('the outcome is on the disk', () => agent.ledger.claims.open().length === 0)
+    await store.until('the outcome is on the disk', () => agent.ledger.claims.unsettled().length === 0)
     const tagStatus = async () =>
       ((await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })) as { securityTagStatus: string })
         .securityTagStatus
@@ -362,10 +362,10 @@ describe('an agent that starts while its disk is full', () => {
       isFull = true
       store.network(false)
     })
-    expect(store.agent.ledger.claims.open()).toHaveLength(1)
+    expect(store.agent.ledger.claims.unsettled()).toHaveLength(1)
     isFull = false
-    await store.until('it is told', () => store.agent.ledger.claims.open().length === 0)
-    expect(store.agent.ledger.claims.unknown.isAnsweredFor('rdm_left', { operator: true })).toBe(true)
+    await store.until('it is told', () => store.agent.ledger.claims.unsettled().length === 0)
+    expect(store.agent.ledger.claims.unresolved.isResolvedFor('rdm_left', { operator: true })).toBe(true)
     const answer = await store.authorize({
       deviceId: shop.devices.pos_deactivator,
       protectionAction: 'deactivate_label',

@@ -8,7 +8,7 @@ import { changeRoot } from '../../../cloud/authority/known-root.ts'
 import type { Tenant } from '../../../cloud/foundation/caller.ts'
 import type { Db } from '../../../cloud/persistence/database.ts'
 import { markRestored } from '../../../cloud/restore/mark-restored.ts'
-import { watchKeys } from '../../../edge-agent/trust/key-set-expiry.ts'
+import { watchKeySetExpiry } from '../../../edge-agent/trust/key-set-expiry.ts'
 import type { Json } from '../../support/cloud.ts'
 import { replaceAgent } from '../../support/replace-agent.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
@@ -153,7 +153,7 @@ it('numbers go on above all that were given: agents take policy, denials and ite
       !store.agent.trust.isBehind &&
       store.agent.trust.keys.get(revoked)?.state === 'revoked',
   )
-  const before = { policy: store.agent.trust.policy, have: store.agent.trust.have() }
+  const before = { policy: store.agent.trust.policy, have: store.agent.trust.heldVersions() }
 
   await restore()
   await network(true)
@@ -192,7 +192,7 @@ it('numbers go on above all that were given: agents take policy, denials and ite
     'the key set',
     () => store.agent.trust.keys.get(follows)?.state === 'active' && !store.agent.trust.isBehind,
   )
-  expect(store.agent.trust.forgottenRevocations).toEqual([])
+  expect(store.agent.trust.revocationReminders).toEqual([])
   await synced()
   expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: false })
   // The refund went once the denial was confirmed: by the numbers of now.
@@ -241,7 +241,7 @@ it('time that counts anew because of a key the backup does not know goes on to d
   expect([
     store.agent.clock.epoch,
     store.shop.cloud.cloud.services.authority.timeEpoch,
-    store.agent.trust.forgottenRevocations,
+    store.agent.trust.revocationReminders,
   ]).toEqual([epoch, epoch, []])
   expect(store.agent.trust.stage()).toBe('fresh')
 })
@@ -370,7 +370,7 @@ it('another root: agents refuse it and say so, until they are enrolled anew', as
   expect(await release(used.receipt)).toMatchObject({ authorized: true })
   await synced()
   const { keyFolder, db } = store.shop.cloud
-  const before = store.agent.trust.have().keys
+  const before = store.agent.trust.heldVersions().keys
   store.network(false)
   await store.drive(
     store.shop.cloud.restart(async () => {
@@ -387,7 +387,7 @@ it('another root: agents refuse it and say so, until they are enrolled anew', as
   await store.until('the refusal', async () =>
     (await raised('refused_document')).some((e) => e.detail.startsWith('keys+jwt: unknown_key')),
   )
-  expect(store.agent.trust.have().keys).toEqual(before)
+  expect(store.agent.trust.heldVersions().keys).toEqual(before)
   const [former] = (await ok('fetchAgents', { storeId: store.shop.storeId })).agents
   await ok('revokeAgent', { agentId: former.agentId })
   // Its devices are free at once, by a new version of the policy.
@@ -398,7 +398,7 @@ it('another root: agents refuse it and say so, until they are enrolled anew', as
     .executeTakeFirstOrThrow()
   expect(version).toBeGreaterThan(store.agent.trust.policy?.ver ?? 0)
   await replaceAgent(store)
-  expect(store.agent.trust.have().keys?.[0]).toBeGreaterThan(before?.[0] ?? 0)
+  expect(store.agent.trust.heldVersions().keys?.[0]).toBeGreaterThan(before?.[0] ?? 0)
   expect(store.agent.trust.policy?.agents).toMatchObject([{ agentId: store.agent.identity.agentId }])
   await network(false)
   expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
@@ -410,7 +410,7 @@ it('tells once a day that the key set is about to end', async () => {
   const endsS = agent.trust.keysEndS ?? 0
   const nowMs = agent.clock.now().nowMs
   expect(endsS - nowMs / 1_000).toBeGreaterThan(399 * 86_400)
-  const look = watchKeys({
+  const look = watchKeySetExpiry({
     platform: store.world,
     ledger: agent.ledger,
     storeId: store.shop.storeId,

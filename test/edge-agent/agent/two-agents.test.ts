@@ -238,7 +238,7 @@ it('a new home honours no older receipt until the former has told what it redeem
   const later = await buy()
   other.network(false)
   await store.until('alone', async () => {
-    await other.agent.link.look()
+    await other.agent.link.poll()
     return !other.agent.link.isOnline
   })
   expect(await leave(used.receipt)).toMatchObject({
@@ -255,7 +255,7 @@ it('a new home honours no older receipt until the former has told what it redeem
   await store.until('all that was used is known', honours, 60_000)
   other.network(false)
   await store.until('alone', async () => {
-    await other.agent.link.look()
+    await other.agent.link.poll()
     return !other.agent.link.isOnline
   })
   expect(await leave(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })

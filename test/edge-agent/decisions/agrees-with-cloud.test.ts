@@ -167,7 +167,7 @@ it(
             counts.released += agent.authorized ? 1 : 0
           }
           // Nothing is left but the receipts.
-          store.agent.items.beginAnew()
+          store.agent.items.reset()
           for (const { each, whole, byReceipt, tagOf } of asked) {
             const agent = await askAgent(each, { receipt: byReceipt.receipt, ...tagOf(byReceipt) })
             counts[expectNotLaxer({ each, policy }, whole, agent)]++

@@ -44,7 +44,7 @@ describe('an offline decision about an item', () => {
     return opened.ok ? opened.claims.facts : undefined
   }
   /** What the agent had learnt of the items is gone; it cannot fetch them while it is offline. */
-  const forgetItems = () => store.agent.items.beginAnew()
+  const forgetItems = () => store.agent.items.reset()
 
   it.each(['its replica', 'the receipt'])('keeps a forbidden category at self-service by %s', async (source) => {
     store = await openStore()

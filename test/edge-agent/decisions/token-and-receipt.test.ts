@@ -20,7 +20,7 @@ const tokenOf = async ({ transactionId }: Json) =>
 const told = () => store.until('told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
 /** The agent has heard what the token stands for. */
 const heard = () =>
-  store.until('the deny list', () => Number(store.agent.ledger.marks.get('deny_seq') ?? 0) > 0, 20_000)
+  store.until('the deny list', () => Number(store.agent.ledger.metadata.get('deny_seq') ?? 0) > 0, 20_000)
 const exceptions = async () =>
   ((await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))).exceptions as Json[]).map(
     ({ kind }) => kind as string,

@@ -103,14 +103,14 @@ describe('the replica of the items', () => {
     give(0)
     replica.take(cloud.page(0, 5))
     give(1)
-    const onItsWay = cloud.page(replica.have()[1], 5)
+    const onItsWay = cloud.page(replica.position()[1], 5)
     cloud.forget()
     give(0)
     const tooNew = cloud.page(cloud.head.ver - 1, 5)
     expect(replica.take(tooNew)).toBe('gap')
     replica.take(onItsWay)
-    replica.hearHead(cloud.head, 1)
-    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.have()[1], 3))
+    replica.compareHead(cloud.head, 1)
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.position()[1], 3))
     expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
     replica.close()
   })
@@ -127,7 +127,7 @@ describe('the replica of the items', () => {
     expect(replica.take(cloud.page(1, 1))).toBe('gap')
     expect(replica.take(cloud.page(0, 1))).toBe('taken')
     expect(replica.take(onItsWay)).toBe('gap')
-    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.have()[1], 3))
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.position()[1], 3))
     expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
     replica.close()
   })
@@ -189,7 +189,7 @@ describe('the replica of the items', () => {
             const page = sent[s.pick % sent.length]
             if (page) replica.take(page)
             if (!s.keep) sent = sent.filter((other) => other !== page)
-          } else if (s.kind === 'fetch') replica.take(cloud.page(replica.have()[1], s.limit))
+          } else if (s.kind === 'fetch') replica.take(cloud.page(replica.position()[1], s.limit))
           else if (s.kind === 'flush') await world.advance(60)
           else if (s.kind === 'forget') cloud.forget()
           else if (s.kind === 'disk') isFull = !isFull
@@ -198,13 +198,13 @@ describe('the replica of the items', () => {
             replica = open()
           }
         }
-        replica.hearHead(cloud.head, 1)
+        replica.compareHead(cloud.head, 1)
         for (let i = 0; replica.isBehind; i++) {
           expect(i).toBeLessThan(200)
-          replica.take(cloud.page(replica.have()[1], 3))
+          replica.take(cloud.page(replica.position()[1], 3))
         }
         expect(states(replica)).toEqual(cloud.states())
-        replica.hearHead(cloud.head, 2)
+        replica.compareHead(cloud.head, 2)
         expect(replica.confirmedMs).toBe(2)
         // An old page changes nothing.
         for (const page of sent) replica.take(page)
@@ -214,7 +214,7 @@ describe('the replica of the items', () => {
         if (steps.length % 2 === 0) await world.advance(61_000)
         else replica.close()
         const again = open()
-        expect([states(again), again.have(), again.confirmedMs]).toEqual([cloud.states(), [0, cloud.head.ver], 2])
+        expect([states(again), again.position(), again.confirmedMs]).toEqual([cloud.states(), [0, cloud.head.ver], 2])
         again.close()
         expect(errors).toEqual([])
       }),
@@ -272,12 +272,12 @@ describe('the replica of the items', () => {
     expect(
       replica.take({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] }),
     ).toBe('gap')
-    expect(replica.have()).toEqual([0, 0])
+    expect(replica.position()).toEqual([0, 0])
     expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
     expect(
       replica.take({ ...page, epoch: 1, ver: 4, after: 0, entries: [{ seq: 4, status: 'sellable', epc: 'BBBB' }] }),
     ).toBe('taken')
-    expect([replica.find('epc', 'AAAA'), replica.find('epc', 'BBBB')?.status, replica.have()]).toEqual([
+    expect([replica.find('epc', 'AAAA'), replica.find('epc', 'BBBB')?.status, replica.position()]).toEqual([
       undefined,
       'sellable',
       [1, 4],

@@ -65,7 +65,7 @@ describe('a handheld reader', () => {
     const names = { tagUid: '04A2B3C4D5E680', tagId: 'HT-000017' }
     const { epc } = await store.drive(store.shop.newItem(product, names))
     const { receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     await scan(handheld, receipt)
     told = []
     for (const tag of [{ epc }, { tagUid: names.tagUid }]) sled.lay(tag)
@@ -378,7 +378,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     const { epc: unpaid } = await store.drive(store.shop.newItem(product))
     const { epc: later } = await store.drive(store.shop.newItem(product))
     await store.buy([{ ean: product.ean, quantity: 1, epcs: [paid] }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     const walksOut = async (epc: string) => {
       const at = store.world.clock.elapsed()
       for (const antenna of [1, 1, 1, 1, 2, 2, 2, 2, 2, 2]) {
@@ -432,7 +432,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
   it('sounds for as long as `siren.seconds` says, for what its reader sees and for what it is asked about', async () => {
     await openWithoutBarrier({ siren: { gpo: 1, seconds: 12 } })
     const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     const siren = () => reader.writes.findLast(({ gpo }) => gpo === 1)?.on
     const isHeardFor12s = async () => {
       expect(siren()).toBe(true)
@@ -553,7 +553,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     })
     const { epc } = await store.drive(store.shop.newItem(store.shop.products.toSorted((a, b) => a.price - b.price)[0]))
     await store.buy([{ epcs: [epc], quantity: 1 }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     reader.see(epc, { antenna: 1, rssiDbm: -40 })
     await store.until('an answer', () => answers().length === 1)
     expect(answers()).toMatchObject([{ authorized: true, action: 'detach_hard_tag', outcome: 'failed' }])

@@ -78,7 +78,7 @@ describe('lanes with readers, through the whole agent', () => {
     }
     expect(answers()).toHaveLength(1)
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     await store.until('the release', () => answers().length === 2)
     expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'confirmed', itemStatus: 'paid' })
     await passes(5_000)
@@ -130,7 +130,7 @@ describe('lanes with readers, through the whole agent', () => {
     const [laid, scanned, unpaid] = [await newItem(), await newItem(), await newItem()]
     await store.buy([{ ean: cheap().ean, quantity: 2, epcs: [laid, scanned] }])
     const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     const { lanes } = store.agent
     const detacher = store.shop.devices.self_checkout_detacher
     await store.drive(
@@ -154,7 +154,7 @@ describe('lanes with readers, through the whole agent', () => {
     await withPad()
     const epcs = [await newItem(), await newItem(), await newItem()]
     await store.buy([{ ean: cheap().ean, quantity: 3, epcs }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     for (const epc of epcs) fake.lay({ epc })
     await store.until('the first is asked for', () => store.pulses('detacher') === 1)
     fake.tells({ type: 'tag_gone', tag: { epc: epcs[1] ?? '' } })
@@ -174,7 +174,7 @@ describe('lanes with readers, through the whole agent', () => {
     expect(results()).toEqual([{ kind: 'alarm', what: 'unexpected_release' }])
     const epc = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     fake.lay({ epc })
     await store.until('the release', () => answers().length === 1)
     await passes(600)
@@ -185,7 +185,7 @@ describe('lanes with readers, through the whole agent', () => {
     // The contact stays closed: nothing is commanded any more.
     const next = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [next] }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     fake.lay({ epc: next })
     await store.until('the jam', () => answers().length === 2)
     expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'failed' })
@@ -210,7 +210,7 @@ describe('lanes with readers, through the whole agent', () => {
     }))
     const epc = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     fake.lay({ epc }, { rssiDbm: -60 })
     fake.lay({ epc }, { rssiDbm: -40, seenAtMs: store.world.clock.elapsed() - 3_000 })
     await passes(1_000)

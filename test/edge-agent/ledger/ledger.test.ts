@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ClaimRequest } from '../../../edge-agent/ledger/claims/claim-request.ts'
 import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
-import { recover } from '../../../edge-agent/ledger/recovery.ts'
+import { recoverClaims } from '../../../edge-agent/ledger/recovery.ts'
 import { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { genesisHash, JournalRow, rowHash } from '../../../policy/journal.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
@@ -63,22 +63,22 @@ describe('the ledger', () => {
       exp: NOW / 1_000 + 300,
     }
     const shown = { source: 'receipt' as const, nonce: 'cti', rightClass: 'exit' as const }
-    const ask = (id: string) => ledger.commits.durably(() => ledger.homeAsks.ask(id, id, wish))
+    const ask = (id: string) => ledger.commits.durably(() => ledger.homeRequests.begin(id, id, wish))
     await ask('late')
-    await ledger.commits.durably(() => ledger.homeAsks.abandon('late'))
+    await ledger.commits.durably(() => ledger.homeRequests.abandon('late'))
     // The home is told that nobody uses it, and gives it to others.
-    expect(await claim({ ...shown, homeAsk: 'late', isolated: { limit: 20 } })).toEqual({
+    expect(await claim({ ...shown, homeRequestId: 'late', isolated: { limit: 20 } })).toEqual({
       ok: false,
       reason: 'already_redeemed',
     })
-    expect(await claim({ ...shown, homeAsk: 'late', redemptionId: 'late' })).toEqual({
+    expect(await claim({ ...shown, homeRequestId: 'late', redemptionId: 'late' })).toEqual({
       ok: false,
       reason: 'already_redeemed',
     })
-    await ledger.commits.durably(() => ledger.homeAsks.heard('late'))
-    expect(await claim({ ...shown, homeAsk: 'late', isolated: { limit: 20 } })).toMatchObject({ ok: false })
+    await ledger.commits.durably(() => ledger.homeRequests.noteDelivered('late'))
+    expect(await claim({ ...shown, homeRequestId: 'late', isolated: { limit: 20 } })).toMatchObject({ ok: false })
     await ask('again')
-    expect(await claim({ ...shown, homeAsk: 'again', isolated: { limit: 20 } })).toMatchObject({ ok: true })
+    expect(await claim({ ...shown, homeRequestId: 'again', isolated: { limit: 20 } })).toMatchObject({ ok: true })
   })
 
   it('lets one of 64 win that ask at once, and remembers it after a restart', async () => {
@@ -133,7 +133,7 @@ describe('the ledger', () => {
     ledger.commits.now(() => {
       const { seq, hash } = ledger.journal.head
       expect(ledger.journal.acknowledge(seq, hash)).toBe(true)
-      ledger.claims.acknowledged(seq, atS)
+      ledger.claims.noteAcknowledged(seq, atS)
     })
 
   it('goes on after an unknown use for staff, or with a token of a cloud that knew of it, and for nobody else, whatever happens between', async () => {
@@ -184,7 +184,7 @@ describe('the ledger', () => {
             nonce: redemptionId,
             receipt: { cti, ordinals: [0] },
             issuedS,
-            ...(kind === 'fetched token' && { heardSeq: ledger.journal.acked }),
+            ...(kind === 'fetched token' && { reportedSeq: ledger.journal.acked }),
           }
           const isTaken =
             kind === 'given'
@@ -221,9 +221,9 @@ describe('the ledger', () => {
             acknowledge(nowS)
             for (const use of uses)
               if (use.agentId === 'itself' && use.outcome === 'unknown') use.toldS = Math.min(use.toldS, nowS)
-          } else if (kind === 'begun anew') ledger.adopt(++generation, () => undefined)
+          } else if (kind === 'begun anew') ledger.startGeneration(++generation, () => undefined)
           else if (kind === 'told of others') {
-            ledger.commits.now(() => ledger.claims.useElsewhere(cti, 'release', [0], nowS + 86_400))
+            ledger.commits.now(() => ledger.claims.redeemElsewhere(cti, 'release', [0], nowS + 86_400))
             isOfOthers = true
           } else await take(kind, operator, isOld, redemptionId)
           const use = uses[before]
@@ -231,7 +231,7 @@ describe('the ledger', () => {
             if (use.agentId === 'itself') await ledger.settle(redemptionId, outcome, nowS * 1_000)
             else if (outcome !== 'confirmed')
               ledger.commits.now(() =>
-                ledger.homeGrants.hear({
+                ledger.homeGrants.noteOutcome({
                   agentId: use.agentId,
                   redemptionId,
                   outcome,
@@ -246,7 +246,7 @@ describe('the ledger', () => {
           }
           if (!restart) continue
           reopen()
-          recover(ledger, 'st_1', nowS * 1_000, platform)
+          recoverClaims(ledger, 'st_1', nowS * 1_000, platform)
           for (const each of uses) if (each.agentId === 'itself' && each.outcome === 'none') each.outcome = 'unknown'
         }
       }),
@@ -261,17 +261,17 @@ describe('the ledger', () => {
     const next = (change: Partial<ClaimRequest>) =>
       claim({ receipt: { cti: 'cti', ordinals: [0] }, issuedS: NOW / 1_000 + 100, ...change })
     acknowledge(NOW / 1_000)
-    ledger.commits.now(() => ledger.journal.tellAgain())
-    ledger.adopt(2, () => undefined)
+    ledger.commits.now(() => ledger.journal.resendAll())
+    ledger.startGeneration(2, () => undefined)
     // The beginning of it is not all of it.
-    ledger.commits.now(() => ledger.claims.acknowledged(1, NOW / 1_000 + 1))
+    ledger.commits.now(() => ledger.claims.noteAcknowledged(1, NOW / 1_000 + 1))
     expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
     acknowledge(NOW / 1_000 + 200)
     expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
     // Given again, of the second in which it was told: only whoever asked for it then knows that the cloud knew.
     expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200 })).toMatchObject({ ok: false })
-    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, heardSeq: 1 })).toMatchObject({ ok: false })
-    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, heardSeq: 2 })).toMatchObject({ ok: true })
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, reportedSeq: 1 })).toMatchObject({ ok: false })
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, reportedSeq: 2 })).toMatchObject({ ok: true })
   })
 
   it('frees what failed, for two tries of a receipt; then, and when nobody knows, for an operator only', async () => {
@@ -298,7 +298,7 @@ describe('the ledger', () => {
   it('never honours what was denied or used up elsewhere', async () => {
     ledger.commits.now(() => {
       ledger.claims.deny('nonce-1', NOW / 1_000 + 400)
-      ledger.claims.useElsewhere('cti', 'release', [0], NOW / 1_000 + 10)
+      ledger.claims.redeemElsewhere('cti', 'release', [0], NOW / 1_000 + 10)
     })
     expect(await claim()).toEqual({ ok: false, reason: 'token_revoked' })
     expect(await claim({ source: 'receipt', nonce: 'cti' })).toEqual({ ok: false, reason: 'already_redeemed' })
@@ -318,9 +318,9 @@ describe('the ledger', () => {
     expect(await claim({ ...isolated, nonce: 'b' })).toMatchObject({ ok: true })
     expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
     reopen()
-    ledger.commits.now(() => ledger.claims.acknowledged(before))
+    ledger.commits.now(() => ledger.claims.noteAcknowledged(before))
     expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
-    ledger.commits.now(() => ledger.claims.acknowledged(ledger.journal.head.seq))
+    ledger.commits.now(() => ledger.claims.noteAcknowledged(ledger.journal.head.seq))
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
   })
 
@@ -330,12 +330,12 @@ describe('the ledger', () => {
     acknowledge(NOW / 1_000)
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
     const { seq } = ledger.journal.head
-    ledger.commits.now(() => ledger.claims.doubtAcknowledged(0))
+    ledger.commits.now(() => ledger.claims.resetAcknowledged(0))
     expect(await claim({ ...isolated, nonce: 'd' })).toEqual({ ok: false, reason: 'limit_exceeded' })
-    ledger.commits.now(() => ledger.claims.acknowledged(seq))
+    ledger.commits.now(() => ledger.claims.noteAcknowledged(seq))
     expect(await claim({ ...isolated, nonce: 'd' })).toMatchObject({ ok: true })
     acknowledge(NOW / 1_000)
-    ledger.commits.now(() => ledger.claims.doubtAcknowledged(ledger.journal.head.seq))
+    ledger.commits.now(() => ledger.claims.resetAcknowledged(ledger.journal.head.seq))
     expect(ledger.claims.isolatedCount).toBe(0)
   })
 
@@ -344,9 +344,9 @@ describe('the ledger', () => {
     acknowledge(NOW / 1_000)
     const isolated = { source: 'receipt' as const, isolated: { limit: 2 } }
     for (const nonce of ['a', 'b']) expect(await claim({ ...isolated, nonce })).toMatchObject({ ok: true })
-    ledger.adopt(2, () => undefined)
+    ledger.startGeneration(2, () => undefined)
     const first = ledger.journal.unsent(1).rows[0]
-    ledger.commits.now(() => ledger.claims.acknowledged(first?.seq ?? 0))
+    ledger.commits.now(() => ledger.claims.noteAcknowledged(first?.seq ?? 0))
     expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
     acknowledge(NOW / 1_000)
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
@@ -385,7 +385,7 @@ describe('the ledger', () => {
     }
     ledger.commits.now(() => {
       expect(ledger.homeGrants.grant(given)).toMatchObject({ ordinals: [0, 1] })
-      ledger.homeGrants.hear({
+      ledger.homeGrants.noteOutcome({
         agentId: 'agt_2',
         redemptionId: 'given',
         outcome: 'unknown',
@@ -431,7 +431,7 @@ describe('the ledger', () => {
       const { agentId, exp, nowMs } = about
       ledger.homeGrants.grant({ ...given, agentId, exp, nowMs, redemptionId: 'known' })
       const hear = (redemptionId: string, candidates: number[], isOwnEpoch: boolean) =>
-        ledger.homeGrants.hear({ ...about, redemptionId, candidates, isOwnEpoch, report: `of ${redemptionId}` })
+        ledger.homeGrants.noteOutcome({ ...about, redemptionId, candidates, isOwnEpoch, report: `of ${redemptionId}` })
       hear('of another home', [0], false)
       hear('forgotten', [0], true)
       hear('known', [0], true)
@@ -439,7 +439,7 @@ describe('the ledger', () => {
     expect(forwarded()).toEqual([['forgotten', 'of forgotten']])
     expect(ledger.claims.isFree('cti', 'exit', 0, NOW, false)).toBe(false)
     ledger.commits.now(() =>
-      ledger.homeGrants.hear({
+      ledger.homeGrants.noteOutcome({
         ...about,
         redemptionId: 'known',
         candidates: [0, 1],
@@ -461,21 +461,21 @@ describe('the ledger', () => {
         candidates: asked,
         exp: NOW / 1_000 + 300,
       }
-      ledger.commits.now(() => ledger.homeAsks.ask(`dev ${id}`, id, wish))
+      ledger.commits.now(() => ledger.homeRequests.begin(`dev ${id}`, id, wish))
       return claim({
         redemptionId: id,
         source: 'receipt',
         nonce: 'cti-1',
         candidates: [ordinal],
         all: true,
-        homeAsk: id,
+        homeRequestId: id,
       })
     }
     expect(await given('red_a', [0, 1, 2], 0)).toMatchObject({ ok: true })
     expect(await given('red_b', [1, 2], 1)).toMatchObject({ ok: true })
     await ledger.settle('red_b', 'confirmed', NOW)
     await ledger.settle('red_a', 'failed', NOW)
-    expect(ledger.homeAsks.words()).toMatchObject([{ redemptionId: 'red_a', outcome: 'failed' }])
+    expect(ledger.homeRequests.dueReports()).toMatchObject([{ redemptionId: 'red_a', outcome: 'failed' }])
   })
 
   it('chains its rows, over restarts, and tells them until they are acknowledged on the same chain', async () => {
@@ -575,7 +575,7 @@ describe('the ledger', () => {
     db.close()
     reopen()
     expect(told()[1]?.event?.epc).toHaveLength(150)
-    ledger.adopt(2, () => undefined)
+    ledger.startGeneration(2, () => undefined)
     expect(told().map(({ event }) => event?.reason)).toEqual(['gate_alarm', 'gate_alarm', 'event_incomplete'])
     expect(told()[1]?.event).toEqual(alarm())
     expect(ledger.journal.unsent(1).after).toBe(genesisHash('led_1', 2))
@@ -587,8 +587,8 @@ describe('the ledger', () => {
     await ledger.settle('fine', 'confirmed', NOW)
     reopen()
     const platform = virtualPlatform()
-    expect(recover(ledger, 'st_1', NOW, platform)).toBe(1)
-    expect(recover(ledger, 'st_1', NOW, platform)).toBe(0)
+    expect(recoverClaims(ledger, 'st_1', NOW, platform)).toBe(1)
+    expect(recoverClaims(ledger, 'st_1', NOW, platform)).toBe(0)
     const { rows } = ledger.journal.unsent(10)
     expect(rows.at(-1)?.body).toMatchObject({
       evidence: { kind: 'outcome', outcome: 'unknown' },

@@ -179,7 +179,7 @@ describe('a ledger whose folder is copied back', () => {
     for (let n = 0; n < 3; n++) await record()
     restart()
     expect(ledger.isBehindWatermark).toBe(true)
-    ledger.adopt(2, () => undefined)
+    ledger.startGeneration(2, () => undefined)
     ledger.acceptPosition()
     expect(ledger.isBehindWatermark).toBe(false)
     await record()

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openDocuments } from '../../../edge-agent/link/documents/receive-documents.ts'
+import { openDocumentReceiver } from '../../../edge-agent/link/documents/receive-documents.ts'
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import type { Json } from '../../support/cloud.ts'
 import { realPlatform } from '../../../bin/platform.ts'
@@ -9,21 +9,21 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
   const held = { deny: 0, items: 0 }
   const told: Json[] = []
   const trust = {
-    have: () => ({ deny: [0, held.deny] as [number, number], items: [1, held.items] as [number, number] }),
+    heldVersions: () => ({ deny: [0, held.deny] as [number, number], items: [1, held.items] as [number, number] }),
     accept(document: string) {
       const [kind, ver] = document.split(':') as ['deny' | 'items', string]
       if (Number(ver) !== held[kind] + 1) return { taken: false, why: 'known' }
       held[kind]++
       return { taken: true, kind }
     },
-    forgottenRevocations: [],
-    get takenBackSeq() {
+    revocationReminders: [],
+    get lastRevocationSeq() {
       return held.deny >= takesBackAt ? held.deny : 0
     },
   } as unknown as Trust
   const unconfirmed: boolean[] = []
   const refused: string[] = []
-  const documents = openDocuments({
+  const documents = openDocumentReceiver({
     platform: realPlatform(),
     trust,
     session: {
@@ -43,24 +43,24 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
       commits: { durably: (work: () => unknown) => Promise.resolve(work()) },
       journal: { head: { seq: 0, hash: '' } },
       cloudGeneration: { resynced: undefined },
-      marks: { recall: () => undefined },
+      metadata: { getCached: () => undefined },
     } as never,
     address: undefined,
     hasGate: () => hasGate,
     onForked: () => undefined,
     onCommand: () => undefined,
-    onTaken: () => unconfirmed.push(documents.confirmWithinMs !== undefined),
+    onReceived: () => unconfirmed.push(documents.confirmWithinMs !== undefined),
     onRefused: (what) => void refused.push(what),
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   })
   return { documents, told, unconfirmed, refused, trust }
 }
 
-it.each(['fetch', 'look'] as const)(
+it.each(['fetch', 'poll'] as const)(
   'knows that the cloud has not heard yet of what came by the same answer (%s)',
   async (how) => {
     const { documents, told, unconfirmed } = open({ deny: 1, items: 1 })
-    const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.look())
+    const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.poll())
     expect(documents.confirmWithinMs).toBeGreaterThan(0)
     await ask()
     expect(documents.confirmWithinMs).toBeGreaterThan(0)
@@ -74,12 +74,12 @@ it.each(['fetch', 'look'] as const)(
   },
 )
 
-it.each(['fetch', 'look'] as const)('tells what the cloud names and does not give (%s)', async (how) => {
+it.each(['fetch', 'poll'] as const)('tells what the cloud names and does not give (%s)', async (how) => {
   const { documents, refused, trust } = open({ deny: 0, items: 0 })
-  const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.look())
+  const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.poll())
   await ask()
   expect(refused).toEqual([])
-  Object.assign(trust, { heldBack: 'denials 1 to 2' })
+  Object.assign(trust, { missingDenials: 'denials 1 to 2' })
   await ask()
   expect(refused).toEqual(['denials 1 to 2'])
 })
@@ -91,17 +91,17 @@ it('knows it of what the broker brought, and when the items were left out of the
   await documents.fetch('all')
   expect(documents.confirmWithinMs).toBeUndefined()
   // A right that was used elsewhere: nobody waits for that.
-  documents.take('deny:1')
+  documents.receive('deny:1')
   expect(documents.confirmWithinMs).toBeUndefined()
-  documents.take('items:1')
+  documents.receive('items:1')
   expect(documents.confirmWithinMs).toBeGreaterThan(0)
 })
 
 it('confirms what was taken back, for a refund waits for it', async () => {
   const { documents } = open({ deny: 0, items: 0 }, { hasGate: false })
   await documents.fetch('all')
-  documents.take('deny:1')
-  documents.take('deny:2')
+  documents.receive('deny:1')
+  documents.receive('deny:2')
   expect(documents.confirmWithinMs).toBeGreaterThan(0)
   await documents.fetch('all')
   expect(documents.confirmWithinMs).toBeUndefined()
@@ -110,6 +110,6 @@ it('confirms what was taken back, for a refund waits for it', async () => {
 it('has nothing to confirm at once where no gate judges by the items', async () => {
   const { documents } = open({ deny: 0, items: 0 }, { hasGate: false })
   await documents.fetch('all')
-  documents.take('items:1')
+  documents.receive('items:1')
   expect(documents.confirmWithinMs).toBeUndefined()
 })

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
-import { commandTaker } from '../../../edge-agent/link/documents/handle-command.ts'
-import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
+import { commandHandler } from '../../../edge-agent/link/documents/handle-command.ts'
+import { messageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
 import { outbox } from '../../../edge-agent/link/reports/outbox.ts'
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import { CommandClaims, type AckClaims } from '../../../policy/documents/agent-messages.ts'
@@ -53,9 +53,9 @@ describe('an acknowledgement', () => {
   }
   const take = (text: string) => {
     const identity = { agentId: 'agt_1', ledgerId: 'led_1', generation: 2, secret: '', x: '' } as Parameters<
-      typeof messagesOf
+      typeof messageSigner
     >[0]
-    return outbox(ledger, messagesOf(identity), trust, 'agt_1').acknowledge(text)
+    return outbox(ledger, messageSigner(identity), trust, 'agt_1').acknowledge(text)
   }
 
   it.each<[string, () => string]>([
@@ -78,11 +78,11 @@ describe('an acknowledgement', () => {
 
 describe('a command', () => {
   const done: string[] = []
-  const take = commandTaker({
+  const take = commandHandler({
     agentId: 'agt_1',
     trust,
     clock: { now: () => ({ nowMs: NOW_S * 1_000, trust: 'signed' }) } as unknown as Parameters<
-      typeof commandTaker
+      typeof commandHandler
     >[0]['clock'],
     giveUp: (nonce) => void done.push(`void ${nonce}`),
     onRevoked: () => void done.push('revoke'),
@@ -97,26 +97,26 @@ describe('a command', () => {
 
   it.each(CommandClaims.shape.command.options)('%s does nothing for another agent, or by another key', (name) => {
     const void_ = { nonce: 'n-1' }
-    expect(take(command(name, { ...void_, aud: 'agt_2' }))).toBe('look')
-    expect(take(command(name, void_, stranger))).toBe('look')
-    expect(take(command(name, void_, token))).toBe('look')
-    expect(take(JSON.stringify({ command: name, ...void_ }))).toBe('look')
+    expect(take(command(name, { ...void_, aud: 'agt_2' }))).toBe('poll')
+    expect(take(command(name, void_, stranger))).toBe('poll')
+    expect(take(command(name, void_, token))).toBe('poll')
+    expect(take(JSON.stringify({ command: name, ...void_ }))).toBe('poll')
     expect(done).toEqual([])
   })
 
   it.each(['sync', 'locate', 'restart-driver', 'diagnose'])('%s only has the agent fetch what is new', (name) => {
-    expect(take(command(name, { nonce: 'n-1', deviceId: 'dev_1' }))).toBe('look')
+    expect(take(command(name, { nonce: 'n-1', deviceId: 'dev_1' }))).toBe('poll')
     expect(done).toEqual([])
   })
 
   it('emergency is none: the cloud’s own signature opens nothing', () => {
-    expect(take(command('emergency', { deviceId: 'dev_1' }))).toBe('look')
+    expect(take(command('emergency', { deviceId: 'dev_1' }))).toBe('poll')
     expect(done).toEqual([])
   })
 
   it('void counts for a minute, and revoke for ever', () => {
     const ended = { iat: NOW_S - 120, exp: NOW_S - 60, nonce: 'n-1' }
-    expect(take(command('void', ended))).toBe('look')
+    expect(take(command('void', ended))).toBe('poll')
     expect(take(command('void', { nonce: 'n-1' }))).toBe('done')
     expect(take(command('revoke', ended))).toBe('done')
     expect(done).toEqual(['void n-1', 'revoke'])

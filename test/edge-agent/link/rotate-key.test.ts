@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { secretFiles } from '../../../bin/secret-files.ts'
-import { ROTATE_ASKED } from '../../../edge-agent/link/login/renew-key.ts'
-import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
+import { ROTATION_REQUESTED } from '../../../edge-agent/link/login/renew-key.ts'
+import { messageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { newKey, publicJwk, createSigner } from '../../../policy/documents/keys.ts'
@@ -37,7 +37,7 @@ describe('the key of an agent', () => {
     const { challenge } = (await store.shop.cloud.call(null, 'agentLogin', { agentId })).body
     return store.shop.cloud.call(null, 'agentLogin', {
       agentId,
-      assertion: messagesOf(identity).assertion(challenge, store.world.clock.wall()),
+      assertion: messageSigner(identity).assertion(challenge, store.world.clock.wall()),
     })
   }
   const fresh = () => {
@@ -51,14 +51,14 @@ describe('the key of an agent', () => {
       { aud: store.identity.agentId, iat, exp: iat + 300, formerKid },
       createSigner(x, Buffer.from(secret, 'base64url')),
     )
-    return store.drive(store.agent.link.ask('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
+    return store.drive(store.agent.link.call('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
   }
   const formerKid = () => createSigner(store.identity.x, Buffer.from(store.identity.secret, 'base64url')).kid
 
   it('changes when somebody asks for it and after 30 days; the former is refused once the new one was used, and the journal goes on', async () => {
     store = await openStore()
     const first = kept()
-    store.agent.ledger.marks.set(ROTATE_ASKED, '1')
+    store.agent.ledger.metadata.set(ROTATION_REQUESTED, '1')
     await store.until('another key', () => kept().x !== first.x)
     const second = kept()
     await changedTo(second.x)
@@ -122,7 +122,7 @@ describe('the key of an agent', () => {
     let last = first
     for (let n = 0; n < 3; n++) {
       const before = last.x
-      store.agent.ledger.marks.set(ROTATE_ASKED, '1')
+      store.agent.ledger.metadata.set(ROTATION_REQUESTED, '1')
       await store.until('another key', () => kept().x !== before)
       last = kept()
       await changedTo(last.x)
@@ -166,7 +166,7 @@ describe('the key of an agent', () => {
     store = await openStore()
     const good = fresh()
     const ask = (x: string, proof: string) =>
-      store.drive(store.agent.link.ask('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
+      store.drive(store.agent.link.call('rotateAgentKey', { publicJwk: publicJwk(x), proof }))
     const weak = [
       '00'.repeat(32),
       `01${'00'.repeat(31)}`,

@@ -43,7 +43,7 @@ function open(head: number) {
       const to = Math.min(rows.head, from + BATCH_LIMIT)
       return to === from ? undefined : { batch: `${from + 1}-${to}`, to }
     },
-    goBack(ack, from) {
+    rewind(ack, from) {
       if (Number(ack) >= from) return false
       rows.acked = Number(ack)
       return true

@@ -29,7 +29,7 @@ describe('an answer over a slow line', () => {
   }
 
   it('is waited for as long as it goes on arriving, where nobody waits for the whole', async () => {
-    const limits = { timeoutMs: 3_000, wholeMs: 60_000 }
+    const limits = { timeoutMs: 3_000, totalMs: 60_000 }
     expect(await call(inParts(20, 2_500), limits)).toBe('answered')
     expect(await call(inParts(2, 3_500), limits)).toBe('unreachable')
     expect(await call(inParts(100, 1_000), limits)).toBe('unreachable')

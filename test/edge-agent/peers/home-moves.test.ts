@@ -17,7 +17,7 @@ it('moves with moveReceiptHome: the new home knows what was used, needs staff fo
   expect((await s.shop.call('moveReceiptHome', { storeId: s.shop.storeId, home: 'agt_x' })).status).toBe(404)
   const { database } = s.shop.cloud.db
   await until('the former home to have told all', async () => {
-    await s.home.agent.link.look()
+    await s.home.agent.link.poll()
     return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
   })
   // The policy has come, the used rights have not yet.
@@ -39,8 +39,8 @@ it('moves with moveReceiptHome: the new home knows what was used, needs staff fo
       .where('store_id', '=', s.shop.storeId)
       .execute(),
   )
-  await s.other.agent.link.look()
-  await s.home.agent.link.look()
+  await s.other.agent.link.poll()
+  await s.home.agent.link.poll()
   expect(s.other.agent.trust.policy).toMatchObject({
     policy: moved.policy ?? { home: moved.home },
     homeMove: { denySeq: last + 1_000 },
@@ -71,7 +71,7 @@ it('moves with moveReceiptHome: the new home knows what was used, needs staff fo
       async () =>
         node.agent.link.isOnline &&
         node.agent.trust.policy?.homeMove?.denySeq === last &&
-        (node.agent.trust.have().deny?.[1] ?? 0) >= last,
+        (node.agent.trust.heldVersions().deny?.[1] ?? 0) >= last,
       20_000,
     )
   await cutCloud()
@@ -98,13 +98,13 @@ it('is nobody before what a revoked home gave to others is told: it may be used'
   await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: third.agent.identity.agentId })
   const takenOver = () =>
     until('the new home', async () => {
-      await third.agent.link.look()
+      await third.agent.link.poll()
       return third.agent.link.isOnline && third.agent.trust.policy?.policy.home === third.agent.identity.agentId
     })
   await takenOver()
   remove(s.home)
   s.isUp = false
-  const alone = () => until('offline', async () => (await third.agent.link.look(), !third.agent.link.isOnline))
+  const alone = () => until('offline', async () => (await third.agent.link.poll(), !third.agent.link.isOnline))
   await alone()
   expect(await leave(third, used.text)).toMatchObject({
     authorized: false,
@@ -118,7 +118,7 @@ it('is nobody before what a revoked home gave to others is told: it may be used'
   await until(
     'all known',
     async () => {
-      for (const node of s.nodes) await node.agent.link.look()
+      for (const node of s.nodes) await node.agent.link.poll()
       return !third.agent.trust.isImporting(Date.now() / 1_000 + 60)
     },
     20_000,
@@ -134,7 +134,7 @@ it('waits when it was the cloud, too, for whoever was cut off from it and may ha
   const { storeId } = s.shop
   const { database } = s.shop.cloud.db
   const nobodyWaited = async () => {
-    for (const node of s.nodes) await node.agent.link.look()
+    for (const node of s.nodes) await node.agent.link.poll()
     return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
   }
   await s.shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
@@ -150,12 +150,12 @@ it('waits when it was the cloud, too, for whoever was cut off from it and may ha
   await until(
     'the new home',
     async () => (
-      await s.home.agent.link.look(),
+      await s.home.agent.link.poll(),
       s.home.agent.link.isOnline && s.home.agent.trust.policy?.policy.home === agentId
     ),
   )
   s.isUp = false
-  const alone = () => until('offline', async () => (await s.home.agent.link.look(), !s.home.agent.link.isOnline))
+  const alone = () => until('offline', async () => (await s.home.agent.link.poll(), !s.home.agent.link.isOnline))
   await alone()
   expect(await leave(s.home, used.text)).toMatchObject({
     authorized: false,
@@ -169,7 +169,7 @@ it('waits when it was the cloud, too, for whoever was cut off from it and may ha
   await until(
     'all known',
     async () => {
-      for (const node of s.nodes) await node.agent.link.look()
+      for (const node of s.nodes) await node.agent.link.poll()
       return !s.home.agent.trust.isImporting(Date.now() / 1_000 + 60)
     },
     20_000,
@@ -187,7 +187,7 @@ it('waits for one that exists twice until somebody has decided which stays', asy
   await database.write((db) => db.updateTable('agent').set({ fork_ms: 1 }).where('agent_id', '=', agentId).execute())
   await s.shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
   const waited = async () => {
-    for (const node of s.nodes) await node.agent.link.look()
+    for (const node of s.nodes) await node.agent.link.poll()
     return (await database.reads.selectFrom('home_move_wait').select('agent_id').execute()).map((row) => row.agent_id)
   }
   await until('the former home heard', async () => (await waited()).length === 1)

@@ -6,7 +6,7 @@ import { listen } from '../../../bin/http-server.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { readIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
-import { noteForked } from '../../../edge-agent/trust/revocation/untrusted-ledger.ts'
+import { storeForked } from '../../../edge-agent/trust/revocation/untrusted-ledger.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { createSigner } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
@@ -54,10 +54,10 @@ it('tells the cloud what it gave to an agent that is cut off from it, so that no
     until('all told', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
   await until(
     'known to the home',
-    async () => (await s.home.agent.link.look(), s.home.agent.trust.policy?.agents?.length === 3),
+    async () => (await s.home.agent.link.poll(), s.home.agent.trust.policy?.agents?.length === 3),
   )
   s.other.isCutOff = true
-  await s.other.agent.link.look()
+  await s.other.agent.link.poll()
   await until('offline', async () => !s.other.agent.link.isOnline)
 
   expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
@@ -87,11 +87,11 @@ it('tells the cloud what it gave to an agent that is cut off from it, so that no
 
 it('gives a unit to each of two requests of one moment at one device, and none to a third', async () => {
   const station = await addAgent(s.shop.devices.pos_deactivator)
-  await until('its home', async () => (await station.agent.link.look(), station.agent.home.isElsewhere))
+  await until('its home', async () => (await station.agent.link.poll(), station.agent.home.isElsewhere))
   await until(
     'known to the home',
     async () => (
-      await s.home.agent.link.look(),
+      await s.home.agent.link.poll(),
       s.home.agent.trust.policy?.agents?.some(({ agentId }) => agentId === station.agent.identity.agentId) === true
     ),
   )
@@ -124,16 +124,16 @@ it('gives the same answer to the same redemption, over a lost answer and a home 
     exp: 4_000_000_000,
     deviceId: s.other.deviceId,
   }
-  expect(await s.other.agent.home.ask(wish)).toMatchObject({ unreachable: true })
+  expect(await s.other.agent.home.request(wish)).toMatchObject({ unreachable: true })
   await kill(s.home)
   await run(s.home)
   await ready(s.home)
   s.onLan = () => 'pass'
-  const answer = await s.other.agent.home.ask(wish)
+  const answer = await s.other.agent.home.request(wish)
   expect(answer).toMatchObject({ ordinals: [0, 1], remaining: 0 })
-  expect(await s.other.agent.home.ask(wish)).toEqual(answer)
+  expect(await s.other.agent.home.request(wish)).toEqual(answer)
   // Under another id, as another device would ask, they are gone.
-  expect(await s.other.agent.home.ask({ ...wish, deviceId: 'dev_x' })).toMatchObject({ reason: 'already_redeemed' })
+  expect(await s.other.agent.home.request({ ...wish, deviceId: 'dev_x' })).toMatchObject({ reason: 'already_redeemed' })
   s.other.outcome = 'failed'
   expect(await leave(s.other, first.text)).toMatchObject({ authorized: true, outcome: 'failed' })
   expect(await leave(s.home, first.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
@@ -200,7 +200,7 @@ it('leaves what another agent does not know to staff', async () => {
     pin: '471108',
   })
   for (const { agent } of s.nodes)
-    await until('the operator', async () => (await agent.link.look(), agent.trust.policy?.operators.length === 1))
+    await until('the operator', async () => (await agent.link.poll(), agent.trust.policy?.operators.length === 1))
   const [{ text }, second] = [await receipt(), await receipt()]
   await cutCloud()
   s.other.outcome = 'unknown'
@@ -292,10 +292,10 @@ it('gives nothing for questions that are played back, and takes nothing from wha
   }
   s.home.agent.ledger.commits.now(() => s.home.agent.ledger.homeGrants.grant(taken))
   const refused = await question(async () =>
-    expect(await s.other.agent.home.ask(wish)).toMatchObject({ reason: 'already_redeemed' }),
+    expect(await s.other.agent.home.request(wish)).toMatchObject({ reason: 'already_redeemed' }),
   )
   s.home.agent.ledger.commits.now(() =>
-    s.home.agent.ledger.homeGrants.hear({
+    s.home.agent.ledger.homeGrants.noteOutcome({
       agentId: 'agt_x',
       redemptionId: 'rdm_x',
       outcome: 'failed',
@@ -369,7 +369,7 @@ it('decides nothing alone when the cloud says, while the home is asked, that the
   const { text } = await receipt()
   await cutCloud()
   s.onLan = () => {
-    noteForked(s.other.agent.ledger, true)
+    storeForked(s.other.agent.ledger, true)
     return 'cut'
   }
   expect(await leave(s.other, text)).toMatchObject({
@@ -377,7 +377,7 @@ it('decides nothing alone when the cloud says, while the home is asked, that the
     reason: 'manual_assistance_required',
     offline: true,
   })
-  noteForked(s.other.agent.ledger, false)
+  storeForked(s.other.agent.ledger, false)
   s.onLan = () => 'cut'
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
 })
@@ -427,7 +427,7 @@ it('bounds what one agent may ask, before it costs the home anything, and never 
       exp: iat + 3_600,
       deviceId: s.other.deviceId,
     }
-    const told = await s.other.agent.home.ask(wish)
+    const told = await s.other.agent.home.request(wish)
     return 'refused' in told && told.refused === 'limit_exceeded'
   })
   expect(s.sent.at(-1)?.answer).toContain('too_many_questions')
@@ -490,11 +490,11 @@ it('that was put back gives nothing again before all others have told what they 
   await until(
     'healed',
     async () => (
-      await s.home.agent.link.look(),
+      await s.home.agent.link.poll(),
       s.home.agent.ledger.generation === 2 && s.home.agent.link.isOnline && !s.home.agent.trust.isBehind
     ),
   )
-  s.home.agent.ledger.commits.now(() => s.home.agent.ledger.marks.set('online_only_until', '0'))
+  s.home.agent.ledger.commits.now(() => s.home.agent.ledger.metadata.set('online_only_until', '0'))
   await cutCloud()
   expect(await leave(s.home, told.text)).toMatchObject({ authorized: false, offline: true })
   expect(await leave(s.home, given.text)).toMatchObject({
@@ -552,7 +552,7 @@ describe('a machine without a battery for its clock, after a power cut, without 
   }
   const clockOf = (node: LanAgent) => node.agent.clock.now().trust
   const markOf = (node: LanAgent) =>
-    (JSON.parse(node.agent.ledger.marks.get('clock') ?? '{}') as { highWaterMs: number }).highWaterMs
+    (JSON.parse(node.agent.ledger.metadata.get('clock') ?? '{}') as { highWaterMs: number }).highWaterMs
   async function powerCut(node: LanAgent): Promise<void> {
     await kill(node)
     node.platform = rebooted()

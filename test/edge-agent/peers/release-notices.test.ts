@@ -78,7 +78,7 @@ async function offline(): Promise<void> {
   store.network(false)
   other?.network(false)
   await store.until('offline', () => !store.agent.link.isOnline)
-  await other?.agent.link.look()
+  await other?.agent.link.poll()
 }
 const see = (epc: string, antenna: number) =>
   reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
@@ -233,7 +233,7 @@ describe('a gate of another agent', () => {
       releasedS: nowS(),
       ...claims,
     }
-    return store.agent.notices.take(signDocument(DOCUMENT_KINDS.release, notice, by))
+    return store.agent.notices.receive(signDocument(DOCUMENT_KINDS.release, notice, by))
   }
   const keyOf = ({ agent }: { agent: SecondAgent['agent'] }) =>
     createSigner(agent.identity.x, Buffer.from(agent.identity.secret, 'base64url'))
@@ -349,7 +349,7 @@ describe('a gate of another agent', () => {
     })
     expect(announce({ ...good, protectionAction: 'deactivate_label' })).toMatchObject({ kind: 'refused' })
     expect(announce({ ...good, deviceId: 'dev_nowhere' })).toMatchObject({ kind: 'refused' })
-    expect(store.agent.notices.take('a.b.c')).toEqual({ kind: 'not_genuine' })
+    expect(store.agent.notices.receive('a.b.c')).toEqual({ kind: 'not_genuine' })
     expect(await alarms(epc)).toBe(true)
   })
 

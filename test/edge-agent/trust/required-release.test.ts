@@ -1,5 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { neededRelease, noteNeeded, noteTaken } from '../../../edge-agent/trust/verify/required-release.ts'
+import {
+  requiredRelease,
+  storeRequiredRelease,
+  clearRequiredRelease,
+} from '../../../edge-agent/trust/verify/required-release.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { UNTAG_VERSION } from '../../../policy/version.ts'
@@ -22,7 +26,7 @@ describe('a policy that needs a later release', () => {
       taken: false,
       why: 'refused',
       detail: `policy+jwt 0.2 needs release ${LATER}, this is ${UNTAG_VERSION}`,
-      needed: { release: LATER, epoch: 0, ver: 2 },
+      requiredRelease: { release: LATER, epoch: 0, ver: 2 },
     })
     expect(t.trust.policy?.ver).toBe(1)
     // Without that word nobody could tell it from a fault.
@@ -34,7 +38,7 @@ describe('a policy that needs a later release', () => {
     const [header, claims] = newer({ minAgent: LATER }).split('.')
     const forged = t.trust.accept(`${header}.${claims}.${'A'.repeat(86)}`)
     expect(forged).toMatchObject({ taken: false, why: 'refused' })
-    expect(forged).not.toHaveProperty('needed')
+    expect(forged).not.toHaveProperty('requiredRelease')
   })
 
   it('is taken by that release and by later ones', () => {
@@ -47,14 +51,14 @@ describe('a policy that needs a later release', () => {
 
 it('of an old copy nobody says that this agent is too old', () => {
   t.all()
-  noteNeeded(t.ledger, { release: LATER, epoch: 0, ver: 1 })
-  expect(neededRelease(t.ledger)).toBeUndefined()
-  noteNeeded(t.ledger, { release: LATER, epoch: 0, ver: 2 })
-  expect(neededRelease(t.ledger)).toBe(LATER)
+  storeRequiredRelease(t.ledger, { release: LATER, epoch: 0, ver: 1 })
+  expect(requiredRelease(t.ledger)).toBeUndefined()
+  storeRequiredRelease(t.ledger, { release: LATER, epoch: 0, ver: 2 })
+  expect(requiredRelease(t.ledger)).toBe(LATER)
   t.reopen()
-  expect(neededRelease(t.ledger)).toBe(LATER)
-  noteTaken(t.ledger)
-  expect(neededRelease(t.ledger)).toBeUndefined()
+  expect(requiredRelease(t.ledger)).toBe(LATER)
+  clearRequiredRelease(t.ledger)
+  expect(requiredRelease(t.ledger)).toBeUndefined()
 })
 
 describe('a whole agent', () => {
@@ -76,7 +80,7 @@ describe('a whole agent', () => {
     ((await store.shop.ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).filter(
       ({ kind }) => kind === 'agent_too_old',
     )
-  const look = () => store.drive(store.agent.link.look())
+  const look = () => store.drive(store.agent.link.poll())
 
   it('goes on with the policy before, says so to everybody, also after a restart, and takes the next that it may', async () => {
     store = await openStore()

@@ -171,9 +171,9 @@ it('signs operators in with a disk that is full, and says in the log that the ke
     log: { info: () => undefined, warn: (_, text) => void warnings.push(text), error: () => undefined },
   })
   const [first, second, third] = ['A', 'B', 'C'].map((letter) => letter.repeat(43))
-  for (const given of [undefined, 4, '', 'short', {}, `${first}!`]) keys.take(given)
+  for (const given of [undefined, 4, '', 'short', {}, `${first}!`]) keys.store(given)
   expect(warnings).toEqual([])
-  for (const key of [first, first, second, third]) keys.take(key)
+  for (const key of [first, first, second, third]) keys.store(key)
   expect(warnings).toHaveLength(3)
   const held = [first, second, third].map((key) => keys.find(storeKeyId(key ?? '')))
   expect(held).toEqual([undefined, second, third])

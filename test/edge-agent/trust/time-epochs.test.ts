@@ -59,11 +59,11 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     const keys = keySet(revoked())
     const epoch = iat()
     expect(t.trust.accept(keys)).toMatchObject({ why: 'refused', detail: expect.stringContaining('expired') })
-    expect(t.trust.isTimeAwaited).toBe(true)
+    expect(t.trust.needsSignedTime).toBe(true)
     expect(t.trust.acceptTime(time(epoch), 'n')).toEqual({ taken: true, kind: 'time' })
     expect(t.clock.now()).toEqual({ nowMs: t.world.clock.wall(), trust: 'signed' })
     expect(t.trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
-    expect(t.trust.isTimeAwaited).toBe(false)
+    expect(t.trust.needsSignedTime).toBe(false)
     expect(t.trust.stage()).toBe('expired')
     reopen()
     expect(t.trust.accept(fresh(named(revoked()), next))).toMatchObject({ taken: true })
@@ -109,10 +109,10 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     t.world.sleep(1_000)
     const claims = revoked()
     expect(t.trust.accept(keySet(claims))).toEqual({ taken: true, kind: 'keys' })
-    expect(t.trust.isTimeAwaited).toBe(true)
+    expect(t.trust.needsSignedTime).toBe(true)
     t.world.sleep(1_000)
     expect(t.trust.accept(fresh(named(claims), next))).toEqual({ taken: true, kind: 'fresh' })
-    expect([t.clock.epoch, t.clock.now(), t.trust.isTimeAwaited, t.ledger.cloudGeneration.tokensSince]).toEqual([
+    expect([t.clock.epoch, t.clock.now(), t.trust.needsSignedTime, t.ledger.cloudGeneration.tokensSince]).toEqual([
       claims.timeEpoch,
       { nowMs: t.world.clock.wall(), trust: 'signed' },
       false,

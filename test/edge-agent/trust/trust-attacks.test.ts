@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { takeOver } from '../../../edge-agent/enrolment/adopt-ledger.ts'
+import { adoptLedger } from '../../../edge-agent/enrolment/adopt-ledger.ts'
 import { openTrust } from '../../../edge-agent/trust/trust.ts'
 import type { ItemsClaims } from '../../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
@@ -88,19 +88,19 @@ describe('against whoever has the broker, or a stolen key', () => {
       expect(t.trust.accept(fresh(heads(2, {}, 4)))).toMatchObject({ taken: true })
     }
     t.world.sleep(6_000)
-    const before = { have: t.trust.have(), stage: t.trust.stage(), now: t.clock.now() }
+    const before = { have: t.trust.heldVersions(), stage: t.trust.stage(), now: t.clock.now() }
     expect(t.trust.accept(document())).toMatchObject({
       taken: false,
       why: 'refused',
       detail: expect.stringMatching(detail),
     })
-    expect({ have: t.trust.have(), stage: t.trust.stage(), now: t.clock.now() }).toEqual(before)
+    expect({ have: t.trust.heldVersions(), stage: t.trust.stage(), now: t.clock.now() }).toEqual(before)
   })
 
   describe('freeze: tokens that shoppers bring say that there is something newer', () => {
     const told = (policyVer: number, keysVer?: number) =>
-      t.trust.hearIssued({ policy: policyVer, ...(keysVer !== undefined && { keys: keysVer }), issuedS: iat() })
-    const state = () => [t.trust.isOvertaken, t.trust.isBehind, t.trust.stage()]
+      t.trust.noteIssuedVersions({ policy: policyVer, ...(keysVer !== undefined && { keys: keysVer }), issuedS: iat() })
+    const state = () => [t.trust.isOutdated, t.trust.isBehind, t.trust.stage()]
     const [current, overtaken] = [
       [false, false, 'fresh'],
       [true, true, 'stale'],
@@ -154,8 +154,8 @@ describe('against whoever has the broker, or a stolen key', () => {
     it('but not when they are of another time', () => {
       all()
       t.world.sleep(60_000)
-      t.trust.hearIssued({ policy: 9, keys: 9, issuedS: iat() + 300 })
-      t.trust.hearIssued({ policy: 9, keys: 9, issuedS: iat() - 300 })
+      t.trust.noteIssuedVersions({ policy: 9, keys: 9, issuedS: iat() + 300 })
+      t.trust.noteIssuedVersions({ policy: 9, keys: 9, issuedS: iat() - 300 })
       expect(state()).toEqual(current)
     })
   })
@@ -175,7 +175,7 @@ describe('against whoever has the broker, or a stolen key', () => {
 
   describe('freeze: denials that the freshness names and that do not come', () => {
     const named = (ver: number) => t.trust.accept(fresh({ deny: { epoch: 0, ver } }))
-    const state = () => [t.trust.isOvertaken, t.trust.stage(), t.trust.heldBack?.replace(/ have not .*$/, '')]
+    const state = () => [t.trust.isOutdated, t.trust.stage(), t.trust.missingDenials?.replace(/ have not .*$/, '')]
     const current = [false, 'fresh', undefined]
     /** A freshness every five seconds, and none of what it names. */
     const freeze = (seconds: number, ver: number) => {
@@ -294,9 +294,9 @@ describe('against whoever has the broker, or a stolen key', () => {
     )
     expect(t.trust.policy).toBeUndefined()
     expect(t.trust.isBehind).toBe(true)
-    expect(t.trust.have().policy).toBeUndefined()
+    expect(t.trust.heldVersions().policy).toBeUndefined()
     reopen()
-    expect([t.trust.policy, t.trust.have().policy]).toEqual([undefined, undefined])
+    expect([t.trust.policy, t.trust.heldVersions().policy]).toEqual([undefined, undefined])
     expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({
       why: 'refused',
       detail: expect.stringContaining('key_revoked'),
@@ -307,7 +307,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       detail: expect.stringContaining('older'),
     })
     reopen()
-    expect(t.trust.have().policy).toEqual([1, 2])
+    expect(t.trust.heldVersions().policy).toEqual([1, 2])
     t.world.sleep(1_000)
     const named = {
       keys: {
@@ -359,11 +359,11 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.accept(deny(2, 3, [{ kind: 'receipt', cti: 'c1', until }]))).toEqual({ taken: false, why: 'known' })
 
     expect(t.trust.accept(keySet(keysNow))).toMatchObject({ taken: true })
-    expect(t.trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
-    expect(t.trust.takenBackSeq).toBe(0)
+    expect(t.trust.heldVersions()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+    expect(t.trust.lastRevocationSeq).toBe(0)
     expect(t.items.find('epc', 'AB')).toBeUndefined()
     reopen()
-    expect(t.trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+    expect(t.trust.heldVersions()).toMatchObject({ deny: [0, 0], items: [0, 0] })
     expect(
       t.trust.accept(
         deny(
@@ -389,7 +389,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.stage()).toBe('fresh')
     // Once: what counts again is not forgotten with every key set that still names the stolen key.
     expect(t.trust.accept(keySet({ ...keysNow, ver: 3 }))).toMatchObject({ taken: true })
-    expect(t.trust.have()).toMatchObject({ deny: [0, 3], items: [0, 1] })
+    expect(t.trust.heldVersions()).toMatchObject({ deny: [0, 3], items: [0, 1] })
   })
 
   it.each([true, false])(
@@ -411,7 +411,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       })
       close()
       const anew = { ...identity, rootX: next.record.x }
-      takeOver(join(t.folder, 'ledger.db'), identity, anew, [])
+      adoptLedger(join(t.folder, 'ledger.db'), identity, anew, [])
       open(undefined, anew)
       expect(t.trust.accept(keySet({ epoch: 1, ver: 3, exp: iat() + 399 * 86_400 }, next))).toMatchObject({
         taken: true,
@@ -433,18 +433,18 @@ describe('against whoever has the broker, or a stolen key', () => {
     all()
     t.trust.accept(deny(0, 2, []))
     const stolen = { ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }
-    const begin = t.items.beginAnew.bind(t.items)
+    const begin = t.items.reset.bind(t.items)
     let isCut = true
-    t.items.beginAnew = () => {
+    t.items.reset = () => {
       if (isCut) throw new Error('the power goes')
       begin()
     }
     expect(() => t.trust.accept(keySet(stolen))).toThrow('the power goes')
     isCut = false
     let begun = 0
-    t.items.beginAnew = () => void begun++
+    t.items.reset = () => void begun++
     const opened = openTrust(identity, t.ledger, t.clock, t.items)
-    expect([opened.have().deny, begun]).toEqual([[0, 0], 1])
+    expect([opened.heldVersions().deny, begun]).toEqual([[0, 0], 1])
     openTrust(identity, t.ledger, t.clock, t.items)
     expect(begun).toBe(1)
   })

@@ -38,7 +38,7 @@ it('takes keys by the root, then time, then policy, and keeps them over a restar
   expect(t.trust.policy?.ver).toBe(1)
   expect(t.trust.keys.size).toBe(4)
   expect(t.trust.stage()).toBe('fresh')
-  expect(t.trust.have()).toEqual({ keys: [0, 1], policy: [0, 1], deny: [0, 0], items: [0, 0] })
+  expect(t.trust.heldVersions()).toEqual({ keys: [0, 1], policy: [0, 1], deny: [0, 0], items: [0, 0] })
 })
 
 it.each<[string, () => string]>([
@@ -126,7 +126,7 @@ it('believes no stolen key until the next start because the disk was full as it 
     again()
     t.trust.accept(keySet({ epoch: 5 }))
     expect(t.trust.keys.get(token.record.kid)?.state).toBe('revoked')
-    expect(t.trust.forgottenRevocations).toEqual([revocation])
+    expect(t.trust.revocationReminders).toEqual([revocation])
   }
 })
 
@@ -172,7 +172,7 @@ it('takes the deny list in order, page by page, and remembers it', () => {
     kind: 'deny',
   })
   reopen()
-  expect(t.trust.have().deny).toEqual([0, 3])
+  expect(t.trust.heldVersions().deny).toEqual([0, 3])
   expect(t.ledger.claims.isDenied('n1')).toBe(true)
   expect(t.ledger.claims.isDenied('c1')).toBe(true)
   expect(t.ledger.claims.isFree('c2', 'exit', 1, t.world.clock.wall(), false)).toBe(false)

@@ -4,7 +4,7 @@ import type { Database as Connection } from 'better-sqlite3'
 import { openItemFile } from '../../../edge-agent/items/item-file.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
-import { recover } from '../../../edge-agent/ledger/recovery.ts'
+import { recoverClaims } from '../../../edge-agent/ledger/recovery.ts'
 import { readIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'
 import type { JournalBody } from '../../../policy/journal.ts'
 import { realPlatform } from '../../../bin/platform.ts'
@@ -160,9 +160,9 @@ class AgentPromises implements Promises {
         return db
       },
     })
-    const [open, head] = [ledger.claims.open().length, ledger.journal.head.seq]
-    recover(ledger, storeId, this.#platform.clock.wall(), this.#platform)
-    if (ledger.claims.open().length > 0) wrong.push('claims are open after the recovery')
+    const [open, head] = [ledger.claims.unsettled().length, ledger.journal.head.seq]
+    recoverClaims(ledger, storeId, this.#platform.clock.wall(), this.#platform)
+    if (ledger.claims.unsettled().length > 0) wrong.push('claims are open after the recovery')
     if (ledger.journal.head.seq !== head + open)
       wrong.push(`${open} claims were open, and ${ledger.journal.head.seq - head} became unknown`)
     const used = this.#reference.bodies
@@ -199,9 +199,9 @@ class AgentPromises implements Promises {
 function checkItems(file: string): string[] {
   const wrong: string[] = []
   const items = openItemFile(file, (error) => void wrong.push(`the items are damaged: ${String(error)}`))
-  const { mark, rows } = items.read()
+  const { progress, rows } = items.read()
   const known = [...rows()].length
-  if (known > 0 && !mark) wrong.push('there are items, and no number that they reach')
+  if (known > 0 && !progress) wrong.push('there are items, and no number that they reach')
   items.close()
   return wrong
 }

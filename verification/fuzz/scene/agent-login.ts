@@ -2,7 +2,7 @@ import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { publicJwk, createSigner } from '../../../policy/documents/keys.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import { messagesOf, type Messages } from '../../../edge-agent/link/login/sign-messages.ts'
+import { messageSigner, type MessageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
 import { ORIGIN, API } from './served-cloud.ts'
 
 /** What an enrolled agent knows of itself. */
@@ -38,8 +38,8 @@ export function publicKeyOf({ x }: Pick<OwnKey, 'x'>): Record<string, unknown> {
 }
 
 /** What the agent signs for the cloud. */
-export function messagesOfAgent(own: AgentIdentity): Messages {
-  return messagesOf({
+export function messagesOfAgent(own: AgentIdentity): MessageSigner {
+  return messageSigner({
     ...own,
     tenant: '',
     generation: 1,

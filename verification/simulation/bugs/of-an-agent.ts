@@ -56,8 +56,8 @@ export const AGENT_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/startup/stored.js',
-        'const recovered = recover(',
-        'ledger.unfinished = ledger.claims.open();\nconst recovered = recover(',
+        'const recovered = recoverClaims(',
+        'ledger.unfinished = ledger.claims.unsettled();\nconst recovered = recoverClaims(',
       ),
       change(
         'edge-agent/runtime.js',
@@ -84,10 +84,10 @@ export const AGENT_BUGS: readonly Bug[] = [
       change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
       change(
         'edge-agent/runtime.js',
-        'keepTidy({ ledger, clock, ',
-        'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
+        'startHousekeeping({ ledger, clock, ',
+        'startHousekeeping({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
       ),
-      change('edge-agent/ledger/claims/claims.js', "this.#marks.set('floor', String(before));", ''),
+      change('edge-agent/ledger/claims/claims.js', "this.#metadata.set('floor', String(before));", ''),
     ],
   },
   {
@@ -97,8 +97,8 @@ export const AGENT_BUGS: readonly Bug[] = [
       change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
       change(
         'edge-agent/runtime.js',
-        'keepTidy({ ledger, clock, ',
-        'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
+        'startHousekeeping({ ledger, clock, ',
+        'startHousekeeping({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, ',
       ),
     ],
   },
@@ -200,7 +200,7 @@ export const AGENT_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/trust/revocation/denials.js',
-        '                    takeEntry(entry);',
+        '                    applyEntry(entry);',
         '                void entry;',
       ),
     ],
@@ -250,8 +250,8 @@ export const AGENT_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/ledger/file/watermark.js',
-        'let isAhead = kept !== undefined &&',
-        'let isAhead = kept === null &&',
+        'let isAhead = stored !== undefined &&',
+        'let isAhead = stored === null &&',
       ),
     ],
     troubles: ['rollback', 'partition'],

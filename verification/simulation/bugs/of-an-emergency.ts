@@ -20,7 +20,7 @@ export const EMERGENCY_BUGS: readonly Bug[] = [
       change(
         'edge-agent/devices/devices.js',
         'command: (deviceId, command) => void this.#supervisor?.execute(deviceId, command, new AbortController().signal)',
-        'command: (deviceId, command) => void parts.ledger.commits.durably(() => parts.ledger.marks.set("emergency", deviceId)).then(() => this.#supervisor?.execute(deviceId, command, new AbortController().signal), () => undefined)',
+        'command: (deviceId, command) => void parts.ledger.commits.durably(() => parts.ledger.metadata.set("emergency", deviceId)).then(() => this.#supervisor?.execute(deviceId, command, new AbortController().signal), () => undefined)',
       ),
     ],
     troubles: TROUBLES,

@@ -32,8 +32,8 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/ledger/home/home-grants.js',
-        'if (!answer.reason)\n                tell(',
-        'if (answer.reason === null)\n                tell(',
+        'if (!answer.reason)\n                append(',
+        'if (answer.reason === null)\n                append(',
       ),
     ],
     troubles: ['home', 'lan', 'devices'],
@@ -68,7 +68,7 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/trust/revocation/untrusted-ledger.js',
-        "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined;",
+        "return Number(metadata.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined;",
         'return undefined;',
       ),
     ],
@@ -105,8 +105,8 @@ export const MANY_AGENTS_BUGS: readonly Bug[] = [
     changes: [
       change(
         'edge-agent/trust/revocation/untrusted-ledger.js',
-        "if (marks.get(FORKED) === '1')",
-        "if (marks.get(FORKED) === '2')",
+        "if (metadata.get(FORKED) === '1')",
+        "if (metadata.get(FORKED) === '2')",
       ),
     ],
     troubles: ['copy', 'partition'],

@@ -2,8 +2,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentConfig } from '../../../edge-agent/config.ts'
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
-import { keepFirstDocuments } from '../../../edge-agent/enrolment/enrol.ts'
-import { takeOver } from '../../../edge-agent/enrolment/adopt-ledger.ts'
+import { storeFirstDocuments } from '../../../edge-agent/enrolment/enrol.ts'
+import { adoptLedger } from '../../../edge-agent/enrolment/adopt-ledger.ts'
 import { startAgent, type Agent } from '../../../edge-agent/runtime.ts'
 import type { Log } from '../../../edge-agent/log.ts'
 import type { Identity } from '../../../edge-agent/identity/identity.ts'
@@ -237,9 +237,9 @@ class SimulatedAgent implements AgentNode {
     const file = join(this.disk.folder, LEDGER)
     const { process } = this.machine
     if (!process) throw new Error(`${this.name} has never run`)
-    takeOver(file, this.#kept, next, documents)
+    adoptLedger(file, this.#kept, next, documents)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(this.disk.folder, ITEMS + suffix), { force: true })
-    keepFirstDocuments(file, next, documents, process.platform)
+    storeFirstDocuments(file, next, documents, process.platform)
     this.#kept = next
     this.#inTouchSinceMs = undefined
     this.#parts.onReplaced?.()

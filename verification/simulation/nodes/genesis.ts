@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { loadKeyFiles, type KeyFiles } from '../../../cloud/authority/key-files.ts'
 import { openConnection } from '../../../cloud/persistence/sqlite.ts'
 import { readConfig, type AgentConfig } from '../../../edge-agent/config.ts'
-import { enrol, keepFirstDocuments } from '../../../edge-agent/enrolment/enrol.ts'
+import { enrol, storeFirstDocuments } from '../../../edge-agent/enrolment/enrol.ts'
 import type { Identity } from '../../../edge-agent/identity/identity.ts'
 import { actuators } from './actuators.ts'
 import { agentNode, ITEMS, LEDGER } from './agent-node.ts'
@@ -275,6 +275,6 @@ async function enrolAt(
   if (!enrolled.ok) throw new Error(enrolled.why)
   mkdirSync(join(folder, name))
   // The agent's machine has booted since: its first clock is that of its own first process.
-  keepFirstDocuments(join(folder, name, LEDGER), enrolled.identity, enrolled.documents, platform)
+  storeFirstDocuments(join(folder, name, LEDGER), enrolled.identity, enrolled.documents, platform)
   return enrolled.identity
 }

@@ -1,7 +1,7 @@
 import { INSTALLATION } from '../../../cloud/authority/key-loader.ts'
 import { ROTATED_USES } from '../../../cloud/authority/rotate-key.ts'
 import { LedgerFailure, LedgerFull } from '../../../edge-agent/ledger/file/commit.ts'
-import { ROTATE_ASKED } from '../../../edge-agent/link/login/renew-key.ts'
+import { ROTATION_REQUESTED } from '../../../edge-agent/link/login/renew-key.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Chance } from '../virtual/chance.ts'
 import { isDiskFault } from '../virtual/disk.ts'
@@ -57,9 +57,9 @@ export function keyTroubles(
       if (!node.agent || before >= CHANGES_PER_BACKUP) return
       changes?.set(node, before + 1)
       core.trace.note('trouble', `${node.name} is told to change its key`)
-      const { commits, marks } = node.agent.ledger
+      const { commits, metadata } = node.agent.ledger
       try {
-        commits.now(() => marks.set(ROTATE_ASKED, '1'))
+        commits.now(() => metadata.set(ROTATION_REQUESTED, '1'))
       } catch (error) {
         if (!(error instanceof LedgerFull) && !(error instanceof LedgerFailure)) throw error
       }

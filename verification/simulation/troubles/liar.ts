@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { messagesOf } from '../../../edge-agent/link/login/sign-messages.ts'
+import { messageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
 import type { Identity } from '../../../edge-agent/identity/identity.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { createSigner, type Signer } from '../../../policy/documents/keys.ts'
@@ -191,7 +191,7 @@ class LyingAgent implements Liar {
   async #logIn(generation: number): Promise<void> {
     const { challenge } = await this.#call('agentLogin', { agentId: this.#identity.agentId })
     if (typeof challenge !== 'string') return
-    const assertion = messagesOf(this.#identity, { generation }).assertion(challenge, this.#core.scheduler.nowMs)
+    const assertion = messageSigner(this.#identity, { generation }).assertion(challenge, this.#core.scheduler.nowMs)
     const { accessToken } = await this.#call('agentLogin', { agentId: this.#identity.agentId, assertion })
     if (typeof accessToken === 'string') this.#token = accessToken
   }
@@ -209,7 +209,7 @@ class LyingAgent implements Liar {
     if (this.#token === undefined || !body) return
     const seq = head.last_seq + 1
     const row = { seq, hash: rowHash(head.head_hash, seq, JSON.stringify(body)), body }
-    const batch = messagesOf(this.#identity, { generation: head.generation }).batch(
+    const batch = messageSigner(this.#identity, { generation: head.generation }).batch(
       head.head_hash,
       [row],
       this.#core.scheduler.nowMs,

@@ -173,7 +173,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(isOn(1)).toBe(true)
     await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
     // No broker here: the agent is told to look, as a `sync` would.
-    await store.drive(store.agent.link.look())
+    await store.drive(store.agent.link.poll())
     await store.world.advance(60)
     expect([isOn(1), isOn(3)]).toEqual([false, true])
     expect((await told()).some((e) => e.reason === 'late_status' && e.epc === epc && e.itemStatus === 'paid')).toBe(
