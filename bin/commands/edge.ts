@@ -46,7 +46,7 @@ import { traceFiles } from '../trace-files.ts'
 import { assertEnrolled } from './edge-access.ts'
 import { nearby } from './known-database.ts'
 
-/** How long the first word of the cloud is waited for before the agent serves, ms (contracts §1). */
+/** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR 0042). */
 const FIRST_CONTACT_MS = 5_000
 
 export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {

@@ -15,7 +15,7 @@ const DEAD_CLOCK = 300 - Math.floor(Date.now() / 1_000)
 
 const why = NO_FAKETIME ?? NO_REBOOT
 
-/** The wall clocks of real processes are set forth and back (contracts §4). */
+/** Sets the wall clocks of real processes forward and back (ADR 0015). */
 describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${why})`}`, () => {
   let folder: string
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>

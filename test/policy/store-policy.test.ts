@@ -3,7 +3,7 @@ import { completeCapabilities } from '../../policy/devices.ts'
 import { DEFAULT_POLICY, policyStage, ProtectionPolicy, riskClassOf } from '../../policy/store-policy.ts'
 
 describe('the protection policy', () => {
-  it('has the defaults of decisions §9', () => {
+  it('has the documented default limits', () => {
     expect(DEFAULT_POLICY).toEqual({
       allowedActionsByCategory: {},
       requiresManualOverrideAboveValue: null,

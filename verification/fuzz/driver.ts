@@ -45,7 +45,7 @@ export interface Driver {
   carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<Shown | undefined>
 }
 
-/** With test keys the operations of these areas work at any package (decisions §3). */
+/** Areas whose operations work at any package with test keys (ADR 0004). */
 const FREE_IN_SANDBOX = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys', 'getLoyaltyPrograms', 'fetchAgents']
 /** Shared by all parties and operations. */

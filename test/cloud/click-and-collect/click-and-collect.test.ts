@@ -13,7 +13,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 
 const DAY = 86_400_000
 const WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
-/** The table of decisions §7, written down once more. */
+/** The moves of ADR 0007, written independently of the code. */
 const NEXT: Record<string, string[]> = {
   pending: ['confirmed', 'cancelled'],
   confirmed: ['preparing', 'ready', 'cancelled'],

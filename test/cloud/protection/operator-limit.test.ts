@@ -5,7 +5,7 @@ import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-/** Contracts §6: overrides are limited per operator and hour, within the transaction that grants. */
+/** Overrides are limited per operator and hour, in the transaction that grants (ADR 0009). */
 onEveryDatabase('how often an operator may approve', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop

@@ -12,7 +12,7 @@ export interface Receiver {
   forget(): void
 }
 
-/** Attempts at most, and how long the last comes after the first (decisions §12), ms. */
+/** Maximum attempts, and the time between the first and the last, ms (ADR 0031). */
 const ATTEMPTS = 4
 const SCHEDULE_MS = [0, 60_000, 300_000, 1_800_000]
 /** What a process sent and could not write down, because it died or its disk failed, is sent again. */

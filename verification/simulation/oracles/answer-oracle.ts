@@ -9,7 +9,7 @@ export interface AnswerOracle {
   forget(): void
 }
 
-/** Repeats are held together for this long (decisions §9), ms. */
+/** Time in which a repeated request gets the same answer, ms (ADR 0029). */
 const WINDOW_MS = 24 * 3_600_000
 
 /** An oracle over all answers: same key, same bytes (P5); nothing but planned failures. */

@@ -73,9 +73,9 @@ interface UsedRight {
   operator: boolean
 }
 
-/** The most that a device's clock may be wrong (contracts §4), ms. */
+/** Maximum error of a device's clock, ms (ADR 0015). */
 const GUARD_MS = 60_000
-/** For so long a ledger that was put back decides nothing alone (contracts §5), less what clocks may differ, ms. */
+/** Time in which a rolled back ledger decides nothing alone, less the clock difference, ms (ADR 0017). */
 const ONLINE_ONLY_MS = 9 * 60_000
 /** Much longer than anything should be away in a world, rows. */
 const JOURNAL_LIMIT = 5_000

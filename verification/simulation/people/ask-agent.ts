@@ -7,7 +7,7 @@ import type { RulesOracle } from '../oracles/rules-oracle.ts'
 /** Asks an agent; undefined when it is down or dies meanwhile. */
 export type AskAgent = (node: AgentNode | undefined, request: AuthorizeRequest) => Promise<AuthorizeAnswer | undefined>
 
-/** What a device may be told (contracts §6). */
+/** The fields that an answer to a device may have (ADR 0024). */
 const ANSWER_FIELDS = new Set([
   'authorized',
   'action',

@@ -41,7 +41,7 @@ export interface BackupsParts {
   isClockWrong: boolean
 }
 
-/** As long as a restored cloud waits for its agents (contracts §4), less what clocks may differ, ms. */
+/** Time that a restored cloud waits for its agents, less the clock difference, ms (ADR 0019). */
 const WAITS_MS = 10 * 60_000
 
 /** The backups of one world. `parts` is asked for when there are all of them. */

@@ -4,7 +4,7 @@ import { onEveryDatabase } from '../../../support/databases.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
-/** The same question of the same device gets the answer of before only while that is still true (decisions §9). */
+/** A repeated request of the same device gets the same token only while the decision still holds (ADR 0029). */
 onEveryDatabase('a question that is asked again', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop

@@ -4,7 +4,7 @@ import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
-/** Contracts §4: only an unreachable agent gives `authorization_outstanding`, and staff may override. */
+/** Only an unreachable agent leads to `authorization_outstanding`, and staff may override (ADR 0011). */
 onEveryDatabase('what an agent that is out of reach holds a token for', (kind) => {
   let shop: Shop
   let agent: TestAgent

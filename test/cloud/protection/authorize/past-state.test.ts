@@ -6,7 +6,7 @@ import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Decisions §9: with `occurredAt` over five minutes back a request is a record of something past, judged as of that time. */
+/** A request with `occurredAt` over five minutes ago is judged by the state of that time (ADR 0009). */
 onEveryDatabase('a record of something past', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
