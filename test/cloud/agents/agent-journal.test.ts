@@ -41,7 +41,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     return { purchase, nonce: body.replayProtectedNonce as string, rights: body.receiptRights }
   }
 
-  it('binds the token to the agent’s ledger, and tells which rights of the receipt it covers', async () => {
+  it('binds a token to the agent’s ledger and names the receipt rights that it covers', async () => {
     const { rights, nonce } = await grant()
     expect(rights).toMatchObject({ rightClass: 'release', ordinals: [0] })
     const row = await gate.cloud.db.database.reads
@@ -52,7 +52,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(row?.ledger).toBe(`${agent.ledgerId}.1`)
   })
 
-  it('is taken in once, in order, with an ack that is signed for this ledger', async () => {
+  it('stores a batch once, in order, with an ack that is signed for this ledger', async () => {
     const { purchase, nonce } = await grant()
     const rows = [
       agent.row({ evidence: claim(nonce, 'red-1') }),
@@ -74,7 +74,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     })
   })
 
-  it('grants nobody what a home gave to another agent, until that has told what became of it, or told the home that nothing did', async () => {
+  it('grants no delegated right to others until its agent reports the redemption or returns the right', async () => {
     const other = await enrolTestAgent(gate)
     const { transactionId: purchaseId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
     const { deviceId } = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
@@ -177,7 +177,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(exceptions).toEqual([])
   })
 
-  it('shows what was given of a receipt that nobody knows, or of another store', async () => {
+  it('raises an exception for delegated rights of an unknown receipt or of another store', async () => {
     const raised = async (kind: string) =>
       (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind })).exceptions.map((e: Json) => e.subject)
     const stranger = await enrolTestAgent(gate)
@@ -223,7 +223,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ).toEqual([])
   })
 
-  it('waits for what is missing', async () => {
+  it('acknowledges no rows behind a gap', async () => {
     const [one, two] = [agent.row({}), agent.row({})]
     const early = await agent.report([two])
     expect(early.body).toMatchObject({ accepted: 0 })
@@ -231,7 +231,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect((await agent.report([one, two])).body).toMatchObject({ accepted: 2 })
   })
 
-  it('refuses an altered row, another chain, another agent’s batch, another generation', async () => {
+  it('rejects an altered row, another chain, another agent’s batch and another generation', async () => {
     const row = agent.row({})
     expect((await agent.report([{ ...row, body: { ...row.body, atMs: row.body.atMs + 1 } }])).status).toBe(400)
     expect((await agent.report([row], 'x'.repeat(43))).status).toBe(400)
@@ -242,7 +242,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect((await agent.report([row])).body).toMatchObject({ accepted: 1 })
   })
 
-  it('tells a second copy of the ledger', async () => {
+  it('detects a second copy of the ledger', async () => {
     const last = agent.row({})
     await agent.report([last])
     const copy = { ...last, body: { atMs: 7 } }
@@ -256,7 +256,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
   })
 
-  it('tells a second copy also by rows that lie before the last known one', async () => {
+  it('detects a second copy by rows before the last known one', async () => {
     const one = await enrolTestAgent(gate)
     const { rowHash, genesisHash } = await import('../../../policy/journal.ts')
     const rows = [one.row({}), one.row({}), one.row({})]
@@ -275,7 +275,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       ).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
   })
 
-  it('keeps and acknowledges what cannot be applied: one event never blocks another', async () => {
+  it('stores and acknowledges rows that it cannot apply, so that no row blocks another', async () => {
     const { purchase, nonce } = await grant()
     const rows = [
       agent.row({ evidence: claim('A'.repeat(22), 'red-unknown') }),
@@ -311,7 +311,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     return applied
   }
 
-  it('keeps and acknowledges rows that it cannot read whole, takes their evidence, and reads them after an upgrade', async () => {
+  it('stores and acknowledges partly readable rows, applies their evidence, and reads them again after an upgrade', async () => {
     const { database } = gate.cloud.db
     const { purchase, nonce } = await grant()
     const told = (change: Json) =>
@@ -434,7 +434,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await open()).toEqual([])
   })
 
-  it('tells late, double and foreign redemptions without losing them', async () => {
+  it('stores late, double and foreign redemptions and raises exceptions', async () => {
     const reasons = async () =>
       (
         await gate.ok('fetchProtectionEvents', {
@@ -464,7 +464,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(state).toEqual([])
   })
 
-  it('does not free what something else has released as well, when the first try turns out to have failed', async () => {
+  it('does not free a right after a failed first try if another redemption used it', async () => {
     const { purchase, nonce } = await grant()
     await agent.report([
       agent.row({ evidence: claim(nonce, 'red-first') }),
@@ -493,7 +493,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await elsewhere()).toMatchObject({ deactivationAuthorized: true })
   })
 
-  it('completes an agent’s event with what only the cloud knows', async () => {
+  it('completes an agent’s event with the purchase and other facts of the cloud', async () => {
     const { purchase, nonce } = await grant()
     const event = {
       type: 'protection.action.completed' as const,
@@ -520,7 +520,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ])
   })
 
-  it('tries what has become known again however much before it never does', async () => {
+  it('retries a row that can now be applied, however many rows before it cannot', async () => {
     const { database } = gate.cloud.db
     const other = await enrolTestAgent(gate)
     const unknown = (n: number) => other.row({ evidence: { kind: 'void', nonce: `nobody-knows-${n}` } })

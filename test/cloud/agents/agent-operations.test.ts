@@ -39,7 +39,7 @@ onEveryDatabase('operations about agents', (kind) => {
       })
     ).body
 
-  it('fetchAgents tells what each has said and what the cloud has of it', async () => {
+  it('fetchAgents returns what each agent reported and what the cloud stores of it', async () => {
     const { cloud } = shop.cloud
     const told = { online: true, observedAt: new Date().toISOString(), policyVersion: 7, queueDepth: 3, devices: [] }
     const topic = agentTopic(shop.storeId, agent.agentId, 'state')
@@ -59,7 +59,7 @@ onEveryDatabase('operations about agents', (kind) => {
     })
   })
 
-  it('fetchAgents follows what an agent asks with, beside what it says over the broker, and writes it down now and then', async () => {
+  it('fetchAgents returns the state in document requests and broker messages, and stores it at intervals', async () => {
     const { cloud } = shop.cloud
     const other = await enrolTestAgent(shop)
     const look = (ver: number, ledgerSeq: number) =>
@@ -99,7 +99,7 @@ onEveryDatabase('operations about agents', (kind) => {
     await shop.ok('revokeAgent', { agentId: other.agentId })
   })
 
-  it('while a ledger exists twice no token is handed out a second time, until resolveAgentFork', async () => {
+  it('issues no token of a forked agent a second time until resolveAgentFork', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect(await resolve('trust')).toMatchObject({ status: 409, body: { reason: 'no_fork' } })
     const before = await ask(purchase)
@@ -145,7 +145,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await openForks()).toHaveLength(1)
   })
 
-  it('a hello behind what is known begins a new generation, one with another hash is a second copy', async () => {
+  it('starts a new generation for a login behind the known head, and detects a second copy by another hash', async () => {
     const other = await enrolTestAgent(shop)
     await other.report([other.row({}), other.row({})])
     const hello = async (generation: number, seq: number, head: string) => {
@@ -199,7 +199,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect((await next.call('reportDeviceHeartbeat', { deviceId: shop.devices.exit_gate })).status).toBe(200)
   })
 
-  it('revokeAgent leaves nobody to decide about the two copies of its ledger', async () => {
+  it('revokeAgent acknowledges the agent_fork exception', async () => {
     const other = await enrolTestAgent(shop)
     await fork(other)
     expect((await openForks()).map(({ subject }) => subject)).toContainEqual(expect.stringContaining(other.agentId))
@@ -207,7 +207,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect((await openForks()).map(({ subject }) => subject)).not.toContainEqual(expect.stringContaining(other.agentId))
   })
 
-  it('are about one’s own', async () => {
+  it('does not serve agents of other accounts', async () => {
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
     for (const [operation, body] of [
       ['revokeAgent', {}],

@@ -85,7 +85,7 @@ onEveryDatabase('agents', (kind) => {
       expect(await enrol(code, keyOf(3))).toMatchObject({ status: 409, body: { reason: 'code_used' } })
     })
 
-    it('refuses a ledger that another agent tells of, and names that no ledger has', async () => {
+    it('rejects a ledger of another agent and invalid ledger ids', async () => {
       const ledger = (await enrolTestAgent(shop)).ledgerId
       const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
       const { stores } = await shop.cloud.ok(stranger, 'fetchStores')
@@ -106,7 +106,7 @@ onEveryDatabase('agents', (kind) => {
       }
     })
 
-    it('forgets codes once they have ended', async () => {
+    it('deletes expired enrolment codes', async () => {
       const { database } = shop.cloud.db
       const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const left = async (afterMs: number) => {
@@ -141,7 +141,7 @@ onEveryDatabase('agents', (kind) => {
     it.each([
       ['behind', -20 * 365 * 86_400, 7],
       ['ahead', 3_600, 8],
-    ])('tells an agent whose clock is far %s that it is, and counts no try', async (_name, aheadS, seed) => {
+    ])('tells an agent that its clock is far %s, without counting a try', async (_name, aheadS, seed) => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const proof = proofFor(shop, code, 'led_clock', keyOf(seed).signer, shop.cloud.baseUrl, aheadS)
       for (let i = 0; i < 12; i++)
@@ -164,7 +164,7 @@ onEveryDatabase('agents', (kind) => {
   })
 
   describe('login', () => {
-    it('takes an assertion once, and only of the agent’s own key', async () => {
+    it('accepts an assertion once, and only one signed with the agent’s key', async () => {
       const agent = await enrolTestAgent(shop)
       const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })).body
       const assertion = agent.messages.assertion(challenge, Date.now())
@@ -229,7 +229,7 @@ onEveryDatabase('agents', (kind) => {
       expect(page.entries.some((e) => e.kind === 'receipt')).toBe(true)
     })
 
-    it('count as confirmed up to what was given, and not further: a refund waits for that', async () => {
+    it('confirms a deny list version only if the cloud assigned it; a refund waits for that', async () => {
       const agent = await enrolTestAgent(shop)
       const confirmed = async () =>
         (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agent.agentId)
@@ -246,7 +246,7 @@ onEveryDatabase('agents', (kind) => {
       expect(await confirmed()).toBe(ver)
     })
 
-    it('of items count as taken up to what was given, and not further: what shoppers are told rests on that', async () => {
+    it('confirms an item version only if the cloud assigned it; the way-out page depends on it', async () => {
       const agent = await enrolTestAgent(shop)
       await shop.ok('registerProtectedItems', {
         storeId: shop.storeId,
@@ -267,7 +267,7 @@ onEveryDatabase('agents', (kind) => {
       expect([ver > 0, await taken(ver + 1), await taken(ver)]).toEqual([true, 0, ver])
     })
 
-    it('deny nothing that has ended anyway: a new agent need not turn the pages of years, and the list does not grow for ever', async () => {
+    it('leave ended entries out of the deny list, so that it does not grow for ever', async () => {
       const agent = await enrolTestAgent(shop)
       const { database } = shop.cloud.db
       const nowMs = shop.cloud.platform.clock.wall()
@@ -316,7 +316,7 @@ onEveryDatabase('agents', (kind) => {
       expect(kept.filter(({ until_s }) => until_s <= nowS)).toHaveLength(701)
     })
 
-    it('deny in pages that agents take, however many rights an entry holds', async () => {
+    it('split the deny list into pages that agents accept, however many rights an entry has', async () => {
       const agent = await enrolTestAgent(shop)
       const ordinals = Array.from({ length: 400 }, (_, n) => n)
       const { database } = shop.cloud.db
@@ -348,7 +348,7 @@ onEveryDatabase('agents', (kind) => {
       expect([held, taken]).toEqual([first + entries.length, entries.length])
     })
 
-    it('bind a device to the first agent that reports it, and make the first with an exit gate the home', async () => {
+    it('bind a device to the first agent that reports it, and make the first one with an exit gate the receipt home', async () => {
       const other = await openShop(kind)
       const [first, second] = [await enrolTestAgent(other), await enrolTestAgent(other)]
       expect((await first.call('reportDeviceHeartbeat', { deviceId: other.devices.exit_gate })).status).toBe(200)

@@ -56,7 +56,7 @@ onEveryDatabase('moves between agents', (kind) => {
       })
     })
 
-    it('waits for the word of the agent that holds its tokens, and gives it nothing new', async () => {
+    it('waits until the agent with its tokens voids them, and issues no new token', async () => {
       const deviceId = await newDevice(one)
       const held = await tokenFor(deviceId)
       const other = await tokenFor(deviceId)
@@ -87,7 +87,7 @@ onEveryDatabase('moves between agents', (kind) => {
       expect(claimsOf((await tokenFor(deviceId)).authorizationToken).led).toBe(`${two.ledgerId}.1`)
     })
 
-    it('waits a minute beyond the last token of one that is out of reach, and can be called off', async () => {
+    it('waits until a minute after the last token of an offline agent, and can be cancelled', async () => {
       const deviceId = await newDevice(one)
       const { expiresAt } = await tokenFor(deviceId)
       await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
@@ -113,7 +113,7 @@ onEveryDatabase('moves between agents', (kind) => {
     })
   })
 
-  it('a lease of an agent that does not answer is asked for, and told as outstanding', async () => {
+  it('requests the release of a lease and reports it as outstanding if the agent does not answer', async () => {
     const [mine, theirs] = [await newDevice(one), await newDevice(two)]
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const held = await tokenFor(mine, transactionId)
@@ -132,7 +132,7 @@ onEveryDatabase('moves between agents', (kind) => {
     expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
   })
 
-  it('a record of something past takes no token away, and is given none', async () => {
+  it('neither revokes nor issues a token for a record of the past', async () => {
     const occurredAt = new Date(platform.clock.wall() - 3_600_000).toISOString()
     const [mine, theirs, detacher] = [
       await newDevice(one),
@@ -262,7 +262,7 @@ onEveryDatabase('moves between agents', (kind) => {
     expect(await awaited()).toBe(false)
   })
 
-  it('the home of receipts is who owns exit gates, whichever way they became its own, and the next one when it is revoked', async () => {
+  it('makes the agent with exit gates the receipt home, and the next one after its revocation', async () => {
     const storeId = shop.otherStoreId
     const homeOf = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
     await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })

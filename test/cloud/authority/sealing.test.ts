@@ -35,7 +35,7 @@ describe('sealed texts', () => {
     expect(() => ring.open(old.slice(0, -2), 'a/1')).toThrow()
   })
 
-  it('from before keys had names are opened by whichever key it was', () => {
+  it('without a key name are opened by trying all keys', () => {
     const iv = randomBytes(12)
     const cipher = createCipheriv('aes-256-gcm', first, iv).setAAD(Buffer.from('a/1'))
     const unnamed = Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url')
@@ -52,7 +52,7 @@ onEveryDatabase('changing the sealing key', (kind) => {
   })
   afterAll(() => cloud.stop())
 
-  it('seals everything anew, and a cloud that has the new key alone reads all of it', async () => {
+  it('seals all texts again, so that a cloud with only the new key reads them', async () => {
     const key = await cloud.key('secret', 'live')
     const [storeId = ''] = await liveStores(cloud, key)
     const config = {

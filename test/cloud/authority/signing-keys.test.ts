@@ -144,7 +144,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect((await shop.call('rotateSigningKey', { use: 'token' })).status).toBe(403)
   })
 
-  it('does not answer again with a token that nobody takes any more', async () => {
+  it('does not return a token again that agents no longer accept', async () => {
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const ask = () =>
       shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: shop.devices.pos_deactivator })
@@ -207,7 +207,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect(claimedKeyId(time, DOCUMENT_KINDS.time)).toBe(freshKid)
   })
 
-  it('follows by itself after 30 days, with a key that was published for 7', async () => {
+  it('rotates a key after 30 days to one that was published for 7 days', async () => {
     const before = Object.entries(await states('token')).find(([, state]) => state === 'active')
     platform.sleep(31 * DAY)
     await tick()
@@ -270,7 +270,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect(claimsOf(ofKind(await documents({ keys: [before.epoch, before.ver] }), 'keys+jwt')).ver).toBe(renewed.ver)
   })
 
-  it('revokes again what a key set of the root says was revoked, whoever brings it, and believes nobody else', async () => {
+  it('repeats revocations of a key set that the root signed, and of no other', async () => {
     const bring = async (...revocations: string[]) => {
       const { status } = await agent.call('fetchSignedDocuments', { revocations })
       expect(status).toBe(200)

@@ -63,7 +63,7 @@ onEveryDatabase('exceptions', (kind) => {
     expect(new Set(seen).size).toBe(4)
   })
 
-  it('acknowledgeException says who has looked; what is told again is open again, what the cloud found is not', async () => {
+  it('acknowledgeException stores who acknowledged; only repeated reports open an exception again', async () => {
     for (const { exceptionId } of await open()) {
       expect(await shop.ok('acknowledgeException', { exceptionId, note: 'angesehen' })).toMatchObject({
         state: 'acknowledged',
@@ -77,7 +77,7 @@ onEveryDatabase('exceptions', (kind) => {
     expect(await open({ state: 'acknowledged' })).toHaveLength(3)
   })
 
-  it('are nobody else’s', async () => {
+  it('are not visible to other accounts', async () => {
     const [{ exceptionId } = {} as Json] = await open()
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
     const elsewhere = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })

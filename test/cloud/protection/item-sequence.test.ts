@@ -135,7 +135,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(statusOf(epc)).toMatchObject({ status: 'sellable', paying: false })
   })
 
-  it('tells what is kept for an order, handed over and freed', async () => {
+  it('publishes items reserved for an order, handed over and freed', async () => {
     const [, product] = shop.products
     const { epc } = await shop.newItem(product)
     const order = async () =>
@@ -188,7 +188,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect([statusOf(epc)?.status, replica.find('tagId', 'HT-sent')?.status]).toEqual(['sellable', 'sellable'])
   })
 
-  it('makes whoever missed a forgotten word begin anew, and nobody else', async () => {
+  it('makes only agents that missed a deleted removal load all items again', async () => {
     const [product] = shop.products
     const epc = newEpc()
     await shop.ok('registerProtectedItems', {

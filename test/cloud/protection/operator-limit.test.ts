@@ -60,7 +60,7 @@ onEveryDatabase('how often an operator may approve', (kind) => {
     expect(await ask(three, anna, { explain: true })).toMatchObject({ authorized: true })
   })
 
-  it('is none with 0, and says nothing of what needs nobody’s word', async () => {
+  it('forbids all overrides with 0, and does not limit grants that need no operator', async () => {
     await set({ operatorOverridesPerHour: 0 })
     const [epc, operatorId] = [await paid(), newOperator()]
     expect(await ask(epc, operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
@@ -131,7 +131,7 @@ onEveryDatabase('how often an operator may approve', (kind) => {
     ).toMatchObject({ deactivationAuthorized: true, itemCount: 1 })
   })
 
-  it('counts a token that a doubted agent exchanges when it was given, and no second time', async () => {
+  it('counts a token of an untrusted ledger at its issue, not again at its exchange', async () => {
     await set({ operatorOverridesPerHour: 1 })
     const agent = await enrolTestAgent(shop)
     const operatorId = newOperator()
@@ -156,7 +156,7 @@ onEveryDatabase('how often an operator may approve', (kind) => {
     expect(await ask(await paid(), operatorId)).toMatchObject({ reason: 'limit_exceeded' })
   })
 
-  it('counts going past what an agent out of reach holds', async () => {
+  it('counts the override of an offline agent’s lease', async () => {
     await set({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 1 })
     const agent = await enrolTestAgent(shop)
     const till = shop.devices.pos_deactivator

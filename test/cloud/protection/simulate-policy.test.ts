@@ -21,7 +21,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
       epc,
     })
 
-  it('tells which answers another policy would have given, as that policy then gives them', async () => {
+  it('returns the decisions that another policy would change, as that policy then decides', async () => {
     const [paid, unpaid] = [await shop.newItem(shop.products[0]), await shop.newItem(shop.products[0])]
     await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [paid.epc] }])
     const granted = await ask(paid.epc)
@@ -72,7 +72,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
     expect(shop.cloud.errors).toEqual([])
   })
 
-  it('lets others work meanwhile, and few at a time', async () => {
+  it('yields to other requests, and limits concurrent simulations', async () => {
     const { database } = shop.cloud.db
     const row = await database.reads
       .selectFrom('protection_decision')

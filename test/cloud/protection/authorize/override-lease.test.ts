@@ -61,7 +61,7 @@ onEveryDatabase('what an agent that is out of reach holds a token for', (kind) =
       agent.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } }),
     ])
 
-  it('is for staff: they release it, which is written down, and the agent may do so no more', async () => {
+  it('lets an operator release the goods, raises an exception, and revokes the agent’s token', async () => {
     const { epc, nonce } = await held()
     expect(await ask(epc)).toMatchObject({
       authorized: false,
@@ -86,7 +86,7 @@ onEveryDatabase('what an agent that is out of reach holds a token for', (kind) =
     expect(await exceptions('double_redeem')).toEqual([])
   })
 
-  it('and was released there as well is told, whichever the cloud hears of first', async () => {
+  it('raises double_redeem if the offline agent released the goods too, in any order of reports', async () => {
     const [first, second] = [await held(), await held()]
     const given = await ask(first.epc, { operatorId })
     await redeem(given.replayProtectedNonce, 'r-here')

@@ -50,7 +50,7 @@ onEveryDatabase('a token that an agent is shown', (kind) => {
     expect(third.body).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
   })
 
-  it('is nothing to another agent, for another action, or once its purchase is cancelled', async () => {
+  it('is rejected from another agent, for another action, and after its purchase was cancelled', async () => {
     const bought = await buy()
     const { authorizationToken: token } = await verify(bought)
     expect((await exchange(other, token)).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
@@ -67,14 +67,14 @@ onEveryDatabase('a token that an agent is shown', (kind) => {
     expect((await exchange(agent, token)).body.authorized).toBe(false)
   })
 
-  it('of the agent’s own ledger is not exchanged: it may have used it', async () => {
+  it('is not exchanged if it is for the agent’s own ledger, which may have used it', async () => {
     await doubt(null)
     const { authorizationToken: token } = await verify(await buy())
     await doubt(shop.cloud.platform.clock.wall())
     expect((await exchange(agent, token)).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
   })
 
-  it('shown twice at the same moment gives one unit once', async () => {
+  it('releases one unit once if presented twice at the same moment', async () => {
     const { authorizationToken: token } = await verify(await buy())
     const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(agent, token)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))

@@ -54,18 +54,15 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
   })
 
-  it.each(['epc', 'itemLineId'])(
-    'at two devices neither takes the other’s while there is a free unit, by %s',
-    async (by) => {
-      const { a, b, purchaseId, itemLineId } = await bought(2)
-      const named = (epc: string) => (by === 'epc' ? { epc, purchaseId } : { itemLineId })
-      const grant = await detach(named(a))
-      expect(await ask(await newDetacher(), named(b))).toMatchObject({ authorized: true })
-      expect((await redeem(grant)).status).toBe(200)
-    },
-  )
+  it.each(['epc', 'itemLineId'])('two devices get different units while one is free, by %s', async (by) => {
+    const { a, b, purchaseId, itemLineId } = await bought(2)
+    const named = (epc: string) => (by === 'epc' ? { epc, purchaseId } : { itemLineId })
+    const grant = await detach(named(a))
+    expect(await ask(await newDetacher(), named(b))).toMatchObject({ authorized: true })
+    expect((await redeem(grant)).status).toBe(200)
+  })
 
-  it('the item that was released is the one that leaves', async () => {
+  it('only the released item may leave', async () => {
     const { a, b, purchaseId } = await bought(2)
     const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
     const gone = await leave({ epc: b, purchaseId })
@@ -76,7 +73,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     expect(await leave({ epc: a, purchaseId })).toMatchObject({ authorized: true })
   })
 
-  it('one unit does not let two items go: what was asked for later takes the place of what was not used', async () => {
+  it('one unit releases one item: the later request replaces an unused authorization', async () => {
     const { a, b, purchaseId } = await bought(1)
     const released = await detach({ epc: a, purchaseId })
     const left = await leave({ epc: b, purchaseId })
@@ -93,7 +90,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     expect(await detach({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
   })
 
-  it('what a device was given for the whole purchase is not given for one item, nor the other way round', async () => {
+  it('a purchase-wide authorization is not returned for one item, nor the other way round', async () => {
     const { a, purchaseId } = await bought(2)
     const till = (
       await shop.ok('registerDevice', {
@@ -211,7 +208,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     return shop.cloud.call(key, 'startCheckout', { sessionId, items })
   }
 
-  it('a shopper’s app prices no item: neither by a cheaper one beside it, nor as another product, nor by its own word', async () => {
+  it('a shopper’s app cannot lower the price of an item', async () => {
     const [p] = shop.products
     const dear = await shop.newItem(p)
     const [cheap, bare] = [newEpc(), newEpc()]

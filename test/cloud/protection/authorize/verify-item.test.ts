@@ -319,7 +319,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(again.authorizationToken).toBe(first.authorizationToken)
     })
 
-    it('takes it from a device without agent at once when another asks', async () => {
+    it('moves the lease of a device without agent at once when another device requests it', async () => {
       const { epc } = await paidItem()
       const first = await detach({ epc })
       const other = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'self_checkout_detacher' })

@@ -26,7 +26,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     }
   }
 
-  it('tells a paid purchase, without device no token', async () => {
+  it('returns a paid purchase, and no token without a device', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 3 }])
     const answer = await verify({ purchaseId: purchase.transactionId })
     expect(answer).toMatchObject({
@@ -87,7 +87,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     expect(sent.filter((e) => e.data.includes(purchase.transactionId))).toHaveLength(1)
   })
 
-  it('lets a failed unit be tried again, twice, and then wants staff', async () => {
+  it('allows a second try after a failure, then requires staff', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const deviceId = shop.devices.pos_deactivator
     const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
@@ -135,7 +135,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     },
   )
 
-  it('gives it to anybody once resolveRedemption has said that it failed, beside a token as well', async () => {
+  it('grants the unit again after resolveRedemption with failed, also beside a token', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const deviceId = shop.devices.pos_deactivator
     const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
@@ -164,7 +164,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
   }
 
-  it('sends a device that reads tags to ask item by item', async () => {
+  it('requires item requests from a device that reads tags', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const answer = await verify({ purchaseId: purchase.transactionId, deviceId: shop.devices.self_checkout_detacher })
     expect(answer).toMatchObject({
@@ -348,7 +348,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
   })
 
   describe('cancelling a paid purchase', () => {
-    it('takes live authorizations back, refunds, and frees the goods', async () => {
+    it('revokes open authorizations, refunds, and frees the goods', async () => {
       const { epc } = await shop.newItem(product)
       const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
       const grant = await shop.ok('verifyProtectedItem', {
@@ -371,7 +371,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       expect((await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })).status).toBe(409)
     })
 
-    it('puts released goods on hold and tells', async () => {
+    it('puts released goods on hold and raises an exception', async () => {
       const { epc } = await shop.newItem(product)
       const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
       const deviceId = shop.devices.self_checkout_detacher

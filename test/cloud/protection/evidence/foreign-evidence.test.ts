@@ -143,7 +143,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await grantedTo(purchaseId)).toBe(true)
     })
 
-    it('tell no event of a use that another agent made, nor of a device or a receipt of another store', async () => {
+    it('store no event about another agent’s token, or a device or receipt of another store', async () => {
       const { nonce, deviceId, purchaseId } = await redeemed()
       const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
       const { cti } = await paidReceipt(shop)
@@ -271,7 +271,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   })
 
   describe('the outcome of given rights', () => {
-    it('frees a unit when the home forwards the report of the agent that had asked', async () => {
+    it('frees a unit when the receipt home forwards the agent’s outcome report', async () => {
       const { redemptionId, purchaseId, claims } = await lend()
       expect(await grantedTo(purchaseId)).toBe(false)
       await report(home, back(redemptionId, outcomeReport(asker, { ...claims, outcome: 'unknown' }), 'unknown'))
@@ -282,7 +282,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await isForeign(redemptionId)).toBe(false)
     })
 
-    it('frees nothing when a third agent, or the asking one, sends it in the place of the home', async () => {
+    it('frees nothing when another agent sends the report instead of the receipt home', async () => {
       const { redemptionId, purchaseId, claims } = await lend()
       await refuses(third, back(redemptionId, undefined), ['given'])
       await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['given'])
@@ -365,7 +365,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       epoch = await makeHome(shop, home)
     })
 
-    it('says nothing about a redemption that the home never gave anything for, and raises nothing', async () => {
+    it('ignores a redemption without delegated rights and raises nothing', async () => {
       const redemptionId = newRedemption()
       const { cti } = await paidReceipt(shop)
       const claims = { aud: home.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }

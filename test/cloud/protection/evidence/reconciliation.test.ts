@@ -65,7 +65,7 @@ onEveryDatabase('reconciliation', (kind) => {
 
   describe('a lease of the same device', () => {
     // An agent’s clock may be behind by so much, and it may not have heard yet that a token was taken back.
-    it('gives way to a new one only when its agent has given it up, or a minute after its end', async () => {
+    it('is replaced only after its agent voided it, or a minute after its end', async () => {
       const [ended, voided] = [await buy(), await buy()]
       const former = await grant(ended)
       const given = await grant(voided)
@@ -120,7 +120,7 @@ onEveryDatabase('reconciliation', (kind) => {
   })
 
   describe('resolveRedemption', () => {
-    it('confirms what nobody knew: the purchase is settled, the exception is done with, an event says who', async () => {
+    it('confirms an unknown outcome: settles the purchase, acknowledges the exception and records who resolved it', async () => {
       const purchase = await buy()
       await report(claim(await grant(purchase), 'r-unknown'), outcome('r-unknown', 'unknown'))
       expect(await about('outcome_unknown', 'r-unknown')).toHaveLength(1)
@@ -223,7 +223,7 @@ onEveryDatabase('reconciliation', (kind) => {
       ).cti ?? ''
     const askedFor = async () => (await agent.call('fetchSignedDocuments', {})).body.commands as string[] | undefined
 
-    it('grants no second token for what the first may still release, until that is given up', async () => {
+    it('grants no second token for goods that the first may still release, until it is voided', async () => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
       const cti = await ctiOf(purchase)
       // The answer with this token got lost: the agent decides by the receipt.
@@ -283,7 +283,7 @@ onEveryDatabase('reconciliation', (kind) => {
   })
 
   describe('evidence', () => {
-    it('comes to the same, with each exception once, in any order and however often it is told', async () => {
+    it('gives the same result, with each exception once, in any order and with repetitions', async () => {
       const other = await enrolTestAgent(shop)
       const word = fc.record({
         of: fc.constantFrom('a', 'b', 'c', 'l'),
@@ -424,7 +424,7 @@ onEveryDatabase('reconciliation', (kind) => {
       }
     }
 
-    it('that nobody knew is applied when it has become known, and its exception is withdrawn', async () => {
+    it('is applied once its token or receipt is known, and its exception is withdrawn', async () => {
       const purchase = await buy()
       const nonce = await grant(purchase)
       const { database } = shop.cloud.db

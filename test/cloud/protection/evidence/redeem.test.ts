@@ -81,7 +81,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     expect((await redeem({ replayProtectedNonce, redemptionId: 's3', step: 3 })).status).toBe(400)
   })
 
-  it('lets one of 64 win', async () => {
+  it('redeems for exactly one of 64 concurrent calls', async () => {
     const { replayProtectedNonce } = await grantFor(1)
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, i) => redeem({ replayProtectedNonce, redemptionId: `race-${i}` })),
@@ -90,7 +90,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     expect(answers.filter((a) => a.status === 409)).toHaveLength(63)
   })
 
-  it('counts the first outcome; only unknown gives way', async () => {
+  it('stores the first outcome and replaces only unknown', async () => {
     const grant = await grantFor(1)
     const body = { replayProtectedNonce: grant.replayProtectedNonce, redemptionId: 'o1' }
     await redeem({ ...body, outcome: 'unknown' })
@@ -120,7 +120,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     ).toBe(404)
   })
 
-  it('refuses a token of somebody else’s key, however well made', async () => {
+  it('rejects a token signed with an unknown key', async () => {
     const now = Math.floor(Date.now() / 1_000)
     const claims: AuthorizationClaims = {
       iss: 'acc_x.test',
