@@ -44,12 +44,12 @@ function benchOf(language?: Language): PagesBench {
   }
   const entry = { deviceId: 'dev_…', driver: 'pcsc' }
   Object.assign(bench.agent, {
-    surroundings: {
-      look: async () => ({
+    deviceDiscovery: {
+      findAttached: async () => ({
         attached: [{ kind: 'serial', name: 'RS485', at: '/dev/ttyUSB0', fix: 'usermod -aG dialout', entry }],
         notes: ['pcscd is not there'],
       }),
-      llrpAt: async () => ({ fault: 'connection refused' }),
+      findLlrpReader: async () => ({ fault: 'connection refused' }),
     },
     check: async () => bench.status.devices[0],
   })

@@ -181,7 +181,7 @@ export function pagesBench(): PagesBench {
         feed.publish({ type: 'operator', deviceId, name: opened.name })
         return opened
       },
-      leave(deviceId: string) {
+      signOut(deviceId: string) {
         standing = undefined
         feed.publish({ type: 'operator', deviceId, name: null })
       },
