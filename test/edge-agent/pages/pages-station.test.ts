@@ -173,7 +173,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     bench.happens('dev_elsewhere', denied('item_not_paid'))
     bench.happens(STATION, denied('manual_assistance_required'))
     await toneIs('staff')
-    expect(await stage().innerText()).toContain('Anmelden oder Ausweis scannen, dann den Beleg noch einmal.')
+    expect(await stage().innerText()).toContain('Anmelden oder Ausweis scannen, dann den Beleg noch einmal scannen.')
   })
 
   it('lets staff release with a PIN: wrong, locked, right, and signed out again', async () => {
@@ -211,7 +211,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
       await button('OK').click()
       await answered
     }
-    await page.getByText(/Gesperrt nach zu vielen falschen Versuchen. Noch \d+ s./).waitFor()
+    await page.getByText(/Gesperrt nach zu vielen falschen Versuchen. In \d+ s noch einmal versuchen./).waitFor()
     await page.keyboard.press('Escape')
     await page.locator('dialog').waitFor({ state: 'hidden' })
   })
@@ -301,7 +301,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
   it('says so when it has lost the agent, and is back by itself', async () => {
     const port = Number(new URL(served.url).port)
     await served.close()
-    await page.getByText('Diese Seite hat die Verbindung zum Agenten verloren').waitFor()
+    await page.getByText('Diese Seite versucht weiter, sich zu verbinden').waitFor()
     await scanner.scan(RECEIPT)
     await reads('Der Agent antwortet nicht.')
     served = await servePages(bench, port)

@@ -166,7 +166,7 @@ describe('the state of the agent', () => {
 
   it('says what is old, uncertain or broken', () => {
     expect(words({ stage: 'stale', clock: 'none' })).toEqual(
-      expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht gesichert']),
+      expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht bestätigt']),
     )
     expect(words({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
     expect(words({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
@@ -174,7 +174,7 @@ describe('the state of the agent', () => {
     expect(texts({ fault: 'disk I/O error' }).banners).toEqual([
       {
         tone: 'bad',
-        text: 'Das Buch der Freigaben ist gestört. Es wird nichts freigegeben. Bitte die Technik verständigen.',
+        text: 'Das Protokoll der Freigaben ist gestört. Es wird nichts freigegeben. Bitte die Technik rufen.',
       },
     ])
     const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))

@@ -271,7 +271,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     await found.locator('button').click()
     await found
       .locator('[data-status]')
-      .filter({ hasText: lang === 'de' ? 'Neustart' : 'started again' })
+      .filter({ hasText: lang === 'de' ? 'neu starten' : 'Restart the agent' })
       .waitFor()
     expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_${lang}"`)
     expect(await violations(page)).toEqual([])
