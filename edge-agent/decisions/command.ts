@@ -21,12 +21,12 @@ const OUTCOME_TIMEOUT_MS = 10_000
 const ALREADY_OPEN: CommandResult = {
   outcome: 'confirmed',
   commanded: false,
-  detail: 'already_open: it was opened for another unit of the receipt',
+  detail: 'already_open: the gate was opened for another unit of the receipt',
 }
 const NOTHING_TO_OPEN: CommandResult = {
   outcome: 'confirmed',
   commanded: false,
-  detail: 'nothing_to_open: nothing bars the way out at this gate',
+  detail: 'nothing_to_open: this gate has nothing to open',
 }
 
 /**

@@ -52,7 +52,7 @@ export class DecisionRecords {
       await ledger.record({ atMs: clock.now().nowMs, event })
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
-      log.warn({ deviceId, reason }, 'the disk is full: a refusal was not written down')
+      log.warn({ deviceId, reason }, 'the disk is full: a denial was not stored')
       return null
     }
     return event.eventId

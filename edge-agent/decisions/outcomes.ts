@@ -44,7 +44,7 @@ export function openOutcomes({
         await write()
       } catch (error) {
         if (error instanceof LedgerFull) return
-        log.error({ err: error, redemptionId }, 'an outcome could not be written down')
+        log.error({ err: error, redemptionId }, 'an outcome could not be stored')
       }
       waiting.delete(redemptionId)
     }
@@ -60,7 +60,7 @@ export function openOutcomes({
   }
 
   function wait(redemptionId: string, outcome: Outcome, write: () => Promise<void>): void {
-    log.warn({ redemptionId, outcome }, 'the disk is full: an outcome is written down when there is room')
+    log.warn({ redemptionId, outcome }, 'the disk is full: an outcome is stored when there is room')
     waiting.set(redemptionId, write)
     tryLater()
   }

@@ -58,8 +58,8 @@ export function openTokenVoider({
       })
       .catch((error: unknown) => {
         if (error instanceof LedgerFull)
-          log.warn({}, 'the disk is full: a token could not be given up and ends by itself')
-        else log.error({ err: error }, 'a token could not be given up: it ends by itself')
+          log.warn({}, 'the disk is full: a token was not voided and stays leased until it expires')
+        else log.error({ err: error }, 'a token could not be voided and stays leased until it expires')
       })
   }
 

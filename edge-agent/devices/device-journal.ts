@@ -59,13 +59,13 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
       })
     } catch (error) {
       if (error instanceof LedgerFull && !isLast) return retryLater(rows)
-      log.error({ err: error, events: rows.length }, 'what happened at a gate could not be written down')
+      log.error({ err: error, events: rows.length }, 'device events could not be stored and are lost')
     }
   }
 
   /** The disk is full: as many as there is room for in memory wait for room on it. */
   function retryLater(rows: typeof waiting): void {
-    log.warn({ events: rows.length }, 'the disk is full: what happened at a gate is written down when there is room')
+    log.warn({ events: rows.length }, 'the disk is full: device events are stored when there is room')
     waiting = [...rows, ...waiting].slice(0, WAITING_LIMIT)
     timer ??= platform.timers.after(RETRY_MS, () => void flush())
   }
@@ -89,7 +89,7 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
         type: 'protection.exception.raised',
         deviceId: event.deviceId,
         reason: 'gate_events_dropped',
-        detail: `over ${EVENTS_PER_MINUTE} events in a minute: the rest of the minute is only signalled`,
+        detail: `over ${EVENTS_PER_MINUTE} events in a minute: the other events of this minute are signalled but not stored`,
       })
     },
     write: () => flush(),

@@ -142,7 +142,7 @@ export class Devices {
   #onState(status: DeviceStatus): void {
     const { deviceId, state, detail } = status
     this.emergency.onState(status)
-    this.#stateLog.write({ deviceId, state, detail }, 'a device changed', deviceId)
+    this.#stateLog.write({ deviceId, state, detail }, 'a device changed its state', deviceId)
     this.#parts.onChange()
   }
 
@@ -162,7 +162,7 @@ export class Devices {
 
   #onAnomaly(deviceId: string, reason: ReleaseAnomaly, detail: string): void {
     const { log, isOnline, onAlarm } = this.#parts
-    log.warn({ deviceId, reason, detail }, 'a release went otherwise than commanded')
+    log.warn({ deviceId, reason, detail }, 'a device did not move as commanded')
     this.journal.add({
       type: 'protection.exception.raised',
       deviceId,

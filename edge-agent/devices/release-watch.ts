@@ -81,7 +81,7 @@ export function watchReleases({ platform, execute, confirmInputOf, onAnomaly }: 
       if (nowMs - watch.fellMs <= BOUNCE_MS) return
       watch.expected = stillExpected(watch)
       if (watch.expected.shift()) return
-      onAnomaly(deviceId, 'unexpected_release', `input ${input} shows a release that nobody commanded`)
+      onAnomaly(deviceId, 'unexpected_release', `input ${input} shows a release without a command`)
     },
   }
 }

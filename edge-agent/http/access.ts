@@ -102,7 +102,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       sendCookie(c, secret)
       commits
         .durably(() => pairings.noteUse(browser, nowMs()))
-        .catch((error: unknown) => log.warn({ err: error }, 'the last use of a browser cannot be stored'))
+        .catch((error: unknown) => log.warn({ err: error }, 'the last use of a browser could not be stored'))
     },
   }
 }

@@ -10,7 +10,12 @@ export function decisionLimit(): MiddlewareHandler {
   return async (c, next) => {
     if (deciding >= DECIDING_LIMIT) {
       c.header('retry-after', '1')
-      return fail(c, 503, 'too_many_requests', `${DECIDING_LIMIT} requests wait for their outcome: send it again`)
+      return fail(
+        c,
+        503,
+        'too_many_requests',
+        `${DECIDING_LIMIT} requests wait for their outcome: send this one again later`,
+      )
     }
     deciding++
     return next().finally(() => void deciding--)

@@ -28,13 +28,13 @@ export function failField(c: Context, path: string, code: 'invalid' | 'missing',
 /** 401 for a caller without a valid credential. */
 export function failUnpaired(c: Context): Response {
   c.header('www-authenticate', 'Bearer')
-  return fail(c, 401, 'unauthenticated', 'this needs a credential of the agent, or a paired browser')
+  return fail(c, 401, 'unauthenticated', 'this request needs a credential of the agent, or a paired browser')
 }
 
 /** 404, or 405 if the address takes other methods. */
 export function refuseAddress(c: Context): Response {
   const methods = Object.values(AGENT_OPERATIONS).flatMap(({ path, method }) => (path === c.req.path ? [method] : []))
-  if (methods.length === 0) return fail(c, 404, 'not-found', 'there is nothing at this address')
+  if (methods.length === 0) return fail(c, 404, 'not-found', 'this address does not exist')
   c.header('allow', methods.join(', '))
   return fail(c, 405, 'method-not-allowed', `this address does not take ${c.req.method}`)
 }

@@ -79,11 +79,11 @@ function allowOwnNames(app: Hono, hosts: () => readonly string[]): void {
         c,
         403,
         'host_not_allowed',
-        `this agent is not called ${host.slice(0, 100)}: add it to hosts in the configuration`,
+        `the host name ${host.slice(0, 100)} is not allowed: add it to hosts in the configuration`,
       )
     const origin = c.req.header('origin')
     if (origin !== undefined && !hosts().some((name) => origin === `http://${name}` || origin === `https://${name}`))
-      return fail(c, 403, 'origin_not_allowed', 'requests from other pages are refused')
+      return fail(c, 403, 'origin_not_allowed', 'requests from pages of another origin are rejected')
     return next()
   })
 }
@@ -95,7 +95,7 @@ function answerErrors(app: Hono, log: Log): void {
     if (error instanceof LedgerFailure)
       return fail(c, 503, 'ledger_unavailable', 'the ledger cannot be trusted: nothing is released')
     log.error({ err: error, path: c.req.path }, 'a local request failed')
-    return fail(c, 500, 'internal', 'internal error')
+    return fail(c, 500, 'internal', 'the agent failed unexpectedly')
   })
   app.notFound(refuseAddress)
 }

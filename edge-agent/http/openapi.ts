@@ -21,7 +21,7 @@ const OPERATOR_HEADER = {
 }
 const JSON_TYPE = 'application/json'
 const DESCRIPTION =
-  'The HTTP of the agent in the store: a till asks it whether a security tag may come off, and follows what happens. Answers may get new fields, and lists of values new values.'
+  'The HTTP API of the agent in the store. A till requests the release of a security tag and receives its outcome. New releases may add fields to answers and values to enums.'
 const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer' } }
 
 let text: string | undefined
@@ -90,7 +90,7 @@ function describe(name: string, operation: AgentOperation, parts: Parts): Json {
     ...(body && { requestBody: { required: true, content: { [JSON_TYPE]: body } } }),
     responses: {
       200: { description: 'Done.', content },
-      ...(alsoStatus && { [alsoStatus]: { description: 'It is not.', content } }),
+      ...(alsoStatus && { [alsoStatus]: { description: 'Not healthy, or not ready.', content } }),
       ...errorResponses(errorsOf(operation), parts),
     },
   }

@@ -49,10 +49,10 @@ export const ScanResult = z
     z.strictObject({
       kind: z.literal('decision'),
       answer: Decision,
-      item: z.string().optional().describe('The tag or line that was named.'),
+      item: z.string().optional().describe('The named tag or line.'),
     }),
     z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),
-    z.strictObject({ kind: z.literal('receipt'), left: Count }).describe('A receipt that counts for the next tags.'),
+    z.strictObject({ kind: z.literal('receipt'), left: Count }).describe('A receipt that covers the next tags.'),
     z.strictObject({
       kind: z.literal('alarm'),
       what: z.enum(['unexpected_release', 'door_forced', 'door_left_open']),
@@ -83,7 +83,7 @@ export const DeviceStatus = z
         'State of the hardware. unknown_device, device_of_another_agent and decommissioned_device: the agent refuses every request for this device; detail names the fix.',
       ),
     since: z.number().describe('When the state began, ms since 1970.'),
-    detail: z.string().describe('Why, in words.'),
+    detail: z.string().describe('Reason, as text.'),
     identity: z
       .strictObject({
         description: z.string(),
@@ -91,7 +91,7 @@ export const DeviceStatus = z
         serialNumber: z.string().optional(),
       })
       .optional()
-      .describe('What answered last at this address.'),
+      .describe('The device that last answered at this address.'),
   })
   .meta({ id: 'DeviceStatus' })
 
@@ -146,7 +146,7 @@ export const AgentEvent = z
       deviceId: z.string(),
       atMs: z.number(),
       result: ScanResult,
-      light: z.enum(['green', 'amber', 'siren']).nullable().optional().describe('What the gate showed. Gates only.'),
+      light: z.enum(['green', 'amber', 'siren']).nullable().optional().describe('Light of the gate. Gates only.'),
     }),
     z
       .strictObject({ type: z.literal('operator'), deviceId: z.string(), name: z.string().nullable() })
@@ -168,7 +168,7 @@ export const Session = z.strictObject({
   session: z.string().describe('Send it as X-Untag-Operator. It is a secret.'),
   operatorId: z.string(),
   name: z.string(),
-  idleSeconds: z.int().describe('The session ends after so many idle seconds.'),
+  idleSeconds: z.int().describe('Idle time after which the session ends, s.'),
 })
 
 export const SignedIn = z.strictObject({ name: z.string().nullable().describe('null if no operator is signed in.') })
@@ -179,7 +179,7 @@ export const OperatorList = z.strictObject({
 
 export const Health = z.strictObject({
   ok: z.boolean(),
-  ledger: z.string().describe('ok, or what is wrong.'),
+  ledger: z.string().describe('`ok`, or the fault.'),
   clock: z.enum(['signed', 'rtc', 'home', 'none']),
 })
 
@@ -209,9 +209,9 @@ export const AddedDevice = z.strictObject({ file: z.string() })
 
 export const AgentFault = z
   .strictObject({
-    error: z.string().describe('What happened, in words.'),
+    error: z.string().describe('What happened.'),
     code: z.string(),
-    fix: z.string().describe('What to do next, in words.'),
+    fix: z.string().describe('What to do next.'),
     details: z
       .array(z.strictObject({ path: z.string(), code: z.string(), message: z.string() }))
       .optional()

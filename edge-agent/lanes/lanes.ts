@@ -94,7 +94,7 @@ export class Lanes {
         return onPerson(deviceId, event.direction)
       case 'scan':
         return void this.scan(deviceId, event.text).catch((error: unknown) =>
-          this.#onFailure(deviceId, error, 'a scan could not be decided'),
+          this.#onFailure(deviceId, error, 'the decision about a scan failed'),
         )
     }
   }
@@ -160,7 +160,7 @@ export class Lanes {
       this.#parts.onResult(deviceId, decisionResult(request, answer))
       return answer.authorized
     } catch (error) {
-      this.#onFailure(deviceId, error, 'a tag could not be decided about')
+      this.#onFailure(deviceId, error, 'the decision about a tag failed')
       return false
     }
   }

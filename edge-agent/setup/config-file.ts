@@ -22,7 +22,7 @@ export function withDevice(
   const checked = readConfig(before)
   if (!checked.ok) return checked
   if (entry['deviceId'] === UNNAMED_DEVICE)
-    return { ok: false, faults: ['deviceId: fill in the id of the device, as the cloud knows it'] }
+    return { ok: false, faults: ['deviceId: fill in the id that registerDevice returned'] }
   const whole = JSON.parse(before) as Record<string, unknown>
   const after = `${JSON.stringify({ ...whole, devices: [...((whole['devices'] as unknown[] | undefined) ?? []), entry] }, null, 2)}\n`
   const again = readConfig(after)

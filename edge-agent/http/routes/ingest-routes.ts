@@ -118,6 +118,6 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
       .finally(limit.done)
     return taken
       ? c.json({ success: true })
-      : fail(c, 503, 'unavailable', 'the device is being started, or has too much to do: send it again')
+      : fail(c, 503, 'unavailable', 'the device is starting or busy: send the request again')
   })
 }

@@ -68,9 +68,9 @@ function refuseSignIn(c: Context, refused: SignInResult & { ok: false }): Respon
       c,
       503,
       'no_store_key',
-      'the agent waits for the store’s new key, which the cloud sends with a login: connect the agent to the cloud and try again',
+      'the agent does not have the store’s new key yet, which the cloud sends at login: connect the agent to the cloud and try again',
     )
   }
   c.header('retry-after', String(refused.retryAfterSeconds))
-  return fail(c, 429, 'locked', `too many wrong tries: wait ${refused.retryAfterSeconds} s`)
+  return fail(c, 429, 'locked', `too many wrong attempts: wait ${refused.retryAfterSeconds} s`)
 }

@@ -28,7 +28,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
       c,
       403,
       'not_home',
-      'this agent is not the home of the receipts that were asked for, or does not know who asks',
+      'this agent is not the receipt home, or does not know the agent that sent the request',
     )
   }
   app.post(
@@ -50,13 +50,14 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     const taken = agent.notices.receive(body.notice)
     if (taken.kind === 'taken') return reply(c, 'announceRelease', { success: true })
     if (taken.kind === 'too_many') return tooMany(c, taken.retryAfterSeconds)
-    if (taken.kind === 'refused') return fail(c, 403, 'release_refused', `the gates stay as they are: ${taken.why}`)
+    if (taken.kind === 'refused')
+      return fail(c, 403, 'release_refused', `the release notice was rejected: ${taken.why}`)
     strangers.refuse(from, 'notice_not_genuine')
-    return fail(c, 403, 'notice_not_genuine', 'no agent that this one knows in its store has signed the notice')
+    return fail(c, 403, 'notice_not_genuine', 'no known agent of this store has signed the notice')
   })
 }
 
 function tooMany(c: Context, seconds: number): Response {
   c.header('retry-after', String(seconds))
-  return fail(c, 429, 'too_many_questions', `too much is asked: wait ${seconds} s`)
+  return fail(c, 429, 'too_many_questions', `too many requests: wait ${seconds} s`)
 }

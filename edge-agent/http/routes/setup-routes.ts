@@ -11,13 +11,13 @@ export function setupRoutes(app: Hono, agent: Agent): void {
   const underWay = new Set<string>()
 
   async function once(c: Context, what: string, work: () => Promise<Response>): Promise<Response> {
-    if (underWay.has(what)) return fail(c, 429, 'busy', 'this is being looked at already')
+    if (underWay.has(what)) return fail(c, 429, 'busy', 'the same check is running already: wait for its result')
     underWay.add(what)
     return work().finally(() => underWay.delete(what))
   }
 
   app.use('/v1/setup/*', async (c, next) =>
-    isLoopback(c) ? next() : fail(c, 401, 'unauthenticated', 'this is for the machine of the agent only'),
+    isLoopback(c) ? next() : fail(c, 401, 'unauthenticated', 'this works only on the machine of the agent'),
   )
 
   app.post('/v1/setup/llrp', async (c) => {

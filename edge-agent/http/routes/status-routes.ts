@@ -36,7 +36,12 @@ export function statusRoutes(
             () => connectionOf(c)?.destroy(),
             () => access.callerOf(c) !== undefined,
           )) ??
-      fail(c, 503, 'too_many_listeners', `${LISTENER_LIMIT} pages and programs follow this agent already: close one`),
+      fail(
+        c,
+        503,
+        'too_many_listeners',
+        `${LISTENER_LIMIT} pages and programs receive the events of this agent already: close one`,
+      ),
   )
 
   app.get('/healthz', (c) => {

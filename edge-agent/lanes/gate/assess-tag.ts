@@ -81,8 +81,8 @@ export function explain({ reason, severity, item, rule }: TagAssessment, ageSeco
     rule !== undefined && rule > 0 && `severity by rule ${rule}`,
     reason === 'status_stale' &&
       (Number.isFinite(ageSeconds)
-        ? `items last heard of ${Math.round(ageSeconds)} s ago`
-        : 'items never heard of completely'),
+        ? `items are ${Math.round(ageSeconds)} s old`
+        : 'items were never received completely'),
   ]
   return parts.filter(Boolean).join('; ').slice(0, 300)
 }

@@ -65,7 +65,7 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
       // A disk that is full just now: it is claimed when there is room.
       const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
         if (!(error instanceof LedgerFull))
-          log.error({ err: error, deviceId: next.deviceId }, 'the way out of a tag could not be claimed')
+          log.error({ err: error, deviceId: next.deviceId }, 'the exit right of a tag could not be claimed')
         return 'later' as const
       })
       if (became === 'later') later.push(next)

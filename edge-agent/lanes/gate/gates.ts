@@ -165,7 +165,10 @@ export class Gates {
     try {
       return work()
     } catch (error) {
-      this.#parts.log.error({ err: error }, 'what a gate has learnt cannot be kept: it is learnt anew after a restart')
+      this.#parts.log.error(
+        { err: error },
+        'the state of a gate could not be stored: the gate learns it again after a restart',
+      )
       return undefined
     }
   }

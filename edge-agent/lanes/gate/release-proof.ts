@@ -53,12 +53,12 @@ function senderFault(
   senderId: string,
 ): string | undefined {
   const device = trust.policy?.devices.find(({ deviceId }) => deviceId === release.deviceId)
-  if (!device || trust.stage() === 'expired') return 'the device is not known here, or the policy has ended'
+  if (!device || trust.stage() === 'expired') return 'the device is unknown, or the policy expired'
   // A device that no agent has reported yet has no owner.
   const owner = device.agentId ?? agentId
   if (owner !== senderId) return 'the sender does not own the device'
   return device.revoked || !canPerform(device, release.protectionAction)
-    ? 'the device releases nothing of the kind'
+    ? 'the device cannot perform this action'
     : undefined
 }
 
@@ -66,7 +66,7 @@ function senderFault(
 function ageFault({ clock }: ReleaseProofParts, { releasedS }: AnnouncedRelease): string | undefined {
   const { nowMs, trust } = clock.now()
   const ageS = nowMs / 1_000 - releasedS
-  if (trust === 'none') return 'the time is not known here'
+  if (trust === 'none') return 'this agent has no trusted time'
   return ageS < -CLOCKS_DIFFER_S || ageS >= SILENT_SECONDS ? 'the release is not of the last hour' : undefined
 }
 

@@ -402,7 +402,7 @@ describe('a gate of another agent', () => {
     expect(at(0, 3_500)).toMatchObject({ ok: true, unit: { tag: epc } })
     expect(at(0, 3_600)).toMatchObject({ ok: false })
     expect(at(25)).toMatchObject({ ok: false, why: 'the receipt is expired' })
-    expect(at(0, 0, 'none')).toMatchObject({ ok: false, why: 'the time is not known here' })
+    expect(at(0, 0, 'none')).toMatchObject({ ok: false, why: 'this agent has no trusted time' })
   })
 
   it('bounds what one agent announces, and an address that sends what is not genuine', async () => {

@@ -102,7 +102,7 @@ describe('a gate with a reader, through the whole agent', () => {
     const details = (await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.detail)
     expect(details).toEqual([
       expect.stringContaining('siren: not_paid'),
-      expect.stringMatching(/^notify: status_stale;.*items last heard of 1\d\d s ago$/),
+      expect.stringMatching(/^notify: status_stale;.*items are 1\d\d s old$/),
     ])
   })
 

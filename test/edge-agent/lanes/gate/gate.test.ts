@@ -243,7 +243,7 @@ describe('the exit gate', () => {
         expect([unknownTag, gate.sirens(), gate.commands.length]).toEqual([unknownTag, sirens, 1])
         expect(gate.events[0]).toMatchObject({
           offline: true,
-          detail: expect.stringMatching(/status_stale; the item is sellable; items last heard of 9\d s ago/),
+          detail: expect.stringMatching(/status_stale; the item is sellable; items are 9\d s old/),
         })
       }
     })
