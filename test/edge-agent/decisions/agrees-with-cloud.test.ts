@@ -132,7 +132,7 @@ function expectNotLaxer(what: Json, cloud: Json, agent: Json): 'same' | 'stricte
 }
 
 it(
-  'is one answer, of the cloud and of the agent, by item, purchase, replica and receipt',
+  'cloud and agent give the same answer by item, purchase, replica and receipt, or the agent is stricter',
   { timeout: 240_000 },
   async () => {
     const counts = { same: 0, stricter: 0, released: 0 }

@@ -4,7 +4,7 @@ import { openStore, type TestStore } from '../../support/store.ts'
 let store: TestStore
 afterEach(() => store.stop())
 
-it('calls a receipt already redeemed that it released offline, while the cloud cannot take its events', async () => {
+it('denies a receipt as already redeemed that it released offline, before the cloud has its events', async () => {
   store = await openStore()
   const [product] = store.shop.products
   const { receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])

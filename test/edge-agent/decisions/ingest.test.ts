@@ -70,7 +70,7 @@ describe('readers that send to the agent', () => {
   })
   afterAll(() => store.stop())
 
-  it('reach their driver through the agent’s own HTTP, with their secret and by the agent’s name only', async () => {
+  it('reach their driver through the agent’s HTTP, only with their secret and an allowed host name', async () => {
     await store.until('the device', () =>
       store.agent.status().devices.some(({ deviceId, state }) => deviceId === 'dev_reader' && state === 'ready'),
     )

@@ -46,7 +46,7 @@ describe('an offline decision about an item', () => {
   /** What the agent had learnt of the items is gone; it cannot fetch them while it is offline. */
   const forgetItems = () => store.agent.items.reset()
 
-  it.each(['its replica', 'the receipt'])('keeps a forbidden category at self-service by %s', async (source) => {
+  it.each(['its replica', 'the receipt'])('denies a forbidden category at self-service by %s', async (source) => {
     store = await openStore()
     await setPolicy({ allowedActionsByCategory: { '*': FREE, tabak: { authorize_exit: ['automatic_exit'] } } })
     const [{ epc: forbidden }, { epc: allowed }] = [await newItem({ category: 'tabak' }), await newItem({})]
@@ -59,7 +59,7 @@ describe('an offline decision about an item', () => {
     expect(await detach({ receipt, epc: allowed })).toMatchObject({ authorized: true, outcome: 'confirmed' })
   })
 
-  it.each(['its replica', 'the receipt'])('calls staff for the listed brand alone by %s', async (source) => {
+  it.each(['its replica', 'the receipt'])('requires staff only for the listed brand by %s', async (source) => {
     store = await openStore()
     await setPolicy({ requiresStaffForBrand: ['Luxus'] })
     const [{ epc: luxury }, { epc: other }] = [await newItem({ brand: 'Luxus' }), await newItem({})]
@@ -93,7 +93,7 @@ describe('an offline decision about an item', () => {
     })
   })
 
-  it('uses the facts of all units where a receipt alone is shown', async () => {
+  it('uses the facts of all units if only a receipt is presented', async () => {
     store = await openStore()
     await setPolicy({
       allowedActionsByCategory: { '*': FREE, tabak: { deactivate_label: ['staff_assisted'] } },
@@ -114,7 +114,7 @@ describe('an offline decision about an item', () => {
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
   })
 
-  it('takes the strictest rule for what neither replica nor receipt knows, and says so in answer and event', async () => {
+  it('applies the strictest rule to facts that replica and receipt lack, and names them in answer and event', async () => {
     store = await openStore()
     await setPolicy({ allowedActionsByCategory: { '*': FREE, tabak: {} }, requiresStaffForBrand: ['Luxus'] })
     // Facts of this length do not fit the QR code.
@@ -142,7 +142,7 @@ describe('an offline decision about an item', () => {
     expect(denied.map((event) => event.unknownFacts)).toEqual([['category'], ['category']])
   })
 
-  it('signs what was paid, not what the item costs', async () => {
+  it('signs the price that was paid, not the list price of the item', async () => {
     store = await openStore()
     const { epc } = await newItem({ price: 999, brand: 'Nordhof' })
     const { receipt } = await buyAndCut(epc)

@@ -16,7 +16,7 @@ const answer = (action: ProtectionAction, fields: Partial<AuthorizeAnswer> = {})
 })
 
 describe('an authorized action', () => {
-  it('drives an output unless it asks for the status of an item', () => {
+  it('drives an output unless it is a status request', () => {
     expect(PROTECTION_ACTIONS.filter((action) => !drivesOutput(action))).toEqual(['verify_item_status'])
   })
 
@@ -26,7 +26,7 @@ describe('an authorized action', () => {
     expect(assertOutcome(answer(action, { authorized: false }))).toMatchObject({ outcome: null })
   })
 
-  it('has no outcome when it only asks for the status of an item', () => {
+  it('has no outcome if it is a status request', () => {
     expect(assertOutcome(answer('verify_item_status'))).toMatchObject({ authorized: true, outcome: null })
   })
 })

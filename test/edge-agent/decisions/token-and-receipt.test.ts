@@ -31,7 +31,7 @@ async function network(isUp: boolean): Promise<void> {
   await store.until(isUp ? 'online' : 'offline', () => store.agent.link.isOnline === isUp)
 }
 
-describe('what was released online', () => {
+describe('a purchase released online', () => {
   it.each([1, 2, 3])('is not released again offline by the receipt, of %i units', async (quantity) => {
     store = await openStore()
     const { receipt } = await buy(quantity)
@@ -45,7 +45,7 @@ describe('what was released online', () => {
     expect(store.pulses('station')).toBe(quantity)
   })
 
-  it('of which the last unit is left offline, is released once more', async () => {
+  it('with one unit left is released offline once more', async () => {
     store = await openStore()
     const { receipt } = await buy(3)
     for (let n = 0; n < 2; n++) expect(await show({ receipt })).toMatchObject({ authorized: true, offline: false })
@@ -101,7 +101,7 @@ describe('a program’s token', () => {
     expect(await exceptions()).toEqual([])
   })
 
-  it('that failed leaves the receipt as it was', async () => {
+  it('leaves the receipt unused if the device failed', async () => {
     store = await openStore()
     const { purchase, receipt } = await buy(1)
     const token = await tokenOf(purchase)
@@ -114,7 +114,7 @@ describe('a program’s token', () => {
     expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
-  it('whose agent hears what it stands for only after it was redeemed leaves nothing for the receipt either', async () => {
+  it('uses up the receipt also if the agent learns its rights only after the redemption', async () => {
     store = await openStore()
     const { purchase, receipt } = await buy(1)
     await network(false)
@@ -131,7 +131,7 @@ describe('a program’s token', () => {
   })
 })
 
-it('goods that only the shopper’s app has priced are for staff, offline as well', async () => {
+it('requires staff for goods that only the shopper’s app has priced, also offline', async () => {
   store = await openStore()
   const key = await store.shop.cloud.key('publishable')
   const call = (operation: string, body: Json) => store.drive(store.shop.cloud.ok(key, operation, body))

@@ -6,7 +6,7 @@ import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
 import { letPromisesSettle, virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
-it('gives up after 30 s what was fetched and not used, refuses it from then on, and leaves what was used', async () => {
+it('voids an unused token after 30 s, refuses it from then on, and keeps used steps', async () => {
   const world = virtualPlatform({ seed: 1 })
   const folder = temporaryFolder('give-up')
   const ledger = openLedger({

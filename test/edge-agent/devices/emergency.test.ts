@@ -71,7 +71,7 @@ describe('the emergency of an agent', () => {
     ])
   })
 
-  it('leaves every output alone until it has read its inputs once', () => {
+  it('commands no output before it has read its inputs once', () => {
     const b = bench({ panel: CLOSED, button: OPEN }, ['gate'], {})
     b.state('panel', 'ready')
     b.emergency.onLevel('panel', false)
@@ -81,7 +81,7 @@ describe('the emergency of an agent', () => {
     expect(b.opened()).toEqual([['gate', false]])
   })
 
-  it('tells every output at once that there is no emergency if no device has an input', () => {
+  it('commands every output to normal at once if no device has an emergency input', () => {
     expect(bench({}, ['gate'], {}).opened()).toEqual([['gate', false]])
   })
 
@@ -114,7 +114,7 @@ describe('the emergency of an agent', () => {
     expect(never.opened()).toEqual([['gate', false]])
   })
 
-  it('a connection that comes and goes within 10 s is no emergency', async () => {
+  it('does not count a connection lost for less than 10 s as an emergency', async () => {
     const b = bench({ panel: CLOSED }, ['gate'], {})
     for (let i = 0; i < 5; i++) {
       b.state('panel', 'ready')
@@ -125,7 +125,7 @@ describe('the emergency of an agent', () => {
     expect(b.emergency.state).toBeNull()
   })
 
-  it('never opens what the policy calls a detacher, a deactivator or a handheld reader', () => {
+  it('never opens a detacher, a deactivator or a handheld reader', () => {
     for (const type of ['self_checkout_detacher', 'pos_deactivator', 'handheld_reader'] as const) {
       const b = bench({ button: OPEN }, ['gate', 'other'], { other: type })
       b.emergency.onLevel('button', true)
@@ -150,21 +150,21 @@ describe('the configuration', () => {
   const panel = { deviceId: 'panel', driver: 'modbus', link: LINK, emergency: { input: 5, wiring: 'normally_closed' } }
   const lock = { deviceId: 'lock', driver: 'modbus', link: LINK, output: 0 }
 
-  it('wants to know of each output whether an emergency opens it', () => {
+  it('requires for each output whether an emergency opens it', () => {
     expect(faults(panel, lock)).toEqual([expect.stringMatching(/^devices\[1\]\.opensInEmergency: give true/)])
     expect(faults(panel, { ...lock, opensInEmergency: true })).toEqual([])
     expect(faults(panel, { ...lock, opensInEmergency: false })).toEqual([])
     expect(faults(lock)).toEqual([])
   })
 
-  it('wants the wiring, and an output where one is to open', () => {
+  it('requires the wiring of the input, and an output for devices that open', () => {
     expect(faults({ ...panel, emergency: { input: 5 } })).toEqual([expect.stringContaining('normally_closed')])
     expect(faults({ ...panel, opensInEmergency: true })).toEqual([expect.stringContaining('no output that releases')])
     const deactivator = { ...lock, confirmInput: 1, interlock: {}, opensInEmergency: true }
     expect(faults(deactivator)).toEqual([expect.stringContaining('a deactivator never moves in an emergency')])
   })
 
-  it('takes no emergency input from a reader that sends its reads by HTTP or MQTT', () => {
+  it('rejects an emergency input at a reader that sends its reads by HTTP or MQTT', () => {
     const pushed = {
       deviceId: 'push',
       driver: 'http-ingest',
@@ -279,7 +279,7 @@ describe('a store with a fire panel', () => {
       .unsent(500, 0)
       .rows.flatMap(({ body }) => (body.event?.type === 'protection.exception.raised' ? [body.event.reason] : []))
 
-  it('opens the gate within 100 ms and for as long as it lasts, moves nothing else, and records it afterwards', async () => {
+  it('holds the gate open from 100 ms to the end of the emergency, moves nothing else, and records it afterwards', async () => {
     await open()
     store.network(false)
     panel(true)
@@ -341,7 +341,7 @@ describe('a store with a fire panel', () => {
     expect(exceptions()).toContain('emergency_started')
   })
 
-  it('goes on through a restart of the agent without closing the gate', async () => {
+  it('keeps the gate open through a restart of the agent', async () => {
     await open()
     panel(true)
     await store.world.advance(100)
@@ -384,7 +384,7 @@ describe('a store with a fire panel', () => {
     expect(store.boards.gate.coils[1]).toBe(false)
   })
 
-  it('is not started or ended by anything that comes over the network', async () => {
+  it('is not started or ended by messages from the network', async () => {
     await open()
     const { storeId, devices } = store.shop
     const on = { type: 'emergency', on: true, deviceId: devices.exit_gate, emergency: true, open: true }
@@ -413,7 +413,7 @@ describe('a store with a fire panel', () => {
     expect(isOpen()).toBe(true)
   })
 
-  it('has one way in, from the drivers, and one way out', () => {
+  it('has levels of drivers as its only input, and commands as its only output', () => {
     const calls = (text: string) =>
       readSources(['edge-agent'])
         .filter(({ text: code }) => code.includes(text))

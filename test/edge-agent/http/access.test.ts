@@ -91,7 +91,7 @@ describe('access to the agent’s local API', () => {
       expect((await call(one, { ...NOBODY, 'x-untag-operator': String(body.session) })).status).toBe(401)
   })
 
-  it('says in every 401 what to do', async () => {
+  it('names the fix in every 401', async () => {
     const answer = await ask('/v1/status')
     expect(answer.headers.get('www-authenticate')).toBe('Bearer')
     expect(await answer.json()).toEqual({
@@ -101,7 +101,7 @@ describe('access to the agent’s local API', () => {
     })
   })
 
-  it('opens no lock for a stranger’s scan, and tells strangers nothing', async () => {
+  it('opens nothing for the scan of an unpaired caller, and discloses nothing', async () => {
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
     const scan = { method: 'POST', body: { deviceId, text: receipt }, headers: NOBODY }
     expect((await store.local('/v1/scan', scan)).status).toBe(401)
@@ -114,7 +114,7 @@ describe('access to the agent’s local API', () => {
     ).toBe(403)
   })
 
-  it('opens requests, scans and status to programs of this machine if pairing is not required; nothing else, and to nobody elsewhere', async () => {
+  it('allows requests, scans and status to unpaired programs only on this machine, and only if pairing is not required', async () => {
     setPairing(false)
     for (const one of FOR_PROGRAMS) expect((await call(one)).status).toBe(200)
     for (const one of ALWAYS_CLOSED) expect((await call(one)).status).toBe(401)
@@ -127,7 +127,7 @@ describe('access to the agent’s local API', () => {
     setPairing(true)
   })
 
-  it('honours a named credential until it is revoked', async () => {
+  it('accepts a named credential until it is revoked', async () => {
     const { pairings } = store.agent.ledger
     const credential = newSecret('pair', store.world.random)
     const headers = { authorization: `Bearer ${credential}` }
@@ -139,7 +139,7 @@ describe('access to the agent’s local API', () => {
     expect((await ask('/v1/status', { headers })).status).toBe(401)
   })
 
-  it('pairs a browser with a one-time link, also from elsewhere, and only once', async () => {
+  it('pairs one browser with a one-time link, also from another machine', async () => {
     const code = newLink()
     const answer = await pair(code)
     expect(answer.headers.get('set-cookie')).toMatch(
@@ -162,7 +162,7 @@ describe('access to the agent’s local API', () => {
     expect((await pair(next)).status).toBe(200)
   })
 
-  it('refuses a link that is 15 minutes old, one from the future, and one that was never made', async () => {
+  it('refuses an expired link, a link from the future and an unknown link', async () => {
     const [old, fresh] = [newLink(), newLink()]
     store.world.sleep(LINK_LIFE_MS - 1)
     expect((await pair(fresh)).status).toBe(200)
@@ -199,7 +199,7 @@ describe('access to the agent’s local API', () => {
     await store.until('online', () => store.agent.link.isOnline)
   })
 
-  it('forgets a browser that was unused for 400 days', async () => {
+  it('drops a browser that was unused for 400 days', async () => {
     const { pairings } = store.agent.ledger
     const hash = hashSecret(newSecret('browser', store.world.random))
     const link = hashSecret(newLink())
@@ -224,7 +224,7 @@ describe('access to the agent’s local API', () => {
     await store.drive(ended)
   })
 
-  it('keeps no secret in the ledger', async () => {
+  it('stores no secret in the ledger', async () => {
     const { cookie } = await pairedBrowser()
     const secret = cookie.split('=')[1] ?? ''
     expect(secret).toMatch(/^untag_browser_/)

@@ -33,7 +33,7 @@ describe('the events of the agent', () => {
   const textOf = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
     new TextDecoder().decode((await reader.read()).value)
 
-  it('reach every listener after the present state, and are worded once for all', async () => {
+  it('reach every listener after the present state, and are serialized once for all', async () => {
     const readers = Array.from({ length: LISTENER_LIMIT }, open)
     feed.publish(operator('Ada'))
     for (const reader of readers) {
@@ -43,7 +43,7 @@ describe('the events of the agent', () => {
     expect(described).toBe(1)
   })
 
-  it('are for 32 listeners at once; one that leaves makes room', async () => {
+  it('reach at most 32 listeners; one that disconnects makes room', async () => {
     const readers = Array.from({ length: LISTENER_LIMIT }, open)
     expect(stream.open(() => undefined, always)).toBe(undefined)
     await readers[0]?.cancel()
@@ -51,7 +51,7 @@ describe('the events of the agent', () => {
     expect(stream.open(() => undefined, always)).toBe(undefined)
   })
 
-  it('disconnect a listener that does not read, and no other', async () => {
+  it('disconnect only the listener that does not read', async () => {
     const idle = open()
     const reading = open()
     await textOf(reading)
@@ -67,7 +67,7 @@ describe('the events of the agent', () => {
     expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
   })
 
-  it('end for a listener that may listen no more, before it gets another event', async () => {
+  it('end for a listener that lost its access, before the next event', async () => {
     let mayListen = true
     const revoked = stream
       .open(

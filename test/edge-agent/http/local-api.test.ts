@@ -80,7 +80,7 @@ describe('the API of the agent', () => {
     expect([...known].filter((route) => !served.has(route))).toEqual([])
   })
 
-  it('serves its OpenAPI document without a credential, and no secret in it', async () => {
+  it('serves its OpenAPI document without a credential and without secrets', async () => {
     const answer = await send('GET', '/openapi.json', { headers: { host: HOST } })
     const document = (await answer.json()) as Json
     expect(document.openapi).toBe('3.0.3')
@@ -108,13 +108,13 @@ describe('the API of the agent', () => {
     await server.close()
   })
 
-  it('takes no place of a listener for HEAD', async () => {
+  it('uses up no listener for HEAD', async () => {
     const headers = { host: HOST, ...AUTHORIZATION }
     for (let n = 0; n < 40; n++) expect((await send('HEAD', '/v1/events', { headers })).status).toBe(200)
     expect((await send('GET', '/v1/events', { headers })).status).toBe(200)
   })
 
-  it('finds contradictions to its description', () => {
+  it('detects an answer that contradicts its description', () => {
     const answer = (body: object, status = 200, headers = {}) =>
       contradiction({
         method: 'GET',
@@ -140,7 +140,7 @@ describe('the API of the agent', () => {
     expect(answer({ error: 'x', code: 'unauthenticated' }, 401)).toBe('fix is missing (string)')
   })
 
-  it('answers whatever is sent as its description says, never with 5xx', async () => {
+  it('answers random requests as described, never with 5xx', async () => {
     const place = fc.oneof(
       { weight: 6, arbitrary: fc.constantFrom(...OPERATIONS).map(({ method, path }) => ({ method, path })) },
       {

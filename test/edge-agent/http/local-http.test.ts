@@ -53,7 +53,7 @@ describe('the agent’s local HTTP', () => {
     expect(answer.body).toMatchObject({ error: expect.any(String), code: expect.any(String) })
   })
 
-  it('reads nothing of a body whose length nobody says, wherever it is sent', async () => {
+  it('rejects a body without Content-Length at every address, without reading it', async () => {
     const app = localApp(store.agent, {
       hosts: () => ['127.0.0.1:8090'],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
@@ -118,7 +118,7 @@ describe('the agent’s local HTTP', () => {
     ).toMatchObject({ authorized: false })
   })
 
-  it('tells nothing secret and nothing of the customer', async () => {
+  it('discloses no secret and no data of the customer', async () => {
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
     const { body } = await post('/v1/authorize', { ...good(), receipt })
     expect(Object.keys(body).sort()).toEqual([
@@ -139,7 +139,7 @@ describe('the agent’s local HTTP', () => {
     })
   })
 
-  it('opens an operator’s session by PIN or badge, and it stands behind requests until it is closed or idle', async () => {
+  it('opens an operator’s session by PIN or badge, which approves requests until it is closed or idle', async () => {
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
     await store.drive(
       store.shop.ok('updateProtectionPolicy', {
@@ -177,7 +177,7 @@ describe('the agent’s local HTTP', () => {
     ).toMatchObject({ authorized: false })
   })
 
-  it('lets whoever signs in at a device stand behind its own scanner, until they leave', async () => {
+  it('applies the operator’s sign-in at a device to its own scanner until sign-out', async () => {
     await store.until('online', () => store.agent.link.isOnline)
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
     await store.drive(
@@ -232,7 +232,7 @@ describe('the agent’s local HTTP', () => {
     expect(await name()).toBeNull()
   })
 
-  it('locks a name after five wrong PINs, for longer each time, and takes no guess meanwhile', async () => {
+  it('locks a name after five wrong PINs, for longer each time, and checks no PIN meanwhile', async () => {
     const pin = (digits: string) => post('/v1/operator', { operatorId: operator.operatorId, pin: digits })
     for (let i = 0; i < 5; i++) expect((await pin('0000')).status).toBe(401)
     expect(await pin('471108')).toMatchObject({ status: 429, body: { code: 'locked' } })
@@ -247,7 +247,7 @@ describe('the agent’s local HTTP', () => {
     expect((await post('/v1/operator', { badge: forged })).status).toBe(401)
   })
 
-  it('says how it is: health, readiness, metrics', async () => {
+  it('reports health, readiness and metrics', async () => {
     expect((await store.local('/healthz')).body).toMatchObject({ ok: true, ledger: 'ok' })
     expect((await store.local('/readyz')).body).toMatchObject({ ready: true, policyVersion: expect.any(Number) })
     const metrics = (await store.local('/metrics')).body as string
@@ -256,7 +256,7 @@ describe('the agent’s local HTTP', () => {
   })
 })
 
-describe('who stays signed in', () => {
+describe('the operator’s session', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
@@ -285,7 +285,7 @@ describe('who stays signed in', () => {
     }
   }
 
-  it('nobody by what shoppers scan, or by who looks, for over 15 minutes', async () => {
+  it('ends after 15 minutes in which only shoppers scan and pages read', async () => {
     const { deviceId, session, receipt, name } = await signedIn('self_checkout_detacher')
     for (let minutes = 0; minutes < 20; minutes += 4) {
       expect(name()).toBe(minutes < 16 ? 'Frau Petersen' : undefined)

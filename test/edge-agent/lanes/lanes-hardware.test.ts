@@ -59,7 +59,7 @@ describe('a handheld reader', () => {
       }
     })
 
-  it('tells the status of what it reads by radio, NFC or bar code, and by what it knew offline; a receipt shown before is no matter', async () => {
+  it('shows the status of an item read by UHF, NFC or bar code, also offline and after a receipt', async () => {
     await openHandheld()
     const [product] = store.shop.products
     const names = { tagUid: '04A2B3C4D5E680', tagId: 'HT-000017' }
@@ -88,7 +88,7 @@ describe('a handheld reader', () => {
     expect(await scan(handheld, product.ean)).toEqual({ kind: 'not_understood', why: 'product_code' })
   })
 
-  it('finds the order of a pick-up code however it is typed, with what is kept for it and nothing about the customer', async () => {
+  it('finds the order of a pick-up code in any spelling, with its reserved items and no data of the customer', async () => {
     await openHandheld()
     const [, product] = store.shop.products
     const order = await store.drive(
@@ -161,7 +161,7 @@ describe('a cabinet', () => {
     })
   const door = () => store.agent.status().devices.find(({ deviceId }) => deviceId === cabinet())?.door
 
-  it('opens for staff who have signed in, locks again with the door, and tells of a door left open or forced until it is shut', async () => {
+  it('opens for signed-in staff, locks with the door, and reports a forced or open door until it is shut', async () => {
     await openCabinet()
     const tagId = 'HT-000018'
     await store.drive(store.shop.newItem(store.shop.products[0], { tagId }))
@@ -201,7 +201,7 @@ describe('a cabinet', () => {
     expect(page).toContain('The door was opened without a release.')
   })
 
-  it('opens for a token that a program was given on the word of staff, once, and for its item alone', async () => {
+  it('opens once for a token that staff approved, and only for its item', async () => {
     await openCabinet()
     const { storeId } = store.shop
     const [tagId, other] = ['HT-000020', 'HT-000021']
@@ -223,7 +223,7 @@ describe('a cabinet', () => {
     expect(await store.authorize({ ...asked, token })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
-  it('opens offline for staff alone, counted within the hour, and everything is told', async () => {
+  it('opens offline only for staff, counted per hour, and reports each event', async () => {
     await openCabinet()
     const { storeId } = store.shop
     const tagId = 'HT-000019'
@@ -281,7 +281,7 @@ describe('a cabinet', () => {
     expect((raised as Json[]).filter(({ kind }) => kind === 'unapplied' || kind === 'foreign_evidence')).toEqual([])
   })
 
-  it('knows staff by a card at its OSDP reader, offline too, and locks the reader after five wrong ones', async () => {
+  it('accepts staff cards at its OSDP reader, also offline, and locks the reader after five wrong ones', async () => {
     await openCabinet({ withCards: true })
     const { storeId } = store.shop
     const tagId = 'HT-000020'
@@ -326,7 +326,7 @@ describe('a cabinet', () => {
     expect(events).toEqual([expect.objectContaining({ operatorId, tagId })])
   })
 
-  it('opens without staff where the policy allows self service for it', async () => {
+  it('opens without staff if the policy allows self-service', async () => {
     await openCabinet()
     const { epc } = await store.drive(store.shop.newItem(store.shop.products.toSorted((a, b) => a.price - b.price)[0]))
     const { storeId } = store.shop
@@ -358,7 +358,7 @@ describe('a cabinet', () => {
 describe('a gate with an LLRP reader, over its real protocol', () => {
   let reader: LlrpReader
 
-  it('sounds the siren on its GPO for an unpaid tag that walks out, online and offline, and lets a paid one pass in silence', async () => {
+  it('sounds the siren on its GPO for an unpaid tag, online and offline, and passes a paid one silently', async () => {
     await open(async (shop, world) => {
       reader = llrpReader({ platform: world })
       const entry = {
@@ -429,7 +429,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     ).events as Json[]
   }
 
-  it('sounds for as long as `siren.seconds` says, for what its reader sees and for what it is asked about', async () => {
+  it('sounds for `siren.seconds`, for reads and for requests', async () => {
     await openWithoutBarrier({ siren: { gpo: 1, seconds: 12 } })
     const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
     await store.drive(store.agent.link.poll())
@@ -457,7 +457,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     ['online', true],
     ['offline', false],
   ] as const)(
-    'honours a receipt where there is nothing to open: green, and its goods pass in silence; %s',
+    'accepts a receipt at a gate without a barrier: green, and its goods pass silently; %s',
     async (_name, isOnline) => {
       await openWithoutBarrier({ passageInput: 1 })
       const [product] = store.shop.products
@@ -534,7 +534,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     },
   )
 
-  it('a barrier that cannot be opened stays a fault, and so does a detacher without its output', async () => {
+  it('reports a fault for a barrier or detacher without an output', async () => {
     await openWithoutBarrier({ release: { gpo: 4 } })
     const [product] = store.shop.products
     const show = async () => scan(gate(), (await store.buy([{ ean: product.ean, quantity: 1 }])).receipt)

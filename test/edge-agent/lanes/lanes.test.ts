@@ -64,7 +64,7 @@ describe('lanes with readers, through the whole agent', () => {
     await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
   }
 
-  it('refuses a tag that is not paid, asks no more while it lies there, and releases it once as soon as it is paid', async () => {
+  it('denies an unpaid tag once while it stays, and releases it once as soon as it is paid', async () => {
     await withPad()
     await selfServiceForAll()
     const tag = { tagUid: '04A2B3C4D5E680' }
@@ -91,7 +91,7 @@ describe('lanes with readers, through the whole agent', () => {
     expect(await exceptions()).not.toContain('unexpected_release')
   })
 
-  it('takes a receipt that was shown before, offline, for the tags it covers and no other, and counts down', async () => {
+  it('applies the last receipt, offline, only to the tags that it covers, and counts down', async () => {
     await withPad()
     await selfServiceForAll()
     const [first, second, other] = [await newItem(), await newItem(), await newItem()]
@@ -125,7 +125,7 @@ describe('lanes with readers, through the whole agent', () => {
     expect(store.pulses('detacher')).toBe(2)
   })
 
-  it('releases what is paid after somebody else has shown a receipt that is not genuine, of another shop or over', async () => {
+  it('releases a paid item after another shopper’s forged, foreign or expired receipt', async () => {
     await withPad()
     const [laid, scanned, unpaid] = [await newItem(), await newItem(), await newItem()]
     await store.buy([{ ean: cheap().ean, quantity: 2, epcs: [laid, scanned] }])
@@ -150,7 +150,7 @@ describe('lanes with readers, through the whole agent', () => {
     ])
   })
 
-  it('does one tag after the other, and moves nothing for one that was taken away meanwhile', async () => {
+  it('handles one tag at a time, and moves no device for a removed tag', async () => {
     await withPad()
     const epcs = [await newItem(), await newItem(), await newItem()]
     await store.buy([{ ean: cheap().ean, quantity: 3, epcs }])
@@ -164,7 +164,7 @@ describe('lanes with readers, through the whole agent', () => {
     expect(store.pulses('detacher')).toBe(2)
   })
 
-  it('tells of a tag that comes off with no command, of a second one within one release, and of a jam', async () => {
+  it('reports a release without a command, a second one within one release, and a jam', async () => {
     await withPad()
     const { detacher } = store.boards
     detacher.setInput(0, true)
@@ -195,7 +195,7 @@ describe('lanes with readers, through the whole agent', () => {
     )
   })
 
-  it('names the tag to a device that writes to it, and takes weak reads for a neighbour', async () => {
+  it('names the tag to a device that writes to it, and ignores weak reads', async () => {
     await open((shop, { device }) => ({
       entries: [
         {
@@ -220,7 +220,7 @@ describe('lanes with readers, through the whole agent', () => {
     expect(fake.commands.filter(({ kind }) => kind === 'release')).toEqual([{ kind: 'release', tag: { epc } }])
   })
 
-  it('counts people by beams, and takes them for the passage that ends a second look', async () => {
+  it('counts people by beams, and ends the repeated signal after a passage', async () => {
     await open((shop) => ({
       entries: [
         {
@@ -262,7 +262,7 @@ describe('lanes with readers, through the whole agent', () => {
     )
   })
 
-  it('lights green at the gate for a way that has opened, and amber for one that stays shut', async () => {
+  it('lights green at a gate that opened, and amber at one that stayed shut', async () => {
     await open((shop) => ({
       entries: [
         {

@@ -52,7 +52,7 @@ const times = (count: number, what: (i: number) => unknown) => {
 }
 
 describe('five wrong PINs or badges of one caller', () => {
-  it('lock that operator for that caller, longer each time, and nobody else', () => {
+  it('lock only that operator for that caller, longer each time', () => {
     times(5, () => expect(wrong('till 1')).toEqual({ ok: false, reason: 'wrong' }))
     expect(pin('till 1', '471108')).toEqual({ ok: false, reason: 'locked', retryAfterSeconds: 60 })
     expect(badge(petersen, 'A', 'till 1')).toMatchObject({ reason: 'locked' })
@@ -65,7 +65,7 @@ describe('five wrong PINs or badges of one caller', () => {
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
   })
 
-  it('are forgotten for that caller after a right one', () => {
+  it('are cleared for that caller by a correct one', () => {
     times(4, () => wrong('till 1'))
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
     times(4, () => wrong('till 1'))
@@ -80,7 +80,7 @@ describe('five wrong PINs or badges of one caller', () => {
 })
 
 describe('one caller', () => {
-  it('never locks an operator elsewhere, however long it goes on', () => {
+  it('never locks an operator for other callers', () => {
     for (let hours = 0; hours < 48; hours++) {
       times(5, () => wrong('attacker'))
       sleep(3_600_000)
@@ -93,7 +93,7 @@ describe('one caller', () => {
     expect(pin('till 3', '471108')).toMatchObject({ ok: true })
   })
 
-  it('that invents names waits for itself alone', () => {
+  it('that tries unknown names locks only itself', () => {
     times(5, () => wrong('attacker'))
     times(60, (i) => wrong('attacker', { operatorId: `nobody ${i}` }))
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
@@ -111,7 +111,7 @@ describe('one caller', () => {
     expect(pin('attacker', '471108')).toMatchObject({ ok: true })
   })
 
-  it('learns from no answer which names exist', () => {
+  it('cannot tell from answers which names exist', () => {
     const names = [petersen, withoutPin, { operatorId: 'op_nobody' }]
     for (const name of names) times(5, () => expect(wrong('till 1', name)).toEqual({ ok: false, reason: 'wrong' }))
     for (const name of names) expect(wrong('till 1', name)).toMatchObject({ reason: 'locked' })
@@ -123,7 +123,7 @@ describe('one caller', () => {
 })
 
 describe('twenty errors of several callers', () => {
-  it('lock the operator at this agent for 15 minutes, for everybody and badges too', () => {
+  it('lock the operator at this agent for 15 minutes, for all callers and for badges', () => {
     for (const caller of ['till 1', 'till 2', 'till 3']) times(5, () => wrong(caller))
     times(4, () => wrong('till 4'))
     expect(pin('till 5', '471108')).toMatchObject({ ok: true })
@@ -158,7 +158,7 @@ describe('twenty errors of several callers', () => {
 })
 
 describe('the tables of locks', () => {
-  it('remember 500 callers, and lose the lock of the operator through no number of them', () => {
+  it('hold 500 callers, and more callers never remove an operator’s lock', () => {
     const locks = operatorLocks(platform.clock)
     times(5, () => locks.failed('op', 'first', 'known'))
     expect(locks.waitMs('op', 'first', 'known')).toBe(MINUTE)
@@ -169,7 +169,7 @@ describe('the tables of locks', () => {
     expect(locks.waitMs('op', 'first', 'known')).toBe(0)
   })
 
-  it('hold what a caller with one error after the other can fill them with', () => {
+  it('stay within their limits for a caller with endless errors', () => {
     const locks = operatorLocks(platform.clock)
     times(20_000, (i) => locks.failed(`op ${i % 3_000}`, `caller ${i % 3}`, i % 2 ? 'known' : 'invented'))
     expect(locks.waitMs('op 2999', 'caller 4', 'known')).toBe(0)
@@ -177,7 +177,7 @@ describe('the tables of locks', () => {
 })
 
 describe('without the store key of the policy', () => {
-  it('nobody signs in, nothing is counted, and all works once the key is there', () => {
+  it('no operator can sign in, no error counts, and sign-in works once the key arrives', () => {
     held = undefined
     times(30, (i) => expect(wrong(`till ${i % 4}`)).toEqual({ ok: false, reason: 'no_store_key' }))
     expect(badge(petersen, 'A', 'till 1')).toEqual({ ok: false, reason: 'no_store_key' })
@@ -199,7 +199,7 @@ describe('without the store key of the policy', () => {
 })
 
 describe('cards', () => {
-  it('that are wrong lock their reader alone', () => {
+  it('lock only their reader if they are wrong', () => {
     const card = (number: string, readerId: string) => operators.signIn({ card: number, readerId }, readerId)
     times(5, () => expect(card('04FFFFFF', 'reader 1')).toMatchObject({ reason: 'wrong' }))
     expect(card('04A1B2C3', 'reader 1')).toMatchObject({ reason: 'locked' })

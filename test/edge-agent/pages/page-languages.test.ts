@@ -87,7 +87,7 @@ describe('the pages of the agent', () => {
     }
   })
 
-  it('show technical messages on the set-up page alone, marked as English', async () => {
+  it('show technical messages only on the set-up page, marked as English', async () => {
     const bench = benchOf()
     for (const path of PAIRED) {
       const html = await (await getPage(bench, `${path}${path.includes('?') ? '&' : '?'}lang=de`)).text()
@@ -125,7 +125,7 @@ describe('the pages of the agent', () => {
     expect(program.headers.get('content-type')).toBe('application/json')
   })
 
-  it('speak the language of the configuration, until a reader chooses another', async () => {
+  it('use the configured language until the user chooses another', async () => {
     const bench = benchOf('de')
     const open = (path: string, cookie?: string) =>
       getPage(bench, path, '127.0.0.1', { ...AUTHORIZATION, 'accept-language': 'en', ...(cookie && { cookie }) })
@@ -155,7 +155,7 @@ describe.skipIf(NO_CHROMIUM)(`the programs of the pages (${NO_CHROMIUM ?? 'in Ch
   it.each([
     ['de-AT', 'de', 'light', 390],
     ['en-GB', 'en', 'dark', 390],
-  ] as const)('write in the language of the page too (%s)', async (locale, language, colorScheme, width) => {
+  ] as const)('use the language of the page, too (%s)', async (locale, language, colorScheme, width) => {
     const context = await chromium.browser.newContext({ locale, colorScheme, viewport: { width, height: 844 } })
     const page = await context.newPage()
     page.setDefaultTimeout(5_000)

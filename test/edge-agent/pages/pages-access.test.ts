@@ -70,7 +70,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
       .toBe(tone)
   }
 
-  it.each(SCHEMES)('the station breaks no rule in the %s scheme', async (scheme) => {
+  it.each(SCHEMES)('the station page meets all axe rules in the %s scheme', async (scheme) => {
     const page = await open(`/station?device=${STATION}`, scheme)
     expect(await violations(page)).toEqual([])
     bench.answer = () => granted({ itemCount: 3, remaining: 2 })
@@ -91,7 +91,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     await page.close()
   })
 
-  it.each(SCHEMES)('signing in breaks no rule in the %s scheme', async (scheme) => {
+  it.each(SCHEMES)('the sign-in dialog meets all axe rules in the %s scheme', async (scheme) => {
     const page = await open(`/station?device=${STATION}&lang=en`, scheme)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: 'Frau Petersen' }).waitFor()
@@ -103,25 +103,28 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     await page.close()
   })
 
-  it.each(SCHEMES)('offline and disturbed breaks no rule in the %s scheme', async (scheme) => {
-    const page = await open(`/station?device=${STATION}`, scheme)
-    const healthy = bench.status
-    const devices = healthy.devices.map((d) => ({ ...d, state: 'degraded' as const, detail: 'no answer' }))
-    const offlineSince = new Date(0).toISOString()
-    const offline = { online: false, offlineSince, queueDepth: 2, stage: 'stale' as const, clock: 'none' as const }
-    bench.status = { ...healthy, ...offline, devices, fault: 'disk I/O error' }
-    await expect
-      .poll(() => {
-        bench.feed.publish({ type: 'status', status: bench.status })
-        return page.locator('.banner').count()
-      })
-      .toBe(2)
-    expect(await violations(page)).toEqual([])
-    bench.status = healthy
-    await page.close()
-  })
+  it.each(SCHEMES)(
+    'a station that is offline with a device fault meets all axe rules in the %s scheme',
+    async (scheme) => {
+      const page = await open(`/station?device=${STATION}`, scheme)
+      const healthy = bench.status
+      const devices = healthy.devices.map((d) => ({ ...d, state: 'degraded' as const, detail: 'no answer' }))
+      const offlineSince = new Date(0).toISOString()
+      const offline = { online: false, offlineSince, queueDepth: 2, stage: 'stale' as const, clock: 'none' as const }
+      bench.status = { ...healthy, ...offline, devices, fault: 'disk I/O error' }
+      await expect
+        .poll(() => {
+          bench.feed.publish({ type: 'status', status: bench.status })
+          return page.locator('.banner').count()
+        })
+        .toBe(2)
+      expect(await violations(page)).toEqual([])
+      bench.status = healthy
+      await page.close()
+    },
+  )
 
-  it.each(SCHEMES)('the gate and the choice of device break no rule in the %s scheme', async (scheme) => {
+  it.each(SCHEMES)('the gate page and the device list meet all axe rules in the %s scheme', async (scheme) => {
     const page = await open(`/gate?device=${GATE}`, scheme)
     expect(await violations(page)).toEqual([])
     await happens(page, 'green', granted({ action: 'authorize_exit' }))
@@ -140,33 +143,30 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     await page.close()
   })
 
-  it.each(SIZES)(
-    'everything to touch is big enough at $width × $height, and nothing hangs over the edge',
-    async (viewport) => {
-      const page = await open(`/station?device=${STATION}`, 'dark', viewport)
-      const small = async (least: number, selector: string) => {
-        const places = await page.locator(selector).filter({ visible: true }).all()
-        const boxes = await Promise.all(places.map((place) => place.boundingBox()))
-        return boxes.filter(
-          (box) => !box || box.height < least || box.width < least || box.x < 0 || box.x + box.width > viewport.width,
-        )
-      }
-      expect(await small(48, 'button, a, input')).toEqual([])
-      // A name is the merchant's: one long word at the top must not push the rest aside on a handheld.
-      await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
-      bench.answer = () => granted({ itemCount: 3, remaining: 2 })
-      await scan(page, 'granted')
-      expect(await small(72, '.result button')).toEqual([])
-      await page.getByRole('button', { name: 'Anmelden' }).click()
-      await page.getByRole('button', { name: 'Frau Petersen' }).click()
-      expect(await small(72, '.pad button')).toEqual([])
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
-      await page.close()
-    },
-  )
+  it.each(SIZES)('touch targets are large enough at $width × $height, and nothing overflows', async (viewport) => {
+    const page = await open(`/station?device=${STATION}`, 'dark', viewport)
+    const small = async (least: number, selector: string) => {
+      const places = await page.locator(selector).filter({ visible: true }).all()
+      const boxes = await Promise.all(places.map((place) => place.boundingBox()))
+      return boxes.filter(
+        (box) => !box || box.height < least || box.width < least || box.x < 0 || box.x + box.width > viewport.width,
+      )
+    }
+    expect(await small(48, 'button, a, input')).toEqual([])
+    // A name is the merchant's: one long word at the top must not push the rest aside on a handheld.
+    await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
+    bench.answer = () => granted({ itemCount: 3, remaining: 2 })
+    await scan(page, 'granted')
+    expect(await small(72, '.result button')).toEqual([])
+    await page.getByRole('button', { name: 'Anmelden' }).click()
+    await page.getByRole('button', { name: 'Frau Petersen' }).click()
+    expect(await small(72, '.pad button')).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
+    await page.close()
+  })
 
-  it('the station can be used with the keys alone, and shows where they are', async () => {
+  it('the station can be used with the keyboard alone, and shows the focus', async () => {
     const page = await open(`/station?device=${STATION}`, 'dark')
     const seen: string[] = []
     for (let i = 0; i < 4; i++) {
@@ -187,7 +187,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     await page.close()
   })
 
-  it('nothing moves for people who asked for that', async () => {
+  it('nothing is animated if the user prefers reduced motion', async () => {
     const page = await open(`/gate?device=${GATE}`, 'dark')
     await page.emulateMedia({ reducedMotion: 'reduce' })
     await happens(page, 'alarm', UNPAID)

@@ -32,7 +32,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
   const heading = (text: string) => page.getByRole('heading', { name: text }).waitFor()
   const station = () => `${served.url}/station?device=${STATION}&lang=en`
 
-  it('by its link opens the pages; the secret is in no address and read by no script', async () => {
+  it('by its link opens the pages; no address has the secret, and no script can read it', async () => {
     const link = served.pairingUrl()
     const asked: string[] = []
     page.on('request', (request) => asked.push(request.url()))
@@ -49,7 +49,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     expect(page.url()).not.toContain('#')
   })
 
-  it('uses a link up once: another browser is told to get a new one, and a preview without scripts uses up nothing', async () => {
+  it('redeems a link once: another browser must get a new one, and a preview without scripts redeems nothing', async () => {
     const link = served.pairingUrl()
     expect((await fetch(link)).status).toBe(200)
     await page.goto(link)
@@ -78,7 +78,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     expect(new URL(page.url()).searchParams.get('device')).toBe(STATION)
   })
 
-  it('takes the link pasted, and a wrong one leaves it as it is', async () => {
+  it('accepts a pasted link, and stays unpaired after a wrong one', async () => {
     await page.goto(station())
     const field = page.getByLabel('Or paste the link here:')
     await field.fill('http://elsewhere/pair#untag_link_yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy')
@@ -100,7 +100,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
   })
 
-  it('is known to a page that is opened from another site, too', async () => {
+  it('also applies to a page that is opened from another site', async () => {
     await page.goto(served.pairingUrl())
     await heading('Welches Gerät?')
     // The cookie is not sent with a link of another site: localhost is another than 127.0.0.1.

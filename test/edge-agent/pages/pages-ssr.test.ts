@@ -53,7 +53,7 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
   const texts = textsOf(language)
   const foreignIn = (html: string) => foreignTexts(html, texts, textsOf(otherLanguage(language)))
 
-  it('the station shows every result with its words', () => {
+  it('the station shows the text of every result', () => {
     for (const result of RESULTS) {
       const html = station(texts, result)
       expect(html).toContain(`<html lang="${language}">`)
@@ -64,7 +64,7 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
     }
   })
 
-  it('the station stands at every type of device, idle and busy', () => {
+  it('the station renders for every type of device, idle and busy', () => {
     for (const deviceType of [...DEVICE_TYPES, null, 'toString'])
       for (const view of [{ kind: 'idle', last: '' }, { kind: 'busy' }] as const) {
         const html = String(
@@ -102,7 +102,7 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
 describe('the pages of the agent', () => {
   const nonceIn = (policy: string | null) => /script-src 'nonce-([\w-]{22})'/.exec(policy ?? '')?.[1]
 
-  it('run one program with a nonce of their own and nothing else', async () => {
+  it('run only one program, with a fresh nonce', async () => {
     const bench = pagesBench()
     const [first, second] = [
       await getPage(bench, `/station?device=${STATION}`),
@@ -120,7 +120,7 @@ describe('the pages of the agent', () => {
     expect(first.headers.get('cache-control')).toBe('no-store')
   })
 
-  it('speak the language of the configuration, or the one that is asked for', async () => {
+  it('use the configured or the requested language', async () => {
     const bench = pagesBench()
     const page = async (query: string) => (await getPage(bench, `/station?device=${STATION}${query}`)).text()
     expect(await page('')).toContain('Beleg scannen')
@@ -128,7 +128,7 @@ describe('the pages of the agent', () => {
     expect(await page('&lang=fr')).toContain('Beleg scannen')
   })
 
-  it('offer the devices to choose from, without scanners, and say when there is no such device', async () => {
+  it('list the devices without scanners, and report an unknown device', async () => {
     const bench = pagesBench()
     const list = await getPage(bench, '/station')
     const html = await list.text()
@@ -142,7 +142,7 @@ describe('the pages of the agent', () => {
     expect((await getPage(bench, '/')).headers.get('location')).toBe('/station')
   })
 
-  it('never let through markup that a device or a person’s name holds', async () => {
+  it('escape markup in the names of devices and people', async () => {
     const bench = pagesBench()
     const evil = '<img src=x onerror=alert(1)>'
     const devices = bench.status.devices.map((d) => ({ ...d, state: 'degraded' as const, detail: evil, name: evil }))
@@ -155,7 +155,7 @@ describe('the pages of the agent', () => {
     }
   })
 
-  it('remember the last results of a device', async () => {
+  it('show the last results of a device', async () => {
     const bench = pagesBench()
     const before = await getPage(bench, `/gate?device=${GATE}`)
     expect(await before.text()).toContain('Noch keine.')
@@ -183,14 +183,14 @@ describe('the pages of the agent', () => {
     },
   )
 
-  it('name the data folder to browsers of the agent’s machine alone', async () => {
+  it('name the data folder only to browsers on the agent’s machine', async () => {
     const at = async (peer: string) => (await getPage(pagesBench(), '/pair?lang=en', peer, {})).text()
     expect(await at('127.0.0.1')).toContain('untag edge link --data &#39;/srv/my data&#39;')
     expect(await at('192.168.1.20')).toContain('untag edge link --data DIR')
     expect(await at('192.168.1.20')).not.toContain('/srv')
   })
 
-  it('serve their programs by build, for ever, and nothing else', async () => {
+  it('serve only their programs, cacheable for ever under their build', async () => {
     const { build } = readAssets()
     const bench = pagesBench()
     const others = [

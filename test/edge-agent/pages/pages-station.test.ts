@@ -72,7 +72,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
   const idle = () => page.locator(`.stage[data-view='idle']`).waitFor()
   const button = (name: string) => page.getByRole('button', { name, exact: true })
 
-  it('sends what a scanner types, ended by Enter or Tab, and shows what came of it', async () => {
+  it('sends a scan that ends with Enter or Tab, and shows its result', async () => {
     await scanner.scan(RECEIPT)
     await toneIs('granted')
     expect(await stage().innerText()).toContain('Freigegeben')
@@ -98,7 +98,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, RECEIPT, RECEIPT])
   })
 
-  it('does not take the line feed of a scanner for a press of the button that has the focus', async () => {
+  it('does not press the focused button on a scanner’s line feed', async () => {
     await button('Anmelden').focus()
     await scanner.scan(RECEIPT, ['Enter', 'Enter'])
     await toneIs('granted')
@@ -110,7 +110,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, 'HTTPS://SHOP.EXAMPLE/R/SECOND'])
   })
 
-  it('takes a code that is typed by hand, and keeps the scanner out of the field', async () => {
+  it('sends a typed code, and keeps scans out of the field', async () => {
     const field = page.getByLabel('Code von Hand eingeben')
     expect(await field.getAttribute('maxlength')).toBe('4096')
     await field.fill('4017265103243')
@@ -125,7 +125,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(await field.inputValue()).toBe('')
   })
 
-  it('tells an unknown outcome and does not offer to send it again', async () => {
+  it('shows an unknown outcome and does not offer to send it again', async () => {
     bench.answer = () => granted({ outcome: 'unknown', itemCount: 2, remaining: 1 })
     await scanner.scan(RECEIPT)
     await toneIs('unsure')
@@ -136,7 +136,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await button('Noch einmal versuchen').waitFor()
   })
 
-  it('goes back to idle by itself, at once on Escape, and forgets the receipt', async () => {
+  it('returns to idle after a time or on Escape, and drops the receipt', async () => {
     await page.clock.install()
     await page.reload()
     await heard()
@@ -166,7 +166,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(bench.scans).toHaveLength(scanned + 1)
   })
 
-  it('shows what the device’s own scanner read, with nothing to send again', async () => {
+  it('shows results of the device’s own scanner, with nothing to send again', async () => {
     bench.happens(STATION, granted({ itemCount: 3, remaining: 2 }))
     await reads('Noch 2 Etiketten')
     expect(await page.locator('[data-slot=again]').isVisible()).toBe(false)
@@ -201,7 +201,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(bench.scans.at(-1)?.operatorId).toBeUndefined()
   })
 
-  it('says how long a name is locked', async () => {
+  it('shows how long a name is locked', async () => {
     await button('Anmelden').click()
     expect(await page.getByRole('button', { name: 'Herr Tran nur mit Ausweis' }).isDisabled()).toBe(true)
     await button('Frau Petersen').click()
@@ -216,7 +216,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await page.locator('dialog').waitFor({ state: 'hidden' })
   })
 
-  it('says what to do while the agent waits for the store key, and counts no error', async () => {
+  it('shows what to do while the agent lacks the store key, and counts no error', async () => {
     bench.hasStoreKey = false
     await button('Anmelden').click()
     await button('Frau Petersen').click()
@@ -235,7 +235,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await button('Anmelden').waitFor()
   })
 
-  it('shows who has signed in with a badge, as text whatever the name is', async () => {
+  it('shows the name of an operator who signed in with a badge, as plain text', async () => {
     bench.feed.publish({ type: 'operator', deviceId: STATION, name: '<b id=evil>Mallory</b>' })
     await page.getByText('Angemeldet: <b id=evil>Mallory</b>').waitFor()
     expect(await page.locator('#evil').count()).toBe(0)
@@ -243,7 +243,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await button('Anmelden').waitFor()
   })
 
-  it('takes a badge from the same keyboard, even over the PIN pad', async () => {
+  it('accepts a scanned badge, even over the PIN pad', async () => {
     const badge = `UNTAGOP01KANX6Y7C3V9Q2M8R5T4W6Z1B${'A'.repeat(26)}`
     bench.answer = () => ({ kind: 'operator', name: 'Frau Petersen' })
     await button('Anmelden').click()
@@ -254,7 +254,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(bench.scans.map(({ text }) => text)).toEqual([badge])
   })
 
-  it('asks once when a scanner fires twice, and takes the next code as well', async () => {
+  it('sends a repeated scan once, and accepts the next code', async () => {
     let answer: (result: ScanResult) => void = () => undefined
     bench.answer = () => new Promise((resolve) => (answer = resolve))
     await scanner.scan(RECEIPT)
@@ -269,7 +269,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await toneIs('granted')
   })
 
-  it('leaves when the pairing of its browser has ended, and comes back once it is paired again', async () => {
+  it('reloads when its browser is no longer paired, and returns after pairing', async () => {
     const { pairings } = bench.agent.ledger
     for (const { id } of pairings.list()) pairings.revoke(id)
     await expect
@@ -287,7 +287,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await page.getByText('Dieser Browser ist noch nicht gekoppelt.').waitFor()
   })
 
-  it('loads anew when the agent has become another build', async () => {
+  it('reloads when the agent has another build', async () => {
     await served.close()
     await reads('Beleg scannen')
     await page.locator('.banner').waitFor()
@@ -298,7 +298,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await heard()
   })
 
-  it('says so when it has lost the agent, and is back by itself', async () => {
+  it('shows a lost connection to the agent, and reconnects', async () => {
     const port = Number(new URL(served.url).port)
     await served.close()
     await page.getByText('Diese Seite versucht weiter, sich zu verbinden').waitFor()

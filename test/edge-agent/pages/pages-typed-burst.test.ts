@@ -34,31 +34,31 @@ describe('a burst of typed characters', () => {
     expect(typing([' ', 'Enter'], 20)).toEqual({ do: 'pass' })
   })
 
-  it('begins anew after a pause', () => {
+  it('starts again after a pause', () => {
     const burst = typedBurst()
     typing([...'OLD'], 5, false, burst)
     expect(typing([...'NEW', 'Enter'], 5, false, burst, 5_000)).toEqual({ do: 'scan', text: 'NEW' })
   })
 
-  it('swallows the line feed of a scanner that sends CR LF, and a later Enter is the page’s again', () => {
+  it('hides the line feed of a scanner that sends CR LF, but not a later Enter', () => {
     const burst = typedBurst()
     typing([...'ABCDEF', 'Enter'], 5, false, burst)
     expect(burst.take({ key: 'Enter', atMs: 1_035, inField: false })).toEqual({ do: 'hold' })
     expect(burst.take({ key: 'Enter', atMs: 2_000, inField: false })).toEqual({ do: 'pass' })
   })
 
-  it('in a field is a scan only when no person types so fast', () => {
+  it('counts as a scan in a field only at a speed that no person types', () => {
     expect(typing([...'ABCDEFGH', 'Enter'], 10, true)).toEqual({ do: 'scan', text: 'ABCDEFGH' })
     expect(typing([...'ABCDEFGH', 'Enter'], 90, true)).toEqual({ do: 'pass' })
     expect(typing([...'471108', 'Enter'], 10, true)).toEqual({ do: 'pass' })
   })
 
-  it('never grows beyond what the agent takes, and one character more', () => {
+  it('never grows beyond the agent’s limit plus one character', () => {
     const verdict = typing([...'A'.repeat(LONGEST_SCAN + 500), 'Enter'], 1)
     expect(verdict.do === 'scan' && verdict.text.length).toBe(LONGEST_SCAN + 1)
   })
 
-  it('gives back exactly what was typed, whatever it is', () => {
+  it('returns exactly the typed text', () => {
     const text = fc.string({ unit: fc.constantFrom(...'ABCXYZ0123456789:/-_.'), minLength: 3, maxLength: 300 })
     fc.assert(
       fc.property(text, fc.integer({ min: 1, max: 200 }), (typed, gap) => {

@@ -33,7 +33,7 @@ const refused = (reason: DenyReason) => shown({ authorized: false, outcome: null
 const shown = (more: Partial<PageAnswer>, texts = de) => resultView(decision(more), texts)
 
 describe('a result at the station', () => {
-  it('counts labels down in the right number', () => {
+  it('counts labels down with the right plural', () => {
     expect(shown({ itemCount: 3, remaining: 2 })).toMatchObject({
       tone: 'granted',
       left: 'Noch 2 Etiketten',
@@ -45,7 +45,7 @@ describe('a result at the station', () => {
     expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject(done)
   })
 
-  it('asks people to look when nobody knows whether it moved, and does not offer to send it again', () => {
+  it('requests a check after an unknown outcome, and does not offer to send it again', () => {
     expect(shown({ outcome: 'unknown' })).toMatchObject({
       tone: 'unsure',
       headline: 'Ist das Etikett ab?',
@@ -54,7 +54,7 @@ describe('a result at the station', () => {
     expect(shown({ outcome: 'failed' })).toMatchObject({ tone: 'unsure', headline: 'Nicht ausgelöst', again: 'retry' })
   })
 
-  it('tells refusals from calls for staff, and stays longer than a success', () => {
+  it('separates denials from calls for staff, and shows them longer than a success', () => {
     expect(refused('already_redeemed')).toMatchObject({ tone: 'refused', headline: 'Abgelehnt', again: null })
     expect(refused('manual_assistance_required')).toMatchObject({
       tone: 'staff',
@@ -64,7 +64,7 @@ describe('a result at the station', () => {
     for (const reason of DENY_REASONS) expect(refused(reason)?.seconds).toBeGreaterThan(6)
   })
 
-  it('has its own words for every reason, in both languages', () => {
+  it('has its own text for every reason, in both languages', () => {
     for (const texts of [de, en]) {
       const words = DENY_REASONS.map((reason) => texts.reasons[reason].what)
       expect(new Set(words).size).toBe(DENY_REASONS.length)
@@ -72,7 +72,7 @@ describe('a result at the station', () => {
     }
   })
 
-  it('has something to say about every action, outcome and status', () => {
+  it('has a text for every action, outcome and status', () => {
     const information = (itemStatus?: ItemStatus) =>
       shown({ action: 'verify_item_status', outcome: null, ...(itemStatus && { itemStatus }) })
     for (const texts of [de, en])
@@ -104,24 +104,24 @@ describe('a result at the gate', () => {
     expect(gateView(at(unpaid, 'siren'), de)).toMatchObject(alarm)
   })
 
-  it('shows amber where the gate did, and nothing where the policy wants nothing', () => {
+  it('shows amber if the gate did, and nothing if the policy says so', () => {
     expect(gateView(at(unpaid, 'amber'), de)).toMatchObject({ tone: 'amber', item: '' })
     expect(gateView(at(unpaid, null), de)).toBeUndefined()
   })
 
-  it('is green only when the way is open', () => {
+  it('is green only if the gate opened', () => {
     expect(gateView(at(exit({}), 'green'), de)).toMatchObject({ tone: 'green', headline: 'Danke, auf Wiedersehen' })
     expect(gateView(at(exit({ outcome: 'failed' }), 'green'), de)).toMatchObject({ tone: 'amber' })
   })
 
-  it('lets an alarm stand against the paid goods in the same bag', () => {
+  it('keeps an alarm although paid goods of the same bag follow', () => {
     expect(replaces('green', 'alarm', 200)).toBe(false)
     expect(replaces('alarm', 'alarm', 200)).toBe(true)
     expect(replaces('green', 'alarm', 8_000)).toBe(true)
     expect(replaces('green', 'amber', 0)).toBe(true)
   })
 
-  it('tells staff why in the list', () => {
+  it('names the reason in the list for staff', () => {
     expect(gateLine(at(unpaid, 'siren'), en)).toMatchObject({
       tone: 'alarm',
       text: 'This item is not paid.',
@@ -136,7 +136,7 @@ describe('the state of the agent', () => {
   const texts = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, nowMs)
   const words = (more: object, nowMs = 0) => texts(more, nowMs).badges.map(({ text }) => text)
 
-  it('is three good words when all is well', () => {
+  it('shows three good badges without a fault', () => {
     expect(texts({})).toEqual({
       badges: ['Online', 'Regeln v7 aktuell', 'Gerät bereit'].map((text) => ({ tone: 'good', text })),
       banners: [],
@@ -154,7 +154,7 @@ describe('the state of the agent', () => {
     ])
   })
 
-  it('says since when it is offline and how much waits', () => {
+  it('shows since when it is offline and how many events wait', () => {
     const offline = { online: false, offlineSince: new Date(0).toISOString(), queueDepth: 3 }
     expect(words(offline, 12 * 60_000)).toContain('Offline seit 12 min')
     expect(words(offline, 0)).toContain('Offline seit weniger als 1 min')
@@ -164,7 +164,7 @@ describe('the state of the agent', () => {
     expect(words(offline)).toContain('3 Ereignisse warten')
   })
 
-  it('says what is old, uncertain or broken', () => {
+  it('shows outdated rules, uncertain time and faults', () => {
     expect(words({ stage: 'stale', clock: 'none' })).toEqual(
       expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht bestätigt']),
     )
@@ -182,7 +182,7 @@ describe('the state of the agent', () => {
     expect(texts({ devices }).banners).toEqual([{ tone: 'warn', text: de.deviceAway }])
   })
 
-  it('does not repeat old news when the agent is lost', () => {
+  it('shows no old status without a connection to the agent', () => {
     expect(lostView(de).badges).toEqual([{ tone: 'bad', text: 'Agent nicht erreichbar' }])
   })
 })

@@ -66,7 +66,7 @@ const twoThings: DeviceDiscovery['findAttached'] = async () => ({
 })
 
 describe('the set-up page', () => {
-  it('lists what is configured and what is attached with an entry for it, in both languages, and lets no markup through', async () => {
+  it('lists configured and attached devices with suggested entries, in both languages, and escapes markup', async () => {
     const bench = setUpBench(twoThings)
     const german = await (await getPage(bench, '/setup')).text()
     expect(german).toContain('An diesem Rechner angeschlossen')
@@ -81,7 +81,7 @@ describe('the set-up page', () => {
     )
   })
 
-  it('is for the machine of the agent only, paired programs elsewhere included', async () => {
+  it('works only on the machine of the agent, even for paired programs elsewhere', async () => {
     const bench = setUpBench(twoThings)
     expect((await getPage(bench, '/setup', '192.168.1.20')).status).toBe(401)
     const app = localApp(bench.agent, {
@@ -113,7 +113,7 @@ describe('the set-up page', () => {
   })
 })
 
-describe('writing devices down', () => {
+describe('adding devices to the configuration', () => {
   let folder: string
   beforeAll(() => void (folder = temporaryFolder('setup')))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -137,7 +137,7 @@ describe('writing devices down', () => {
     )
   }
 
-  it('adds to the file what has no fault, keeps what stands in it, and changes nothing otherwise', async () => {
+  it('adds a valid entry to the file, preserves the others, and rejects an invalid one without a change', async () => {
     const path = join(folder, 'edge.json')
     const bench = setUpBench(twoThings)
     expect((await ask(bench, { entry: SERIAL })).status).toBe(404)
@@ -176,7 +176,7 @@ describe('a check of a configured device', () => {
   let store: TestStore
   afterAll(() => store.stop())
 
-  it('connects it anew and says what it is, or what is wrong', async () => {
+  it('reconnects the device and reports its identity or its fault', async () => {
     store = await openStore()
     const check = (deviceId: string) => store.local('/v1/setup/check', { method: 'POST', body: { deviceId } })
     const station = store.shop.devices.pos_deactivator
@@ -195,7 +195,7 @@ describe('a check of a configured device', () => {
 })
 
 describe('a UHF reader at an address', () => {
-  it('is found by its greeting, also when another program has it, and its entry passes the check of configurations', async () => {
+  it('is found by its LLRP greeting, also while another program uses it, and its suggested entry is valid', async () => {
     const platform = realPlatform()
     const reader = llrpReader({ platform })
     const service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
@@ -250,34 +250,37 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
   it.each([
     ['de', 'dark', 1280],
     ['en', 'light', 390],
-  ] as const)('checks a device and finds a reader, for everybody, in %s', async (lang, colorScheme, width) => {
-    const page = await chromium.browser.newPage({ colorScheme, viewport: { width, height: 900 } })
-    page.setDefaultTimeout(5_000)
-    await pairBrowser(page, served)
-    await page.goto(`${served.url}/setup?lang=${lang}`)
-    await page.locator(`[data-check="${STATION}"]`).click()
-    await page.locator(`[data-detail="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
-    await page.fill('#address', `127.0.0.1:${service.port}`)
-    await page.keyboard.press('Enter')
-    const found = page.locator('[data-slot="llrp-entry"]')
-    await found.locator('textarea').waitFor()
-    const entry = JSON.parse(await found.locator('textarea').inputValue()) as Json
-    expect(entry).toMatchObject({ driver: 'llrp' })
-    await found.locator('button').click()
-    await found.locator('[data-technical]').filter({ hasText: 'deviceId' }).waitFor()
-    await found
-      .locator('textarea')
-      .fill(JSON.stringify({ ...entry, deviceId: `dev_${lang}`, link: { tcp: `10.0.0.7:${width}` } }))
-    await found.locator('button').click()
-    await found
-      .locator('[data-status]')
-      .filter({ hasText: lang === 'de' ? 'neu starten' : 'Restart the agent' })
-      .waitFor()
-    expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_${lang}"`)
-    expect(await violations(page)).toEqual([])
-    expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
-    const screenshots = process.env['UNTAG_SCREENSHOTS']
-    if (screenshots) await page.screenshot({ path: `${screenshots}/setup-${lang}.png`, fullPage: true })
-    await page.close()
-  })
+  ] as const)(
+    'checks a device and finds a reader, and meets all axe rules, in %s',
+    async (lang, colorScheme, width) => {
+      const page = await chromium.browser.newPage({ colorScheme, viewport: { width, height: 900 } })
+      page.setDefaultTimeout(5_000)
+      await pairBrowser(page, served)
+      await page.goto(`${served.url}/setup?lang=${lang}`)
+      await page.locator(`[data-check="${STATION}"]`).click()
+      await page.locator(`[data-detail="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
+      await page.fill('#address', `127.0.0.1:${service.port}`)
+      await page.keyboard.press('Enter')
+      const found = page.locator('[data-slot="llrp-entry"]')
+      await found.locator('textarea').waitFor()
+      const entry = JSON.parse(await found.locator('textarea').inputValue()) as Json
+      expect(entry).toMatchObject({ driver: 'llrp' })
+      await found.locator('button').click()
+      await found.locator('[data-technical]').filter({ hasText: 'deviceId' }).waitFor()
+      await found
+        .locator('textarea')
+        .fill(JSON.stringify({ ...entry, deviceId: `dev_${lang}`, link: { tcp: `10.0.0.7:${width}` } }))
+      await found.locator('button').click()
+      await found
+        .locator('[data-status]')
+        .filter({ hasText: lang === 'de' ? 'neu starten' : 'Restart the agent' })
+        .waitFor()
+      expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_${lang}"`)
+      expect(await violations(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
+      const screenshots = process.env['UNTAG_SCREENSHOTS']
+      if (screenshots) await page.screenshot({ path: `${screenshots}/setup-${lang}.png`, fullPage: true })
+      await page.close()
+    },
+  )
 })

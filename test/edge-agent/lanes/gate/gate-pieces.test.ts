@@ -7,11 +7,11 @@ import { openPresence } from '../../../../edge-agent/lanes/gate/tags/presence.ts
 import { wiringOf } from '../../../../edge-agent/devices/wiring.ts'
 import { DEFAULT_GATE_POLICY, GatePolicy, tagOwnerOf, severityOf } from '../../../../policy/gate-policy.ts'
 
-describe('the pieces of a gate', () => {
+describe('the parts of a gate', () => {
   const zone = fc.constantFrom<Zone>('inside', 'outside', 'none')
   const reads = fc.array(fc.record({ tag: fc.nat(5).map(String), zone, afterMs: fc.nat(400) }), { maxLength: 200 })
 
-  it('let one tag and zone through once in 250 ms, and always the first time', () => {
+  it('pass each tag and zone once in 250 ms, and always the first time', () => {
     fc.assert(
       fc.property(reads, (list) => {
         const seen = deduplicator()
@@ -28,7 +28,7 @@ describe('the pieces of a gate', () => {
     )
   })
 
-  it('hear every tag that was inside a moment ago and is now outside for two seconds, whatever it did before', () => {
+  it('detect every tag that was inside a moment ago and is outside for two seconds, after any history', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -52,7 +52,7 @@ describe('the pieces of a gate', () => {
     )
   })
 
-  it('keep within their limits, whatever is shown to them', () => {
+  it('stay within their limits for any input', () => {
     const around = openPresence({ stationaryTags: [], calibratingUntilMs: 0, nowMs: 0 })
     const seen = deduplicator()
     const many = bulkDetector(() => DEFAULT_GATE_POLICY)
@@ -67,7 +67,7 @@ describe('the pieces of a gate', () => {
     expect(around.size).toBe(0)
   })
 
-  it('find the first rule that fits', () => {
+  it('apply the first rule that matches', () => {
     const policy = GatePolicy.parse({
       severity: [
         { category: 'Socken', fromValue: 20, severity: 'siren' },
@@ -87,7 +87,7 @@ describe('the pieces of a gate', () => {
     expect(severityOf(DEFAULT_GATE_POLICY, {})).toEqual({ severity: 'siren', rule: 0 })
   })
 
-  it('know whose a tag is', () => {
+  it('recognize own, foreign and alarm tags', () => {
     const policy = GatePolicy.parse({ ownPrefixes: ['0614141'], ownMasks: ['e28a?1'], alarmMasks: ['FFFF'] })
     expect(
       ['3074257BF7194E4000001A85', 'E28AF1000000', 'E28AF2000000', 'FFFF0000', 'FF', '3018E20A00AFFD1CBE991A14'].map(
@@ -98,7 +98,7 @@ describe('the pieces of a gate', () => {
     expect(GatePolicy.safeParse({ ownMasks: ['*'] }).success).toBe(false)
   })
 
-  it('know whether there is anything to open: at the gate itself, or at what feeds it; a gate with no entry is a fault', () => {
+  it('detect whether the gate or a device that feeds it can open; a gate without an entry is a fault', () => {
     const reader = { driver: 'llrp', link: { tcp: '10.0.0.7:5084' } }
     const [release, kill] = [{ release: { gpo: 4 } }, { kill: { password: '12AB34CD' } }]
     const scanner = { deviceId: 'scan', driver: 'scanner', link: { tcp: '10.0.0.8:4000' }, feeds: 'gate' }

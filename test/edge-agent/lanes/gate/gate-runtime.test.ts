@@ -62,7 +62,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(requests).toMatchObject([{ reason: 'manual_assistance_required', deviceId: store.shop.devices.exit_gate }])
   })
 
-  it('sounds the siren of its board for an unpaid tag, tells the cloud, and knows a paid one', async () => {
+  it('sounds the siren of its board for an unpaid tag, reports it to the cloud, and passes a paid one', async () => {
     await open()
     const [unpaid, paid] = [await newItem(), await newItem()]
     await store.buy([{ ean: product().ean, quantity: 1, epcs: [paid] }])
@@ -86,7 +86,7 @@ describe('a gate with a reader, through the whole agent', () => {
     })
   })
 
-  it('does all that offline, by what it knew, also after a restart; over 90 s later only amber', async () => {
+  it('does the same offline, also after a restart; with items older than 90 s it lights only amber', async () => {
     await open()
     const [first, second] = [await newItem(), await newItem()]
     store.network(false)
@@ -106,7 +106,7 @@ describe('a gate with a reader, through the whole agent', () => {
     ])
   })
 
-  it('alarms for a tag whose name nothing has room for, and tells that and everything behind it', async () => {
+  it('alarms for a tag with an overlong name, and reports it and all later events', async () => {
     await open()
     await leaves('AB'.repeat(75))
     expect(isOn(2)).toBe(true)
@@ -127,7 +127,7 @@ describe('a gate with a reader, through the whole agent', () => {
     })
   })
 
-  it('tells everything behind a row that an earlier release wrote and nobody can read', async () => {
+  it('reports all events after an unreadable row of an earlier release', async () => {
     await open()
     await leaves('E280FFFFFFFFFFFFFFFFFFFF')
     await told()
@@ -181,7 +181,7 @@ describe('a gate with a reader, through the whole agent', () => {
     )
   })
 
-  it('lets pass the goods of a receipt that was shown, and sounds for one more of the same', async () => {
+  it('passes the goods of a presented receipt, and alarms for one more of the same product', async () => {
     await open()
     const { reads } = store.shop.cloud.db.database
     const rows = await reads
@@ -208,7 +208,7 @@ describe('a gate with a reader, through the whole agent', () => {
     ['online', true],
     ['offline', false],
   ] as const)(
-    'lets each unit of a receipt whose tag is there leave by itself, the others with the receipt, and opens once: %s',
+    'claims each unit with a nearby tag on its own, the others with the receipt, and opens once: %s',
     async (_name, isOnline) => {
       await open()
       const { reads } = store.shop.cloud.db.database
@@ -273,7 +273,7 @@ describe('a gate with a reader, through the whole agent', () => {
     },
   )
 
-  it('makes a purchase UNLOADED when the last of its tags is gone, each unit in the ledger once, with one event for each', async () => {
+  it('makes a purchase UNLOADED after its last tag is gone, with one claim and one event for each unit', async () => {
     await open()
     const [first, second] = [await newItem(), await newItem()]
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 2, epcs: [first, second] }])
@@ -305,7 +305,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(store.pulses('gate')).toBe(0)
   })
 
-  it('gives up what it was given for a way out that its ledger knows to be used', async () => {
+  it('voids the token for an exit right that its ledger has already used', async () => {
     await open()
     const epc = await newItem()
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
@@ -341,7 +341,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(given.filter((row) => row.voided_ms === null)).toEqual([])
   })
 
-  it('knows of a payment before the shopper is told, over the broker, and the cloud knows that it knows', async () => {
+  it('receives a payment over the broker and acknowledges it before the shopper’s app is told', async () => {
     await open({ broker: true })
     const epc = await newItem()
     const purchase = await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
@@ -359,7 +359,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(store.world.clock.elapsed() - before).toBeLessThan(2_000)
   })
 
-  it('has the shopper told to leave once it knows of the payment, and to show the receipt until then', async () => {
+  it('lets the app say "leave" once the gate has the payment, and "present the receipt" until then', async () => {
     await open()
     const page = async (transactionId: string) => {
       const { reads } = store.shop.cloud.db.database
@@ -385,7 +385,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(await page(unnamed.transactionId)).toContain('Please show your receipt at the exit.')
   })
 
-  it('hears and sounds by a reader that speaks LLRP, and is silent about what it had kept while its line was cut', async () => {
+  it('reads and alarms through an LLRP reader, and ignores reads that it buffered while offline', async () => {
     reader = fakeReader()
     store = await openStore({ llrpGate: true })
     const { gateReader, world } = store
@@ -415,7 +415,7 @@ describe('a gate with a reader, through the whole agent', () => {
     ])
   })
 
-  it('is silent about reads that the reader had kept', async () => {
+  it('does not alarm for reads that the reader buffered', async () => {
     await open()
     const epc = await newItem()
     see(epc, 1, 2_500)

@@ -27,7 +27,7 @@ describe('the exit gate', () => {
     ['paid', 'pass'],
     ['picked_up', 'pass'],
     ['transfer_in_transit', 'pass'],
-  ] as [ItemStatus, string][])('judges an item that leaves and is %s: %s', async (status, expected) => {
+  ] as [ItemStatus, string][])('assesses a leaving item with status %s: %s', async (status, expected) => {
     const gate = gateWorld()
     const epc = gate.item(status)
     await gate.walk(goesOut(epc))
@@ -47,7 +47,7 @@ describe('the exit gate', () => {
     ])
   })
 
-  it('sounds within the turn in which the first read outside comes', () => {
+  it('alarms in the same turn as the first read outside', () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     gate.lane.see(epc, 'inside', 0)
@@ -56,7 +56,7 @@ describe('the exit gate', () => {
     expect(gate.commands).toEqual([{ atMs: 0, command: { kind: 'signal', signal: 'siren', seconds: 5 } }])
   })
 
-  it('does not sound for who comes in, lingers, or turns round; but for who then leaves', async () => {
+  it('does not alarm for a tag that enters, stays or turns round, but alarms when it then leaves', async () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     await gate.walk(comesIn(epc), lingers(40_000, gate.item('sellable')))
@@ -67,7 +67,7 @@ describe('the exit gate', () => {
     expect(gate.lane.counts.entering).toBe(1)
   })
 
-  it('sounds for one that lingered long by the gate, as soon as it leaves', async () => {
+  it('alarms for a tag that stayed long near the gate as soon as it leaves', async () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     await gate.walk(lingers(120_000, epc))
@@ -76,7 +76,7 @@ describe('the exit gate', () => {
     expect(gate.sirens()).toBe(1)
   })
 
-  it('counts every approach as leaving where it has no antennas to tell', async () => {
+  it('counts every approach as leaving without antenna sides', async () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     await gate.walk(approaches(epc))
@@ -86,7 +86,7 @@ describe('the exit gate', () => {
   })
 
   it.each([1_000, 4_900, 6_000, 30_000, 55_000])(
-    'sounds for one that was not read for %i ms between inside and outside',
+    'alarms for a tag that was unread for %i ms between inside and outside',
     async (unreadMs) => {
       const gate = gateWorld()
       const epc = gate.item('sellable')
@@ -97,7 +97,7 @@ describe('the exit gate', () => {
     },
   )
 
-  it('does not sound for who comes in, wherever on the way the tag is not read; but for who has been inside and goes out again', async () => {
+  it('does not alarm for an entering tag with any gap in its reads, but alarms when it leaves after that', async () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     await gate.walk(isCarriedOut(epc))
@@ -111,7 +111,7 @@ describe('the exit gate', () => {
     expect(gate.alarms).toHaveLength(1)
   })
 
-  it('alarms twice, not for ever, for what lies between its antennas and is read once in ten seconds; and when that is carried out', async () => {
+  it('alarms at most twice for a stationary tag between its antennas, and again when somebody carries it out', async () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     for (let n = 0; n < 60; n++) {
@@ -123,7 +123,7 @@ describe('the exit gate', () => {
     expect(gate.alarms).toHaveLength(3)
   })
 
-  it('counts an approach as leaving where it has no antennas also for what lay there before, and after a restart', async () => {
+  it('counts an approach of a stationary tag as leaving without antenna sides, also after a restart', async () => {
     for (const awayMs of [6_000, 30_000, 55_000, 70_000]) {
       const gate = gateWorld()
       const epc = gate.item('sellable')
@@ -142,7 +142,7 @@ describe('the exit gate', () => {
     expect(gate.alarms).toHaveLength(2)
   })
 
-  it('alarms three times, not for ever, for what lies near a gate without antennas and is not read for six seconds again and again', async () => {
+  it('alarms at most three times for a stationary tag with repeated gaps near a gate without antenna sides', async () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     for (let n = 0; n < 20; n++) {
@@ -156,7 +156,7 @@ describe('the exit gate', () => {
     expect(gate.alarms).toHaveLength(4)
   })
 
-  it('learns what lies around a new gate with few alarms, remembers it over a restart, and sounds for what is carried out of it', async () => {
+  it('learns stationary tags with few alarms, stores them over a restart, and alarms when one is carried out', async () => {
     const gate = gateWorld({ isNew: true })
     const pile = Array.from({ length: 30 }, () => gate.item('sellable'))
     await gate.walk(lies(58_000, ...pile))
@@ -186,7 +186,7 @@ describe('the exit gate', () => {
     }
   })
 
-  it('makes one alarm of a trolley of 40, names each item, and sounds whatever the policy says of one', async () => {
+  it('raises one bulk alarm for 40 items, names each, and sounds the siren for any policy', async () => {
     const gate = gateWorld({ gate: { severity: [{ severity: 'silent' }] } })
     await gate.walk(goesOut(gate.item('sellable')))
     expect(gate.commands).toEqual([])
@@ -199,7 +199,7 @@ describe('the exit gate', () => {
     ])
   })
 
-  it('falls silent when goods are being moved, says so once, and hears again afterwards', async () => {
+  it('mutes the siren once while staff move goods, reports it once, and alarms again afterwards', async () => {
     const gate = gateWorld({ gate: { replenishment: { tags: 60, seconds: 10, muteSeconds: 30 } } })
     for (let i = 0; i < 10; i++) await gate.walk(goesOut(...Array.from({ length: 20 }, () => gate.item('sellable'))))
     expect(at(gate, 'gate_replenishment')).toHaveLength(1)
@@ -211,7 +211,7 @@ describe('the exit gate', () => {
     expect(gate.sirens()).toBe(before + 1)
   })
 
-  it('never alarms for reads that a reader had kept, and tells of them in one line', async () => {
+  it('never alarms for buffered reads, and reports them in one line', async () => {
     const gate = gateWorld()
     const epcs = Array.from({ length: 50 }, () => gate.item('sellable'))
     await gate.world.advance(300_000)
@@ -229,8 +229,8 @@ describe('the exit gate', () => {
     expect(gate.lane.counts).toMatchObject({ late: 2_000, alarms: 0 })
   })
 
-  describe('what it cannot know', () => {
-    it('lights amber for an item that was last heard of over 90 s ago, and says so; the siren where the policy wants it', async () => {
+  describe('without certain facts', () => {
+    it('lights amber for an item status older than 90 s, and names it; sounds the siren if the policy says so', async () => {
       for (const [unknownTag, sirens] of [
         ['notify', 0],
         ['ignore', 0],
@@ -248,7 +248,7 @@ describe('the exit gate', () => {
       }
     })
 
-    it('does with an unknown tag what the policy says', async () => {
+    it('signals an unknown tag as the policy says', async () => {
       for (const [unknownTag, expected] of [
         ['notify', 'amber'],
         ['siren', 'siren'],
@@ -262,7 +262,7 @@ describe('the exit gate', () => {
       }
     })
 
-    it('passes over a stranger’s tag, and sounds for a mask of hard tags', async () => {
+    it('ignores a foreign tag, and alarms for a mask of hard tags', async () => {
       const gate = gateWorld({
         policy: { unknownTag: 'siren' },
         gate: { ownPrefixes: ['0614141'], alarmMasks: ['E280??FF'] },
@@ -284,7 +284,7 @@ describe('the exit gate', () => {
       gate.lane.itemsChanged()
     }
 
-    it('asks before it sounds for an item that is being paid, and lets it pass when it was', async () => {
+    it('syncs before it alarms for an item that is being paid, and passes it if it was paid', async () => {
       const gate = gateWorld()
       const epc = gate.item('sellable', { paying: true })
       gate.cloud.answer = async () => {
@@ -311,7 +311,7 @@ describe('the exit gate', () => {
       expect(gate.commands.map((c) => c.atMs)).toEqual([250])
     })
 
-    it('asks nobody when nobody can be asked, nor when there is nothing to ask', async () => {
+    it('does not sync while offline, nor if the replica is complete', async () => {
       const gate = gateWorld()
       gate.cloud.isOnline = false
       await gate.walk(goesOut(gate.item('sellable', { paying: true })))
@@ -360,7 +360,7 @@ describe('the exit gate', () => {
     const gtin = '80614141123458'
     const serials = (n: number) => `3074257BF7194E40000000${n.toString(16).padStart(2, '0')}`.toUpperCase()
 
-    it('lets pass as many tags as there are unused entries, by EPC or by product, and sounds for the rest', async () => {
+    it('passes as many tags as the receipt has unused entries, by EPC or product, and alarms for the rest', async () => {
       const gate = gateWorld()
       const mine = gate.item('sellable')
       const claims = receipt([
@@ -378,7 +378,7 @@ describe('the exit gate', () => {
       expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([serials(2)])
     })
 
-    it('is no matter when there are fewer tags than goods, nor after half a minute', async () => {
+    it('accepts fewer tags than goods, and ends a receipt after half a minute', async () => {
       const gate = gateWorld()
       const epc = gate.item('sellable')
       gate.lane.acceptReceipt(receipt([receiptEntry(cti, 'epc', epc), receiptEntry(cti, 'gtin', gtin)]), [0, 1])
@@ -389,7 +389,7 @@ describe('the exit gate', () => {
       expect(gate.sirens()).toBe(1)
     })
 
-    it('knows the tags that are there with it, and none of a product of which more are there than it has', async () => {
+    it('matches nearby tags with a receipt, but none of a product with more tags than entries', async () => {
       const gate = gateWorld()
       const [mine, paid, lying] = [gate.item('sellable'), gate.item('paid'), gate.item('sellable')]
       for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: n === 2 ? 'paid' : 'sellable', paying: false })
@@ -412,7 +412,7 @@ describe('the exit gate', () => {
       expect(gate.lane.nearbyTagsOf(claims, [0, 1, 2, 3])).toEqual([])
     })
 
-    it('ends an alarm of what it covers', async () => {
+    it('ends the alarm of a tag that the receipt covers', async () => {
       const gate = gateWorld()
       const epc = gate.item('sellable')
       await gate.walk(goesOut(epc))
@@ -421,7 +421,7 @@ describe('the exit gate', () => {
     })
   })
 
-  it('judges tags that are known by their UID as it does EPCs, and a stranger’s card by the policy', async () => {
+  it('treats UIDs like EPCs, and an unknown card as the policy says', async () => {
     const uid = (n: number) => `E00401500000000${n}`
     const gate = gateWorld()
     gate.items.set(uid(1), { status: 'sellable', paying: false })
@@ -458,7 +458,7 @@ describe('the exit gate', () => {
   describe('and paid tags that have left', () => {
     const told = (gate: ReturnType<typeof gateWorld>) => gate.gone.map(({ tag }) => tag)
 
-    it('tells of each once, when it was not seen for half a minute, and with the time at which it left', async () => {
+    it('reports each once, 30 s after its last read, with the time at which it left', async () => {
       const gate = gateWorld()
       const [paid, unpaid] = [gate.item('paid'), gate.item('sellable')]
       const beganMs = gate.world.clock.wall()
@@ -472,7 +472,7 @@ describe('the exit gate', () => {
       expect(told(gate)).toEqual([paid])
     })
 
-    it('tells of none that stands there, that came back in, or that a receipt has covered', async () => {
+    it('reports none that is still there, returned inside, or was covered by a receipt', async () => {
       const gate = gateWorld()
       const [stays, returns, covered] = [gate.item('paid'), gate.item('paid'), gate.item('paid')]
       await gate.walk(goesOut(stays, returns, covered))
@@ -500,7 +500,7 @@ describe('the exit gate', () => {
     })
   })
 
-  it('takes a tag that was seen outside only for gone when somebody went through and it is not seen inside', async () => {
+  it('counts a tag read only outside as left after a passage without a read inside', async () => {
     const gate = gateWorld()
     const [thief, visitor] = [gate.item('sellable'), gate.item('sellable')]
     const outside = (epc: string) => gate.lane.see(epc, 'outside', gate.world.clock.elapsed())

@@ -46,7 +46,7 @@ describe('released units', () => {
     expect(units.covers(epcOf(1))).toBe(false)
   })
 
-  it('belong to the first tag that fits, and to no other', () => {
+  it('cover only the first tag that fits', () => {
     const { units, unit } = openUnits()
     for (const ordinal of [0, 1]) units.add(unit(ordinal))
     expect([1, 2, 3, 1, 2].map((n) => units.covers(epcOf(n)))).toEqual([true, true, false, true, true])
@@ -67,7 +67,7 @@ describe('released units', () => {
     expect([units.covers(epcOf(1)), units.covers(epcOf(2))]).toEqual([true, false])
   })
 
-  it('end with the cloud’s next news of the item, also after a restart', async () => {
+  it('end when the cloud sends a newer item, also after a restart', async () => {
     const { world, open, units, unit } = openUnits()
     for (const n of [1, 2]) units.add(unit(n, epcOf(n)))
     units.itemsChanged([{ epc: epcOf(1) }, { tagUid: 'AABBCCDD' }, {}])
@@ -79,14 +79,14 @@ describe('released units', () => {
     expect(again.add(unit(1))).toBe(false)
   })
 
-  it('are bounded: the oldest makes room', () => {
+  it('have a limit: the oldest is dropped', () => {
     const { units, unit } = openUnits()
     for (let n = 0; n < 2_500; n++) units.add(unit(n, epcOf(n)))
     expect(units.size).toBe(2_000)
     expect([units.covers(epcOf(0)), units.covers(epcOf(499)), units.covers(epcOf(500))]).toEqual([false, false, true])
   })
 
-  it('without a tag are at most 500, and leave the others their room', () => {
+  it('without a tag have a limit of 500 of their own', () => {
     const { units, unit } = openUnits()
     units.add(unit(9_000, epcOf(9_000)))
     for (let n = 0; n < 700; n++) units.add(unit(n))
