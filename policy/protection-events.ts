@@ -27,7 +27,7 @@ export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
 
 /** PostgreSQL keeps no NUL, and no half of a character comes back as it was. */
 export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
-export const UNSTORABLE_TEXT = 'holds a NUL or half a character'
+export const UNSTORABLE_TEXT = 'contains a NUL or an unpaired surrogate'
 const Id = z.string().min(1).max(128).refine(isStorableText, UNSTORABLE_TEXT)
 /** Merchants make ids of events up; they stand in headers of webhooks, in cursors, and come back in requests. */
 const EventId = Id.refine(isIdShaped, 'must be 1 to 128 visible characters of ASCII, without spaces')

@@ -17,7 +17,7 @@ const AuditEntry = z.strictObject({
   number: z
     .int()
     .optional()
-    .describe('Its place in the account’s chain; absent in the first seconds, until the entry is sealed.'),
+    .describe('Number in the account’s chain; absent for some seconds, until the entry is sealed.'),
   previousHash: z.string().optional(),
   hash: z.string().optional().describe('SHA-256 over number, previousHash and the entry.'),
 })
@@ -28,7 +28,7 @@ export const fetchAuditLog = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Lists who changed what, oldest first.',
   description:
-    'Of the account in the mode of the key. A key that is bound to stores sees what was done to these stores, and what it did itself.',
+    'Includes the account in the mode of the key. A key that is bound to stores sees changes of these stores, and its own.',
   changes: false,
   request: z.strictObject({
     since: Timestamp.optional(),

@@ -33,9 +33,9 @@ export const createApiKey = operation({
   name: 'createApiKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Makes a key of the same mode as the one it is called with; it is shown once.',
+  summary: 'Creates a key in the mode of the calling key. The response is the only one that shows it.',
   description:
-    '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only, and one that ends makes none that ends later. Admin keys come from the command line.',
+    '`storeIds` binds the key to some of your stores. A bound key creates keys for its own stores only, and a key with an expiry creates keys that expire no later. The command line creates admin keys.',
   refusals: ['too_many_keys'],
   changes: true,
   secretResponse: true,
@@ -71,7 +71,7 @@ export const fetchApiKeys = operation({
   name: 'fetchApiKeys',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Lists the keys of the account in the mode of the one it is called with; never the keys themselves.',
+  summary: 'Lists the keys of the account in the mode of the calling key, without the keys themselves.',
   changes: false,
   request: z.strictObject({}),
   response: z.strictObject({ ...Success, keys: z.array(KeyRecord) }),
@@ -90,7 +90,7 @@ export const rollApiKey = operation({
   name: 'rollApiKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Makes a new key in the place of another; both work until the overlap is over.',
+  summary: 'Replaces a key by a new one. Both work until the overlap ends.',
   refusals: ['key_ended', 'too_many_keys'],
   changes: true,
   secretResponse: true,
@@ -123,8 +123,8 @@ export const revokeApiKey = operation({
   name: 'revokeApiKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Ends a key at once.',
-  description: 'A key may end itself; `warnings` says so, and when no secret key is left.',
+  summary: 'Revokes a key at once.',
+  description: 'A key may revoke itself. `warnings` reports that, and if no secret key is left.',
   changes: true,
   request: z.strictObject({ keyId: Id }),
   response: KeyRecord.extend({ ...Success, warnings: z.array(z.string()).optional() }),
@@ -152,7 +152,7 @@ async function warningsAfter(call: Call, { key_id, kind }: ApiKeyRow): Promise<s
       ? ['this is the key that the call was made with: the next call with it is answered 401']
       : []),
     ...(left.length === 0
-      ? [`no ${caller.mode} secret key of the account is left: only the command line can make one now`]
+      ? [`no ${caller.mode} secret key of the account is left: create one with the command line`]
       : []),
   ]
 }

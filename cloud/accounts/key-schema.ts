@@ -10,17 +10,17 @@ export const KeyRecord = z.strictObject({
   kind: z.enum(KEY_KINDS),
   mode: z.enum(['test', 'live']),
   name: z.string(),
-  shown: z.string().describe('Beginning and end of the key, to know it by.'),
+  shown: z.string().describe('Start and end of the key, to recognize it.'),
   storeIds: z
     .array(z.string())
     .optional()
-    .describe('The only stores it may touch; absent: all of its account and mode.'),
+    .describe('Stores that the key may access; absent: all of its account and mode.'),
   status: z.enum(['active', 'expired', 'revoked']),
   createdAt: z.string(),
   lastUsedAt: z.string().nullable().describe('To the minute.'),
   expiresAt: z.string().optional(),
   revokedAt: z.string().optional(),
-  replacedBy: z.string().optional().describe('keyId of the key that it was rolled into.'),
+  replacedBy: z.string().optional().describe('keyId of its successor.'),
 })
 
 /** Converts a row. `usedMs`: a last use that is not stored yet. */

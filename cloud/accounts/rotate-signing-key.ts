@@ -10,9 +10,9 @@ export const rotateSigningKey = operation({
   name: 'rotateSigningKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Changes a key that the cloud signs with, or takes one back at once. For administrators.',
+  summary: 'Rotates a signing key of the cloud, or revokes one at once. For administrators.',
   description:
-    'The next key, which was published long before, begins to sign; the former is still verified until nothing that it signed lives. With `revoke` everything it signed is refused from now on, by the cloud and by every agent that hears of it. Keys for policy and freshness serve all accounts; those for tokens and receipts are the account’s, on both of its sides unless `mode` names one.',
+    'The next key, which is already published, starts to sign. The previous key stays valid until everything that it signed has expired. With `revoke`, the cloud and all agents that receive the new key set reject everything that the key signed. Keys for policy and freshness serve all accounts. Keys for tokens and receipts belong to one account, in both modes unless `mode` names one.',
   callers: ['admin'],
   changes: true,
   request: z.strictObject({
@@ -20,7 +20,7 @@ export const rotateSigningKey = operation({
     revoke: z
       .union([z.boolean(), z.string().regex(/^[A-Za-z0-9_-]{8}$/)])
       .optional()
-      .describe('true: the key that signs; a kid: that key.'),
+      .describe('`true`: revokes the key that signs now. A kid: revokes that key.'),
     accountId: Id.optional().describe('Whose token or receipt key; the caller’s when left out.'),
     mode: z.enum(['test', 'live']).optional(),
   }),

@@ -24,7 +24,9 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Possi
   const open = callers.includes('anyone')
   const sends = !operation.getOnly
   return [
-    ...(open ? [] : [possible('unauthenticated', 'no key', 'an API key is needed: Authorization: Bearer untag_…')]),
+    ...(open
+      ? []
+      : [possible('unauthenticated', 'no key', 'send an API key in the header Authorization: Bearer untag_…')]),
     possible('resource-exhausted', 'too many requests', 'too many requests'),
     ...(open || callers.includes('publishable')
       ? []
@@ -34,7 +36,7 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Possi
           }),
         ]),
     ...(sends
-      ? [possible('payload-too-large', 'body too large', `the body is over ${operation.bodyLimit} bytes`)]
+      ? [possible('payload-too-large', 'body too large', `the body is larger than ${operation.bodyLimit} bytes`)]
       : []),
     ...(sends
       ? [
@@ -60,7 +62,7 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Possi
     ...operation.refusals.map((reason) =>
       possible('failed-precondition', reason, reason.replaceAll('_', ' '), { reason }),
     ),
-    possible('internal', 'fault of ours', 'internal error'),
+    possible('internal', 'unexpected error', 'an unexpected error occurred and was logged with this requestId'),
     possible('unavailable', 'busy', 'too many requests wait; try again'),
   ]
 }

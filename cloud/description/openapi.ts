@@ -21,15 +21,15 @@ const COMMON: Readonly<Record<number, { name: string; description: string }>> = 
   401: { name: 'Unauthenticated', description: 'unauthenticated: no valid API key.' },
   415: { name: 'UnsupportedMediaType', description: 'unsupported-media-type.' },
   429: { name: 'TooManyRequests', description: 'resource-exhausted: too many requests; wait for Retry-After.' },
-  500: { name: 'Internal', description: 'internal: a fault of ours.' },
+  500: { name: 'Internal', description: 'internal: an unexpected error of the cloud.' },
   503: { name: 'Unavailable', description: 'unavailable: try again after Retry-After.' },
 }
 
 const OWN: Readonly<Record<number, string>> = {
   400: 'invalid-argument: missing or invalid parameters; `details` names them.',
   403: 'permission-denied: the package or the kind of key does not allow it.',
-  404: 'not-found: unknown, or another account’s.',
-  409: 'already-exists, or failed-precondition: the state of things does not allow it; `reason` says why.',
+  404: 'not-found: unknown, or it belongs to another account.',
+  409: 'already-exists, or failed-precondition: the present state does not allow it; `reason` says why.',
   413: 'payload-too-large.',
 }
 
@@ -250,12 +250,12 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: 'The same key with the same body within 24 hours gets the same answer, executed once.',
+  description: 'Requests with the same key and body within 24 hours are executed once and get the same response.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
 const HEADERS = {
-  RequestId: { description: 'Names this call in logs and error bodies.', schema: { type: 'string' } },
+  RequestId: { description: 'Id of this call in logs and error bodies.', schema: { type: 'string' } },
   RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer' } },
 }
 
@@ -263,14 +263,14 @@ const ERROR_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['error', 'code', 'requestId'],
   properties: {
-    error: { type: 'string', description: 'For people.' },
+    error: { type: 'string', description: 'Message for people.' },
     code: { type: 'string' },
-    reason: { type: 'string', description: 'A finer word than `code`.' },
-    requiredUpgrade: { type: 'string', description: 'The package that has the operation.' },
+    reason: { type: 'string', description: 'The specific cause.' },
+    requiredUpgrade: { type: 'string', description: 'The package that includes the operation.' },
     currentPackage: { type: 'string' },
     details: {
       type: 'array',
-      description: 'Every fault of the request.',
+      description: 'All faults of the request.',
       items: {
         type: 'object',
         required: ['path', 'code', 'message'],
@@ -280,9 +280,9 @@ const ERROR_SCHEMA: JsonSchema = {
     allowedNext: {
       type: 'array',
       items: { type: 'string' },
-      description: 'States that a refused move could have gone to.',
+      description: 'Allowed states for a rejected move.',
     },
-    retryAt: { type: 'string', format: 'date-time', description: 'From when on it is allowed again.' },
+    retryAt: { type: 'string', format: 'date-time', description: 'Earliest time of the next allowed try.' },
     requestId: { type: 'string' },
   },
 }

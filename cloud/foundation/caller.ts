@@ -65,7 +65,7 @@ export type KnownCaller = KeyCaller | AgentCaller
 /** Narrows to a caller with a key or an agent. Throws 401. */
 export function knownCaller(caller: Caller): KnownCaller {
   if (caller.kind === 'anyone')
-    throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
+    throw new Failure('unauthenticated', 'send an API key in the header Authorization: Bearer untag_…')
   return caller
 }
 
@@ -73,7 +73,7 @@ export function knownCaller(caller: Caller): KnownCaller {
 export function keyCaller(caller: Caller): KeyCaller {
   const known = knownCaller(caller)
   if (known.kind === 'agent')
-    throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
+    throw new Failure('unauthenticated', 'send an API key in the header Authorization: Bearer untag_…')
   return known
 }
 

@@ -166,7 +166,7 @@ function findOperation(
   const operation = operations.get(name)
   const form = FORMS[method]
   if (!caller && !operation?.callers.includes('anyone'))
-    throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
+    throw new Failure('unauthenticated', 'send an API key in the header Authorization: Bearer untag_…')
   if (!operation || !form)
     throw new Failure(
       'not-found',

@@ -15,7 +15,7 @@ export function asFailure(error: unknown): Failure {
   }
   const code = (error as { code?: string } | null)?.code
   if (code === '40001' || code === '40P01')
-    return new Failure('unavailable', 'too many requests about the same thing; try again', { retryAfter: 1 })
+    return new Failure('unavailable', 'other requests change the same data at the moment; try again', { retryAfter: 1 })
   if (isDiskFull(error)) return new Failure('unavailable', 'the disk is full', { reason: 'disk_full', retryAfter: 30 })
-  return new Failure('internal', 'internal error')
+  return new Failure('internal', 'an unexpected error occurred and was logged with this requestId')
 }

@@ -12,12 +12,12 @@ export async function authenticate(
 ): Promise<KeyCaller | AgentCaller | undefined> {
   if (header === undefined) return undefined
   const token = /^Bearer +(\S+)$/i.exec(header)?.[1]
-  if (token === undefined) throw new Failure('unauthenticated', 'the Authorization header must read: Bearer <key>')
+  if (token === undefined) throw new Failure('unauthenticated', 'the Authorization header must be: Bearer <key>')
   const caller = isAgentToken(token)
     ? await findAgentCaller(db, token, nowMs)
     : isKeyShaped(token)
       ? await findKeyCaller(db, token, nowMs)
       : undefined
-  if (!caller) throw new Failure('unauthenticated', 'this API key is not valid (any more)')
+  if (!caller) throw new Failure('unauthenticated', 'this API key is unknown, expired or revoked')
   return caller
 }

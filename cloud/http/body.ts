@@ -12,7 +12,7 @@ export async function readJsonBody(c: Context, limit: number): Promise<Record<st
 }
 
 function tooLarge(limit: number): Failure {
-  return new Failure('payload-too-large', `the body is over ${limit} bytes`)
+  return new Failure('payload-too-large', `the body is larger than ${limit} bytes`)
 }
 
 /** Reads a body of at most `limit` bytes. Throws 400 or 413. */

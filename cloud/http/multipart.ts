@@ -25,9 +25,9 @@ export async function readMultipart(c: Context, { fileField, limit }: Multipart)
   // A map, so that a name such as __proto__ becomes an ordinary, unknown field.
   const fields = new Map<string, unknown>()
   for (const [name, value] of form) {
-    if (fields.has(name)) throw invalid(name, 'is there twice')
+    if (fields.has(name)) throw invalid(name, 'is sent twice: send it once')
     if (typeof value === 'string') {
-      if (value.includes('\0') || !value.isWellFormed()) throw invalid(name, 'holds a NUL or half a character')
+      if (value.includes('\0') || !value.isWellFormed()) throw invalid(name, 'contains a NUL or an unpaired surrogate')
       if (name === fileField) throw invalid(name, 'must be a file: give its part a filename')
       fields.set(name, value)
     } else fields.set(name, new UploadedFile(value.name, new Uint8Array(await value.arrayBuffer())))

@@ -45,7 +45,13 @@ export function notificationRoutes(
     if (genuine === 'unknown')
       return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
     if (!genuine)
-      return refuse(c, new Failure('invalid-argument', 'the notification is not signed as this store’s provider signs'))
+      return refuse(
+        c,
+        new Failure(
+          'invalid-argument',
+          'the signature of the notification does not match the settings of this store’s provider',
+        ),
+      )
     for (const notice of genuine.notices) await apply(genuine.config, notice)
     const heard = providerNamed(genuine.config.provider)?.acknowledgement
     return heard === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(heard)

@@ -12,7 +12,7 @@ export function imageQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   return async (work) => {
     if (atWork >= AT_WORK_LIMIT) {
       if (waiting.length >= WAITING_LIMIT)
-        throw new Failure('unavailable', 'too many images are being taken', { retryAfter: 2 })
+        throw new Failure('unavailable', 'the server is processing too many images; try again', { retryAfter: 2 })
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else atWork++
     try {

@@ -65,8 +65,8 @@ export const uploadImageToProduct = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Sets the picture of a product.',
   description:
-    'JPEG, PNG or WebP, known by its content; at most 8 MiB and 40 megapixels. As Base64 in JSON, or as the file `snapshot` of multipart/form-data, also at `{base_url}/upload`. ' +
-    'Pictures are turned upright, scaled to 2,048 pixels at most and freed of metadata.',
+    'JPEG, PNG or WebP, detected by content; at most 8 MiB and 40 megapixels. As Base64 in JSON, or as the file `snapshot` of multipart/form-data, also at `{base_url}/upload`. ' +
+    'The cloud turns pictures upright, scales them to at most 2,048 pixels and removes metadata.',
   changes: true,
   bodyLimit: JSON_LIMIT,
   multipart: { fileField: 'snapshot', limit: MULTIPART_LIMIT, alsoJson: true },

@@ -81,10 +81,8 @@ async function loadSharp(): Promise<MakeSharp> {
   try {
     return ((await import(name)) as { default: MakeSharp }).default
   } catch {
-    throw new Failure(
-      'unavailable',
-      'images cannot be taken on this machine: the optional package sharp is not installed',
-      { reason: 'images_unavailable' },
-    )
+    throw new Failure('unavailable', 'this server cannot process images: install the optional package sharp', {
+      reason: 'images_unavailable',
+    })
   }
 }

@@ -22,7 +22,7 @@ export const fetchERPRecords = operation({
     system: z.enum(ERP_SYSTEMS).describe('Default generic.').optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: z.string().optional().describe('The `nextCursor` of the page before.'),
+    cursor: z.string().optional().describe('The `nextCursor` of the previous page.'),
   }),
   response: z.strictObject({ ...Success, records: z.array(ErpRecord), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', dataType: 'suppliers' },

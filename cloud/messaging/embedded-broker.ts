@@ -75,7 +75,7 @@ export async function startBroker(
     isListening: () => server.listening,
     publish: ({ topic, payload, retain }) =>
       aedes.publish({ cmd: 'publish', topic, payload: Buffer.from(payload), qos: 1, retain, dup: false }, (error) => {
-        if (error) parts.log.warn({ topic, reason: error.message }, 'a message could not be published')
+        if (error) parts.log.warn({ topic, reason: error.message }, 'a message to agents could not be published')
       }),
     connected: () => clients.online,
     disconnect: (agentId) => clients.disconnect(agentId),

@@ -38,7 +38,7 @@ export function text(max: number, min = 1) {
     .string()
     .min(min)
     .max(max)
-    .refine((s) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(s), 'must not hold control characters')
+    .refine((s) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(s), 'must not contain control characters')
 }
 
 /** Amount in EUR: at most two decimals, 0 … 1,000,000. */

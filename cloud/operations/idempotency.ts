@@ -91,7 +91,7 @@ export async function findStoredResponse(
     const leftMs = (row.valid_until_ms ?? 0) - nowMs
     if (leftMs <= 0 || leftMs > RUNNING_LEASE_MS + MAX_CLOCK_SKEW_MS) return undefined
     const retryAfter = Math.ceil(leftMs / 1_000)
-    throw new Failure('already-exists', 'the same request is being carried out', {
+    throw new Failure('already-exists', 'the same request is still running: try again after Retry-After', {
       reason: 'idempotency_in_progress',
       retryAfter: Math.min(retryAfter, 5),
     })

@@ -28,10 +28,10 @@ function checkBounds(root: object): void {
   const stack: { value: unknown; depth: number; name: string }[] = [{ value: root, depth: 1, name: '' }]
   for (let next = stack.pop(); next; next = stack.pop()) {
     const { value, depth, name } = next
-    if (++values > MAX_VALUES) throw refuse(name, 'too_many_values', `the body holds over ${MAX_VALUES} values`)
+    if (++values > MAX_VALUES) throw refuse(name, 'too_many_values', `the body has more than ${MAX_VALUES} values`)
     if (typeof value === 'string') checkText(value, name)
     if (typeof value !== 'object' || value === null) continue
-    if (depth > MAX_DEPTH) throw refuse(name, 'too_deep', `the body is nested over ${MAX_DEPTH} deep`)
+    if (depth > MAX_DEPTH) throw refuse(name, 'too_deep', `the body is nested more than ${MAX_DEPTH} levels deep`)
     for (const [key, child] of Object.entries(value)) {
       checkText(key, key)
       stack.push({ value: child, depth: depth + 1, name: Array.isArray(value) ? name : key })
@@ -42,6 +42,6 @@ function checkBounds(root: object): void {
 /** PostgreSQL cannot store NUL; an unpaired surrogate is not a character. */
 function checkText(text: string, name: string): void {
   if (text.includes('\0') || !text.isWellFormed()) {
-    throw refuse(name, 'bad_characters', `${name || 'the body'} holds a NUL or half a character`)
+    throw refuse(name, 'bad_characters', `${name || 'the body'} contains a NUL or an unpaired surrogate`)
   }
 }

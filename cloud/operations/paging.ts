@@ -3,7 +3,7 @@ import { isIdOf } from '../../policy/ids.ts'
 import { invalid, type Failure } from '../foundation/failure.ts'
 
 const INVALID_CURSOR =
-  'must be a nextCursor that this listing answered: send it as it came, or leave it out to begin at the beginning'
+  'must be a nextCursor of this listing: send it unchanged, or leave it out to start at the beginning'
 
 /**
  * Field for a cursor: the id of the last row of the previous page, which may be deleted by now. Rejects other texts, because they
@@ -13,7 +13,7 @@ export function cursorField(prefix: string, isOtherForm: (text: string) => boole
   return z
     .string()
     .refine((text) => isIdOf(prefix, text) || isOtherForm(text), INVALID_CURSOR)
-    .describe('The `nextCursor` of the page before.')
+    .describe('The `nextCursor` of the previous page.')
 }
 
 /** 400 for listings that parse their own form of cursor. */

@@ -115,7 +115,7 @@ function openWork(
     if (!identity) return change(call)
     const memory = await lockCheckpoint(call.db, identity, call.nowMs)
     if (memory === undefined)
-      throw new Failure('already-exists', 'the same request is being carried out', {
+      throw new Failure('already-exists', 'the same request is still running: try again after Retry-After', {
         reason: 'idempotency_in_progress',
         retryAfter: 1,
       })

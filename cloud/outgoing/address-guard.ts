@@ -78,7 +78,7 @@ export function checkAddress(
 ): Refusal | undefined {
   const plain = address.split('%')[0] ?? ''
   const family = isIP(plain)
-  if (family === 0) return { refusal: 'this is no IP address' }
+  if (family === 0) return { refusal: 'it is not an IP address' }
   if (privateTargets) return undefined
   const isOpen =
     family === 4 ? !closedV4.check(plain, 'ipv4') : openV6.check(plain, 'ipv6') && !closedV6.check(plain, 'ipv6')
@@ -91,14 +91,14 @@ export function checkAddress(
  */
 export function checkTarget(text: string, rules: TargetRules): { url: URL } | Refusal {
   if (text.length > URL_LIMIT) return { refusal: `it is longer than ${URL_LIMIT} characters` }
-  if (!URL.canParse(text)) return { refusal: 'this is no URL' }
+  if (!URL.canParse(text)) return { refusal: 'it is not a URL' }
   const url = new URL(text)
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return { refusal: 'only https: is possible' }
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return { refusal: 'only https: is allowed' }
   if (url.protocol === 'http:' && !rules.plainHttp)
-    return { refusal: 'only https: is possible; plain http: in test mode alone' }
+    return { refusal: 'only https: is allowed; http: works in test mode' }
   if (url.username !== '' || url.password !== '') return { refusal: 'it must not hold a user name or password' }
   if (!rules.privateTargets && url.port !== '' && BAD_PORTS.has(Number(url.port)))
-    return { refusal: `port ${url.port} is that of another service` }
+    return { refusal: `port ${url.port} belongs to another service` }
   const refused = checkHost(url.hostname, rules)
   return refused ?? { url }
 }
@@ -107,7 +107,7 @@ function checkHost(hostname: string, rules: TargetRules): Refusal | undefined {
   const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
   if (isIP(literal) !== 0) return checkAddress(literal, rules)
   const name = hostname.replace(/\.+$/, '')
-  if (name === '') return { refusal: 'it names no host' }
+  if (name === '') return { refusal: 'it has no host' }
   if (rules.privateTargets) return undefined
   if (isIP(name) !== 0) return checkAddress(name, rules)
   if (!name.includes('.') || CLOSED_NAMES.test(name))

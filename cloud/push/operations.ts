@@ -14,7 +14,7 @@ export const fetchPushKey = operation({
   name: 'fetchPushKey',
   area: 'click and collect',
   minimumPackage: 'GO',
-  summary: 'Answers the public key with which a browser subscribes to push notifications.',
+  summary: 'Returns the public key with which a browser subscribes to push notifications.',
   description: 'It is the `applicationServerKey` of `pushManager.subscribe` (VAPID, RFC 8292), and never changes.',
   callers: ['secret', 'publishable'],
   changes: false,
@@ -38,7 +38,7 @@ export const registerPushSubscription = operation({
   description:
     '`kind: "web"` takes `endpoint` and `keys` of the browser’s PushSubscription; `kind: "https"` an endpoint of yours, whose `secret` appears in this answer only. ' +
     '`userId` gets the notices of this customer, `storeId` those of the store’s staff; an https endpoint without either gets all. ' +
-    'Registered again, a subscription is renewed. With test keys nothing is sent; the cloud logs `push notice` instead.',
+    'A repeated registration renews the subscription. With test keys, the cloud sends nothing and logs `push notice`.',
   callers: ['secret', 'publishable'],
   refusals: ['session_without_customer', 'too_many_push_subscriptions'],
   secretResponse: true,
@@ -58,7 +58,7 @@ export const registerPushSubscription = operation({
     endpoint: z.string(),
     userId: z.string().optional(),
     storeId: z.string().optional(),
-    secret: z.string().optional().describe('Of an https endpoint: signs each notice as a webhook is signed.'),
+    secret: z.string().optional().describe('Only for https endpoints: signs each notice like a webhook.'),
     createdAt: z.string(),
   }),
   example: {
@@ -94,7 +94,7 @@ export const removePushSubscription = operation({
   name: 'removePushSubscription',
   area: 'click and collect',
   minimumPackage: 'GO',
-  summary: 'Ends a push subscription; what waits for it is not sent.',
+  summary: 'Ends a push subscription and discards its queued notices.',
   callers: ['secret', 'publishable'],
   refusals: ['session_without_customer'],
   changes: true,

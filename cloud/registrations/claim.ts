@@ -22,7 +22,7 @@ export const claimRegistration = operation({
   area: 'accounts',
   minimumPackage: 'DISCOVER',
   summary:
-    'Hands out the keys of an approved request: the test keys once, and the first live secret key once there is a live store.',
+    'Returns the keys of an approved request: the test keys once, and the first live secret key after the first live store is approved.',
   description:
     'Call it again when the first live store is approved. While the request waits: 409 `registration_pending`; rejected: 409 `registration_rejected` with the reason in `error`; nothing (more) to hand out: 409 `nothing_to_claim`. With an Idempotency-Key an answer that was lost can be had again for 24 hours.',
   callers: ['anyone'],
@@ -64,7 +64,7 @@ export const claimRegistration = operation({
       const why =
         row.live_claimed_ms === null
           ? 'the live key is handed out when the first live store is approved'
-          : 'everything was handed out'
+          : 'all keys were handed out'
       throw precondition('nothing_to_claim', `there is nothing to hand out: ${why}`)
     }
     call.changed(registrationId, tenantOf(accountId, keys.some((key) => key.mode === 'live') ? 'live' : 'test'))

@@ -29,8 +29,9 @@ export const submitStoreRegistration = operation({
   name: 'submitStoreRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Registers a live store of the account; it waits for review.',
-  description: 'Works with test and live keys: what is approved becomes a live store. `package` is a wish.',
+  summary: 'Submits a live store of the account for review.',
+  description:
+    'Works with test and live keys: an approved registration becomes a live store. `package` is a request; the reviewer decides.',
   refusals: ['too_many_registrations'],
   changes: true,
   request: z
@@ -51,7 +52,7 @@ export const submitStoreRegistrationRequest = operation({
   name: 'submitStoreRegistrationRequest',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Asks for an account, without a key.',
+  summary: 'Requests an account, without a key.',
   description:
     'Once it is approved, `claimRegistration` with the `claimSecret`, which is shown only here, gives the keys. With an address the first store is a live one, without one a demo store.',
   callers: ['anyone'],
@@ -60,7 +61,7 @@ export const submitStoreRegistrationRequest = operation({
     .strictObject({
       companyName: text(160),
       tradingName: text(160).optional(),
-      role: text(120).optional().describe('Of the person who asks.'),
+      role: text(120).optional().describe('Role of the person who sends the request.'),
       address: AddressInput.optional(),
       contactEmail: z.email().max(254).optional(),
     })
@@ -81,7 +82,7 @@ export const fetchRegistrations = operation({
   name: 'fetchRegistrations',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
-  summary: 'Lists registrations, oldest first: with an admin key all of them, else those that the account sent in.',
+  summary: 'Lists registrations, oldest first: with an admin key all of them, otherwise those of the account.',
   callers: ['secret', 'admin'],
   changes: false,
   request: z.strictObject({

@@ -28,7 +28,7 @@ export const Registration = z.strictObject({
   phone: z.string().optional(),
   role: z.string().optional(),
   contactEmail: z.string().optional(),
-  package: z.string().optional().describe('What the merchant wishes for.'),
+  package: z.string().optional().describe('The package that the merchant requested.'),
   accountId: z.string().optional(),
   storeId: z.string().optional(),
   reason: z.string().optional().describe('Why it was rejected.'),

@@ -19,7 +19,7 @@ export const fetchWebhookDeliveries = operation({
   name: 'fetchWebhookDeliveries',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Lists what was sent to webhooks in the last 30 days, the newest first, with every attempt.',
+  summary: 'Lists deliveries of the last 30 days with their attempts, newest first.',
   changes: false,
   request: z.strictObject({
     webhookId: Id.optional(),
@@ -60,7 +60,7 @@ export const redeliverWebhook = operation({
   name: 'redeliverWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Sends an event once more to the webhook that it was for, with the same id.',
+  summary: 'Sends an event to its webhook again, with the same id.',
   refusals: ['webhook_disabled', 'delivery_pending', 'event_gone'],
   changes: true,
   request: z.strictObject({ deliveryId: Id }),
@@ -73,7 +73,7 @@ export const redeliverWebhook = operation({
     const webhook = await webhookOfDelivery(call, before.webhook_id)
     assertEnabled(webhook)
     if (before.status === 'pending')
-      throw precondition('delivery_pending', 'it is being delivered; its attempts are not over')
+      throw precondition('delivery_pending', 'the delivery is still pending: wait until its attempts have ended')
     if (!(await findEvent(db, before.tenant, before.event_id)))
       throw precondition('event_gone', 'the event is older than 30 days and no longer kept')
     const { tenant, webhook_id, event_id, type, store_id } = before
@@ -106,18 +106,15 @@ async function webhookOfDelivery(call: Call, webhookId: string): Promise<Webhook
 
 function assertEnabled(webhook: WebhookRow): void {
   if (webhook.enabled === 0)
-    throw precondition(
-      'webhook_disabled',
-      'this webhook is switched off: updateWebhook with enabled: true switches it on',
-    )
+    throw precondition('webhook_disabled', 'this webhook is disabled: call updateWebhook with enabled: true')
 }
 
 export const sendTestWebhook = operation({
   name: 'sendTestWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Sends a test event: to one webhook, or to all that are registered for it.',
-  description: `\`${TEST_EVENT}\` unless \`event\` names another one, which needs a test key: its data is made up.`,
+  summary: 'Sends a test event to one webhook, or to all that are subscribed to it.',
+  description: `\`${TEST_EVENT}\` unless \`event\` names another event. That needs a test key, because its data is invented.`,
   refusals: ['test_keys_only', 'webhook_disabled'],
   changes: true,
   request: z.strictObject({ webhookId: Id.optional(), event: EventName.optional(), storeId: Id.optional() }),
@@ -130,7 +127,7 @@ export const sendTestWebhook = operation({
     if (!type || (mode === 'live' && event !== TEST_EVENT)) {
       throw precondition(
         'test_keys_only',
-        `with live keys only ${TEST_EVENT} can be sent: nobody should take made-up data for real`,
+        `with live keys only ${TEST_EVENT} can be sent, because the data of other test events is invented`,
       )
     }
     const webhook = webhookId === undefined ? undefined : await ownWebhook(call, webhookId)
@@ -166,17 +163,16 @@ export const fetchWebhookEvents = operation({
   name: 'fetchWebhookEvents',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary:
-    'Lists the events of the last 30 days in the order in which they happened, whether or not a webhook was there.',
+  summary: 'Lists the events of the last 30 days in order, even if no webhook was registered.',
   description:
-    'For catching up after an outage, and for `untag listen`. `cursor` is the `id` of the last event that is known. Events of protection are kept while a webhook is registered for them.',
+    'Use it to catch up after an outage; `untag listen` uses it, too. `cursor` is the `id` of the last known event. The cloud stores protection events only while a webhook is subscribed to them.',
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),
     events: Events.optional(),
     since: Timestamp.optional(),
     limit: Limit.optional(),
-    cursor: z.string().optional().describe('The `nextCursor` of the page before, or the `id` of an event.'),
+    cursor: z.string().optional().describe('The `nextCursor` of the previous page, or the `id` of an event.'),
   }),
   response: z.strictObject({ ...Success, events: z.array(Envelope), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T09:00:00Z', limit: 100 },

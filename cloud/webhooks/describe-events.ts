@@ -18,7 +18,7 @@ export function describeEvents(operations: Iterable<{ readonly emits: readonly s
       const properties = {
         id: {
           type: 'string',
-          description: 'The same for every attempt and every receiver: what was seen already is not done again.',
+          description: 'The same for every attempt and receiver. Ignore ids that you have processed.',
         },
         event: { type: 'string', enum: [name] },
         type: { type: 'string', enum: [name] },
@@ -37,7 +37,7 @@ export function describeEvents(operations: Iterable<{ readonly emits: readonly s
         summary: when,
         'x-minimum-package': minimumPackage,
         requestBody: { content: { 'application/json': { schema, example: shown } } },
-        responses: { '200': { description: 'Taken. Anything but 2xx within 10 s is tried again.' } },
+        responses: { '200': { description: 'Acknowledged. The cloud retries unless it gets 2xx within 10 s.' } },
       }
       return [name, { post }]
     }),

@@ -7,13 +7,13 @@ import { LOYALTY_EVENTS } from './loyalty-events.ts'
 import { RETAIL_EVENTS } from './retail-events.ts'
 
 const PROTECTION_WHEN: Readonly<Record<ProtectionEventType, string>> = {
-  'protection.authorization.requested': 'A device asks whether a tag may come off or an exit may be passed.',
-  'protection.authorization.granted': 'It may.',
-  'protection.authorization.denied': 'It may not; `reason` says why.',
+  'protection.authorization.requested': 'A device requested the release of a tag or the passage of an exit.',
+  'protection.authorization.granted': 'The cloud granted a request of a device.',
+  'protection.authorization.denied': 'The cloud denied a request of a device; `reason` is the cause.',
   'protection.action.completed': 'A device has confirmed that the tag is off, or the exit was passed.',
-  'protection.action.failed': 'A device could not do it, or what became of it is unknown.',
+  'protection.action.failed': 'The action of a device failed, or its outcome is unknown.',
   'protection.device.offline': 'A token was redeemed with no connection to the cloud.',
-  'protection.exception.raised': 'Something that people must look at.',
+  'protection.exception.raised': 'An exception needs the attention of staff.',
 }
 
 const PROTECTION_EVENTS = PROTECTION_EVENT_TYPES.map((name) =>

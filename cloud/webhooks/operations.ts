@@ -57,9 +57,9 @@ export const registerWebhook = operation({
   name: 'registerWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Registers an address that events are posted to.',
+  summary: 'Registers a URL that receives events.',
   description:
-    'With `storeId` for the events of that store, else of the account. An address that is known already gets the events added and keeps its id. The secret is shown once.',
+    'With `storeId` it receives events of that store, otherwise of the account. If the URL is already registered, the events are added and the id stays. Only this response shows the secret.',
   refusals: ['too_many_webhooks'],
   changes: true,
   secretResponse: true,
@@ -70,7 +70,7 @@ export const registerWebhook = operation({
     const caller = knownCaller(call.caller)
     const isBound = caller.kind !== 'agent' && caller.storeIds !== null
     if (storeId === undefined && isBound)
-      throw invalid('storeId', 'is needed, because this key is for single stores', 'missing')
+      throw invalid('storeId', 'is missing: this key is bound to stores, so send one of them', 'missing')
     const store = storeId === undefined ? null : await ownStore(call, storeId)
     return made(call, await register(call, { store, url, events, secret }))
   },
@@ -80,9 +80,9 @@ export const getLoyaltyWebhookEvents = operation({
   name: 'getLoyaltyWebhookEvents',
   area: 'webhooks',
   minimumPackage: 'GO',
-  summary: 'Registers a webhook for the events of a store; over GET lists them.',
+  summary: 'Registers a webhook for events of a store; with GET, lists webhooks.',
   description:
-    'Another door to the webhooks of `registerWebhook`: an address that is known for the store gets the events added and keeps its id.',
+    'Like `registerWebhook`: if the URL is already registered for the store, the events are added and the id stays.',
   refusals: ['too_many_webhooks'],
   changes: true,
   secretResponse: true,
@@ -135,9 +135,9 @@ export const updateWebhook = operation({
   name: 'updateWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Replaces the address, the events or the secret of a webhook, or switches it off and on.',
+  summary: 'Changes the URL, the events or the secret of a webhook, or disables or enables it.',
   description:
-    'What waits for a webhook that is switched off is given up; `redeliverWebhook` sends it later. `rollWebhookSecret` changes the secret without a gap.',
+    'Disabling a webhook fails its pending deliveries; `redeliverWebhook` sends them later. `rollWebhookSecret` changes the secret without interruption.',
   changes: true,
   request: z.strictObject({
     webhookId: Id,
@@ -204,7 +204,7 @@ export const rollWebhookSecret = operation({
   name: 'rollWebhookSecret',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Gives a webhook a new secret; for a while the old one counts too.',
+  summary: 'Replaces the secret of a webhook. The previous one also signs until the overlap ends.',
   description: `Until the overlap ends (${DEFAULT_OVERLAP_HOURS} hours unless \`overlapHours\` says otherwise; 0: at once) \`webhook-signature\` has a signature of each, and \`X-Untag-Signature\` is made with the old one.`,
   changes: true,
   secretResponse: true,

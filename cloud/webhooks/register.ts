@@ -134,7 +134,7 @@ async function merge(
   const until = webhook.old_until_ms
   const warnings =
     isOther && until !== null
-      ? [`this URL was registered with another secret: X-Untag-Signature keeps to that one until ${iso(until)}`]
+      ? [`this URL was registered with another secret: X-Untag-Signature uses that one until ${iso(until)}`]
       : []
   return { webhook, events: merged, warnings }
 }

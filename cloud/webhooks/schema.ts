@@ -10,20 +10,16 @@ export const Events = z
   .array(z.enum([EVERY_EVENT, ...EVENT_TYPES.keys()]))
   .min(1)
   .max(EVENT_TYPES.size + 1)
-  .describe('Names of events, or `*` for all.')
+  .describe('Names of events, or `*` for all events.')
 /** Maximum length of a URL, also after normalization: indexes of databases limit it. */
 export const URL_LIMIT = 2_048
-export const TargetUrl = z
-  .string()
-  .min(1)
-  .max(URL_LIMIT)
-  .describe('Where events are posted to: https, a public address.')
+export const TargetUrl = z.string().min(1).max(URL_LIMIT).describe('Public https URL that receives the events.')
 export const Secret = z
   .string()
   .min(1)
   .max(SECRET_MAX)
   .refine(isSecret, SECRET_RULE)
-  .describe('What deliveries are signed with; made by us when left out. Of 16 characters at least it should be.')
+  .describe('Signs deliveries; use 16 characters or more. Default: a generated secret.')
 
 const When = z.string()
 

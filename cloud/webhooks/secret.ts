@@ -36,12 +36,12 @@ export function secretWarnings(secret: string | undefined): string[] {
   return [
     ...(secret.length < STRONG_MIN
       ? [
-          `the secret is short: whoever sees a delivery can find it out; take ${STRONG_MIN} characters or more, or leave it out and have one made`,
+          `the secret is short, so it can be found from one delivery: use ${STRONG_MIN} characters or more, or leave it out to get a generated one`,
         ]
       : []),
     ...(secret.startsWith(PREFIX) && !innerKey(secret)
       ? [
-          `what stands behind ${PREFIX} is no base64: the whole text is the key of webhook-signature, and other libraries may refuse it`,
+          `the text after ${PREFIX} is not base64: the whole text is the key of webhook-signature, and other libraries may reject it`,
         ]
       : []),
   ]

@@ -128,7 +128,7 @@ describe('the client', () => {
   it('asks again for the answer of an attempt that broke off and is still being carried out', async () => {
     const running = answer(
       {
-        error: 'the same request is being carried out',
+        error: 'the same request is still running: try again after Retry-After',
         code: 'already-exists',
         reason: 'idempotency_in_progress',
         requestId: 'req_3',

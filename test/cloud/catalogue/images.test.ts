@@ -107,7 +107,7 @@ onEveryDatabase('pictures of products', (kind) => {
       413,
       'at most',
     ],
-    ['far over 8 MiB', () => Buffer.alloc(9 * 1024 * 1024), 413, 'over'],
+    ['far over 8 MiB', () => Buffer.alloc(9 * 1024 * 1024), 413, 'larger'],
   ])('refuses %s', async (_, make, status, words) => {
     const before = await shop.cloud.ok(key, 'fetchProduct', { productId })
     const answer = await form({ productId, snapshot: blob(await make()) })

@@ -109,7 +109,7 @@ onEveryDatabase('webhooks', (kind) => {
       expect(loyal).toMatchObject(weak)
       await shop.ok('deleteWebhook', { webhookId: loyal.webhookId })
       expect(await shop.ok('updateWebhook', { webhookId, secret: 'whsec_geheimes$Geheimnis' })).toMatchObject({
-        warnings: [expect.stringContaining('no base64')],
+        warnings: [expect.stringContaining('not base64')],
       })
       expect(await shop.ok('rollWebhookSecret', { webhookId, secret: 'geheim2' })).toMatchObject(weak)
       expect(await shop.ok('updateWebhook', { webhookId, secret: 'lang-genug-und-geheim' })).not.toHaveProperty(
