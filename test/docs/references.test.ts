@@ -24,7 +24,6 @@ const NOT_YET_SHORT = new Set([
   'docs/guides/development.md',
   'docs/guides/epcis.md',
   'docs/guides/integrations.md',
-  'docs/guides/payments.md',
   'docs/guides/push.md',
   'docs/guides/simulation.md',
   'docs/reference/configuration.md',
