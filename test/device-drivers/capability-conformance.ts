@@ -41,7 +41,7 @@ export function undeclared(
 export function testCapabilities(driver: DriverName, entry: Record<string, unknown>, hasRelease: boolean): void {
   const shape = DeviceEntry.options.map((option) => option.shape).find((each) => each.driver.value === driver) ?? {}
 
-  test('declares in its capabilities what its settings say', () => {
+  test('declares the capabilities of its settings', () => {
     for (const [setting, value, capability] of SHARED_SETTINGS.filter(([name]) => name in shape))
       expect(
         capabilitiesWith(driver, { ...entry, [setting]: value }),
@@ -49,7 +49,7 @@ export function testCapabilities(driver: DriverName, entry: Record<string, unkno
       ).toMatchObject(capability)
   })
 
-  test('declares a release exactly if the conformance row has one', () => {
+  test('declares a release exactly if its conformance row has one', () => {
     const { releases } = capabilitiesWith(driver, entry)
     const fix = hasRelease
       ? "declare `releases: 'output'` or `'tag'`"

@@ -21,7 +21,7 @@ const faults = (...entries: unknown[]) => {
 }
 
 describe('devices of the configuration', () => {
-  test('the example of the contract, with its defaults', () => {
+  test('accepts the example of the documentation and adds the defaults', () => {
     expect(checkDevices([BOARD, SCANNER])).toEqual({
       devices: [
         { ...BOARD, requestTimeoutMs: 500, pollMs: 20 },
@@ -37,7 +37,7 @@ describe('devices of the configuration', () => {
     })
   })
 
-  test('all faults at once, each with its key and the fix', () => {
+  test('lists all errors at once, each with its key and the fix', () => {
     expect(
       faults(
         { ...BOARD, unit: 'one', pulseMs: 5, outputt: 3, siren: { output: 1, seconds: 0 }, amber: 4 },
@@ -64,14 +64,14 @@ describe('devices of the configuration', () => {
     ])
   })
 
-  test('a scanner without feeds, and a board without an output, as devices of their own', () => {
+  test('accepts a scanner without feeds and a board without an output as separate devices', () => {
     const { feeds: _, ...handheld } = SCANNER
     const { output: __, confirmInput: ___, ...board } = BOARD
     expect(faults({ ...handheld, deviceId: 'dev_h' }, { ...board, siren: { output: 3 } })).toEqual([])
     expect(faults({ ...board, passageInput: 2 })).toEqual([])
   })
 
-  test('a board without an output that has settings of a release, or nothing to do', () => {
+  test('rejects a board without an output that has release settings, or no purpose', () => {
     const { output: _, ...board } = BOARD
     expect(faults({ ...board, siren: { output: 3 }, door: { input: 2 } })).toEqual([
       'devices[0].confirmInput: belongs to a release; give "output" too, or remove it',
@@ -83,7 +83,7 @@ describe('devices of the configuration', () => {
     ])
   })
 
-  test('what cannot be together', () => {
+  test('rejects equal ids, shared outputs and links that cannot be shared', () => {
     expect(faults(BOARD, BOARD)).toEqual([
       'devices[1].deviceId: "dev_a" is used by devices[0] already; give every device its own',
       'devices[1].output: output 0 of unit 1 at tcp:127.0.0.1:5020 is taken by devices[0].output; use another output',
@@ -102,18 +102,18 @@ describe('devices of the configuration', () => {
     expect(faults(bus, { ...bus, deviceId: 'dev_c', unit: 2 })).toEqual([])
   })
 
-  test('RTU addresses', () => {
+  test('limits RTU addresses to 1 to 247', () => {
     expect(faults({ ...BOARD, link: SERIAL, unit: 0 })).toEqual([
       'devices[0].unit: Modbus RTU boards have addresses 1 to 247',
     ])
     expect(faults({ ...BOARD, unit: 255 })).toEqual([])
   })
 
-  test.each([undefined, null, {}, 'x'])('%j is no list', (value) => {
+  test.each([undefined, null, {}, 'x'])('rejects %j, which is no list', (value) => {
     expect(checkDevices(value)).toEqual({ errors: ['devices: give a list, [] for none'] })
   })
 
-  test('an OSDP device has a key of its own, or says that it has none; a pad that kills has a password', () => {
+  test('requires a key or "insecure" of an OSDP device, and a password of a pad that kills', () => {
     const lock = { deviceId: 'lock', driver: 'osdp', link: SERIAL, key: '00112233445566778899AABBCCDDEEFF' }
     expect(faults(lock)).toEqual([])
     expect(faults({ ...lock, key: undefined, insecure: true })).toEqual([])
@@ -136,14 +136,14 @@ describe('devices of the configuration', () => {
     expect(faults({ ...pad, deactivate: { method: 'kill' } })).toHaveLength(1)
   })
 
-  test.each(['mqtt', 'mqtts'])('a password at a broker (%s) needs a user', (scheme) => {
+  test.each(['mqtt', 'mqtts'])('rejects a password at a broker (%s) without a user', (scheme) => {
     const zebra = { deviceId: 'gate', driver: 'zebra-iotc', topics: 'zebra/a' }
     const link = { [scheme]: '10.0.0.5', password: 'secret' }
     expect(faults({ ...zebra, link })).toEqual(['devices[0].link.user: give the user that the password belongs to'])
     expect(faults({ ...zebra, link: { ...link, user: 'untag' } })).toEqual([])
   })
 
-  test('what a release does at each driver: its output, the tag that it names, or nothing', () => {
+  test('names what a release does at each driver: output, named tag, or nothing', () => {
     const tcp = { tcp: '10.0.0.7:5084' }
     const [llrp, kill] = [{ driver: 'llrp', link: tcp }, { kill: { password: '12AB34CD' } }]
     const impinj = { driver: 'impinj-iot', link: { http: '10.0.0.9' }, password: 'x' }
@@ -181,13 +181,13 @@ describe('devices of the configuration', () => {
     ).toEqual(cases.map(([does]) => does))
   })
 
-  test('at most 64', () => {
+  test('rejects more than 64 devices', () => {
     expect(checkDevices(Array.from({ length: 65 }, () => BOARD))).toMatchObject({
       errors: [expect.stringContaining('64')],
     })
   })
 
-  test('the schema can be published', () => {
+  test('publishes the schema', () => {
     const schema = z.toJSONSchema(DeviceEntry, { io: 'input' })
     expect(schema.oneOf).toHaveLength(DRIVER_NAMES.length)
     expect(schema.oneOf?.[0]).toMatchObject({

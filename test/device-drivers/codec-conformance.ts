@@ -20,8 +20,8 @@ export interface CodecRig<Frame> {
 
 /** What every framing must do on a line that carries noise. */
 export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
-  describe(`${name}, as every framing`, () => {
-    test('what is written is read, in any pieces', () => {
+  describe(`${name} codec`, () => {
+    test('decodes what it encoded, in any chunks', () => {
       fc.assert(
         fc.property(fc.array(rig.frames, { maxLength: 5 }), fc.integer({ min: 1, max: 100 }), (frames, size) => {
           const codec = rig.make()
@@ -32,7 +32,7 @@ export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
       )
     })
 
-    test('no good frame is lost behind garbage, beginnings, or a frame that stops half-way', () => {
+    test('finds each valid frame after garbage, frame starts and incomplete frames', () => {
       const random = seededRandom(11)
       let missing = 0
       for (let round = 0; round < 2_000; round++) {
@@ -51,7 +51,7 @@ export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
       expect(missing).toBe(0)
     })
 
-    test('a turned bit is no frame, and the next one is found', () => {
+    test('rejects a frame with a flipped bit and finds the next one', () => {
       const codec = rig.make()
       const good = codec.encode(rig.sample(1))
       const next = codec.encode(rig.sample(2))
@@ -65,7 +65,7 @@ export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
       }
     })
 
-    test('250,000 chunks of anything: bounded, no slower at the end, good frames found', () => {
+    test('stays bounded over 250,000 random chunks, does not slow down, and finds valid frames', () => {
       const random = seededRandom(5)
       const codec = rig.make()
       const good = codec.encode(rig.sample(7))
@@ -96,7 +96,7 @@ export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
       expect(codec.takeNoise()?.bytes).toBeGreaterThan(1_000_000)
     })
 
-    test('beginnings without end are thrown away as they come', () => {
+    test('discards endless frame starts as they arrive', () => {
       const codec = rig.make()
       for (let i = 0; i < 1_000; i++) codec.push(new Uint8Array(100).fill(rig.begin))
       codec.silence()

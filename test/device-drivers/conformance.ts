@@ -166,8 +166,8 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
   const answers = rig.answers ?? true
   const bench = (seed = 1) => openBench(driver, rig, seed)
 
-  describe(`${name}, as every driver`, () => {
-    test('opening, identifying, ready; then it tells what happens, also between noise', async () => {
+  describe(`${name} driver`, () => {
+    test('opens, identifies, becomes ready and reports events, also between noise', async () => {
       const b = bench()
       await b.ready()
       expect(b.states.map((status) => status.state)).toEqual(['opening', 'identifying', 'ready'])
@@ -181,7 +181,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
 
     testCapabilities(driver, rig.entry, rig.release !== undefined)
 
-    test('sends only events that its capabilities announce', async () => {
+    test('emits only events that its capabilities announce', async () => {
       const b = bench()
       await b.ready()
       await b.device.stir()
@@ -197,7 +197,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
         ).toBe(true)
     })
 
-    test('the plug out in every state: it comes back by itself each time, and has released nothing', async () => {
+    test('recovers when the plug is pulled in any state, without a release', async () => {
       const first = bench()
       await first.ready()
       for (let chunk = 1; chunk <= first.chunks + 3; chunk++) {
@@ -213,7 +213,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       }
     })
 
-    test('away for a day: absent, tries at most 15 s apart and never in step; then ready, and no timers are left', async () => {
+    test('retries for a day at most every 15 s, never in step, and then becomes ready without leftover timers', async () => {
       const b = bench()
       await b.ready()
       b.port.unplug()
@@ -230,7 +230,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       expect(b.world.pending).toBe(0)
     })
 
-    test('stopped in the middle of things: nothing runs on, and stopping again does no harm', async () => {
+    test('stops in any state without leftovers, and stops twice without harm', async () => {
       for (const after of [0, 1, 30, 300]) {
         const b = bench(after + 1)
         await b.world.advance(after)
@@ -245,7 +245,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
     })
 
     if (!answers) return
-    test('mute from the beginning: never ready, a release answers that nothing was commanded; healed: ready', async () => {
+    test('never becomes ready at a mute device, commands nothing, and recovers when it is healed', async () => {
       const b = bench()
       b.device.mute()
       await b.world.advance(60_000)
@@ -261,7 +261,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       expect(b.device.releases?.() ?? 0).toBe(0)
     })
 
-    test('mute while ready: noticed, told, opened anew; healed: ready', async () => {
+    test('detects a device that becomes mute, reports it, reopens the link, and recovers when it is healed', async () => {
       const b = bench()
       await b.ready()
       b.device.mute()
@@ -271,7 +271,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       expect(b.tries.length).toBeGreaterThan(1)
     })
 
-    test('the wrong speed: noise is told at most once a second, never ready, nothing released; the right one: ready', async () => {
+    test('reports noise at most once a second at a wrong speed, commands nothing, and recovers at the right one', async () => {
       const b = bench()
       b.scramble(true)
       await b.world.advance(60_000)
@@ -284,8 +284,8 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
   })
 
   if (!rig.release) return
-  describe(`${name}, releasing as every driver`, () => {
-    test('a release: confirmed, once', async () => {
+  describe(`${name} driver, releases`, () => {
+    test('confirms a release and executes it once', async () => {
       const b = bench()
       await b.ready()
       expect(await b.world.settle(b.release())).toMatchObject({ outcome: 'confirmed', commanded: true })
@@ -293,7 +293,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       expect(b.device.releases?.()).toBe(1)
     })
 
-    test('the plug out at every moment of a release: at most one, never one that was not commanded, and none later', async () => {
+    test('releases at most once, never without "commanded" and never later, when the plug is pulled at any moment', async () => {
       const whole = bench()
       await whole.ready()
       const before = whole.chunks
@@ -326,7 +326,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       expect([...outcomes].sort()).toEqual(expect.arrayContaining(['confirmed', 'unknown']))
     })
 
-    test('an answer that is lost: unknown, and the command is not given again, not even after a reconnect', async () => {
+    test('reports unknown for a lost answer and never repeats the command, not even after a reconnect', async () => {
       const b = bench()
       await b.ready()
       b.device.loseAnswer?.()
@@ -339,7 +339,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       expect(b.device.releases?.()).toBe(1)
     })
 
-    test('releases wait for each other; one given up while it waits is not commanded', async () => {
+    test('runs releases one after the other, and does not command one that is cancelled while it waits', async () => {
       const b = bench()
       await b.ready()
       const giveUp = new AbortController()

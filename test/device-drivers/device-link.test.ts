@@ -28,8 +28,8 @@ function bench() {
   return { world, port, lost, line, connect: () => world.settle(line.connect(forEver(), () => {})) }
 }
 
-describe('the place of a device on its link', () => {
-  test('is joined by connect, and lost with the reason', async () => {
+describe('DeviceLink', () => {
+  test('has a member after connect, and reports the reason of a loss', async () => {
     const { world, port, lost, line, connect } = bench()
     expect(() => line.joined()).toThrow('the link was lost')
     const member = await connect()
@@ -41,7 +41,7 @@ describe('the place of a device on its link', () => {
     expect(() => line.joined()).toThrow('the memory link was cut')
   })
 
-  test('connect leaves the link that there was, without reporting a loss', async () => {
+  test('leaves the old link at connect, without reporting a loss', async () => {
     const { world, port, lost, line, connect } = bench()
     const first = await connect()
     const second = await connect()
@@ -49,7 +49,7 @@ describe('the place of a device on its link', () => {
     expect([first === second, line.member === second, port.opened, lost]).toEqual([false, true, 2, []])
   })
 
-  test('leave reports no loss, and ends the wait for one', async () => {
+  test('reports no loss after leave, and ends the wait for one', async () => {
     const { world, lost, line, connect } = bench()
     await connect()
     line.leave()

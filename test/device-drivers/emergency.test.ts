@@ -159,14 +159,14 @@ function bench(name: string, settings: Record<string, unknown> = {}) {
   }
 }
 
-test('normally closed: no current is an emergency; normally open: current is', () => {
+test('takes no current as an emergency if normally closed, and current if normally open', () => {
   expect(isEmergency({ wiring: 'normally_closed' }, false)).toBe(true)
   expect(isEmergency({ wiring: 'normally_closed' }, true)).toBe(false)
   expect(isEmergency({ wiring: 'normally_open' }, true)).toBe(true)
   expect(isEmergency({ wiring: 'normally_open' }, false)).toBe(false)
 })
 
-test('an emergency overtakes a flood of other events, and only its newest level waits', async () => {
+test('puts an emergency before a flood of events, and queues only its newest level', async () => {
   const queue = eventQueue()
   for (let i = 0; i < 2_000; i++) queue.put({ type: 'scan', text: String(i) })
   queue.put({ type: 'emergency', on: true })
@@ -182,7 +182,7 @@ test('an emergency overtakes a flood of other events, and only its newest level 
 })
 
 describe.each(Object.keys(RIGS))('%s in an emergency', (name) => {
-  test('opens at once, stays open over a release, a power failure and a reconnect, and closes when it ends', async () => {
+  test('opens at once, stays open over a release, a power failure and a reconnect, and closes at the end', async () => {
     const b = bench(name)
     await b.ready()
     await b.emergency(false)
@@ -209,7 +209,7 @@ describe.each(Object.keys(RIGS))('%s in an emergency', (name) => {
     await b.stop()
   })
 
-  test('opens when the device comes back, and closes if the emergency ended while it was away', async () => {
+  test('opens after the reconnect, and closes if the emergency ended while the device was away', async () => {
     const b = bench(name)
     await b.ready()
     await b.emergency(false)
@@ -228,7 +228,7 @@ describe.each(Object.keys(RIGS))('%s in an emergency', (name) => {
     await b.stop()
   })
 
-  test('a stopped agent leaves the way open, and the next one leaves it until it knows the inputs', async () => {
+  test('keeps the exit open when the agent stops, and until the next agent has read the inputs', async () => {
     const b = bench(name)
     await b.ready()
     await b.emergency(true)
@@ -243,7 +243,7 @@ describe.each(Object.keys(RIGS))('%s in an emergency', (name) => {
     await b.stop()
   })
 
-  test('keeps the siren silent if told so, and lets it sound again afterwards', async () => {
+  test('silences the siren on request, and allows it again afterwards', async () => {
     const b = bench(name)
     await b.ready()
     await b.emergency(false)
@@ -259,7 +259,7 @@ describe.each(Object.keys(RIGS))('%s in an emergency', (name) => {
     await b.stop()
   })
 
-  test('a device that does not open in an emergency switches its output off at every connection', async () => {
+  test('switches the output off at every connect if the device does not open in an emergency', async () => {
     const b = bench(name, { opensInEmergency: false })
     await b.ready()
     void b.command(RELEASE)
@@ -271,7 +271,7 @@ describe.each(Object.keys(RIGS))('%s in an emergency', (name) => {
 })
 
 describe.each(Object.keys(RIGS).filter((name) => name !== 'zebra-iotc'))('%s with an emergency input', (name) => {
-  test('tells the level at every connection and every change', async () => {
+  test('emits the level at each connect and each change', async () => {
     const b = bench(name)
     await b.ready()
     await b.until(() => b.levels().at(-1) === false, 2_000)
@@ -287,7 +287,7 @@ describe.each(Object.keys(RIGS).filter((name) => name !== 'zebra-iotc'))('%s wit
     await b.world.advance(10_000)
   })
 
-  test('counts no current as an emergency if it is normally closed', async () => {
+  test('takes no current as an emergency if normally closed', async () => {
     const b = bench(name, { emergency: { input: 2, wiring: 'normally_closed' } })
     await b.ready()
     await b.until(() => b.levels().at(-1) === true, 2_000)

@@ -15,7 +15,7 @@ async function all(queue: EventQueue): Promise<DeviceEvent[]> {
 const numbers = (events: readonly DeviceEvent[]) =>
   events.flatMap((event) => (event.type === 'tags' ? event.reads.map(({ seenAtMs }) => seenAtMs) : []))
 
-test('reads travel together, at most 1,000 in one event, and keep their place among other events', async () => {
+test('joins tag reads in events of at most 1,000, in order with other events', async () => {
   const queue = eventQueue()
   for (let n = 0; n < 2_500; n++) queue.putReads([read(n)])
   queue.put({ type: 'passage' })
@@ -32,7 +32,7 @@ test('reads travel together, at most 1,000 in one event, and keep their place am
   expect(numbers(events)).toEqual(Array.from({ length: 2_502 }, (_, n) => n))
 })
 
-test('when nobody takes them the oldest reads go, told in one fault, and no other event with them', async () => {
+test('drops the oldest reads of a full queue, reports them in one fault, and keeps other events', async () => {
   const queue = eventQueue()
   queue.put({ type: 'passage' })
   for (let n = 0; n < 150_000; n += 1_000) queue.putReads(Array.from({ length: 1_000 }, (_, i) => read(n + i)))
@@ -42,7 +42,7 @@ test('when nobody takes them the oldest reads go, told in one fault, and no othe
   expect(numbers(rest)).toEqual(Array.from({ length: 100_000 }, (_, n) => 50_000 + n))
 })
 
-test('reads between many other events are bounded too', async () => {
+test('also bounds reads between many other events', async () => {
   const queue = eventQueue()
   for (let n = 0; n < 1_500; n++) {
     queue.put({ type: 'passage' })

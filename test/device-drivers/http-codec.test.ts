@@ -35,7 +35,7 @@ function told(pieces: readonly HttpPiece[]): unknown[] {
 }
 
 describe('HTTP messages', () => {
-  test('what is written is read, in any pieces, one after the other on one connection', () => {
+  test('decodes what was encoded, in any chunks and one message after the other', () => {
     const body = fc.string({ maxLength: 300, unit: 'binary' })
     fc.assert(
       fc.property(
@@ -70,7 +70,7 @@ describe('HTTP messages', () => {
     )
   })
 
-  test('an answer without a length ends with the connection; 100 and 204 have no body', () => {
+  test('ends a response without a length with the connection, and expects no body of 100 and 204', () => {
     const parser = httpParser('responses')
     const pieces = parser.push(
       bytes('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.0 200 OK\r\n\r\nabc'),
@@ -89,14 +89,14 @@ describe('HTTP messages', () => {
     ['a folded header', 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n'],
     ['an endless line', `HTTP/1.1 200 ${'x'.repeat(9_000)}`],
     ['endless headers', `HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(101)}`],
-  ])('%s is a fault', (_, text) => {
+  ])('reports a fault: %s', (_, text) => {
     const parser = httpParser('responses')
     parser.push(bytes(text))
     expect(parser.fault).not.toBeNull()
     expect(parser.push(bytes('HTTP/1.1 200 OK\r\n\r\n'))).toEqual([])
   })
 
-  test('250,000 chunks of anything neither throw nor grow', () => {
+  test('neither throws nor grows over 250,000 random chunks', () => {
     const random = seededRandom(3)
     const pieces = Array.from({ length: 499 }, (_, i) =>
       i % 5 === 0 ? bytes('HTTP/1.1 200 OK\r\n\r\n') : random.bytes(1 + (i % 29)),
@@ -108,7 +108,7 @@ describe('HTTP messages', () => {
     }
   })
 
-  test('beside Node’s own server and client, over TCP', async () => {
+  test('works with Node’s own server and client over TCP', async () => {
     const server = createServer((request, response) => {
       let body = ''
       request.on('data', (chunk: Buffer) => (body += chunk.toString()))
@@ -161,7 +161,7 @@ describe('HTTP messages', () => {
     await ours.close()
   })
 
-  test('a request has its length in bytes', () => {
+  test('counts the length of a request in bytes', () => {
     const parser = httpParser('requests')
     expect(told(parser.push(encodeRequest({ method: 'POST', path: '/', headers: {}, body: '€' })))).toEqual([
       'POST /',
@@ -171,7 +171,7 @@ describe('HTTP messages', () => {
 })
 
 describe('JSON lines', () => {
-  test('values in any pieces; empty lines are none; what is no JSON or too long is told and skipped', () => {
+  test('parses values in any chunks, ignores empty lines, and reports and skips invalid or long ones', () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.json({ maxDepth: 2 }), fc.constant(''), fc.constant('no json')), { maxLength: 20 }),
@@ -197,7 +197,7 @@ describe('JSON lines', () => {
   })
 })
 
-describe('times of readers', () => {
+describe('timestamps of readers', () => {
   test.each([
     ['2023-04-03T21:50:16.699+0200', Date.UTC(2023, 3, 3, 19, 50, 16, 699)],
     ['2024-11-21T13:20:53.319-0600', Date.UTC(2024, 10, 21, 19, 20, 53, 319)],
@@ -208,13 +208,13 @@ describe('times of readers', () => {
     [1_716_900_123_456_789, 1_716_900_123_456.789],
   ])('%s', (value, ms) => expect(utcUsOf(value)).toBe(Math.round(ms * 1_000)))
 
-  test('nanoseconds are cut to microseconds', () =>
+  test('cuts nanoseconds to microseconds', () =>
     expect(utcUsOf('2025-05-17T16:03:13.944189383Z')).toBe(Date.UTC(2025, 4, 17, 16, 3, 13) * 1_000 + 944_189))
   test.each(['', 'gestern', '2025-02-30T00:00:00Z', '2025-01-01T25:00:00Z', 5, NaN, null, {}, '12345'])(
-    '%j is none',
+    'rejects %j',
     (value) => expect(utcUsOf(value)).toBeNull(),
   )
-  test('any text is a time or none', () => fc.assert(fc.property(fc.anything(), (value) => void utcUsOf(value))))
+  test('parses or rejects any text', () => fc.assert(fc.property(fc.anything(), (value) => void utcUsOf(value))))
 })
 
 /**
@@ -222,7 +222,7 @@ describe('times of readers', () => {
  * first event is one that a programmer wrote down at a reader in 2025 (base64url EPC, nanoseconds), the second another's.
  */
 describe('events of Impinj readers', () => {
-  test('as published', () => {
+  test('parses the published examples', () => {
     expect(
       impinjEvent({
         timestamp: '2025-05-17T16:03:13.944189383Z',
@@ -292,7 +292,7 @@ describe('events of Impinj readers', () => {
     ).toEqual({ kind: 'fault', detail: 'antenna 2 is not connected' })
   })
 
-  test('anything else is an event or none, and never a tag without an EPC', () => {
+  test('parses or rejects any value, and never returns a tag without an EPC', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         const event = impinjEvent({ tagInventoryEvent: value })

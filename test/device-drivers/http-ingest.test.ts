@@ -77,7 +77,7 @@ function bench(settings: Record<string, unknown> = {}) {
 
 describe('http-ingest', () => {
   test.each(['keonn', 'impinj'] as const)(
-    'a %s reader is heard, with antenna, strength and age; what it could not send is old',
+    'reports reads of a %s reader with antenna, signal and age, and keeps the age of late reads',
     async (format: PushFormat) => {
       const b = bench({ mapping: format })
       await b.ready()
@@ -103,7 +103,7 @@ describe('http-ingest', () => {
     },
   )
 
-  test('a reader whose clock is ahead counts as live at once; with "arrival" stamps do not count', async () => {
+  test('treats reads of a fast clock as live, and ignores timestamps with "arrival"', async () => {
     for (const [offset, clock] of [
       [3_600_000, 'reader'],
       [-3_600_000, 'arrival'],
@@ -122,7 +122,7 @@ describe('http-ingest', () => {
     }
   })
 
-  test('the secret: as bearer token, as password, in a header; nothing else, and wrong ones are told once a minute', async () => {
+  test('accepts the secret as bearer token, password or header, rejects others, and reports wrong ones once a minute', async () => {
     const b = bench()
     await b.ready()
     const body = JSON.stringify({ reads: [{ epc: EPC }] })
@@ -152,7 +152,7 @@ describe('http-ingest', () => {
     expect(b.reads().length).toBe(3)
   })
 
-  test('what is too long, no JSON, another type or too often is refused and changes nothing', async () => {
+  test('rejects bodies that are too long, no JSON, of another type or too frequent, without effect', async () => {
     const b = bench()
     await b.ready()
     expect((await b.post('{')).status).toBe(400)
@@ -178,7 +178,7 @@ describe('http-ingest', () => {
     expect(b.state()).toBe('ready')
   })
 
-  test('silence, where the reader shows that it is there: lost, and back with the next push, which is told', async () => {
+  test('reports a reader as lost after silence, and as ready at its next push', async () => {
     const b = bench({ mapping: 'impinj', silentAfterSeconds: 30 })
     await b.ready()
     const reader = pushingReader({
@@ -204,7 +204,7 @@ describe('http-ingest', () => {
     expect((await b.post('[]')).status).toBe(503)
   })
 
-  test('there is no address without a device of this driver, and no command for one with', async () => {
+  test('answers 404 without a device of this driver, and supports no commands', async () => {
     const app = new Hono()
     ingestRoutes(app, {
       devices: entries({ deviceId: 's', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'x' }),
@@ -232,7 +232,7 @@ describe('mappings', () => {
     reads: [{ epc: '3034257BF400B800000000C8', sku: '', serial: '', rssi: '-62', ts: '1716900123456' }],
   }
 
-  test('keonn, as published', () => {
+  test('parses the published Keonn example', () => {
     expect(mapper('keonn')(KEONN)).toEqual({
       sightings: [{ epc: EPC, rssiDbm: -62, utcUs: 1_716_900_123_456_000 }],
       faults: [],
@@ -247,14 +247,14 @@ describe('mappings', () => {
     ])
   })
 
-  test('impinj: webhooks are lists of events, empty ones are signs of life', () => {
+  test('parses lists of Impinj events, and takes empty ones as keepalives', () => {
     expect(mapper('impinj')([])).toEqual({ sightings: [], faults: [], strange: 0 })
     expect(
       mapper('impinj')([{ eventType: 'tagInventory', tagInventoryEvent: { epcHex: EPC, antennaPort: 1 } }, { x: 1 }]),
     ).toEqual({ sightings: [{ epc: EPC, antenna: 1 }], faults: [], strange: 1 })
   })
 
-  test('one’s own: deep, base64, parts of a dBm, only some, a list of texts', () => {
+  test('applies a custom mapping: nested paths, base64, parts of a dBm, a filter, a list of texts', () => {
     const own = mapper({
       reads: 'data.gates[*].tags[*]',
       epc: 'id.code',
@@ -284,7 +284,7 @@ describe('mappings', () => {
     ).toEqual([{ epc: EPC }])
   })
 
-  test('anything in: no throw, never more than 5,000 reads, no way into prototypes', () => {
+  test('accepts any body without a throw, with at most 5,000 reads and no access to prototypes', () => {
     const any = mapper({ reads: 'a[*]', epc: 'constructor.name', epcIs: 'hex', rssiPerDbm: 1 })
     fc.assert(
       fc.property(
@@ -298,7 +298,7 @@ describe('mappings', () => {
     })
   })
 
-  test('what cannot be is refused in the settings', () => {
+  test('rejects impossible settings', () => {
     const faults = (settings: object) => {
       try {
         entries({ deviceId: 'gate', ...ENTRY, ...settings })

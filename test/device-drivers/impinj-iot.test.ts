@@ -81,7 +81,7 @@ function bench(settings: Record<string, unknown> = {}, options: Partial<ImpinjRe
 }
 
 describe('impinj-iot', () => {
-  test('says who the reader is, begins the inventory as configured and asks for frequent signs of life', async () => {
+  test('reports the identity, starts the configured inventory and requests frequent keepalives', async () => {
     const b = bench()
     await b.ready()
     expect(b.status()?.identity).toEqual({
@@ -111,7 +111,7 @@ describe('impinj-iot', () => {
     expect(b.faults()).toEqual([])
   })
 
-  test('tells tags with antenna, strength and age; hex and base64 are the same', async () => {
+  test('reports tags with antenna, signal and age, in hex and base64 alike', async () => {
     const b = bench()
     await b.ready()
     b.reader.see(EPC, { antenna: 2, rssiDbm: -61.5 })
@@ -125,7 +125,7 @@ describe('impinj-iot', () => {
   })
 
   test.each([0, -3 * 3_600_000, 3 * 3_600_000])(
-    'what the reader kept while the network was away is as old as it is (clock wrong by %i ms)',
+    'keeps the age of reads that the reader buffered during a network failure (clock error %i ms)',
     async (offset) => {
       const b = bench()
       b.reader.setClock(offset)
@@ -145,7 +145,7 @@ describe('impinj-iot', () => {
     },
   )
 
-  test('siren and lamps: on, off by themselves, written again after a reboot while their time lasts', async () => {
+  test('switches siren and lamps on and off by time, and writes the remaining time after a reboot', async () => {
     const b = bench()
     await b.ready()
     const told = await b.world.settle(
@@ -166,7 +166,7 @@ describe('impinj-iot', () => {
     expect(b.reader.isReading).toBe(false)
   })
 
-  test('inputs: told as they change, a passage, nothing of others; what is late is history; firmware without them says so', async () => {
+  test('reports configured inputs and passages, ignores others and late changes, and rejects firmware without inputs', async () => {
     const b = bench({ passageInput: 1 })
     b.reader.setClock(-3 * 3_600_000)
     await b.ready()
@@ -198,7 +198,7 @@ describe('impinj-iot', () => {
     )
   })
 
-  test('readWhile: it transmits while its input is high, and rests without being taken for stopped', async () => {
+  test('transmits with readWhile only while the input is high, and does not take idle for stopped', async () => {
     const b = bench({ readWhile: { gpi: 2 } })
     await b.ready()
     await b.world.advance(20_000)
@@ -213,7 +213,7 @@ describe('impinj-iot', () => {
     expect([b.reader.isReading, b.reads().length, b.status()?.state]).toEqual([false, 1, 'ready'])
   })
 
-  test('a wrong password: never ready and said so; once it is right: ready', async () => {
+  test('is not ready with a wrong password, reports it, and becomes ready with the right one', async () => {
     const b = bench()
     b.reader.setPassword('another')
     await b.world.advance(60_000)
@@ -225,7 +225,7 @@ describe('impinj-iot', () => {
     await b.ready()
   })
 
-  test('the factory password works and is told as a fault, once', async () => {
+  test('accepts the factory password and reports it as a fault, once', async () => {
     const b = bench({ password: 'impinj' }, { password: 'impinj' })
     await b.ready()
     b.port.cut()
@@ -234,7 +234,7 @@ describe('impinj-iot', () => {
     expect(b.faults()).toEqual([expect.stringContaining('factory password')])
   })
 
-  test('a reader that somebody else stopped reads again', async () => {
+  test('restarts an inventory that another client stopped', async () => {
     const b = bench()
     await b.ready()
     b.reader.stopReading()
@@ -244,7 +244,7 @@ describe('impinj-iot', () => {
     expect(b.faults()).toEqual([expect.stringContaining('stopped to read')])
   })
 
-  test('a web server that closes its connection behind every third answer disturbs nothing', async () => {
+  test('works with a web server that closes its connection after every third answer', async () => {
     const b = bench({}, { answersPerConnection: 3 })
     await b.ready()
     await b.world.advance(60_000)
@@ -255,7 +255,7 @@ describe('impinj-iot', () => {
     expect(b.reader.writes.filter(({ gpo, on }) => gpo === 3 && on)).toHaveLength(5)
   })
 
-  test('garbage between events is noise, over-long lines too, and the next tag is told', async () => {
+  test('reports garbage and long lines between events as noise, and the next tag as usual', async () => {
     const b = bench()
     await b.ready()
     b.reader.writeRaw('no json\r\n[1,2]\r\n{"tagInventoryEvent":{"epcHex":"xyz"}}\r\n')
@@ -267,7 +267,7 @@ describe('impinj-iot', () => {
     expect(b.status()?.state).toBe('ready')
   })
 
-  test('what cannot be is refused in the settings', () => {
+  test('rejects impossible settings', () => {
     const faults = (settings: object) => {
       try {
         entries({ deviceId: 'gate', ...ENTRY, ...settings })

@@ -22,7 +22,7 @@ function through(bytes: Uint8Array): LlrpFrame {
   return got[0]!
 }
 
-describe('what a real reader said', () => {
+describe('messages of a real reader', () => {
   test.each(REPORTS)('tag report %#', (body, epc, rssiDbm, utcUs) => {
     expect(readTagReports(hex(body))).toEqual([{ epc, antenna: 1, rssiDbm, utcUs, uptimeUs: undefined, count: 1 }])
     const said = decodeMessage(frame(61, body))
@@ -44,7 +44,7 @@ describe('what a real reader said', () => {
     expect(encodeMessage(said as Exclude<typeof said, { name: 'malformed' }>).subarray(10)).toEqual(hex(body))
   })
 
-  test('that it closes the connection', () => {
+  test('decodes a close event', () => {
     const said = decodeMessage(frame(63, CONNECTION_CLOSED))
     const data = first(said as Extract<typeof said, { params: unknown }>, 'ReaderEventNotificationData')
     expect(first(data, 'UTCTimestamp')?.fields.Microseconds).toBe(1596721689842138n)
@@ -55,13 +55,13 @@ describe('what a real reader said', () => {
     [4, 'CLOSE_CONNECTION_RESPONSE'],
     [36, 'GET_ROSPECS_RESPONSE'],
     [54, 'GET_ACCESSSPECS_RESPONSE'],
-  ] as const)('status in message %i', (type, name) => {
+  ] as const)('decodes the status in message %i', (type, name) => {
     expect(decodeMessage(frame(type, STATUS_OK))).toEqual(
       message(name, 7, {}, parameter('LLRPStatus', { StatusCode: 0, ErrorDescription: '' })),
     )
   })
 
-  test('its settings', () => {
+  test('decodes a configuration', () => {
     const said = decodeMessage(frame(12, CONFIG)) as ReturnType<typeof message<'GET_READER_CONFIG_RESPONSE'>>
     expect(said.name).toBe('GET_READER_CONFIG_RESPONSE')
     expect(Buffer.from(first(said, 'Identification')!.fields.ReaderID).toString('hex')).toBe('001625ffff1125d6')
@@ -95,7 +95,7 @@ describe('what a real reader said', () => {
     expect(encodeMessage(said).subarray(10)).toEqual(hex(CONFIG))
   })
 
-  test('what it can do', () => {
+  test('decodes capabilities', () => {
     const said = decodeMessage(frame(11, CAPABILITIES)) as ReturnType<
       typeof message<'GET_READER_CAPABILITIES_RESPONSE'>
     >
@@ -168,8 +168,8 @@ describe.skipIf(!hasLlrpVectors)(`files of EdgeX${LLRP_VECTORS_NOTE}`, () => {
   })
 })
 
-describe('round trips', () => {
-  test('every message and parameter of the tables, in any pieces', () => {
+describe('encoding and decoding', () => {
+  test('decodes every message and parameter of the tables, in any chunks', () => {
     fc.assert(
       fc.property(
         fc.array(anyMessage, { minLength: 1, maxLength: 4 }),
@@ -188,7 +188,7 @@ describe('round trips', () => {
     expect(MESSAGE_ROWS.size).toBeGreaterThan(30)
   })
 
-  test('the short way to the tags finds what the long way finds', () => {
+  test('finds the same tags in the fast decoder as in the full one', () => {
     fc.assert(
       fc.property(messageOf('RO_ACCESS_REPORT'), (report) => {
         const { body } = through(encodeMessage(report))
@@ -219,7 +219,7 @@ describe('round trips', () => {
     )
   })
 
-  test('what the table does not allow is not sent', () => {
+  test('refuses to encode what the table does not allow', () => {
     const status = parameter('LLRPStatus', { StatusCode: 0, ErrorDescription: '' })
     const power = (TransmitPower: number) =>
       message(
@@ -256,7 +256,7 @@ describe('round trips', () => {
     expect(encodeMessage(message('KEEPALIVE_ACK', 5, {}))).toEqual(hex('0448 0000000A 00000005'))
   })
 
-  test('bodies that no reader may send', () => {
+  test('rejects invalid bodies', () => {
     for (const body of [
       '00',
       '00f0',
@@ -286,7 +286,7 @@ describe('round trips', () => {
     expect(decodeMessage(frame(46, 'ABCD'))).toEqual({ name: 'unknown', type: 46, id: 7, bytes: hex('ABCD') })
   })
 
-  test('no tag has an EPC of more than 496 bits', () => {
+  test('rejects an EPC of more than 496 bits', () => {
     const report = (bytes: number) => {
       const length = (n: number) => n.toString(16).padStart(4, '0')
       return hex(`00f0${length(10 + bytes)} 00f1${length(6 + bytes)} ${length(8 * bytes)} ${'ab'.repeat(bytes)}`)
@@ -295,7 +295,7 @@ describe('round trips', () => {
     for (const bytes of [63, 75, 8_000]) expect(readTagReports(report(bytes))).toEqual([])
   })
 
-  test('a tag without an EPC is no tag, and one of 128 bits has 32 digits', () => {
+  test('skips a tag without an EPC, and gives one of 128 bits 32 digits', () => {
     expect(readTagReports(hex('00f0000a 00f10006 0000'))).toEqual([])
     expect(readTagReports(hex('00f0001a 00f10016 0080 303132333435363738393A3B3C3D3E3F'))?.[0]?.epc).toBe(
       '303132333435363738393A3B3C3D3E3F',
@@ -303,7 +303,7 @@ describe('round trips', () => {
   })
 })
 
-describe('a stream with garbage in it', () => {
+describe('a stream with garbage', () => {
   const keepalive = (id: number) => encodeMessage(message('KEEPALIVE', id, {}))
   const report = (id: number) =>
     encodeMessage({
@@ -311,7 +311,7 @@ describe('a stream with garbage in it', () => {
       id,
     })
 
-  test('no good message is lost behind garbage, a message that stops half-way, or one that lies about its length', () => {
+  test('finds each valid message after garbage, an incomplete message, or one with a wrong length', () => {
     const random = seededRandom(3)
     const wrongs = [
       () => random.bytes(1 + (random.bytes(1)[0] ?? 0)).map((byte) => byte | 0x80),
@@ -339,14 +339,14 @@ describe('a stream with garbage in it', () => {
     }
   })
 
-  test('messages of a later version and of vendors pass while nothing is wrong', () => {
+  test('passes messages of later versions and of vendors while it is in step', () => {
     const codec = llrpCodec()
     const later = encodeMessage({ name: 'unknown', type: 47, id: 9, bytes: hex('01020304') })
     expect(codec.push(concat([later, keepalive(1)])).map(({ type }) => type)).toEqual([47, 62])
     expect(codec.takeNoise()).toBeNull()
   })
 
-  test('another version, and a length that cannot be, are noise at once', () => {
+  test('reports another version and an impossible length as noise at once', () => {
     for (const bad of [
       '083E 0000000A 00000001',
       '003E 0000000A 00000001',
@@ -364,7 +364,7 @@ describe('a stream with garbage in it', () => {
     }
   })
 
-  test('a message that is held up is not given up: TCP may pause', () => {
+  test('waits for the rest of an incomplete message, because TCP may pause', () => {
     const codec = llrpCodec()
     const bytes = report(5)
     expect(codec.push(bytes.subarray(0, 20))).toEqual([])
@@ -372,14 +372,14 @@ describe('a stream with garbage in it', () => {
     expect(codec.push(bytes.subarray(20)).map(({ id }) => id)).toEqual([5])
   })
 
-  test('while lost, silence frees what a false beginning holds up', () => {
+  test('frees a wrong message start at silence while it resynchronises', () => {
     const codec = llrpCodec()
     expect(codec.push(concat([hex('FF'), hex('043d 00001000 00000001'), keepalive(4)]))).toEqual([])
     expect(codec.silence().map(({ id }) => id)).toEqual([4])
     expect(codec.held).toBe(0)
   })
 
-  test('a message as long as may be, byte by byte, takes no longer than it must', () => {
+  test('decodes a message of maximum length byte by byte in linear time', () => {
     const tag = parameter('TagReportData', {}, parameter('EPC_96', { EPC: '30'.repeat(12) }))
     const bytes = encodeMessage(message('RO_ACCESS_REPORT', 1, {}, ...Array.from({ length: 15_000 }, () => tag)))
     expect(bytes.length).toBeLessThan(MAX_MESSAGE_BYTES)
@@ -393,7 +393,7 @@ describe('a stream with garbage in it', () => {
   // UNTAG_LONG_FUZZ=1 runs the million chunks that the figure in docs/reference/hardware/llrp.md is from.
   const CHUNKS = process.env['UNTAG_LONG_FUZZ'] ? 1_000_000 : 60_000
 
-  test(`${CHUNKS.toLocaleString('en')} chunks of anything: bounded, never thrown at, and no slower at the end than at the beginning`, () => {
+  test(`stays bounded, never throws and does not slow down over ${CHUNKS.toLocaleString('en')} random chunks`, () => {
     const random = seededRandom(17)
     const seeds = [
       report(1),
@@ -433,7 +433,7 @@ describe('a stream with garbage in it', () => {
     expect(Math.min(...rest)).toBeLessThan(first * 3 + 50_000)
   }, 600_000)
 
-  test('the worst that can be sent costs a bounded time for each byte', () => {
+  test('bounds the time for each byte of the worst input', () => {
     // Beginnings everywhere, each of which claims 16 KiB of parameters of 4 bytes and fails at its very end.
     const bytes = new Uint8Array(400_000)
     const head = hex('043D 00003FFE 00000001')

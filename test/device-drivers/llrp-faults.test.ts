@@ -64,8 +64,8 @@ async function shift(seed: number) {
   return { bench, releases, seenAt }
 }
 
-describe('a shift full of trouble at the gate', () => {
-  test('ON at most once for each release, none without "commanded"; reads at their true time and never twice; at the end ready, shut, quiet', async () => {
+describe('a shift with random faults at the gate', () => {
+  test('switches ON at most once for each release, reports each read once with its true time, and ends ready and quiet', async () => {
     const outcomes = new Map<string, number>()
     let reads = 0
     for (let seed = 1; seed <= 80; seed++) {

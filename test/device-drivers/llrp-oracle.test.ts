@@ -154,7 +154,7 @@ const messageOf = <N extends MessageName>(name: N) =>
 
 const COMPARED = [...MESSAGE_ROWS.keys()].filter((name) => name !== 'CUSTOM_MESSAGE')
 
-describe('what we say, llrpjs understands and says again', () => {
+describe('llrpjs decodes our messages and encodes them again', () => {
   test.each(COMPARED)('%s', (name) => {
     fc.assert(
       fc.property(messageOf(name), (said) => {
@@ -169,8 +169,8 @@ describe('what we say, llrpjs understands and says again', () => {
   })
 })
 
-describe('what llrpjs says, we understand', () => {
-  test('a request with triggers and lists', () => {
+describe('we decode the messages of llrpjs', () => {
+  test('decodes a request with triggers and lists', () => {
     const data = {
       ROSpec: {
         ROSpecID: 12345,
@@ -303,7 +303,7 @@ test('the client of llrpjs works with our simulated reader', async () => {
   expect(await told('DELETE_ROSPEC', { ROSpecID: 0 })).toMatchObject(isDone)
 })
 
-test('our driver works with a reader made of the server of llrpjs', async () => {
+test('our driver works with a reader built from the server of llrpjs', async () => {
   const port = await freePort()
   const server = new LLRPServer({ host: '127.0.0.1', port })
   const received: string[] = []

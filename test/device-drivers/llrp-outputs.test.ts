@@ -7,7 +7,7 @@ import { RELEASE } from './workbench.ts'
 const of = (...names: MessageName[]) => names.map((name) => MESSAGES[name].type)
 
 describe('siren and lamps', () => {
-  test('on, longer, off by time, off by command', async () => {
+  test('switches on, extends, and switches off by time and by command', async () => {
     const bench = gateBench({ gate: { green: { gpo: 4 } } })
     await bench.untilReady()
     expect(await bench.world.settle(bench.siren(5))).toEqual({
@@ -32,7 +32,7 @@ describe('siren and lamps', () => {
     })
   })
 
-  test('asked for while the reader is away, it sounds as soon as it is back', async () => {
+  test('sounds after the reconnect if requested while the reader was away', async () => {
     const bench = gateBench()
     await bench.untilReady()
     bench.port.unplug()
@@ -47,7 +47,7 @@ describe('siren and lamps', () => {
     expect(bench.reader.gpos[1]).toBe(true)
   })
 
-  test('an answer that is lost: unknown; the connection is made anew and the outputs written as wanted', async () => {
+  test('reports unknown for a lost answer, reconnects and writes the desired outputs', async () => {
     const bench = gateBench()
     await bench.untilReady()
     bench.reader.faults.on({ kind: 'dead', functions: of('SET_READER_CONFIG'), times: 1 })
@@ -61,7 +61,7 @@ describe('siren and lamps', () => {
     expect(bench.reader.gpos[1]).toBe(true)
   })
 
-  test('an OFF that is lost is written again; one that is refused is a fault', async () => {
+  test('repeats a lost OFF, and reports a refused one as a fault', async () => {
     const bench = gateBench()
     await bench.untilReady()
     await bench.world.settle(bench.siren(2))
@@ -81,7 +81,7 @@ describe('siren and lamps', () => {
 describe('a barrier', () => {
   const barrier = { release: { gpo: 3, pulseMs: 500 } }
 
-  test('is opened once for each release, and closed', async () => {
+  test('opens once for each release, and closes', async () => {
     const bench = gateBench({ gate: barrier })
     await bench.untilReady()
     expect(await bench.world.settle(bench.execute(RELEASE))).toEqual({
@@ -112,7 +112,7 @@ describe('a barrier', () => {
     expect(bench.reader.gpos[3]).toBe(false)
   })
 
-  test('is not opened when the reader is away, nor where there is none', async () => {
+  test('is not opened while the reader is away, nor without a configured output', async () => {
     const bench = gateBench({ gate: barrier })
     await bench.untilReady()
     bench.port.unplug()

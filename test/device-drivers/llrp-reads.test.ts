@@ -3,13 +3,13 @@ import { EPC, gateBench } from './gate-bench.ts'
 
 const HOUR = 3_600_000
 
-describe('when a tag was seen', () => {
+describe('time of a read', () => {
   test.each([
     ['right', { clockAheadMs: 0 }],
     ['three hours behind', { clockAheadMs: -3 * HOUR }],
     ['a day ahead', { clockAheadMs: 24 * HOUR }],
     ['not there (stamps since its start)', { hasClock: false }],
-  ])('reads kept while the network was away carry their true time; the reader’s clock is %s', async (_, reader) => {
+  ])('gives buffered reads their true time; the reader’s clock is %s', async (_, reader) => {
     const bench = gateBench({ reader, gate: { passageInput: 3 } })
     await bench.untilReady()
     await bench.world.advance(1_234)
@@ -40,7 +40,7 @@ describe('when a tag was seen', () => {
     ])
   })
 
-  test('the reader’s clock is set while it runs: never in the future, and right again within seconds', async () => {
+  test('corrects a clock that is set while the reader runs within seconds, and never reports the future', async () => {
     const bench = gateBench()
     await bench.untilReady()
     for (const aheadMs of [2 * HOUR, -5 * HOUR, -5 * HOUR - 3_000, 0]) {
@@ -57,7 +57,7 @@ describe('when a tag was seen', () => {
     expect(bench.port.opened).toBe(1)
   })
 
-  test('a clock that drifts four seconds a day does not make reads old', async () => {
+  test('does not age reads of a clock that drifts four seconds a day', async () => {
     const bench = gateBench()
     await bench.untilReady()
     for (let hour = 0; hour < 48; hour++) {
@@ -72,7 +72,7 @@ describe('when a tag was seen', () => {
     }
   })
 
-  test('more than the reader can keep is a fault, told once', async () => {
+  test('reports a full buffer of the reader as a fault, once', async () => {
     const bench = gateBench({ reader: { maxBuffered: 50 } })
     await bench.untilReady()
     bench.port.unplug()
@@ -86,8 +86,8 @@ describe('when a tag was seen', () => {
   })
 })
 
-describe('what else the reader tells', () => {
-  test('inputs, passages, exceptions, antennas', async () => {
+describe('other reports of the reader', () => {
+  test('reports inputs, passages, exceptions and antennas', async () => {
     const bench = gateBench({ gate: { passageInput: 1, inputs: [2] } })
     await bench.untilReady()
     bench.reader.setInput(1, true)
@@ -109,7 +109,7 @@ describe('what else the reader tells', () => {
     ])
   })
 
-  test('with a beam the reader transmits only while somebody is there', async () => {
+  test('transmits with a beam only while a person is there', async () => {
     const bench = gateBench({ gate: { readOnBeam: { gpi: 2, seconds: 4 } } })
     await bench.untilReady()
     bench.reader.see(EPC)
@@ -120,7 +120,7 @@ describe('what else the reader tells', () => {
     expect([bench.reader.isReading, bench.reads().length]).toEqual([false, 1])
   })
 
-  test('ten seconds of 1,500 reads a second: all of them, in order, in events of at most 1,000', async () => {
+  test('delivers 1,500 reads a second for ten seconds, in order, in events of at most 1,000', async () => {
     const bench = gateBench()
     await bench.untilReady()
     const epc = (n: number) => n.toString(16).toUpperCase().padStart(24, '0')

@@ -40,7 +40,7 @@ describe('killing a tag', () => {
   const kill = { kill: { password: '12AB34CD' } }
   const mortal: SimulatedTag = { killPassword: '12AB34CD' }
 
-  test('that is there and knows the password', async () => {
+  test('kills a tag in the field with the right password', async () => {
     const bench = tagBench(kill, mortal)
     await bench.untilReady()
     expect(await bench.release()).toEqual({
@@ -57,7 +57,7 @@ describe('killing a tag', () => {
   test.each<[string, SimulatedTag, string]>([
     ['without a password', {}, 'refused: its kill password is zero'],
     ['with another', { killPassword: '00000001' }, 'refused: the tag says no'],
-  ])('%s: failed', async (_, tag, detail) => {
+  ])('fails: %s', async (_, tag, detail) => {
     const bench = tagBench(kill, tag)
     await bench.untilReady()
     expect(await bench.release()).toMatchObject({
@@ -73,7 +73,7 @@ describe('killing a tag', () => {
     [3, 'failed'],
     [4, 'unknown'],
     [5, 'unknown'],
-  ])('of which the reader tells result %i: %s', async (Result, outcome) => {
+  ])('maps result %i of the reader: %s', async (Result, outcome) => {
     const access: TagAccess = {
       run: async () => ({ kind: 'told', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }),
     }
@@ -83,7 +83,7 @@ describe('killing a tag', () => {
     })
   })
 
-  test('that does not come: unknown, and it is not killed later', async () => {
+  test('reports unknown for a tag that does not come, and does not kill it later', async () => {
     const bench = tagBench(kill, mortal)
     await bench.untilReady()
     expect(await bench.world.settle(bench.execute(ORDER))).toMatchObject({ outcome: 'unknown', commanded: true })
@@ -93,7 +93,7 @@ describe('killing a tag', () => {
     expect(bench.reads()).toHaveLength(2)
   })
 
-  test('an order whose answer is lost is taken back: the next one goes on over the same connection', async () => {
+  test('deletes an order whose answer is lost, and executes the next one on the same connection', async () => {
     const bench = tagBench(kill, mortal)
     await bench.untilReady()
     bench.reader.faults.on({ kind: 'mute', functions: [MESSAGES.ADD_ACCESSSPEC.type], times: 1 })
@@ -102,7 +102,7 @@ describe('killing a tag', () => {
     expect(bench.port.opened).toBe(1)
   })
 
-  test('an order that cannot be taken back ends the connection, and is not carried out behind it', async () => {
+  test('ends the connection if an order cannot be deleted, and does not execute it afterwards', async () => {
     const bench = tagBench(kill, mortal)
     await bench.untilReady()
     bench.reader.faults.on({ kind: 'dead', functions: [MESSAGES.DELETE_ACCESSSPEC.type], times: 1 })
@@ -121,7 +121,7 @@ describe('switching the EAS bit of a tag off', () => {
   const eas = { eas: {} }
   const UCODE_8 = 'E2806894'
 
-  test('it is toggled once, and the tag shows that it is off; again: it is off already and stays so', async () => {
+  test('toggles the bit once, confirms by reading, and leaves a bit that is off', async () => {
     const bench = tagBench(eas, { tid: UCODE_8, config: 0x0041 })
     await bench.untilReady()
     expect(await bench.release()).toEqual({
@@ -138,7 +138,7 @@ describe('switching the EAS bit of a tag off', () => {
     expect([bench.tag.config, bench.looks()]).toEqual([0x0040, 4])
   })
 
-  test('with the access password that the tag wants, and without it', async () => {
+  test('uses the access password that the tag requires, and fails without it', async () => {
     const locked = { tid: UCODE_8, config: 1, accessPassword: '12AB34CD' }
     const knowing = tagBench({ eas: { password: '12ab34cd' } }, { ...locked })
     await knowing.untilReady()
@@ -166,7 +166,7 @@ describe('switching the EAS bit of a tag off', () => {
       'the EAS bit of an UCODE G2XL (ChangeEAS) needs a command of its maker, which LLRP does not have',
     ],
     ['no EPCglobal chip', { tid: 'E0040150' }, 'its TID E0040150 does not tell what chip it is'],
-  ])('%s: refused with the reason, and nothing is written', async (_, tag, why) => {
+  ])('refuses with the reason and writes nothing: %s', async (_, tag, why) => {
     const bench = tagBench(eas, tag)
     await bench.untilReady()
     const before = bench.tag.config
@@ -174,7 +174,7 @@ describe('switching the EAS bit of a tag off', () => {
     expect([bench.tag.config, bench.looks()]).toEqual([before, 1])
   })
 
-  test('a tag that does not come: failed and nothing commanded; a good tag behind it goes on', async () => {
+  test('fails without a command for a tag that does not come, and releases the next one', async () => {
     const bench = tagBench(eas, { tid: UCODE_8, config: 1 })
     await bench.untilReady()
     expect(await bench.release(() => false)).toEqual({
@@ -187,7 +187,7 @@ describe('switching the EAS bit of a tag off', () => {
     expect(await bench.release()).toMatchObject({ outcome: 'confirmed' })
   })
 
-  test('its answer to the write is not heard: what it shows behind it decides, and it is not toggled back', async () => {
+  test('decides by reading if the answer to the write is lost, and does not toggle back', async () => {
     const bench = tagBench(eas, { tid: UCODE_8, config: 1, mutters: true })
     await bench.untilReady()
     expect(await bench.release()).toMatchObject({
@@ -197,7 +197,7 @@ describe('switching the EAS bit of a tag off', () => {
     expect([bench.tag.config, bench.looks()]).toEqual([0, 3])
   })
 
-  test('it is taken away behind the order to write: unknown; when it is back the bit is as it was left', async () => {
+  test('reports unknown for a tag that is removed after the write, and leaves its bit', async () => {
     for (const isWritten of [false, true]) {
       const bench = tagBench(eas, { tid: UCODE_8, config: 1, mutters: true })
       await bench.untilReady()
@@ -213,7 +213,7 @@ describe('switching the EAS bit of a tag off', () => {
   })
 
   test.each(['ADD_ACCESSSPEC', 'ENABLE_ACCESSSPEC', 'DELETE_ACCESSSPEC'] as const)(
-    'the plug out at each %s: the bit is toggled at most once, and a new try ends well',
+    'toggles at most once when the plug is pulled at each %s, and succeeds at a retry',
     async (name) => {
       for (const nth of [1, 2, 3]) {
         const bench = tagBench(eas, { tid: UCODE_8, config: 1 })
@@ -235,7 +235,7 @@ describe('switching the EAS bit of a tag off', () => {
     },
   )
 
-  test('what a TID tells', () => {
+  test('reads the chip from a TID', () => {
     expect(easOfChip([0xe280, 0x6890])).toEqual({ kind: 'toggle', chip: 'UCODE 7' })
     // With the flags of Gen2 version 2 set.
     expect(easOfChip([0xe2c0, 0x6994])).toEqual({ kind: 'toggle', chip: 'UCODE 8m' })
@@ -248,7 +248,7 @@ describe('switching the EAS bit of a tag off', () => {
 })
 
 test.each([{ kill: { password: '12AB34CD' } }, { eas: {} }])(
-  '%j is not tried where the reader says that it cannot, nor without the tag’s name',
+  'rejects %j without the capability of the reader, and without the tag’s id',
   async (gate) => {
     const bench = gateBench({ gate, reader: { accessSpecs: 0 } })
     await bench.untilReady()

@@ -33,7 +33,7 @@ describeDriver('llrp', {
 })
 
 describe('connecting', () => {
-  test('the reader is asked, set up and started in the order of the standard; then tags are told', async () => {
+  test('identifies, configures and starts the reader in the order of the standard, then reports tags', async () => {
     const { world, reader, untilReady, state, reads, events } = gateBench({
       gate: { passageInput: 3, amber: { gpo: 2 }, transmitPowerDbm: 27.4, session: 2 },
     })
@@ -66,7 +66,7 @@ describe('connecting', () => {
     expect(events.filter((event) => event.type !== 'tags')).toEqual([])
   })
 
-  test('without antennas all are used', async () => {
+  test('uses all antennas by default', async () => {
     const bench = gateBench({ gate: { antennas: undefined } })
     await bench.untilReady()
     for (const antenna of [1, 2, 3, 4]) bench.reader.see(EPC, { antenna })
@@ -74,7 +74,7 @@ describe('connecting', () => {
     expect(bench.reads().map(({ antenna }) => antenna)).toEqual([1, 2, 3, 4])
   })
 
-  test('another client has the reader: the operator is told what to do; it goes on by itself', async () => {
+  test('tells the operator that another client is connected, and recovers by itself', async () => {
     const bench = gateBench()
     bench.reader.occupy(true)
     await bench.world.advance(60_000)
@@ -84,7 +84,7 @@ describe('connecting', () => {
     await bench.untilReady()
   })
 
-  test('somebody else tries to connect to a reader that is ours', async () => {
+  test('reports an attempt of another client to connect', async () => {
     const bench = gateBench()
     await bench.untilReady()
     const { near, far } = memoryPair()
@@ -94,7 +94,7 @@ describe('connecting', () => {
     expect(bench.state().state).toBe('ready')
   })
 
-  test('it accepts the connection and says nothing', async () => {
+  test('reports a reader that accepts the connection and sends nothing', async () => {
     const bench = gateBench()
     bench.reader.hang(true)
     await bench.until(() => bench.state().state === 'degraded')
@@ -108,14 +108,14 @@ describe('connecting', () => {
     [{ siren: { gpo: 5 } }, 'there is no output (GPO) 5; the reader has 4; check the settings of gate'],
     [{ inputs: [9] }, 'there is no input (GPI) 9; the reader has 4; check the settings of gate'],
     [{ transmitPowerDbm: 9 }, 'transmitPowerDbm: the reader sends with 10 dBm at least; check the settings of gate'],
-  ])('settings that the reader cannot carry out: %j', async (gate, detail) => {
+  ])('rejects settings that the reader cannot execute: %j', async (gate, detail) => {
     const bench = gateBench({ gate })
     await bench.until(() => bench.state().state === 'degraded')
     expect(bench.state().detail).toBe(detail)
     expect(bench.reader.received).not.toContain('SET_READER_CONFIG')
   })
 
-  test('the reader refuses a step', async () => {
+  test('reports a refused step of the set-up', async () => {
     const bench = gateBench()
     bench.reader.faults.on({ kind: 'exception', code: 401, functions: of('ADD_ROSPEC'), times: 1 })
     await bench.until(() => bench.state().state === 'degraded')
@@ -130,22 +130,19 @@ describe('connecting', () => {
     'GET_READER_CONFIG',
     'ADD_ROSPEC',
     'ENABLE_ROSPEC',
-  ] as const)(
-    'the plug pulled, no answer, a garbled or refused one at %s: tried anew until it is ready',
-    async (name) => {
-      for (const kind of ['cut-before-answer', 'cut-after-answer', 'mute', 'dead', 'garble'] as const) {
-        const bench = gateBench()
-        bench.reader.faults.on({ kind, functions: of(name), times: 2 })
-        await bench.untilReady()
-        bench.reader.see(EPC)
-        await bench.world.advance(1)
-        expect(bench.reads(), kind).toHaveLength(1)
-        await bench.supervisor.stop()
-      }
-    },
-  )
+  ] as const)('retries until ready after a pulled plug, a lost, garbled or refused answer at %s', async (name) => {
+    for (const kind of ['cut-before-answer', 'cut-after-answer', 'mute', 'dead', 'garble'] as const) {
+      const bench = gateBench()
+      bench.reader.faults.on({ kind, functions: of(name), times: 2 })
+      await bench.untilReady()
+      bench.reader.see(EPC)
+      await bench.world.advance(1)
+      expect(bench.reads(), kind).toHaveLength(1)
+      await bench.supervisor.stop()
+    }
+  })
 
-  test('while it is set up, and whenever it is ready, the plug may be pulled', async () => {
+  test('recovers when the plug is pulled during the set-up or when ready', async () => {
     const bench = gateBench()
     for (let after = 0; after < 12; after++) {
       const steps = bench.reader.received.length + after
@@ -159,7 +156,7 @@ describe('connecting', () => {
 })
 
 describe('liveness', () => {
-  test('keepalives are answered, and an idle reader stays ready', async () => {
+  test('acknowledges keepalives, and keeps an idle reader ready', async () => {
     const bench = gateBench()
     await bench.untilReady()
     await bench.world.advance(10 * 60_000)
@@ -167,7 +164,7 @@ describe('liveness', () => {
     expect(bench.port.opened).toBe(1)
   })
 
-  test('nothing for three periods: lost, and connected anew', async () => {
+  test('reconnects after three missing keepalives', async () => {
     const bench = gateBench()
     await bench.untilReady()
     await bench.world.advance(1_000)
@@ -180,7 +177,7 @@ describe('liveness', () => {
     await bench.untilReady()
   })
 
-  test('a reboot: everything is set up again, with the siren that still has to sound', async () => {
+  test('configures a rebooted reader again, with the remaining siren time', async () => {
     const bench = gateBench()
     await bench.untilReady()
     expect(await bench.world.settle(bench.siren(60))).toMatchObject({ outcome: 'confirmed', commanded: true })
@@ -193,7 +190,7 @@ describe('liveness', () => {
     expect(bench.reader.gpos[1]).toBe(false)
   })
 
-  test('garbage between two messages is told and survived; what never makes sense is no reader', async () => {
+  test('survives garbage between messages, and rejects a peer that never speaks LLRP', async () => {
     const bench = gateBench()
     await bench.untilReady()
     bench.reader.garbage(new Uint8Array(300).fill(0xee))
@@ -214,7 +211,7 @@ describe('liveness', () => {
     await bench.untilReady()
   })
 
-  test('closing switches off, stops the reader and says good-bye', async () => {
+  test('switches off, stops the reader and closes the connection', async () => {
     const bench = gateBench()
     await bench.untilReady()
     await bench.world.settle(bench.siren(60))
@@ -227,7 +224,7 @@ describe('liveness', () => {
 describe('settings', () => {
   const wrong = (more: Record<string, unknown>) => () => entries({ ...GATE, ...more })
 
-  test('defaults', () => {
+  test('have defaults', () => {
     expect(entries(GATE)).toEqual([
       { ...GATE, inputs: [], session: 1, tagPopulation: 32, keepaliveMs: 5_000, requestTimeoutMs: 3_000 },
     ])
@@ -251,11 +248,11 @@ describe('settings', () => {
     [{ session: 4 }, 'session: give a Gen2 session, 0 to 3'],
     [{ transmitPowerDbm: 40 }, 'transmitPowerDbm: give dBm'],
     [{ sirene: {} }, 'sirene: no such setting'],
-  ])('%j', (more, fault) => {
+  ])('reject %j', (more, fault) => {
     expect(wrong(more)).toThrow(fault)
   })
 
-  test('a reader serves one device', () => {
+  test('allow one device for a reader', () => {
     expect(() => entries(GATE, { ...GATE, deviceId: 'other', siren: { gpo: 2 } })).toThrow(
       'belongs to devices[0] alone',
     )

@@ -45,7 +45,7 @@ function scripted(framing: ModbusFraming) {
 }
 
 describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
-  test('only the answer to the open request counts: same unit, function, address and value', async () => {
+  test('accepts only the answer to the open request: same unit, function, address and value', async () => {
     const { world, heard, noise, ask, say } = scripted(framing)
     let told: BusAnswer | null = null
     void ask(coil(3)).then((answer) => (told = answer))
@@ -63,7 +63,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     expect(noise).toHaveLength(4)
   })
 
-  test('an answer that comes too late does not pass for the next one', async () => {
+  test('does not take a late answer for the next one', async () => {
     const { world, heard, ask, say } = scripted(framing)
     const first = ask(inputs)
     await world.advance(500)
@@ -78,7 +78,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     expect(await world.settle(second)).toMatchObject({ kind: 'answered', values: [0, 0, 0, 0, 0, 0, 0, 0] })
   })
 
-  test('one request at a time, commands before polls, each lane in its order', async () => {
+  test('sends one request at a time, commands before polls, each lane in order', async () => {
     const { world, heard, ask, say } = scripted(framing)
     const asked = [
       ask(coil(0)),
@@ -99,7 +99,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     expect(order).toEqual([0, 1, 2, 10, 11])
   })
 
-  test('at most 64 wait in a lane; what is taken back while it waits is not sent', async () => {
+  test('queues at most 64 requests in a lane, and does not send cancelled ones', async () => {
     const { world, heard, ask } = scripted(framing)
     const takenBack = new AbortController()
     const all = Array.from({ length: 70 }, (_, i) => ask(coil(i), { signal: takenBack.signal, timeoutMs: 20 }))
@@ -115,7 +115,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     )
   })
 
-  test('a cut ends what is under way as sent and what waits as not sent', async () => {
+  test('reports the open request as possibly sent and queued ones as not sent when the link is cut', async () => {
     const { world, bus, cut, ask } = scripted(framing)
     const both = Promise.all([ask(coil(0)), ask(coil(1))])
     await world.advance(5)
@@ -129,7 +129,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     expect(await bus.ended).toBe(detail)
   })
 
-  test('an exception', async () => {
+  test('returns an exception', async () => {
     const { world, far, heard, ask } = scripted(framing)
     const told = ask(coil(9))
     await world.advance(5)
@@ -142,7 +142,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
   })
 })
 
-test('RTU: 3.5 characters of quiet between an answer and the next request', async () => {
+test('keeps 3.5 characters of silence between an RTU answer and the next request', async () => {
   const { world, heard, ask, say } = scripted('rtu')
   const both = Promise.all([ask(coil(0)), ask(coil(1))])
   await world.advance(10)

@@ -45,7 +45,7 @@ function answerTo(request: ModbusMessage): ModbusMessage {
 const frameOf = (pdu: Uint8Array, transaction = 0): ModbusFrame => ({ transaction, unit: 1, pdu })
 
 describe('golden frames', () => {
-  test('write coil 0 ON to unit 1', () => {
+  test('encodes write coil 0 ON to unit 1', () => {
     const pdu = encodePdu('request', { name: 'writeSingleCoil', address: 0, quantity: 1, values: [1] })
     expect(rtuCodec('answer').encode(frameOf(pdu))).toEqual(hex('01 05 00 00 FF 00 8C 3A'))
     expect(tcpCodec('answer').encode(frameOf(pdu, 0x1501))).toEqual(hex('15 01 00 00 00 06 01 05 00 00 FF 00'))
@@ -85,12 +85,12 @@ describe('golden frames', () => {
     expect(answers(said, message)).toBe(true)
   })
 
-  test('a refusal', () => {
+  test('decodes a refusal', () => {
     expect(encodeRefusal({ functionCode: 1, exception: 2 })).toEqual(hex('81 02'))
     expect(decodeAnswer(hex('81 02'))).toEqual({ functionCode: 1, exception: 2 })
   })
 
-  test('CRC of the check string', () => {
+  test('computes the CRC of the check string', () => {
     expect(crc16(new TextEncoder().encode('123456789'))).toBe(0x4b37)
   })
 })
@@ -113,8 +113,8 @@ function one(name: FunctionName, address: number, value: number): ModbusMessage 
   return { name, address, quantity: 1, values: [value] }
 }
 
-describe('round trips', () => {
-  test('requests and answers, in any pieces, over RTU and TCP', () => {
+describe('encoding and decoding', () => {
+  test('decodes requests and answers in any chunks, over RTU and TCP', () => {
     fc.assert(
       fc.property(
         requests,
@@ -139,7 +139,7 @@ describe('round trips', () => {
     )
   })
 
-  test('an answer to something else does not pass', () => {
+  test('rejects an answer to another request', () => {
     const on = one('writeSingleCoil', 0, 1)
     const others = [one('writeSingleCoil', 0, 0), one('writeSingleCoil', 1, 1), one('writeSingleRegister', 0, 1)]
     for (const other of others) expect(answers(other, on)).toBe(false)
@@ -148,7 +148,7 @@ describe('round trips', () => {
     expect(answers(bits('readDiscreteInputs', 'FF'), read)).toBe(false)
   })
 
-  test('requests that no board may accept', () => {
+  test('rejects invalid requests', () => {
     expect(decodeRequest(hex('2B 0E 01 00'))).toEqual({ functionCode: 0x2b, exception: 1 })
     for (const bad of ['01 0000 0000', '01 0000 07D1', '05 0000 1234', '0F 0000 0008 02 FF00', '10 0000 0001 02 00']) {
       expect(decodeRequest(hex(bad))).toMatchObject({ exception: 3 })
@@ -164,7 +164,7 @@ describe.each<[string, (direction: Direction) => ReturnType<typeof rtuCodec>]>([
 ])('%s on a noisy line', (kind, make) => {
   const good = (value: number) => encodePdu('answer', one('writeSingleCoil', value, 1))
 
-  test('no good frame is lost behind garbage or a frame that stops half-way', () => {
+  test('finds each valid frame after garbage or an incomplete frame', () => {
     const random = seededRandom(11)
     let lost = 0
     for (let round = 0; round < 2_000; round++) {
@@ -183,7 +183,7 @@ describe.each<[string, (direction: Direction) => ReturnType<typeof rtuCodec>]>([
     expect(lost).toBe(0)
   })
 
-  test('250,000 chunks of anything: bounded, and no slower at the end than at the beginning', () => {
+  test('stays bounded over 250,000 random chunks and does not slow down', () => {
     const random = seededRandom(5)
     const codec = make('answer')
     const frame = codec.encode(frameOf(good(7), 7))
@@ -209,7 +209,7 @@ describe.each<[string, (direction: Direction) => ReturnType<typeof rtuCodec>]>([
     expect(Math.min(...rest)).toBeLessThan(first * 5 + 50_000)
   })
 
-  test('an endless stream without a frame is thrown away as it comes', () => {
+  test('discards an endless stream without a frame as it arrives', () => {
     for (const filler of [0x00, 0x01, 0x02, 0x10, 0x55, 0x81, 0xff]) {
       const codec = make('answer')
       for (let i = 0; i < 1_000; i++) codec.push(new Uint8Array(100).fill(filler))
@@ -220,7 +220,7 @@ describe.each<[string, (direction: Direction) => ReturnType<typeof rtuCodec>]>([
   })
 })
 
-test('RTU: a good frame held up by a bad length comes out at the silence', () => {
+test('releases a valid RTU frame behind a wrong length at silence', () => {
   const codec = rtuCodec('answer')
   const frame = codec.encode(frameOf(encodePdu('answer', one('writeSingleCoil', 3, 1))))
   expect(codec.push(concat([hex('01 02 FF'), frame]))).toEqual([])
@@ -228,14 +228,14 @@ test('RTU: a good frame held up by a bad length comes out at the silence', () =>
   expect(codec.takeNoise()?.bytes).toBe(3)
 })
 
-test('RTU: a board hears a function that it does not know, and noise before it does not matter', () => {
+test('passes an unknown RTU function to the board, also after noise', () => {
   const codec = rtuCodec('request')
   const frame = codec.encode(frameOf(hex('2B 0E 01 00')))
   expect(codec.push(concat([hex('FF FF'), frame]))).toEqual([])
   expect(codec.silence().map((got) => got.pdu)).toEqual([hex('2B 0E 01 00')])
 })
 
-test('RTU: one bit turned anywhere is noticed', () => {
+test('detects one flipped bit anywhere in an RTU frame', () => {
   const frame = rtuCodec('answer').encode(frameOf(encodePdu('answer', one('writeSingleCoil', 0, 1))))
   for (let bit = 0; bit < frame.length * 8; bit++) {
     const codec = rtuCodec('answer')

@@ -60,7 +60,7 @@ describe('the "flash on" command of Waveshare boards', () => {
     expect(decodeRequest(hex(bytes).subarray(1, 6))).toEqual(message)
   })
 
-  test('the board ends the pulse by itself when the agent is gone', async () => {
+  test('the board ends the pulse after the agent is gone', async () => {
     const bench = workbench({
       door: { hardwarePulse: 'waveshare', confirmInput: undefined, pulseMs: 700 },
       board: { flash: true },
@@ -75,7 +75,7 @@ describe('the "flash on" command of Waveshare boards', () => {
   })
 
   // Agents that stand still for a moment: the lock opens and shuts between two looks.
-  test('an input that was not looked at for the length of the pulse leaves it open whether the lock moved', async () => {
+  test('reports unknown if the input was not read for the length of the pulse', async () => {
     const bench = workbench({
       door: { hardwarePulse: 'waveshare', pulseMs: 200 },
       board: { flash: true, locks: [{ coil: 0, input: 0, openMs: 5, closeMs: 5 }] },
@@ -92,7 +92,7 @@ describe('the "flash on" command of Waveshare boards', () => {
     })
   })
 
-  test('a board that does not know it: refused, and the lock stays shut', async () => {
+  test('reports refused and stays locked if the board does not support it', async () => {
     const bench = workbench({ door: { hardwarePulse: 'waveshare' } })
     await bench.untilReady()
     expect(await bench.world.settle(bench.release())).toMatchObject({
@@ -111,7 +111,7 @@ describe('the interlock of an AM or RF deactivator', () => {
       board: { locks: [{ coil: 0, input: 0, openMs: 5, closeMs: 5 }] },
     })
 
-  test('armed until the deactivation is seen, then off at once, and the falling edge is seen', async () => {
+  test('arms until the deactivation is seen, switches off at once and checks the contact', async () => {
     const bench = armed()
     await bench.untilReady()
     const told = bench.release()
@@ -126,7 +126,7 @@ describe('the interlock of an AM or RF deactivator', () => {
     expect(bench.events.filter(({ event }) => event.type === 'fault')).toEqual([])
   })
 
-  test('nothing deactivated: off after its time, failed; the authorization ends: off at once', async () => {
+  test('fails without a deactivation after the pulse, and switches off at once when the caller aborts', async () => {
     const bench = armed()
     await bench.untilReady()
     expect(await bench.world.settle(bench.release())).toMatchObject({
@@ -144,7 +144,7 @@ describe('the interlock of an AM or RF deactivator', () => {
     expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
-  test('a contact that does not fall is told', async () => {
+  test('reports a contact that does not fall', async () => {
     const bench = armed()
     await bench.untilReady()
     bench.board.stick(0, true)
@@ -167,7 +167,7 @@ describe('a cabinet', () => {
   const faults = (bench: ReturnType<typeof cabinet>) =>
     bench.events.flatMap(({ event }) => (event.type === 'fault' ? [event.detail] : []))
 
-  test('unlocked, opened: it relocks at once; shut in time: no alarm', async () => {
+  test('relocks when the door opens, and raises no alarm if it is shut in time', async () => {
     const bench = cabinet()
     await bench.untilReady()
     expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'confirmed' })
@@ -182,7 +182,7 @@ describe('a cabinet', () => {
     expect(bench.board.log.some(({ coil }) => coil === 3)).toBe(false)
   })
 
-  test('left open: told, siren, quiet when it is shut', async () => {
+  test('reports an open door with the siren, and ends both when it is shut', async () => {
     const bench = cabinet()
     await bench.untilReady()
     await bench.world.settle(bench.release())
@@ -195,7 +195,7 @@ describe('a cabinet', () => {
     expect(bench.board.coils[3]).toBe(false)
   })
 
-  test('forced: told at once, with the siren; a door that was open at the start was not forced', async () => {
+  test('reports a forced door with the siren, but not a door that was open at the start', async () => {
     const bench = cabinet()
     bench.board.setInput(2, true)
     await bench.untilReady()
@@ -233,7 +233,7 @@ describe('people counter', () => {
     return { bench, walk, people, passages }
   }
 
-  test('in, out, half-way and back, slowly one after the other', async () => {
+  test('counts persons in and out, but not halfway or slow ones', async () => {
     const { bench, walk, people, passages } = await counting()
     await walk(5, 6)
     await walk(6, 5)
@@ -247,7 +247,7 @@ describe('people counter', () => {
     expect(passages()).toBe(1)
   })
 
-  test('a beam that stays broken is told, and counts nobody after a reconnect', async () => {
+  test('reports a blocked beam, and counts nobody after a reconnect', async () => {
     const { bench, people } = await counting()
     bench.board.setInput(5, true)
     await bench.world.advance(31_000)
@@ -260,7 +260,7 @@ describe('people counter', () => {
   })
 })
 
-test('settings that do not fit say so', async () => {
+test('rejects settings that do not fit', async () => {
   const { checkDevices } = await import('../../device-drivers/drivers/check-devices.ts')
   const entry = { deviceId: 'd', driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0 }
   expect(checkDevices([{ ...entry, hardwarePulse: 'waveshare', pulseMs: 250 }])).toEqual({

@@ -42,8 +42,8 @@ async function shift(framing: 'rtu' | 'tcp', seed: number) {
   return { bench, releases }
 }
 
-describe.each(['tcp', 'rtu'] as const)('a shift full of trouble over %s', (framing) => {
-  test('ON at most once for each release, none without "commanded"; at the end ready, locked, quiet', async () => {
+describe.each(['tcp', 'rtu'] as const)('a shift with random faults over %s', (framing) => {
+  test('switches ON at most once for each release and only if commanded, and ends ready, locked and quiet', async () => {
     const outcomes = new Map<string, number>()
     for (let seed = 1; seed <= 80; seed++) {
       const { bench, releases } = await shift(framing, seed)

@@ -53,7 +53,7 @@ function independentBoard(): Promise<{
 }
 
 describe('our driver against the board of modbus-serial', () => {
-  test('identify, release, siren, lost and found again, stop', async () => {
+  test('identifies, releases, sounds a siren, reconnects and stops', async () => {
     const board = await independentBoard()
     // The second board has a port of its own: the first one's may be taken by others meanwhile.
     let port: number | null = board.port
@@ -128,13 +128,13 @@ describe.each(['tcp', 'rtu'] as const)('the client of modbus-serial against our 
     expect((await client.readHoldingRegisters(1, 3)).data).toEqual([0xbeef, 1, 2])
   })
 
-  test('refuses as a board does', async () => {
+  test('refuses like a board', async () => {
     const { client } = await connected()
     await expect(client.readCoils(0, 9)).rejects.toMatchObject({ modbusCode: 2 })
     await expect(client.readInputRegisters(0, 1)).rejects.toMatchObject({ modbusCode: 1 })
   })
 
-  test('its faults reach an independent client', async () => {
+  test('shows its faults to an independent client', async () => {
     const { board, client } = await connected()
     board.faults.on({ kind: 'exception', code: 4, functions: [5], times: 1 })
     await expect(client.writeCoil(0, true)).rejects.toMatchObject({ modbusCode: 4 })
@@ -144,7 +144,7 @@ describe.each(['tcp', 'rtu'] as const)('the client of modbus-serial against our 
 })
 
 describe.each(['tcp', 'rtu'] as const)('our driver against our board over real sockets (%s)', (framing) => {
-  test('release, cut, release', async () => {
+  test('releases, survives a cut and releases again', async () => {
     const board = relayBoard({ platform: realPlatform, framing })
     const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     cleanups.push(() => service.close())
@@ -164,7 +164,7 @@ describe.each(['tcp', 'rtu'] as const)('our driver against our board over real s
     expect(board.writes.filter((write) => write.coil === 0 && write.on)).toHaveLength(2)
   })
 
-  test('reset in place of the answer to ON: unknown, OFF on the new connection', async () => {
+  test('reports unknown for a reset instead of the answer to ON, and writes OFF on the new connection', async () => {
     const board = relayBoard({ platform: realPlatform, framing, locks: [] })
     const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
     cleanups.push(() => service.close())

@@ -10,12 +10,12 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   /** Writes of the releasing output after the board was made ready. */
   const pulse = (bench: Awaited<ReturnType<typeof ready>>, from: number) => writesTo(bench.board, 0).slice(from)
 
-  test('the output is off before the device is ready', async () => {
+  test('switches the output off before it is ready', async () => {
     const bench = await ready()
     expect(writesTo(bench.board, 0)).toEqual([false])
   })
 
-  test('confirmed when the input changes; one ON, one OFF, the pulse as long as asked', async () => {
+  test('confirms when the input changes, with one ON, one OFF and a pulse of the set length', async () => {
     const bench = await ready()
     const before = bench.board.log.length
     const told = await bench.world.settle(bench.release())
@@ -27,7 +27,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect((off?.at ?? 0) - (on?.at ?? 0)).toBeLessThan(230)
   })
 
-  test('it is told as soon as it is known, while a long pulse still runs', async () => {
+  test('returns the outcome while a long pulse still runs', async () => {
     const bench = await ready({ pulseMs: 5_000 })
     const from = bench.world.clock.elapsed()
     await bench.world.settle(bench.release())
@@ -37,7 +37,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
-  test('failed when nothing moves: not before 1 s after the pulse', async () => {
+  test('fails if nothing moves, but not before 1 s after the pulse', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     const from = bench.world.clock.elapsed()
@@ -47,7 +47,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.world.clock.elapsed() - from).toBeLessThan(1_400)
   })
 
-  test('an input that changes after the pulse, within 1 s, confirms', async () => {
+  test('confirms if the input changes within 1 s after the pulse', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     const told = bench.release()
@@ -56,7 +56,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect((await bench.world.settle(told)).outcome).toBe('confirmed')
   })
 
-  test('an input that is 1 already: failed, and nothing is commanded', async () => {
+  test('fails without a command if the input is 1 before', async () => {
     const bench = await ready()
     bench.board.stick(0, true)
     await bench.world.advance(100)
@@ -69,7 +69,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([])
   })
 
-  test('an input that is 1 already is waited for', async () => {
+  test('waits for an input that is 1 before', async () => {
     const bench = await ready()
     bench.board.stick(0, true)
     await bench.world.advance(100)
@@ -80,7 +80,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect((await bench.world.settle(told)).outcome).toBe('confirmed')
   })
 
-  test('without a confirming input an acknowledged write confirms', async () => {
+  test('confirms an acknowledged write without a confirm input', async () => {
     const bench = await ready({ confirmInput: undefined })
     expect(await bench.world.settle(bench.release())).toEqual({
       outcome: 'confirmed',
@@ -91,7 +91,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([true, false])
   })
 
-  test.each([1, 2, 3, 6, 10])('exception %i to the ON write: failed', async (code) => {
+  test.each([1, 2, 3, 6, 10])('fails after exception %i to the ON write', async (code) => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
     const told = await bench.world.settle(bench.release())
@@ -100,18 +100,15 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
-  test.each([4, 5, 11, 8, 77])(
-    'exception %i leaves open whether it moved: unknown, and OFF follows at once',
-    async (code) => {
-      const bench = await ready({ confirmInput: undefined })
-      bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
-      expect((await bench.world.settle(bench.release())).outcome).toBe('unknown')
-      expect(pulse(bench, 1)).toEqual([false])
-    },
-  )
+  test.each([4, 5, 11, 8, 77])('reports unknown after exception %i and writes OFF at once', async (code) => {
+    const bench = await ready({ confirmInput: undefined })
+    bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
+    expect((await bench.world.settle(bench.release())).outcome).toBe('unknown')
+    expect(pulse(bench, 1)).toEqual([false])
+  })
 
   test.each(['mute', 'garble', 'dead'] as const)(
-    '%s for the ON write: unknown, ON is never sent again, OFF is',
+    '%s to the ON write: reports unknown, never repeats ON, repeats OFF',
     async (kind) => {
       const bench = await ready()
       bench.board.stick(0, false)
@@ -123,7 +120,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   )
 
   test.each(['mute', 'garble', 'dead'] as const)(
-    '%s to everything from the pulse on: unknown, OFF once it answers again',
+    '%s from the pulse on: reports unknown, and writes OFF when the board answers again',
     async (kind) => {
       const bench = await ready()
       bench.board.stick(0, false)
@@ -139,7 +136,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     },
   )
 
-  test('an input that could not be read once, and no change: unknown', async () => {
+  test('reports unknown if the input could not be read once and did not change', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     const told = bench.release()
@@ -151,7 +148,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     })
   })
 
-  test('the answer to ON is lost but the input is seen to change: confirmed', async () => {
+  test('confirms if the answer to ON is lost but the input changes', async () => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'mute', functions: [5], times: 1 })
     expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')
@@ -159,7 +156,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([true, false])
   })
 
-  test('a board that loses its power within the pulse is not switched on again', async () => {
+  test('does not switch a board on again that loses power during the pulse', async () => {
     const bench = await ready({ pulseMs: 5_000, confirmInput: undefined })
     await bench.world.settle(bench.release())
     bench.board.restart()
@@ -167,7 +164,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([true, false])
   })
 
-  test('a movement shorter than the polling is seen while a release waits for it', async () => {
+  test('sees a movement that is shorter than the polling interval', async () => {
     const bench = await ready({ pollMs: 1_000 })
     bench.board.stick(0, false)
     const told = bench.release()
@@ -178,7 +175,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect((await bench.world.settle(told)).outcome).toBe('confirmed')
   })
 
-  test('slow polling does not delay the command', async () => {
+  test('does not delay the command by slow polling', async () => {
     const bench = await ready({ pollMs: 1_000 })
     await bench.world.advance(300)
     const from = bench.world.clock.elapsed()
@@ -187,7 +184,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.world.clock.elapsed() - from).toBeLessThan(50)
   })
 
-  test('unplugged before the command: failed, nothing commanded', async () => {
+  test('fails without a command if unplugged before', async () => {
     const bench = await ready()
     bench.port.unplug()
     const told = await bench.world.settle(bench.release())
@@ -195,7 +192,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(told.detail).toMatch(/^not_ready/)
   })
 
-  test('cut in place of the answer to ON: unknown, never sent again, OFF after reconnecting', async () => {
+  test('reports unknown if cut instead of the answer to ON, never repeats it, and writes OFF after the reconnect', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     bench.board.faults.on({ kind: 'cut-before-answer', functions: [5], times: 1 })
@@ -207,7 +204,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.port.opened).toBe(2)
   })
 
-  test('unplugged during the pulse: unknown; OFF is written as soon as the board is back', async () => {
+  test('reports unknown if unplugged during the pulse, and writes OFF when the board is back', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     const told = bench.release()
@@ -223,7 +220,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([true, false])
   })
 
-  test('unplugged between pulse and confirmation: unknown', async () => {
+  test('reports unknown if unplugged between pulse and confirmation', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     const told = bench.release()
@@ -232,7 +229,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
-  test('unplugged after the confirmation changes nothing of it', async () => {
+  test('keeps a confirmed outcome if unplugged afterwards', async () => {
     const bench = await ready()
     const told = await bench.world.settle(bench.release())
     bench.port.cut()
@@ -242,7 +239,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
-  test('commands to one device queue: the second pulse begins when the first is over', async () => {
+  test('starts the second pulse after the first has ended', async () => {
     const bench = await ready()
     const both = Promise.all([bench.release(), bench.release()])
     expect((await bench.world.settle(both)).map((told) => told.outcome)).toEqual(['confirmed', 'confirmed'])
@@ -250,7 +247,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([true, false, true, false])
   })
 
-  test('at most eight releases wait', async () => {
+  test('queues at most eight releases', async () => {
     const bench = await ready()
     const all = Promise.all(Array.from({ length: 12 }, () => bench.release()))
     const outcomes = (await bench.world.settle(all)).map((told) => told.detail.split(':')[0])
@@ -258,7 +255,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(outcomes.filter((code) => code === 'input_changed').length).toBeGreaterThanOrEqual(8)
   })
 
-  test('the caller gives up before the command: nothing is commanded', async () => {
+  test('commands nothing if the caller aborts before', async () => {
     const bench = await ready()
     const gaveUp = new AbortController()
     bench.board.stick(0, true)
@@ -269,7 +266,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(await bench.world.settle(told)).toEqual({ outcome: 'failed', commanded: false, detail: 'cancelled' })
   })
 
-  test('the caller gives up during the pulse: OFF at once, unknown', async () => {
+  test('writes OFF at once and reports unknown if the caller aborts during the pulse', async () => {
     const bench = await ready({ pulseMs: 5_000 })
     const gaveUp = new AbortController()
     bench.board.stick(0, false)
@@ -280,7 +277,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
-  test.each(['dead', 'exception'] as const)('OFF is tried again at once (%s)', async (kind) => {
+  test.each(['dead', 'exception'] as const)('retries OFF at once (%s)', async (kind) => {
     const bench = await ready({ confirmInput: undefined, passageInput: 1 })
     bench.board.faults.on({ kind, code: 6, functions: [5], after: 1, times: 2 })
     await bench.world.settle(bench.release())
@@ -289,7 +286,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.events.filter(({ event }) => event.type === 'fault')).toEqual([])
   })
 
-  test('OFF is refused: a fault is told and the output is switched off later', async () => {
+  test('reports a refused OFF as a fault and switches off later', async () => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'exception', code: 6, functions: [5], after: 1, times: 3 })
     expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')

@@ -13,7 +13,7 @@ async function ready(door: Record<string, unknown> = {}) {
 }
 
 describe('signals', () => {
-  test('on for as long as asked, then off', async () => {
+  test('switch on for the requested time, then off', async () => {
     const bench = await ready()
     const told = await bench.world.settle(bench.signal('siren', 5))
     expect(told).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
@@ -24,7 +24,7 @@ describe('signals', () => {
     expect(bench.board.coils[1]).toBe(false)
   })
 
-  test('0 seconds: off now', async () => {
+  test('switch off now with 0 seconds', async () => {
     const bench = await ready()
     await bench.world.settle(bench.signal('amber', 60))
     await bench.world.settle(bench.signal('amber', 0))
@@ -33,7 +33,7 @@ describe('signals', () => {
     expect(writesTo(bench.board, 2)).toEqual([false, true, false])
   })
 
-  test('asked again, the later end counts', async () => {
+  test('extend to the later end', async () => {
     const bench = await ready()
     await bench.world.settle(bench.signal('siren', 2))
     await bench.world.advance(1_500)
@@ -44,7 +44,7 @@ describe('signals', () => {
     expect(bench.board.coils[1]).toBe(false)
   })
 
-  test('a siren does not wait for a release that waits for its confirmation', async () => {
+  test('do not wait for a release', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     const told = bench.release()
@@ -55,7 +55,7 @@ describe('signals', () => {
     expect((await bench.world.settle(told)).detail).toBe('no_confirmation: input 0 did not change')
   })
 
-  test('after a reconnect it is written again, until its time is over', async () => {
+  test('are written again after a reconnect until their time is over', async () => {
     const bench = await ready()
     await bench.world.settle(bench.signal('siren', 30))
     bench.port.unplug()
@@ -68,7 +68,7 @@ describe('signals', () => {
     expect(bench.board.coils[1]).toBe(false)
   })
 
-  test('asked for while the device is away: failed, and written when it is back in time', async () => {
+  test('fail while the device is away, and are written if it is back in time', async () => {
     const bench = await ready()
     bench.port.unplug()
     await bench.world.advance(1_000)
@@ -78,7 +78,7 @@ describe('signals', () => {
     expect(bench.board.coils[1]).toBe(true)
   })
 
-  test('its time over while the device is away: off when it is back', async () => {
+  test('are off after the reconnect if their time is over', async () => {
     const bench = await ready()
     await bench.world.settle(bench.signal('siren', 5))
     bench.port.unplug()
@@ -89,7 +89,7 @@ describe('signals', () => {
     expect(bench.board.coils[1]).toBe(false)
   })
 
-  test('a board that lost its power for a moment is put right within about a second', async () => {
+  test('are restored within about a second after a short power failure', async () => {
     const bench = await ready()
     await bench.world.settle(bench.signal('siren', 30))
     bench.board.restart()
@@ -100,7 +100,7 @@ describe('signals', () => {
     ).toBe(true)
   })
 
-  test('a board that cannot tell its outputs is ready all the same and is not asked for ever', async () => {
+  test('work on a board that cannot report its outputs, which is not asked for ever', async () => {
     const seldom = [
       { kind: 'dead', most: 6 },
       { kind: 'exception', code: 4, most: 6 },
@@ -123,7 +123,7 @@ describe('signals', () => {
     }
   })
 
-  test('a lost answer is unknown and the signal is put right all the same', async () => {
+  test('report unknown for a lost answer, and are corrected', async () => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'dead', functions: [5], times: 1 })
     expect(await bench.world.settle(bench.signal('siren', 30))).toMatchObject({ outcome: 'unknown', commanded: true })
@@ -136,7 +136,7 @@ describe('signals', () => {
   test.each([
     ['lost', lost],
     ['refused', busy],
-  ])('a board that does not tell its outputs: a siren’s ON or OFF that is %s is written again', async (_, fault) => {
+  ])('repeat a siren’s ON or OFF that is %s on a board that cannot report its outputs', async (_, fault) => {
     const bench = workbench({ door: LAMPS })
     bench.board.faults.on({ kind: 'exception', code: 1, functions: [1] })
     await bench.untilReady()
@@ -152,7 +152,7 @@ describe('signals', () => {
     expect(bench.port.opened).toBe(1)
   })
 
-  test('a lost frame of a siren is written again at once, not with the next look', async () => {
+  test('repeat a lost siren command at once, not at the next audit', async () => {
     const bench = await ready()
     bench.board.faults.on(lost)
     const told = bench.signal('siren', 10)
@@ -161,7 +161,7 @@ describe('signals', () => {
     expect(await told).toMatchObject({ outcome: 'unknown' })
   })
 
-  test('the OFF of a release that is refused three times is written again', async () => {
+  test('repeat the OFF of a release after three refusals', async () => {
     const bench = workbench({ door: LAMPS })
     bench.board.faults.on({ kind: 'exception', code: 1, functions: [1] })
     await bench.untilReady()
@@ -179,7 +179,7 @@ describe('signals', () => {
     expect(writesTo(bench.board, 0).filter(Boolean)).toHaveLength(1)
   })
 
-  test('noise on the first looks does not end the looking', async () => {
+  test('continue the audit after noise on the first ones', async () => {
     const bench = workbench({ door: LAMPS })
     bench.board.faults.on({ kind: 'dead', functions: [1], times: 2 })
     await bench.untilReady()
@@ -192,7 +192,7 @@ describe('signals', () => {
     expect(bench.board.coils[1]).toBe(true)
   })
 
-  test('a signal that is not configured, or lasts too long, is not supported', async () => {
+  test('reject a signal that is not configured or lasts too long', async () => {
     const bench = await ready({ green: undefined })
     const refused = { outcome: 'failed', commanded: false }
     expect(await bench.signal('green', 5)).toMatchObject({
@@ -209,7 +209,7 @@ describe('signals', () => {
 })
 
 describe('inputs', () => {
-  test('passage: one event for each rising edge, none for a beam that is broken when the device connects', async () => {
+  test('emit one passage for each rising edge, and none for a beam that is broken at connect', async () => {
     const bench = workbench({ door: LAMPS })
     bench.board.setInput(5, true)
     await bench.untilReady()
@@ -223,7 +223,7 @@ describe('inputs', () => {
     expect(passages()).toBe(2)
   })
 
-  test('every change of a watched input is told', async () => {
+  test('report every change of a watched input', async () => {
     const bench = await ready()
     await bench.world.settle(bench.release())
     await bench.world.advance(500)
@@ -234,7 +234,7 @@ describe('inputs', () => {
     ])
   })
 
-  test('inputs far apart are read without asking for what lies between', async () => {
+  test('are read without the addresses between distant inputs', async () => {
     const bench = await ready({ confirmInput: 7, passageInput: 0 })
     bench.board.setInput(0, true)
     await bench.world.advance(50)
@@ -243,7 +243,7 @@ describe('inputs', () => {
 })
 
 describe('stop', () => {
-  test('writes every output off', async () => {
+  test('switches every output off', async () => {
     const bench = await ready()
     await bench.world.settle(Promise.all([bench.signal('siren', 60), bench.signal('green', 60)]))
     await bench.world.settle(bench.supervisor.stop())
@@ -253,7 +253,7 @@ describe('stop', () => {
     expect(bench.world.pending).toBe(0)
   })
 
-  test('within a pulse: off, and the release is unknown', async () => {
+  test('switches off during a pulse, and the release is unknown', async () => {
     const bench = await ready({ pulseMs: 10_000 })
     bench.board.stick(0, false)
     const told = bench.release()
@@ -263,7 +263,7 @@ describe('stop', () => {
     expect(await told).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
-  test('takes a bounded time with a board that says nothing', async () => {
+  test('ends in bounded time with a mute board', async () => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'dead' })
     const from = bench.world.clock.elapsed()
@@ -271,7 +271,7 @@ describe('stop', () => {
     expect(bench.world.clock.elapsed() - from).toBeLessThanOrEqual(3_000)
   })
 
-  test('commands after it answer failed', async () => {
+  test('fails later commands', async () => {
     const bench = await ready()
     await bench.world.settle(bench.supervisor.stop())
     expect(await bench.release()).toMatchObject({ outcome: 'failed', commanded: false })

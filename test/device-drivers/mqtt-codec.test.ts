@@ -51,7 +51,7 @@ const connect = (flags: string, rest: string, version = '04') => {
 }
 
 describe('MQTT codec', () => {
-  test('reads what it has written, in pieces of any size', () => {
+  test('decodes what it encoded, in chunks of any size', () => {
     fc.assert(
       fc.property(fc.array(packet, { maxLength: 6 }), fc.integer({ min: 1, max: 60 }), (packets, size) => {
         const codec = mqttCodec()
@@ -65,7 +65,7 @@ describe('MQTT codec', () => {
     )
   })
 
-  test('writes the examples of the standard: a CONNECT head, a remaining length of two bytes', () => {
+  test('encodes the examples of the standard: a CONNECT header, a remaining length of two bytes', () => {
     const codec = mqttCodec()
     expect([...codec.encode({ cmd: 'connect', clientId: '', keepalive: 10 })]).toEqual([
       0x10, 12, 0, 4, 0x4d, 0x51, 0x54, 0x54, 4, 2, 0, 10, 0, 0,
@@ -85,7 +85,7 @@ describe('MQTT codec', () => {
     ['PUBLISH to a topic with U+FFFD', '30 05 0003 efbfbd'],
     ['SUBACK with a refusal', '90 04 0001 01 80'],
     ['PINGRESP', 'd0 00'],
-  ])('reads %s', (_, hex) => {
+  ])('decodes %s', (_, hex) => {
     const codec = mqttCodec()
     const [read, ...more] = codec.push(bytesOf(hex))
     expect([codec.fault, more]).toEqual([null, []])
@@ -98,7 +98,7 @@ describe('MQTT codec', () => {
     ['a length of five bytes', '30 ff ff ff ff 01'],
     ['PUBLISH of QoS 2', '34'],
     ['PUBLISH of QoS 3', '36'],
-  ])('refuses %s by its header alone', (_, hex) => {
+  ])('rejects %s by its header alone', (_, hex) => {
     const codec = mqttCodec()
     expect(codec.push(bytesOf(hex))).toEqual([])
     expect(codec.fault).toMatch(/^a (packet over \d+ bytes|message of QoS 2)$/)
@@ -157,7 +157,7 @@ describe('MQTT codec', () => {
     ['a topic of SUBSCRIBE that is no UTF-8', '82 06 0001 0001 ff 01'],
     ['a client id that is no UTF-8', connect('02', '0001 ff')],
     ['a user that is no UTF-8', connect('82', '0001 61 0001 ff')],
-  ])('refuses %s, and reads nothing after it', (_, hex) => {
+  ])('rejects %s, and reads nothing afterwards', (_, hex) => {
     // The packet that follows must neither fill the gap nor be read.
     const stream = concat([bytesOf('d0 00'), bytesOf(hex), bytesOf('20 02 00 00 20 02 00 00')])
     for (const size of [1, 3, stream.length]) {
@@ -184,7 +184,7 @@ describe('MQTT codec', () => {
     ['an identifier over 65,535', { cmd: 'puback', messageId: 65_536 }],
     ['a password without a user', { cmd: 'connect', clientId: 'a', password: Buffer.from('secret') }],
     ['a password over 65,535 bytes', { cmd: 'connect', clientId: 'a', username: 'u', password: Buffer.alloc(65_536) }],
-  ])('does not write %s', (_, wrong) => {
+  ])('refuses to encode %s', (_, wrong) => {
     expect(() => mqttCodec().encode(wrong)).toThrow()
   })
 
@@ -197,7 +197,7 @@ describe('MQTT codec', () => {
     expect(first).toMatchObject({ payload: Buffer.from('1') })
   })
 
-  test('reads a packet of the greatest length in single bytes without keeping each of them', () => {
+  test('decodes a packet of maximum length in single bytes without buffering each of them', () => {
     const codec = mqttCodec()
     const length = MAX_PACKET_BYTES
     const head = Uint8Array.of(0x30, (length & 0x7f) | 0x80, ((length >> 7) & 0x7f) | 0x80, length >> 14, 0, 1, 0x61)
@@ -211,7 +211,7 @@ describe('MQTT codec', () => {
     expect(heapUsed + arrayBuffers - before.heapUsed - before.arrayBuffers).toBeLessThan(60 * 1024 * 1024)
   })
 
-  test('stays bounded whatever arrives', () => {
+  test('stays bounded for any input', () => {
     const random = seededRandom(4)
     let codec = mqttCodec()
     for (let i = 0; i < 20_000; i++) {

@@ -56,14 +56,14 @@ describe('SIA OSDP Annex E', () => {
     expect(osdpChecksum(hex(message))).toBe(sum)
   })
 
-  test('the same messages as frames', () => {
+  test('decodes the same messages as frames', () => {
     expect(osdpCodec().encode(frameOf({ code: 0x61, data: hex('00') }))).toEqual(hex('FF 53 00 09 00 04 61 00 C0 66'))
     expect(
       osdpCodec().encode(frameOf({ address: 0x7f, check: 'checksum', code: 0x6e, data: hex('00 80 25 00 00') })),
     ).toEqual(hex('FF 53 7F 0C 00 00 6E 00 80 25 00 00 0F'))
   })
 
-  test('session keys, cryptograms and the first MAC', () => {
+  test('derives session keys, cryptograms and the first MAC', () => {
     const panelRandom = hex('B0B1B2B3B4B5B6B7')
     const deviceRandom = hex('A0A1A2A3A4A5A6A7')
     const keys = sessionKeys(DEFAULT_KEY, panelRandom)
@@ -119,13 +119,13 @@ describe('MAC and encryption', () => {
     '6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710',
   )
 
-  test('of whole blocks and of part of one', () => {
+  test('computes a MAC over whole and partial blocks', () => {
     expect(osdpMac(keys, iv, plain.subarray(0, 16))).toEqual(hex('7649abac8119b246cee98e9b12e9197d'))
     expect(osdpMac(keys, iv, plain)).toEqual(hex('3ff1caa1681fac09120eca307586e1a7'))
     expect(osdpMac(keys, iv, iv.subarray(0, 15))).toEqual(hex('c5311f3d23d086ea86f5ee7f85247b40'))
   })
 
-  test('of data', () => {
+  test('encrypts data', () => {
     expect(encryptData(keys, before, iv.subarray(0, 15))).toEqual(hex('c5311f3d23d086ea86f5ee7f85247b40'))
     expect(encryptData(keys, before, iv)).toEqual(
       hex('7df76b0c1ab899b33e42f047b91b546fe2fe5bd6c1dfcdd19124f03e1a134d3b'),
@@ -176,7 +176,7 @@ describe('the secure channel', () => {
     return [secureChannel(keys, first), secureChannel(keys, first)] as const
   }
 
-  test('carries anything both ways, encrypted', () => {
+  test('carries any frame in both directions, encrypted', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(bytes(64), bytes(64)), { maxLength: 8 }), (turns) => {
         const [panel, device] = both()
@@ -192,7 +192,7 @@ describe('the secure channel', () => {
     )
   })
 
-  test('a frame that is changed, sent again, or left out does not pass, and the next good one does', () => {
+  test('rejects a changed, repeated or missing frame, and accepts the next valid one', () => {
     const [panel, device] = both()
     const sealed = panel.seal(frameOf({ code: 0x68, data: hex('00 05 05 00') }))
     expect(device.open({ ...sealed, data: sealed.data.map((byte, i) => (i === 3 ? byte ^ 1 : byte)) })).toBeNull()
@@ -208,7 +208,7 @@ describe('the secure channel', () => {
 })
 
 describe('messages', () => {
-  test('an output for half a second, LED and buzzer', () => {
+  test('encodes an output for half a second, LED and buzzer', () => {
     expect(outputOnFor(3, 500).data).toEqual(hex('03 05 05 00'))
     expect(outputOnFor(0, 60_000).data).toEqual(hex('00 05 58 02'))
     expect(led(1, 'amber', 5_000).data).toEqual(hex('00 01 02 01 00 03 00 32 00 00 00 00 00 00'))
@@ -219,7 +219,7 @@ describe('messages', () => {
     expect(((on + off) * times) / 10).toBeGreaterThan(3_500)
   })
 
-  test('what devices say', () => {
+  test('decodes replies of devices', () => {
     expect(decodeIdentity(hex('CAFE01 01 02 87D61200 03 04 05'))).toEqual({
       vendor: 'CAFE01',
       model: 1,

@@ -58,7 +58,7 @@ describe.skipIf(!PROGRAM)(
       },
     ]
 
-    test('its secure channel: a release, a card, LED and buzzer', async () => {
+    test('works in the secure channel: a release, a card, LED and buzzer', async () => {
       const { port, said, child } = await peer(KEY)
       const bench = realBench(settings(port, {}))
       expect((await bench.untilState('lock', 'ready')).identity).toMatchObject({
@@ -84,14 +84,14 @@ describe.skipIf(!PROGRAM)(
       await bench.supervisor.stop()
     }, 20_000)
 
-    test('another key: never ready', async () => {
+    test('never becomes ready with another key', async () => {
       const { port } = await peer('FF'.repeat(16))
       const bench = realBench(settings(port, {}))
       expect((await bench.untilState('lock', 'degraded')).detail).toMatch(/another key|no such key/)
       await bench.supervisor.stop()
     }, 20_000)
 
-    test('install mode: it is given its key, and keeps it', async () => {
+    test('receives and keeps its key in install mode', async () => {
       const { port, said } = await peer('-', 'install')
       const bench = realBench(settings(port, { installMode: true }))
       await bench.untilState('lock', 'ready')
@@ -100,7 +100,7 @@ describe.skipIf(!PROGRAM)(
       await bench.supervisor.stop()
     }, 20_000)
 
-    test('without a channel, with checksums', async () => {
+    test('works without a channel, with checksums', async () => {
       const { port } = await peer('-')
       const bench = realBench(settings(port, { key: undefined, insecure: true, check: 'checksum' }))
       await bench.untilState('lock', 'ready')

@@ -79,7 +79,7 @@ async function ready(
 }
 
 describe('OSDP: the secure channel', () => {
-  test('says what it is, and that it is secured', async () => {
+  test('reports the identity and the secure channel', async () => {
     const { supervisor, pd, state, faults } = await ready()
     expect(state()).toBe('ready')
     expect(supervisor.status('lock')?.identity).toEqual({
@@ -91,7 +91,7 @@ describe('OSDP: the secure channel', () => {
     expect(faults()).toEqual([])
   })
 
-  test('another key: never ready, and the reason says what to do', async () => {
+  test('is never ready with another key, and names the fix', async () => {
     const { world, supervisor, state } = await ready({ key: 'FF'.repeat(16) })
     expect(supervisor.status('lock')?.detail).toBe(
       'the device has another key; check "key", or set "installMode" while a new device is installed',
@@ -100,14 +100,14 @@ describe('OSDP: the secure channel', () => {
     expect(state()).not.toBe('ready')
   })
 
-  test('the default key opens nothing without install mode', async () => {
+  test('rejects the default key outside install mode', async () => {
     const { world, state, pd } = await ready({}, { key: null })
     await world.advance(60_000)
     expect(state()).not.toBe('ready')
     expect(pd.key).toBeNull()
   })
 
-  test('install mode: the device is given its own key, which is told as a fault, and works with it from then on', async () => {
+  test('gives the device its own key in install mode, reports a fault, and uses that key from then on', async () => {
     const { pd, state, faults, port, world } = await ready({ installMode: true }, { key: null })
     expect(state()).toBe('ready')
     expect(pd.key).toEqual(KEY_BYTES)
@@ -122,14 +122,14 @@ describe('OSDP: the secure channel', () => {
     expect(faults().filter((fault) => fault.includes('default key'))).toHaveLength(1)
   })
 
-  test('without a channel only where the settings say so, and that is a fault', async () => {
+  test('allows no channel only by the settings, and reports a fault', async () => {
     const { state, faults, release } = await ready({ key: undefined, insecure: true }, { key: null })
     expect(state()).toBe('ready')
     expect(faults()).toEqual(['lock is driven without a secure channel: whoever reaches its line can open it'])
     expect(await release()).toMatchObject({ outcome: 'confirmed' })
   })
 
-  test('a device that lost its power: found out, secured anew, nothing released by it', async () => {
+  test('detects a power failure and secures the channel again, without a release', async () => {
     const { world, pd, state } = await ready()
     pd.restart()
     await world.advance(5_000)
@@ -138,7 +138,7 @@ describe('OSDP: the secure channel', () => {
     expect(ons(pd)).toBe(0)
   })
 
-  test('somebody who answers an opening with a plain "no": unknown, and not "it stayed shut"', async () => {
+  test('reports unknown for a forged plain NAK to a release', async () => {
     const codec = osdpCodec()
     const forge = (bytes: Uint8Array) => {
       const [frame] = codec.push(bytes)
@@ -155,7 +155,7 @@ describe('OSDP: the secure channel', () => {
     expect(ons(pd)).toBe(1)
   })
 
-  test('answers without the channel or with a wrong MAC are not believed, and are told', async () => {
+  test('rejects answers without the channel or with a wrong MAC, and reports them', async () => {
     const codec = osdpCodec()
     let forging = false
     const forge = (bytes: Uint8Array) => {
@@ -179,7 +179,7 @@ describe('OSDP: the secure channel', () => {
 })
 
 describe('OSDP: commands', () => {
-  test('a release is one timed output, which the device ends by itself', async () => {
+  test('releases by one timed output that the device ends', async () => {
     const { world, pd, release } = await ready()
     expect(await release()).toEqual({
       outcome: 'confirmed',
@@ -192,7 +192,7 @@ describe('OSDP: commands', () => {
     expect(ons(pd)).toBe(1)
   })
 
-  test('a lost answer is asked for again, and the device does it once', async () => {
+  test('repeats a command whose answer is lost; the device executes it once', async () => {
     for (const kind of ['mute', 'garble'] as const) {
       const { pd, release } = await ready({ confirmInput: undefined })
       pd.faults.on({ kind, functions: [0x68], times: 1 })
@@ -201,21 +201,21 @@ describe('OSDP: commands', () => {
     }
   })
 
-  test('a command that never arrives is repeated, and the device does it once', async () => {
+  test('repeats a command that is lost; the device executes it once', async () => {
     const { pd, release } = await ready({ confirmInput: undefined })
     pd.faults.on({ kind: 'dead', functions: [0x68], times: 2 })
     expect(await release()).toMatchObject({ outcome: 'confirmed' })
     expect(ons(pd)).toBe(1)
   })
 
-  test('BUSY: asked again until it is done, once', async () => {
+  test('repeats a command while the device is BUSY; it executes it once', async () => {
     const { pd, release } = await ready({ confirmInput: undefined })
     pd.busy(5)
     expect(await release()).toMatchObject({ outcome: 'confirmed' })
     expect(ons(pd)).toBe(1)
   })
 
-  test('refused; an output that the device does not have; an input that it does not have', async () => {
+  test('reports a refusal, a missing output and a missing input', async () => {
     const refusing = await ready()
     refusing.pd.faults.on({ kind: 'exception', code: 9, functions: [0x68], times: 1 })
     // A NAK within the channel is the device's own word.
@@ -225,14 +225,14 @@ describe('OSDP: commands', () => {
     expect((await ready({ confirmInput: 7 })).supervisor.status('lock')?.detail).toContain('no input 7, only 4')
   })
 
-  test('an input that was not looked at for the length of the pulse leaves it open whether the lock moved', async () => {
+  test('reports unknown if the input was not read for the length of the pulse', async () => {
     const { pd, release } = await ready({ pulseMs: 100 }, { locks: [] })
     expect(await release()).toMatchObject({ outcome: 'failed', detail: expect.stringMatching(/^no_confirmation/) })
     pd.faults.on({ kind: 'delay', ms: 150, functions: [0x65], after: 1, times: 1 })
     expect(await release()).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
-  test('an input that is 1 already: nothing commanded', async () => {
+  test('commands nothing if the input is 1 before', async () => {
     const { pd, release } = await ready()
     pd.setInput(0, true)
     expect(await release()).toMatchObject({
@@ -243,7 +243,7 @@ describe('OSDP: commands', () => {
     expect(ons(pd)).toBe(0)
   })
 
-  test('cards: whole bytes are tags, the rest and on demand all are scans', async () => {
+  test('reports cards of whole bytes as tags, others and on request all as scans', async () => {
     const { world, pd, events } = await ready()
     pd.card(Uint8Array.of(0x04, 0xa1, 0xb2, 0xc3))
     pd.card(Uint8Array.of(0xaa, 0xbb, 0xcc, 0x40), 26)
@@ -258,7 +258,7 @@ describe('OSDP: commands', () => {
     expect(scans.events).toEqual([{ type: 'scan', text: '04A1B2C3' }])
   })
 
-  test('passages and tampering', async () => {
+  test('reports passages and tampering', async () => {
     const { world, pd, events } = await ready({ passageInput: 2 })
     pd.setInput(2, true)
     pd.tamper(true)
@@ -270,7 +270,7 @@ describe('OSDP: commands', () => {
     ])
   })
 
-  test('siren and lamps: timed by the device, written again after a reconnect while their time lasts', async () => {
+  test('times siren and lamps on the device, and writes the remaining time after a reconnect', async () => {
     const { world, pd, port, signal } = await ready({ siren: { output: 2 }, amber: { led: 1 } })
     expect(await signal('siren', 60)).toMatchObject({ outcome: 'confirmed' })
     expect(await signal('amber', 5)).toMatchObject({ outcome: 'confirmed' })
@@ -285,7 +285,7 @@ describe('OSDP: commands', () => {
     expect(pd.outputs[2]).toBe(false)
   })
 
-  test('a lamp that is switched while the device is set up anew stays as it was switched, whenever that is', async () => {
+  test('keeps a lamp as it was switched during the set-up', async () => {
     let confirmed = 0
     for (let at = 4; at <= 12; at++) {
       let [replies, lit]: [number, Promise<unknown> | undefined] = [0, undefined]
@@ -308,7 +308,7 @@ describe('OSDP: commands', () => {
     expect(confirmed).toBeGreaterThan(2)
   })
 
-  test('an output that is on without a pulse is switched off and told', async () => {
+  test('switches an output off that is on without a pulse, and reports it', async () => {
     const { world, pd, faults } = await ready({ confirmInput: undefined })
     const outputs = pd.outputs as boolean[]
     outputs[0] = true
@@ -317,13 +317,13 @@ describe('OSDP: commands', () => {
     expect(faults()).toEqual(['output 0 was on and is switched off again'])
   })
 
-  test('checksum instead of CRC', async () => {
+  test('works with checksum instead of CRC', async () => {
     const { state, release } = await ready({ check: 'checksum' })
     expect(state()).toBe('ready')
     expect(await release()).toMatchObject({ outcome: 'confirmed' })
   })
 
-  test('eight devices on one line; one that is dead does not hold up the others for ever', async () => {
+  test('drives eight devices on one line, of which a dead one does not block the others', async () => {
     const world = virtualPlatform()
     const pds = Array.from({ length: 8 }, (_, address) => osdpDevice({ platform: world, address, key: KEY_BYTES }))
     const port = memoryPort((line) => {
@@ -375,7 +375,7 @@ describe('OSDP: a cabinet with a door', () => {
   const cabinet = () => ready({ pulseMs: 5_000, door: { input: 2, openSeconds: 30 }, siren: { buzzer: true } })
   const doors = (events: DeviceEvent[]) => events.flatMap((event) => (event.type === 'door' ? [event.state] : []))
 
-  test('locks again as soon as the door opens; shut in time: no alarm; left open and forced: told, and told again when it is shut', async () => {
+  test('relocks when the door opens, and reports a door that is left open or forced until it is shut', async () => {
     const { pd, world, events, faults, release } = await cabinet()
     expect(await release()).toMatchObject({ outcome: 'confirmed' })
     expect(pd.outputs[0]).toBe(true)

@@ -31,7 +31,7 @@ function fakeChild() {
 }
 
 describe('the process that loads a PC/SC package', () => {
-  test('is a link once it says that it is ready, and is killed when the link is closed', async () => {
+  test('becomes a link when it reports ready, and is killed when the link closes', async () => {
     const { child, killed, start } = fakeChild()
     const opening = openPcscChild(start, forEver())
     child.stderr.write('(node:1) Warning: something\nready\n')
@@ -48,7 +48,7 @@ describe('the process that loads a PC/SC package', () => {
     await expect(link.write(Uint8Array.of(1), forEver())).rejects.toMatchObject({ code: 'lost' })
   })
 
-  test('that ends at once, or cannot be started: its last line is the reason', async () => {
+  test('reports its last line if it ends at once or cannot start', async () => {
     const missing = fakeChild()
     const opening = openPcscChild(missing.start, forEver())
     missing.child.stderr.write('no package for smart cards can be loaded (pcsc-mini: not installed)\n')
@@ -65,7 +65,7 @@ describe('the process that loads a PC/SC package', () => {
     await expect(failing).rejects.toThrow('the process for smart cards cannot be started (spawn ENOENT)')
   })
 
-  test('that crashes: the link breaks and names the signal', async () => {
+  test('breaks the link and names the signal when it crashes', async () => {
     const { child, start } = fakeChild()
     const opening = openPcscChild(start, forEver())
     child.stderr.write('ready\n')
@@ -80,7 +80,7 @@ describe('the process that loads a PC/SC package', () => {
     })
   })
 
-  test('that never gets ready is killed when the time for opening is over', async () => {
+  test('is killed if it is not ready in time', async () => {
     const { killed, start } = fakeChild()
     const limit = new AbortController()
     const opening = openPcscChild(start, limit.signal)
@@ -92,7 +92,7 @@ describe('the process that loads a PC/SC package', () => {
     expect(killed).toEqual(['SIGKILL'])
   })
 
-  test('that reads nothing: at most 64 KiB wait for it', async () => {
+  test('buffers at most 64 KiB if it reads nothing', async () => {
     const { child, start } = fakeChild()
     const opening = openPcscChild(start, forEver())
     child.stderr.write('ready\n')
@@ -113,7 +113,7 @@ describe('the process that loads a PC/SC package', () => {
   })
 
   test.skipIf(existsSync(join(ROOT, 'node_modules/nfc-pcsc')))(
-    'says which package is not installed, as a real process',
+    'names a package that is not installed, as a real process',
     async () => {
       const start = () => spawn(process.execPath, [join(ROOT, 'dist/bin/pcsc-child.js'), 'nfc-pcsc'], { stdio: 'pipe' })
       await expect(openPcscChild(start, forEver())).rejects.toMatchObject({

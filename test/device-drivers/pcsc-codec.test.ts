@@ -145,7 +145,7 @@ describe.runIf(isLittle)('messages of pcscd, as recorded', () => {
       expect(splitAnswer(unhex(answer).subarray(32))).toEqual({ data: unhex('0411223344'), status: 0x9000 })
   })
 
-  test('the table of readers', () => {
+  test('decodes the table of readers', () => {
     const table = recordedStates()
     const states = decodeReaderStates(table)
     expect(states).toEqual([
@@ -155,7 +155,7 @@ describe.runIf(isLittle)('messages of pcscd, as recorded', () => {
     expect(decodeReaderStates(encodeReaderStates(states))).toEqual(states)
   })
 
-  test('a card that is still powered up (ATR length 34) has no ATR yet', () => {
+  test('gives a card that powers up (ATR length 34) no ATR', () => {
     const table = recordedStates()
     table[176] = 34
     expect(decodeReaderStates(table)[0]).toMatchObject({ cardPresent: true, atr: new Uint8Array(0) })
@@ -167,7 +167,7 @@ describe('messages of pcscd', () => {
   const reader = fc.string({ unit: 'grapheme-ascii', maxLength: 127 }).filter((text) => !text.includes('\0'))
   const word = fc.integer({ min: 0, max: 0xffff_ffff })
 
-  test('what is written is read again, whatever follows', () => {
+  test('decodes what it encoded, with any bytes afterwards', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...commands),
@@ -194,7 +194,7 @@ describe('messages of pcscd', () => {
     )
   })
 
-  test('anything at all is read without a fault', () => {
+  test('decodes any bytes without a throw', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: READER_STATES_BYTES, maxLength: READER_STATES_BYTES }), (bytes) => {
         const states = decodeReaderStates(bytes)
@@ -205,14 +205,14 @@ describe('messages of pcscd', () => {
     )
   })
 
-  test('a wrong length, an unknown command, an APDU that is too long', () => {
+  test('rejects a wrong length, an unknown command and a long APDU', () => {
     const bytes = encodeRequest('version', { major: 4, minor: 4 })
     expect(decodeRequest(bytes.with(0, 13))).toBe('bad')
     expect(decodeRequest(bytes.with(4, 0x20))).toBe('bad')
     expect(decodeRequest(encodeRequest('transmit', { sendLength: 65_536 }))).toBe('bad')
   })
 
-  test('the buffer of answers gives what is asked for, in any pieces, and has an end', () => {
+  test('buffers answers in any chunks, up to a limit', () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 20 }),

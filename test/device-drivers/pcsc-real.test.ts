@@ -43,7 +43,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
     return bench
   }
 
-  test('a tag with a link comes and goes; another card, ISO 15693, in the second slot meanwhile', async () => {
+  test('reads a tag with a link, and an ISO 15693 card in the second slot meanwhile', async () => {
     const bench = await pads()
     expect(bench.supervisor.status('pad')?.detail).toBe(`NFC reader ${NAME}`)
     const takeFirst = station.insert(
@@ -70,7 +70,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
     expect(bench.events.filter((event) => event.type === 'fault')).toEqual([])
   })
 
-  test('the EAS bit of a tag goes off', async () => {
+  test('switches the EAS bit of a tag off', async () => {
     const bench = await pads()
     const tag = icode('E0040150AABBCCDD', { transparent: true })
     const take = station.insert(0, tag)
@@ -120,7 +120,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
     },
   )
 
-  test('pcscd killed and started again: found again, cards are read as before', async () => {
+  test('recovers after pcscd was killed and restarted', async () => {
     const bench = await pads()
     for (const uid of ['0A0B0C0D', '1A1B1C1D']) {
       const take = station.insert(0, plainTag(storageAtr(0x03, 0x0001), uid))
@@ -135,7 +135,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
     }
   })
 
-  test('a card with a random UID is nobody; a reader that is not there is named with those that are', async () => {
+  test('ignores a card with a random UID, and lists the readers if the configured one is missing', async () => {
     const bench = await pads()
     const take = station.insert(0, plainTag(unhex('3B8180018080'), '08A1B2C3'))
     const other = station.insert(1, plainTag(unhex('3B8180018080'), '04112233445566'))
@@ -153,7 +153,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
   })
 })
 
-test('no pcscd: the packages are named', async () => {
+test('names the packages to install if there is no pcscd', async () => {
   const bench = realBench([
     { deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'ACR122', socket: '/nowhere/pcscd.comm' } },
   ])

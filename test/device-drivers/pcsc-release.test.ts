@@ -58,7 +58,7 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
     return { ...bench, tag }
   }
 
-  test('confirmed by the tag; nothing is told anew', async () => {
+  test('confirms by the tag’s answer, and reports the tag only once', async () => {
     const { release, tag, news } = await withTag({})
     expect(await release(ICODE)).toEqual({
       outcome: 'confirmed',
@@ -121,7 +121,7 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
     expect(tag.eas).toBe(eas)
   })
 
-  test('nothing is commanded without the right tag', async () => {
+  test('commands nothing without the right tag', async () => {
     const { release, tag, pcscd, news } = await withTag({})
     expect(await release()).toMatchObject({
       outcome: 'failed',
@@ -151,7 +151,7 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
     expect(tag.eas).toBe(true)
   })
 
-  test('the tag is taken away meanwhile, and pcscd dies meanwhile', async () => {
+  test('handles a tag that is removed, and a pcscd that dies, meanwhile', async () => {
     const { supervisor, pcscd, port, tag, world } = await withTag({})
     const release = () =>
       supervisor.execute('pad', { kind: 'release', tag: { tagUid: ICODE } }, new AbortController().signal)

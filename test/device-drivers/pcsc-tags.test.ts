@@ -71,7 +71,7 @@ describe('technology from the ATR', () => {
     expect(tagTechnology(storageAtr(standard, chip))).toBe(technology)
   })
 
-  test('one wrong bit is enough to know nothing', () => {
+  test('ignores an ATR with one wrong bit', () => {
     const atr = storageAtr(0x0b, 0x0014)
     fc.assert(
       fc.property(fc.integer({ min: 1, max: atr.length - 1 }), fc.integer({ min: 0, max: 7 }), (at, bit) => {
@@ -80,7 +80,7 @@ describe('technology from the ATR', () => {
     )
   })
 
-  test('anything at all is no fault', () => {
+  test('accepts any bytes', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void tagTechnology(bytes)))
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void tagTechnology(Uint8Array.of(0x3b, ...bytes))),
@@ -112,11 +112,11 @@ describe('UID', () => {
     ['04A2B3C4', 'NfcV', /ISO 15693 UID of 4 bytes/],
     ['04A2B3C4D5', 'NfcA', /of 5 bytes/],
     ['', undefined, /of 0 bytes/],
-  ] as const)('%s (%s) is refused', (told, technology, why) => {
+  ] as const)('rejects %s (%s)', (told, technology, why) => {
     expect(readUid(unhex(told), technology)).toEqual({ refused: expect.stringMatching(why) })
   })
 
-  test('both orders of an ISO 15693 UID have one name', () => {
+  test('gives both orders of an ISO 15693 UID the same id', () => {
     const uid = fc
       .uint8Array({ minLength: 8, maxLength: 8 })
       .map((bytes) => bytes.with(0, 0xe0))
@@ -137,7 +137,7 @@ describe('NDEF', () => {
     expect(ndefTexts(unhex(message))).toEqual([text])
   })
 
-  test('several records, long form, an id, UTF-16; what cannot be read is left out', () => {
+  test('decodes several records, long form, ids and UTF-16, and skips unreadable ones', () => {
     const uri = '91 01 04 55 04 612E62' // https://a.b
     const withId = '19 01 04 02 55 6964 04 632E64' // id "id", https://c.d
     const utf16 = '11 01 07 54 82 656E 00410042'
@@ -152,7 +152,7 @@ describe('NDEF', () => {
     ])
   })
 
-  test('anything at all is no fault, and no control characters come out', () => {
+  test('accepts any bytes, and returns no control characters', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const texts = ndefTexts(bytes)
@@ -176,7 +176,7 @@ describe('NDEF', () => {
     return { message: step.value, asked }
   }
 
-  test('Type 2: an NTAG213 as it leaves the factory, with a link', () => {
+  test('reads a factory-new NTAG213 with a link (Type 2)', () => {
     const memory = new Uint8Array(180)
     // Lock control TLV, then the message (NTAG21x data sheet, 8.5.6).
     memory.set(unhex('E1101200 0103A00C34 030BD1010755 04 612E622F7272 FE'), 12)
@@ -185,7 +185,7 @@ describe('NDEF', () => {
     expect(asked).toEqual([3, 7])
   })
 
-  test('Type 5: with NULL and proprietary TLVs before it', () => {
+  test('reads a Type 5 tag with NULL and proprietary TLVs', () => {
     const memory = new Uint8Array(112)
     memory.set(unhex('E1400D01 00 FD021122 0308D1010455 04 632E64 FE'))
     const { message } = readFrom(readType5(), memory, 4)
@@ -199,7 +199,7 @@ describe('NDEF', () => {
     ['an empty message', 'E11012000300FE'],
     ['a message longer than the tag', 'E110120003FF0400D101'],
     ['a length cut off', 'E110010003FF04'],
-  ])('%s: no message', (_, bytes) => {
+  ])('finds no message: %s', (_, bytes) => {
     const memory = new Uint8Array(180)
     memory.set(unhex(bytes), 12)
     expect(readFrom(readType2(), memory, 4).message).toBeNull()
@@ -207,7 +207,7 @@ describe('NDEF', () => {
     expect(readFrom(readType5(), memory, 4).message).toBeNull()
   })
 
-  test('whatever a tag holds: few reads, none behind the stated size, and a message that fits', () => {
+  test('reads any tag with few reads, none beyond the stated size, and returns only complete messages', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ minLength: 1_100, maxLength: 1_100 }),
@@ -233,7 +233,7 @@ describe('NDEF', () => {
 describe('EAS of ICODE tags', () => {
   const UID = 'E00401500A1B2C3D'
 
-  test('frames: addressed, the UID last byte first', () => {
+  test('encodes addressed frames with the UID last byte first', () => {
     expect(hex(easFrame('reset', UID))).toBe('22A3043D2C1B0A500104E0')
     expect(hex(easFrame('set', UID))).toBe('22A2043D2C1B0A500104E0')
     expect(hex(easAlarmFrame(UID))).toBe('22A5043D2C1B0A500104E0')
@@ -245,14 +245,14 @@ describe('EAS of ICODE tags', () => {
     ]).toEqual([true, false, false, false])
   })
 
-  test('what a tag says', () => {
+  test('decodes answers of tags', () => {
     expect(tagAnswer(unhex('00'))).toEqual({ refused: null })
     expect(tagAnswer(unhex('0112'))).toEqual({ refused: 'the EAS bit is locked' })
     expect(tagAnswer(unhex('0177'))).toEqual({ refused: 'error 77' })
     expect(tagAnswer(unhex(''))).toBeNull()
   })
 
-  test('through a transparent session, as public drivers for the ACR1552U write and read it', () => {
+  test('encodes transparent sessions like public drivers of the ACR1552U', () => {
     // Reading block 0 (02 20 00) within 50 ms.
     expect(hex(transceive(unhex('022000')))).toBe('FFC200010C5F460450C30000950302200000')
     expect(transparentAnswer(unhex('C003009000 920100 96020000 9705 00E1400D01 9000'))).toEqual({
@@ -272,7 +272,7 @@ describe('EAS of ICODE tags', () => {
     })
   })
 
-  test('anything at all is no fault', () => {
+  test('accepts any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         transparentAnswer(bytes)

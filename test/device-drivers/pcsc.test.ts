@@ -21,8 +21,8 @@ async function ready(options: Parameters<typeof pcscBench>[0] = {}) {
   return bench
 }
 
-describe('pcsc: what is told', () => {
-  test('ready with the name of the reader; a tag comes, goes, another comes', async () => {
+describe('pcsc: events', () => {
+  test('becomes ready with the reader’s name, and reports tags that come and go', async () => {
     const { status, pcscd, news } = await ready()
     expect(status()?.detail).toBe(`NFC reader ${READER}`)
     pcscd.put(READER, classic())
@@ -33,7 +33,7 @@ describe('pcsc: what is told', () => {
     expect(await news()).toEqual([{ tag: UID, technology: 'IsoDep' }])
   })
 
-  test('a tag that lies there when the agent starts, and one swapped between two looks', async () => {
+  test('reports a tag that lies there at the start, and one that was swapped between two reads', async () => {
     const bench = pcscBench()
     bench.pcscd.put(READER, classic())
     await bench.untilReady()
@@ -46,7 +46,7 @@ describe('pcsc: what is told', () => {
   })
 
   test.each([false, true])(
-    'an ISO 15693 UID begins with E0 whichever way the reader turns it (reversed: %s)',
+    'starts ISO 15693 UIDs with E0 in both orders of the reader (reversed: %s)',
     async (reversed) => {
       const { pcscd, news } = await ready()
       pcscd.put(READER, icode(ICODE, { reversed }))
@@ -54,7 +54,7 @@ describe('pcsc: what is told', () => {
     },
   )
 
-  test('a random UID is no tag, and nothing to complain of', async () => {
+  test('ignores a random UID without a fault', async () => {
     const { pcscd, news } = await ready()
     pcscd.put(READER, plainTag(unhex('3B8180018080'), '08A1B2C3'))
     expect(await news()).toEqual([])
@@ -62,7 +62,7 @@ describe('pcsc: what is told', () => {
     expect(await news()).toHaveLength(1)
   })
 
-  test('links and texts of Type 2 and Type 5 tags become scans, unless switched off', async () => {
+  test('reports links and texts of Type 2 and Type 5 tags as scans, unless disabled', async () => {
     const { pcscd, news } = await ready()
     pcscd.put(READER, ntag(UID, link('example.com/r/ABC')))
     expect(await news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }, { scan: 'https://example.com/r/ABC' }])
@@ -79,7 +79,7 @@ describe('pcsc: what is told', () => {
     expect(await off.news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }])
   })
 
-  test('a tag that states more memory than it has: no text, and it is reset so that it can be read again', async () => {
+  test('resets a tag that states more memory than it has, and reports no text', async () => {
     const { pcscd, news } = await ready()
     const liar = ntag(UID, Uint8Array.of(0x03, 0xff, 0x01, 0x00, 0xd1), 512)
     pcscd.put(READER, liar)
@@ -90,7 +90,7 @@ describe('pcsc: what is told', () => {
     expect(pcscd.log.filter((command) => command === 'connect')).toHaveLength(2)
   })
 
-  test('a card that another program keeps for a moment is read afterwards; one that cannot be read is told once', async () => {
+  test('reads a card after another program released it, and reports an unreadable one once', async () => {
     const { pcscd, news, until, told } = await ready()
     pcscd.faults.refuse = { command: 'connect', code: 0x8010000b, times: 5 }
     pcscd.put(READER, classic())
@@ -105,7 +105,7 @@ describe('pcsc: what is told', () => {
     expect(await news()).toEqual([{ tag: '9A3B7C11', technology: 'MifareClassic' }])
   })
 
-  test('a card that is still powered up is read as soon as its ATR is there', async () => {
+  test('reads a card that powers up as soon as it has an ATR', async () => {
     const { pcscd, news } = await ready()
     pcscd.faults.powering = true
     pcscd.put(READER, classic())
@@ -115,8 +115,8 @@ describe('pcsc: what is told', () => {
   })
 })
 
-describe('pcsc: what is not there', () => {
-  test('no pcscd, then one without the reader, then two that fit, then the right one', async () => {
+describe('pcsc: missing services and readers', () => {
+  test('names the fix without pcscd, without the reader and with two matching ones, then becomes ready', async () => {
     const bench = pcscBench({ plugged: false })
     const { world, port, pcscd, status, until } = bench
     port.unplug()
@@ -139,7 +139,7 @@ describe('pcsc: what is not there', () => {
     expect(status()).toMatchObject({ state: 'ready', detail: `NFC reader ${READER}` })
   })
 
-  test('unplugged and plugged in again: the tag goes and comes', async () => {
+  test('reports tag_gone when unplugged, and the tag after plugging in', async () => {
     const { pcscd, news, until, status } = await ready()
     pcscd.put(READER, classic())
     await news()
@@ -152,7 +152,7 @@ describe('pcsc: what is not there', () => {
     expect(await news()).toHaveLength(1)
   })
 
-  test('pcscd is killed and comes back: a tag that still lies there is not told twice, one that was taken away is', async () => {
+  test('does not report a tag twice after a restart of pcscd, but reports one that was removed', async () => {
     const { pcscd, news, port, untilReady, status, world } = await ready()
     for (const isTaken of [false, true]) {
       if (!isTaken) pcscd.put(READER, classic())
@@ -167,7 +167,7 @@ describe('pcsc: what is not there', () => {
     }
   })
 
-  test('pcscd comes back without the reader: the tag is gone', async () => {
+  test('reports tag_gone if pcscd restarts without the reader', async () => {
     const { pcscd, news, port, world } = await ready()
     pcscd.put(READER, classic())
     await news()
@@ -178,7 +178,7 @@ describe('pcsc: what is not there', () => {
     expect(await news(20_000)).toEqual([{ gone: '9A3B7C11' }])
   })
 
-  test('a pcscd that hangs up at once (polkit) is asked less and less often, and said to be so', async () => {
+  test('slows its retries if pcscd closes the connection at once (polkit), and says so', async () => {
     const bench = pcscBench()
     bench.pcscd.faults.closed = true
     await bench.world.advance(120_000)
@@ -195,7 +195,7 @@ describe('pcsc: what is not there', () => {
     ['connect', /connect within 6 s/],
     ['disconnect', /disconnect within 6 s/],
     ['stopWaitingReaderStateChange', /stopWaitingReaderStateChange/],
-  ] as const)('a pcscd that does not answer %s is left and met again', async (command, said) => {
+  ] as const)('reconnects if pcscd does not answer %s', async (command, said) => {
     const { pcscd, states, news, until } = await ready()
     pcscd.faults.mute = new Set([command])
     pcscd.put(READER, classic())
@@ -208,7 +208,7 @@ describe('pcsc: what is not there', () => {
     expect((await news()).at(-1)).toEqual({ tag: '01020304', technology: 'MifareClassic' })
   })
 
-  test('whatever else listens on the socket: garbage neither wedges nor hurries it', async () => {
+  test('neither hangs nor hurries at garbage on the socket', async () => {
     for (let seed = 1; seed <= 60; seed++) {
       const world = virtualPlatform({ seed })
       const pcscd = pcscdSimulator({ platform: world })
@@ -243,7 +243,7 @@ describe('pcsc: what is not there', () => {
     }
   })
 
-  test('stops, and leaves no timers and no clients', async () => {
+  test('stops without leftover timers and clients', async () => {
     const { pcscd, world, supervisor } = await ready()
     await world.settle(supervisor.stop())
     await world.advance(60_000)
@@ -263,7 +263,7 @@ describe('pcsc: versions of pcscd', () => {
     expect(await news()).toHaveLength(1)
   })
 
-  test('one that takes neither is named', async () => {
+  test('names the version of a pcscd that accepts neither', async () => {
     const bench = pcscBench({ pcscd: { minor: 7, oldest: 7 } })
     await bench.world.advance(100)
     expect(bench.status()?.detail).toBe(
@@ -271,7 +271,7 @@ describe('pcsc: versions of pcscd', () => {
     )
   })
 
-  test('a change that falls between a look and the wish to wait', async () => {
+  test('sees a change between a read and the request to wait', async () => {
     const { pcscd, news, world } = await ready()
     pcscd.faults.unseen = () => pcscd.put(READER, classic())
     pcscd.plug('Another 01 00')
@@ -281,7 +281,7 @@ describe('pcsc: versions of pcscd', () => {
   })
 
   test.each([0, 8, 184, 1_000, 2_936, 2_944])(
-    'a change told in the midst of the table, at byte %i',
+    'sees a change message within the table, at byte %i',
     async (changeAt) => {
       const { pcscd, news, world } = await ready({ pcscd: { minor: 6, oldest: 4, changeAt } })
       const tags: NfcTag[] = [classic(), classic('01020304'), classic('0A0B0C0D')]

@@ -33,7 +33,7 @@ describe('the clock of a reader', () => {
     [60_000, 1_500],
     [4 * 3_600_000, 1_000],
   ])(
-    'that is %i ms behind and told in batches of %i ms is put right within four seconds, or five batches',
+    'corrects a clock that is %i ms behind, with batches of %i ms, within four seconds or five batches',
     (behindMs, batchMs) => {
       const { hear } = bench(behindMs)
       const late = every(batchMs, batchMs, 120_000).flatMap((atMs) =>
@@ -44,7 +44,7 @@ describe('the clock of a reader', () => {
     },
   )
 
-  it('that is behind is put right also by few and uneven reads', () => {
+  it('corrects a slow clock also with few and irregular reads', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2_100, max: 1e7 }),
@@ -66,7 +66,7 @@ describe('the clock of a reader', () => {
     )
   })
 
-  it('never makes a read young that the reader had kept and tells faster than it was made, and knows the ones behind for new', () => {
+  it('never makes buffered reads young during a fast replay, and recognises the live ones afterwards', () => {
     const outage = fc.record({
       awayMs: fc.integer({ min: 5_000, max: 20_000 }),
       speed: fc.double({ min: 1.2, max: 60, noNaN: true }),
@@ -103,7 +103,7 @@ describe('the clock of a reader', () => {
     )
   })
 
-  it('is not put right by reads that wait ever longer, or were all made at once', () => {
+  it('is not corrected by reads that wait longer and longer, or were all made at once', () => {
     const { hear } = bench(0)
     for (const atMs of every(200, 200, 60_000)) hear(atMs, [atMs])
     const once = every(50, 65_000, 95_000).flatMap((atMs) => hear(atMs, [60_000]).map((ms) => [atMs - 60_000, ms]))

@@ -16,7 +16,7 @@ const printable = fc
   .filter((text) => !/[\p{Cc}\ufffd]/u.test(text))
 
 describe('lines', () => {
-  test('round trip with every suffix, with and without STX, in any pieces', () => {
+  test('decodes what it encoded with every suffix, with and without STX, in any chunks', () => {
     const suffix = fc.constantFrom(...SUFFIXES)
     fc.assert(
       fc.property(
@@ -34,28 +34,28 @@ describe('lines', () => {
     )
   })
 
-  test('CR, LF and CRLF are one line end where nothing is set; empty lines are nothing', () => {
+  test('takes CR, LF and CRLF as one line end by default, and ignores empty lines', () => {
     expect(make().push(bytes('A\rB\nC\r\n\r\n\r\nD\r'))).toEqual(['A', 'B', 'C', 'D'])
   })
 
-  test('control characters are taken out, the GS of a GS1 element string is not', () => {
+  test('removes control characters, but not the GS of GS1 element strings', () => {
     expect(make().push(bytes('\u0000\u001b01\u001d04\u00079501\u007f\u0085\r'))).toEqual(['01\u001d049501'])
   })
 
-  test('with STX what stands outside is noise, a suffix behind ETX is not', () => {
+  test('takes bytes outside STX and ETX as noise, but not a suffix after ETX', () => {
     const codec = make({ stx: true })
     expect(codec.push(bytes('junk\u0002ONE\u0003\r\n\u0002half\u0002TWO\u0003'))).toEqual(['ONE', 'TWO'])
     expect(codec.takeNoise()).toEqual({ bytes: 8, detail: 'a line that stopped half-way' })
   })
 
-  test('a pause ends a line where that is set', () => {
+  test('ends a line at a pause if configured', () => {
     const codec = make({ silenceEndsLine: true })
     expect(codec.push(bytes('4006381333931'))).toEqual([])
     expect(codec.silence()).toEqual(['4006381333931'])
     expect(codec.silence()).toEqual([])
   })
 
-  test('otherwise a half line is thrown away, told, and does not run into the next', () => {
+  test('discards and reports an incomplete line, which does not run into the next one', () => {
     const codec = make({ suffix: 'CR' })
     codec.push(bytes('40063'))
     expect(codec.silence()).toEqual([])
@@ -63,14 +63,14 @@ describe('lines', () => {
     expect(codec.push(bytes('4006381333931\r'))).toEqual(['4006381333931'])
   })
 
-  test('the LF that a scanner sends behind the CR it is set to is no half line', () => {
+  test('ignores the LF of a scanner that is set to CR', () => {
     const codec = make({ suffix: 'CR' })
     expect(codec.push(bytes('A\r\n'))).toEqual(['A'])
     codec.silence()
     expect(codec.takeNoise()).toBeNull()
   })
 
-  test.each(SUFFIXES)('the longest line passes and one byte more is thrown away and told (%s)', (suffix) => {
+  test.each(SUFFIXES)('accepts the longest line, and discards and reports one byte more (%s)', (suffix) => {
     const codec = make({ suffix })
     const longest = 'x'.repeat(MAX_LINE_BYTES)
     expect(codec.push(codec.encode(longest))).toEqual([longest])
@@ -79,7 +79,7 @@ describe('lines', () => {
     expect(codec.push(codec.encode('next'))).toEqual(['next'])
   })
 
-  test('250,000 chunks of anything: never more than one line held, good lines all found', () => {
+  test('buffers at most one line over 250,000 random chunks, and finds all valid lines', () => {
     const random = seededRandom(9)
     const codec = make({ suffix: 'CR' })
     const noise = Array.from({ length: 97 }, (_, i) =>
@@ -118,7 +118,7 @@ describe('AIM identifiers', () => {
     expect(splitSymbology(line)).toEqual({ text, symbology })
   })
 
-  test.each(['4006381333931', ']', ']Q', ']?1x', ']X1text', 'a]Q1', '] Q1'])('%j stays as it is', (line) => {
+  test.each(['4006381333931', ']', ']Q', ']?1x', ']X1text', 'a]Q1', '] Q1'])('leaves %j unchanged', (line) => {
     expect(splitSymbology(line)).toEqual({ text: line })
   })
 })

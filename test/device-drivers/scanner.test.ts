@@ -52,14 +52,14 @@ async function ready(settings: Record<string, unknown> = {}, simulator: Partial<
 }
 
 describe('scanner', () => {
-  test('a scan with its symbology', async () => {
+  test('reports a scan with its symbology', async () => {
     const { world, scanner, events } = await ready()
     await world.settle(scanner.scan('4006381333931', ']E0'))
     await world.advance(1)
     expect(events).toEqual([{ type: 'scan', text: '4006381333931', symbology: 'ean-13' }])
   })
 
-  test('the same text within 500 ms counts once, another text at once, the same again later', async () => {
+  test('counts the same text once within 500 ms, another text at once, and the same again later', async () => {
     const { world, scanner, texts } = await ready()
     await scanner.scan('A')
     await world.advance(300)
@@ -71,7 +71,7 @@ describe('scanner', () => {
     expect(texts()).toEqual(['A', 'B', 'A'])
   })
 
-  test('duplicateMs 0: every read counts', async () => {
+  test('counts every read with duplicateMs 0', async () => {
     const { world, scanner, texts } = await ready({ duplicateMs: 0 })
     await scanner.scan('A')
     await scanner.scan('A')
@@ -79,14 +79,14 @@ describe('scanner', () => {
     expect(texts()).toEqual(['A', 'A'])
   })
 
-  test('byte by byte', async () => {
+  test('accepts single bytes', async () => {
     const { world, scanner, texts } = await ready({ suffix: 'CRLF' }, { suffix: 'CRLF', chunkBytes: 1 })
     await world.settle(scanner.scan('HTTPS://EXAMPLE.COM/R/UNTAG'))
     await world.advance(1)
     expect(texts()).toEqual(['HTTPS://EXAMPLE.COM/R/UNTAG'])
   })
 
-  test('a half line is dropped after a second and does not spoil the next scan', async () => {
+  test('drops an incomplete line after a second, and reports the next scan', async () => {
     const { world, scanner, texts, noise } = await ready()
     await scanner.halfLine('40063')
     await world.advance(1_100)
@@ -96,7 +96,7 @@ describe('scanner', () => {
     expect(noise()).toBe(5)
   })
 
-  test('a scanner without a suffix: the pause ends the text', async () => {
+  test('ends the text of a scanner without a suffix at a pause', async () => {
     const { world, scanner, texts } = await ready({ interByteMs: 50 })
     await scanner.halfLine('400638')
     await world.advance(20)
@@ -105,7 +105,7 @@ describe('scanner', () => {
     expect(texts()).toEqual(['4006381333931'])
   })
 
-  test('over-long lines and garbage become noise, at most one event a second, and scanning goes on', async () => {
+  test('reports long lines and garbage as noise at most once a second, and continues', async () => {
     const { world, scanner, texts, events, noise } = await ready()
     for (let i = 0; i < 50; i++) await world.settle(scanner.scan('x'.repeat(5_000)))
     await world.settle(scanner.garbage(20_000))
@@ -117,7 +117,7 @@ describe('scanner', () => {
     expect(events.filter((event) => event.type === 'noise').length).toBeLessThanOrEqual(4)
   })
 
-  test('comes back after the plug was out, and does not repeat itself', async () => {
+  test('recovers after the plug was out, without repeating scans', async () => {
     const { world, scanner, port, texts, supervisor } = await ready()
     await scanner.scan('A')
     port.unplug()
@@ -131,7 +131,7 @@ describe('scanner', () => {
     expect(texts()).toEqual(['A', 'B'])
   })
 
-  test('has nothing to release', async () => {
+  test('supports no release', async () => {
     const { supervisor } = await ready()
     expect(await supervisor.execute('scanner', RELEASE, forEver())).toMatchObject({
       outcome: 'failed',
@@ -139,7 +139,7 @@ describe('scanner', () => {
     })
   })
 
-  test('stops and leaves no timers', async () => {
+  test('stops without leftover timers', async () => {
     const { world, scanner, supervisor } = await ready()
     await scanner.halfLine('half')
     await world.advance(10)

@@ -131,8 +131,8 @@ async function shift(name: string, seed: number, outcomes: Set<string>): Promise
   expect(world.pending, `${name}, seed ${seed}`).toBe(0)
 }
 
-describe.each(Object.keys(DEVICES))('a shift full of trouble: %s', (name) => {
-  test('each release at most once, none without "commanded"; at the end ready, and without timers', async () => {
+describe.each(Object.keys(DEVICES))('a shift with random faults: %s', (name) => {
+  test('releases at most once each and only if commanded, and ends ready without timers', async () => {
     const outcomes = new Set<string>()
     for (let seed = 1; seed <= 8; seed++) await shift(name, seed, outcomes)
     // Every kind of ending was reached, or this would prove little.

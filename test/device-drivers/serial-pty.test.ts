@@ -26,7 +26,7 @@ const settings = (serial: string) => LinkSettings.parse({ serial, baudRate: 9600
 describe.skipIf(!hasPty)(
   `serial ports of the operating system${hasPty ? '' : ' (skipped: install the package python3)'}`,
   () => {
-    test('bytes go through, a second opener is told who has the port, unplugging is noticed', async () => {
+    test('carries bytes, names the owner of a busy port, and detects unplugging', async () => {
       const pair = await ports()
       const near = await openLink(settings(pair.near), forEver())
       const far = await openLink(settings(pair.far), forEver())
@@ -51,7 +51,7 @@ describe.skipIf(!hasPty)(
       await expect(near.write(Uint8Array.of(1), forEver())).rejects.toMatchObject({ code: 'lost' })
     })
 
-    test('closing ends the reader, and the port can be opened again', async () => {
+    test('ends its reader when it closes, and can be opened again', async () => {
       const pair = await ports()
       for (let i = 0; i < 3; i++) {
         const link = await openLink(settings(pair.near), forEver())
@@ -62,7 +62,7 @@ describe.skipIf(!hasPty)(
       }
     })
 
-    test('unplugging right behind a read is noticed every time', async () => {
+    test('detects every unplugging right after a read', async () => {
       for (let i = 0; i < 15; i++) {
         const pair = await ptyPair()
         const [near, far] = [
@@ -79,7 +79,7 @@ describe.skipIf(!hasPty)(
       }
     })
 
-    test('a scanner on it: scans, then absent when unplugged', async () => {
+    test('carries a scanner: scans, then absent when unplugged', async () => {
       const pair = await ports()
       const bench = realBench([
         { deviceId: 'scanner', driver: 'scanner', link: { serial: pair.near, baudRate: 9600 }, feeds: 'door' },
@@ -101,7 +101,7 @@ describe.skipIf(!hasPty)(
       expect(lost.detail).toContain(pair.near)
     })
 
-    test('a UHF pad on it: ready, a tag read, the tag killed, absent when unplugged', async () => {
+    test('carries a UHF pad: ready, a read, a kill, absent when unplugged', async () => {
       const pair = await ports()
       const pad = m100Pad({ platform: realPlatform })
       const far = await openLink({ ...settings(pair.far), baudRate: 115_200 }, forEver())
@@ -125,7 +125,7 @@ describe.skipIf(!hasPty)(
       pad.restart()
     })
 
-    test('a ThingMagic module on it: ready with its settings, a tag read and gone, a lamp, absent when unplugged', async () => {
+    test('carries a ThingMagic module: ready with settings, a tag, a lamp, absent when unplugged', async () => {
       const pair = await ports()
       const reader = thingMagicReader({ platform: realPlatform })
       const far = await openLink({ ...settings(pair.far), baudRate: 115_200 }, forEver())
@@ -152,7 +152,7 @@ describe.skipIf(!hasPty)(
       reader.restart()
     })
 
-    test('an OSDP lock on it: secured, a card, a release that its input confirms', async () => {
+    test('carries an OSDP lock: secured, a card, a confirmed release', async () => {
       const pair = await ports()
       const key = '00112233445566778899AABBCCDDEEFF'
       const lock = osdpDevice({ platform: realPlatform, key: Uint8Array.from(Buffer.from(key, 'hex')) })
@@ -180,7 +180,7 @@ describe.skipIf(!hasPty)(
       expect(lock.outputs[0]).toBe(false)
     })
 
-    test('our Modbus RTU driver against the serial board of modbus-serial', async () => {
+    test('carries our Modbus RTU driver and the serial board of modbus-serial', async () => {
       const pair = await ports()
       const coils = Array.from({ length: 8 }, () => false)
       const ons: number[] = []

@@ -21,13 +21,13 @@ function two(framing: 'rtu' | 'tcp', right: Record<string, unknown> = {}) {
 const states = (bench: ReturnType<typeof two>) => bench.supervisor.statuses.map((status) => status.state)
 
 describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) => {
-  test('the link is opened once and both become ready', async () => {
+  test('open the link once and become ready', async () => {
     const bench = two(framing)
     await bench.until(() => states(bench).every((state) => state === 'ready'))
     expect(bench.port.opened).toBe(1)
   })
 
-  test('released at the same time, both are confirmed', async () => {
+  test('confirm releases at the same time', async () => {
     const bench = two(framing)
     await bench.until(() => states(bench).every((state) => state === 'ready'))
     const told = await bench.world.settle(Promise.all([bench.release('left'), bench.release('right')]))
@@ -40,7 +40,7 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
     ])
   })
 
-  test('when the link breaks both follow, and it is opened once again', async () => {
+  test('reconnect together over one new link', async () => {
     const bench = two(framing)
     await bench.until(() => states(bench).every((state) => state === 'ready'))
     bench.port.cut()
@@ -49,7 +49,7 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
     expect(bench.port.opened).toBe(2)
   })
 
-  test('one dead unit does not disturb its neighbour', async () => {
+  test('work while one unit is dead', async () => {
     const bench = two(framing)
     await bench.until(() => states(bench).every((state) => state === 'ready'))
     bench.board.faults.on({ kind: 'dead', unit: 2 })
@@ -63,7 +63,7 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
     await bench.until(() => bench.supervisor.status('right')?.state === 'ready')
   })
 
-  test('when nobody answers the link is opened anew', async () => {
+  test('reopen the link when no device answers', async () => {
     const bench = two(framing)
     await bench.until(() => states(bench).every((state) => state === 'ready'))
     bench.board.faults.on({ kind: 'dead' })
@@ -72,7 +72,7 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
     await bench.until(() => states(bench).every((state) => state === 'ready'))
   })
 
-  test('a siren on the one does not wait for the release of the other', async () => {
+  test('sound a siren during the release of the other', async () => {
     const bench = two(framing, { siren: { output: 3 } })
     await bench.until(() => states(bench).every((state) => state === 'ready'))
     bench.board.stick(0, false)

@@ -30,7 +30,7 @@ function links() {
 }
 
 describe('shared links', () => {
-  test('joined at the same time, opened once; the speaker is the same', async () => {
+  test('opens a link once for devices that join at the same time, with the same client', async () => {
     const { port, shared, one } = links()
     const [a, b] = await Promise.all([
       shared.join(LINK, one, forEver(), quiet),
@@ -40,14 +40,14 @@ describe('shared links', () => {
     expect(a.client).toBe(b.client)
   })
 
-  test('another protocol on the same link is a fault of ours', async () => {
+  test('asserts that a link has only one protocol', async () => {
     const { shared, one } = links()
     await shared.join(LINK, one, forEver(), quiet)
     const other = shared.join(LINK, protocol('two'), forEver(), quiet)
     await expect(other).rejects.toThrow('tcp:board:502 is used for one and cannot carry two too')
   })
 
-  test('the last to leave closes it', async () => {
+  test('closes a link when the last device leaves', async () => {
     const { shared, one } = links()
     const [a, b] = [await shared.join(LINK, one, forEver(), quiet), await shared.join(LINK, one, forEver(), quiet)]
     let lost = ''
@@ -59,7 +59,7 @@ describe('shared links', () => {
     expect(await a.lost).toBe('no device uses the link any more')
   })
 
-  test('in order when its devices leave, so that an OFF still arrives; at once when nobody answers', async () => {
+  test('sends the last bytes when its devices leave, and closes at once when no device answers', async () => {
     const world = virtualPlatform()
     const port = memoryPort(quiet)
     const closed: string[] = []
@@ -88,7 +88,7 @@ describe('shared links', () => {
     expect(closed).toEqual(['in order', 'at once', 'in order'])
   })
 
-  test('given up only when everybody on it is silent', async () => {
+  test('gives a link up only when all its devices are unresponsive', async () => {
     const { shared, one } = links()
     const [a, b] = [await shared.join(LINK, one, forEver(), quiet), await shared.join(LINK, one, forEver(), quiet)]
     a.markUnresponsive('a is silent')
@@ -99,7 +99,7 @@ describe('shared links', () => {
     expect(await b.lost).toBe('both are silent')
   })
 
-  test('a port is opened again only after it has been let go of', async () => {
+  test('reopens a port only after it was released', async () => {
     const world = virtualPlatform()
     const port = memoryPort(quiet)
     let held = 0
@@ -121,7 +121,7 @@ describe('shared links', () => {
     expect([port.opened, most]).toEqual([2, 1])
   })
 
-  test('whoever gives up waiting stops the opening only when nobody else waits', async () => {
+  test('stops opening when the last waiting device gives up', async () => {
     const { world, port, shared, one } = links()
     port.unplug()
     const [stop, failures] = [new AbortController(), new Set<string>()]

@@ -12,7 +12,7 @@ const DOOR = { deviceId: 'door', driver: 'modbus', link: { tcp: ADDRESS }, outpu
 const path = (states: readonly DeviceStatus[]) => states.map((status) => status.state)
 
 describe('states', () => {
-  test('from nothing to ready', async () => {
+  test('goes from absent to ready', async () => {
     const bench = workbench()
     await bench.untilReady()
     expect(path(bench.states)).toEqual(['opening', 'identifying', 'ready'])
@@ -23,7 +23,7 @@ describe('states', () => {
     })
   })
 
-  test('a device that is not there is absent, with the reason, and commands answer failed', async () => {
+  test('reports a missing device as absent with the reason, and fails its commands', async () => {
     const bench = workbench()
     bench.port.unplug()
     await bench.world.advance(1_000)
@@ -36,7 +36,7 @@ describe('states', () => {
     })
   })
 
-  test('a board that is silent from the start is degraded, never ready', async () => {
+  test('reports a board that is silent from the start as degraded', async () => {
     const bench = workbench()
     bench.board.faults.on({ kind: 'dead' })
     await bench.world.advance(60_000)
@@ -46,7 +46,7 @@ describe('states', () => {
     await bench.untilReady()
   })
 
-  test('a board without the output says which setting to look at', async () => {
+  test('names the setting if the board lacks the output', async () => {
     const bench = workbench({ door: { output: 9 } })
     await bench.world.advance(1_000)
     expect(bench.states.find((status) => status.state === 'degraded')?.detail).toBe(
@@ -54,7 +54,7 @@ describe('states', () => {
     )
   })
 
-  test('three unanswered polls: degraded, opened anew, ready again', async () => {
+  test('is degraded after three lost polls, reopens and is ready again', async () => {
     const bench = workbench()
     await bench.untilReady()
     bench.board.faults.on({ kind: 'dead' })
@@ -66,14 +66,14 @@ describe('states', () => {
     expect(bench.port.opened).toBeGreaterThan(1)
   })
 
-  test('a board without inputs is watched by its outputs', async () => {
+  test('watches a board without inputs by its outputs', async () => {
     const bench = workbench({ door: { confirmInput: undefined } })
     await bench.untilReady()
     bench.board.faults.on({ kind: 'dead' })
     await bench.until(() => bench.supervisor.status('door')?.state !== 'ready', 6_000)
   })
 
-  test('two lost polls do not matter', async () => {
+  test('tolerates two lost polls', async () => {
     const bench = workbench()
     await bench.untilReady()
     bench.board.faults.on({ kind: 'dead', times: 2 })
@@ -82,8 +82,8 @@ describe('states', () => {
   })
 })
 
-describe('for ever', () => {
-  test('a day without the device, then ready within the longest pause', async () => {
+describe('reconnecting', () => {
+  test('becomes ready after a day within the longest pause', async () => {
     const bench = workbench()
     await bench.untilReady()
     bench.port.unplug()
@@ -96,7 +96,7 @@ describe('for ever', () => {
     expect(bench.world.clock.elapsed() - from).toBeLessThan(16_000)
   })
 
-  test('tries are spread: between half a ceiling and the ceiling, 15 s at most', async () => {
+  test('spreads retries between half a ceiling and the ceiling, at most 15 s', async () => {
     const world = virtualPlatform({ seed: 3 })
     const tries: number[] = []
     const openLink = async (): Promise<ByteLink> => {
@@ -113,7 +113,7 @@ describe('for ever', () => {
     expect(new Set(gaps).size).toBeGreaterThan(10)
   })
 
-  test('a link that opens and ends at once is not hammered', async () => {
+  test('slows down at a link that opens and ends at once', async () => {
     const world = virtualPlatform()
     let opened = 0
     const port = memoryPort((link) => {
@@ -126,7 +126,7 @@ describe('for ever', () => {
     expect(opened).toBeLessThan(40)
   })
 
-  test('an opening that never answers is given up after 5 s and tried again', async () => {
+  test('gives up an attempt to open after 5 s and retries', async () => {
     const world = virtualPlatform()
     let tries = 0
     const openLink = (_: unknown, signal: AbortSignal): Promise<ByteLink> =>
@@ -140,7 +140,7 @@ describe('for ever', () => {
     expect(supervisor.status('door')?.state).toBe('absent')
   })
 
-  test('two hundred reconnects leave no timers behind', async () => {
+  test('leaves no timers after two hundred reconnects', async () => {
     const bench = workbench({ door: { pollMs: 1_000 } })
     for (let i = 0; i < 200; i++) {
       await bench.untilReady()
@@ -153,7 +153,7 @@ describe('for ever', () => {
 })
 
 describe('listeners', () => {
-  test('one that throws or rejects harms nobody', async () => {
+  test('survives a listener that throws or rejects', async () => {
     const world = virtualPlatform()
     const board = relayBoard({ platform: world })
     const port = memoryPort((link) => void board.serve(link))
@@ -180,8 +180,8 @@ describe('listeners', () => {
   })
 })
 
-describe('by command', () => {
-  test('restart drops the link and begins anew', async () => {
+describe('commands', () => {
+  test('restarts a device by closing its link', async () => {
     const bench = workbench()
     await bench.untilReady()
     expect(bench.supervisor.restart('door')).toBe(true)
@@ -190,7 +190,7 @@ describe('by command', () => {
     await bench.untilReady()
   })
 
-  test('stop while opening, while absent and twice', async () => {
+  test('stops while opening, while absent and twice', async () => {
     const bench = workbench()
     bench.port.unplug()
     await bench.world.advance(5_000)

@@ -47,7 +47,7 @@ describe('golden frames', () => {
     return frame
   }
 
-  test('replies', () => {
+  test('decodes replies', () => {
     expect(
       decodeVersion(one('FF 14 03 00 00 14 12 08 00 30 00 00 02 20 15 03 10 01 03 01 47 00 00 00 10 EB FF')),
     ).toEqual({ hardware: '30.00.00.02', firmware: '01.03.01.47' })
@@ -73,11 +73,11 @@ describe('golden frames', () => {
       'E2001026760E017915907125',
       -55,
     ],
-  ])('a tag: %s', (bytes, epc, rssiDbm) => {
+  ])('decodes a tag: %s', (bytes, epc, rssiDbm) => {
     expect(decodeThingMagicTag(one(bytes))).toEqual({ epc, rssiDbm, antenna: 1 })
   })
 
-  test('what is no tag', () => {
+  test('rejects frames without a tag', () => {
     const good = one(
       'FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90',
     )
@@ -157,23 +157,26 @@ async function ready(settings: Record<string, unknown> = {}, options: { bootLoad
 }
 
 describe('a ThingMagic reader', () => {
-  test.each([false, true])('says what it is, and takes its settings (boot loader first: %s)', async (bootLoader) => {
-    const { supervisor, reader } = await ready({ powerDbm: 21.5 }, { bootLoader })
-    expect(supervisor.status('reader')?.identity).toEqual({
-      description: `ThingMagic reader 30.00.00.02 at tcp:${ADDRESS}`,
-      firmwareVersion: '01.03.01.47',
-    })
-    expect([reader.region, reader.powerDbm, reader.reading]).toEqual([8, 21.5, true])
-  })
+  test.each([false, true])(
+    'reports its identity and applies its settings (boot loader first: %s)',
+    async (bootLoader) => {
+      const { supervisor, reader } = await ready({ powerDbm: 21.5 }, { bootLoader })
+      expect(supervisor.status('reader')?.identity).toEqual({
+        description: `ThingMagic reader 30.00.00.02 at tcp:${ADDRESS}`,
+        firmwareVersion: '01.03.01.47',
+      })
+      expect([reader.region, reader.powerDbm, reader.reading]).toEqual([8, 21.5, true])
+    },
+  )
 
-  test('more power than it has: not ready, and the reason names the setting', async () => {
+  test('is not ready with more power than it supports, and names the setting', async () => {
     const { supervisor } = await ready({ powerDbm: 31 })
     expect(supervisor.status('reader')?.detail).toBe(
       'the reader refuses a power of 31 dBm: status 0103 (power too high); check the settings of reader',
     )
   })
 
-  test('a tag: told, told again, gone', async () => {
+  test('reports a tag, repeats it, and reports that it left', async () => {
     const { world, reader, events } = await ready()
     reader.put({ epc: EPC, rssiDbm: -48 })
     await world.advance(600)
@@ -187,7 +190,7 @@ describe('a ThingMagic reader', () => {
     expect(events.length).toBeLessThanOrEqual(5)
   })
 
-  test('a reader that lost its power reads again within seconds, as set', async () => {
+  test('reads again within seconds after a power failure, with its settings', async () => {
     const { world, reader, supervisor } = await ready()
     reader.restart()
     await world.advance(20_000)
@@ -196,14 +199,14 @@ describe('a ThingMagic reader', () => {
     expect(supervisor.status('reader')?.state).toBe('ready')
   })
 
-  test('heat is told once', async () => {
+  test('reports heat once', async () => {
     const { world, reader, events } = await ready()
     reader.heat(true)
     await world.advance(30_000)
     expect(events.filter((event) => event.type === 'fault')).toHaveLength(1)
   })
 
-  test('a pin is made an output, as all are inputs after power on', async () => {
+  test('makes a pin an output, because all are inputs after power-up', async () => {
     const { reader } = await ready({ green: { output: 2 }, siren: { output: 1 } })
     expect([...reader.outputs].sort()).toEqual([
       [1, false],
@@ -212,7 +215,7 @@ describe('a ThingMagic reader', () => {
     expect([...useAsOutput(2, true).data]).toEqual([1, 2, 1, 1])
   })
 
-  test('a lamp: on, off after its time, on again after a reconnect while its time lasts; reading goes on', async () => {
+  test('switches a lamp on and off by time, restores it after a reconnect, and continues reading', async () => {
     const { world, reader, port, signal } = await ready({ green: { output: 2 } })
     expect(await signal(10)).toMatchObject({ outcome: 'confirmed' })
     expect([reader.outputs.get(2), reader.reading]).toEqual([true, true])
@@ -232,7 +235,7 @@ describe('a ThingMagic reader', () => {
     ['it is lost five times', { kind: 'dead', functions: [THINGMAGIC.setOutput], times: 5 }],
   ] satisfies [string, Fault][]
 
-  test.each(faulty)('a lamp goes on although %s', async (_, fault) => {
+  test.each(faulty)('switches a lamp on although %s', async (_, fault) => {
     const { world, reader, signal } = await ready({ green: { output: 1 } })
     reader.faults.on(fault)
     expect((await signal(30)).outcome).not.toBe('confirmed')
@@ -248,7 +251,7 @@ describe('a ThingMagic reader', () => {
       'the module refuses it once',
       { kind: 'exception', code: 0x0101, functions: [THINGMAGIC.setOutput], times: 1 },
     ] satisfies [string, Fault],
-  ])('a lamp goes off although %s', async (_, fault) => {
+  ])('switches a lamp off although %s', async (_, fault) => {
     const { world, reader, signal } = await ready({ green: { output: 1 } })
     await signal(5)
     reader.faults.on(fault)
@@ -256,7 +259,7 @@ describe('a ThingMagic reader', () => {
     expect([reader.outputs.get(1), reader.reading]).toEqual([false, true])
   })
 
-  test('a lamp goes on, or off, that is to do so while the module is being set up', async () => {
+  test('switches a lamp on or off whose time comes during the set-up', async () => {
     for (const atMs of Array.from({ length: 75 }, (_, n) => n * 20)) {
       const { world, reader, port, signal, supervisor } = await ready({ green: { output: 1 } })
       reader.faults.on({ kind: 'delay', ms: 60 })
@@ -272,7 +275,7 @@ describe('a ThingMagic reader', () => {
     }
   })
 
-  test('closing puts a lamp off although that is lost once', async () => {
+  test('repeats a lost OFF of a lamp when it is closed', async () => {
     const { world, reader, supervisor, signal } = await ready({ green: { output: 1 }, requestTimeoutMs: 300 })
     await signal(60)
     reader.faults.on({ kind: 'dead', functions: [THINGMAGIC.setOutput], times: 1 })
@@ -280,7 +283,7 @@ describe('a ThingMagic reader', () => {
     expect([reader.outputs.get(1), reader.reading]).toEqual([false, false])
   })
 
-  test('has nothing to release; closing ends the reading', async () => {
+  test('supports no release, and stops reading when it is closed', async () => {
     const { world, reader, supervisor } = await ready({ green: { output: 1 } })
     expect(await world.settle(supervisor.execute('reader', RELEASE, forEver()))).toMatchObject({
       outcome: 'failed',

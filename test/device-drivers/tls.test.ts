@@ -22,7 +22,7 @@ afterAll(() => void server.close())
 
 const signal = () => new AbortController().signal
 
-test('the certificate that the settings name is accepted, with colons or without, and carries bytes', async () => {
+test('accepts the certificate with the configured fingerprint, with or without colons, and carries bytes', async () => {
   for (const named of [fingerprint, fingerprint.replaceAll(':', '').toLowerCase()]) {
     const link = await openLink({ https, fingerprint: named }, signal())
     await link.write(Uint8Array.of(1, 2, 3), signal())
@@ -34,7 +34,7 @@ test('the certificate that the settings name is accepted, with colons or without
   }
 })
 
-test('another one is refused, whatever it is', async () => {
+test('rejects any other certificate', async () => {
   const other = fingerprint.replace(/^../, (first) => (first === '00' ? '11' : '00'))
   await expect(openLink({ https, fingerprint: other }, signal())).rejects.toMatchObject({
     code: 'forbidden',
@@ -42,14 +42,14 @@ test('another one is refused, whatever it is', async () => {
   })
 })
 
-test('without a fingerprint one that nobody vouches for is refused, and the message has the setting to add', async () => {
+test('rejects an untrusted certificate without a fingerprint, and names the setting to add', async () => {
   await expect(openLink({ https }, signal())).rejects.toMatchObject({
     code: 'forbidden',
     message: expect.stringContaining(`"fingerprint": "${fingerprint.replaceAll(':', '')}"`),
   })
 })
 
-test('nobody there, and given up', async () => {
+test('reports a missing peer, and ends at an abort', async () => {
   await expect(openLink({ https: '127.0.0.1:1' }, signal())).rejects.toMatchObject({ code: 'refused' })
   const over = new AbortController()
   over.abort(new Error('stopped'))

@@ -53,7 +53,7 @@ function bench(entry: Record<string, unknown>, world: VirtualPlatform, serve: (l
 }
 
 describe('traces', () => {
-  test('a scanner: what was read is read again, byte for byte, noise included', async () => {
+  test('replays a scanner byte for byte, with noise', async () => {
     const world = virtualPlatform()
     const scanner = scannerSimulator({ platform: world, chunkBytes: 3 })
     const first = bench(SCANNER, world, (link) => scanner.serve(link))
@@ -77,7 +77,7 @@ describe('traces', () => {
     await later.settle(again.supervisor.stop())
   })
 
-  test('a Modbus board: the same release has the same outcome from the trace, over a cut connection too', async () => {
+  test('replays a Modbus release with the same outcome, also over a cut connection', async () => {
     const world = virtualPlatform()
     const board = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
     const first = bench(BOARD, world, (link) => board.serve(link))
@@ -107,7 +107,7 @@ describe('traces', () => {
     await later.settle(again.supervisor.stop())
   })
 
-  test('what is written is read; other lines are left out', () => {
+  test('parses what it wrote, and skips other lines', () => {
     const record = fc.record({
       atMs: fc.integer({ min: 0, max: 1e9 }).map((us) => us / 1_000),
       kind: fc.constantFrom('open' as const, 'close' as const, 'in' as const, 'out' as const),
@@ -121,7 +121,7 @@ describe('traces', () => {
     fc.assert(fc.property(fc.string(), (text) => void readTrace(text)))
   })
 
-  test('files: of their owner alone, two a link, of bounded size; a folder that cannot be written ends the trace and says so', () => {
+  test('writes two bounded files for each link, readable by the owner only, and stops with a message if the folder is not writable', () => {
     const dir = mkdtempSync(join(tmpdir(), 'untag-trace-'))
     const faults: Error[] = []
     const files = traceFiles(dir, (error) => void faults.push(error))

@@ -18,7 +18,7 @@ async function readAll(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
 }
 
 describe('memory link', () => {
-  test('carries bytes both ways and ends in order', async () => {
+  test('carries bytes in both directions and ends in order', async () => {
     const { near, far } = memoryPair()
     await near.write(Uint8Array.of(1, 2), forEver())
     await far.write(Uint8Array.of(3), forEver())
@@ -27,7 +27,7 @@ describe('memory link', () => {
     await expect(far.write(Uint8Array.of(4), forEver())).rejects.toThrow('closed')
   })
 
-  test('cut: unread bytes are lost and both ends see it', async () => {
+  test('loses unread bytes when it is cut, and both ends see it', async () => {
     const { near, far, cut } = memoryPair()
     await near.write(Uint8Array.of(1), forEver())
     cut()
@@ -35,7 +35,7 @@ describe('memory link', () => {
     await expect(readAll(near.bytes)).rejects.toMatchObject({ code: 'lost' })
   })
 
-  test('a full link holds the writer back until somebody reads or it gives up', async () => {
+  test('blocks the writer while it is full, until the reader continues or the writer aborts', async () => {
     const { near, far } = memoryPair()
     await near.write(new Uint8Array(65_536), forEver())
     const world = virtualPlatform()
@@ -49,7 +49,7 @@ describe('memory link', () => {
     expect((await reader.next()).value).toEqual(Uint8Array.of(2))
   })
 
-  test('a port can be unplugged and plugged in', async () => {
+  test('can be unplugged and plugged in', async () => {
     const port = memoryPort(() => {})
     port.unplug()
     await expect(port.open(forEver())).rejects.toMatchObject({ code: 'missing' })
@@ -77,7 +77,7 @@ describe('TCP link', () => {
       server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
     })
 
-  test('echo, then the other side closes', async () => {
+  test('carries an echo, then ends with the other side', async () => {
     const port = await listen((socket) => socket.once('data', (chunk) => socket.end(chunk)))
     const link = await openTcp('127.0.0.1', port, forEver())
     await link.write(Uint8Array.of(1, 2, 3), forEver())
@@ -87,14 +87,14 @@ describe('TCP link', () => {
     await expect(link.write(Uint8Array.of(1), forEver())).rejects.toMatchObject({ code: 'lost' })
   })
 
-  test('a reset is a fault for the reader', async () => {
+  test('reports a reset to the reader as a fault', async () => {
     const port = await listen((socket) => socket.once('data', () => socket.resetAndDestroy()))
     const link = await openTcp('127.0.0.1', port, forEver())
     await link.write(Uint8Array.of(1), forEver())
     await expect(readAll(link.bytes)).rejects.toMatchObject({ code: 'lost' })
   })
 
-  test('closing it here ends its reader quietly', async () => {
+  test('ends its reader without a fault when it is closed here', async () => {
     const port = await listen(() => {})
     const link = await openTcp('127.0.0.1', port, forEver())
     const reading = readAll(link.bytes)
@@ -102,7 +102,7 @@ describe('TCP link', () => {
     expect(await reading).toHaveLength(0)
   })
 
-  test('nothing listens: the message names address and fix', async () => {
+  test('names address and fix if nothing listens', async () => {
     const port = await listen(() => {})
     await new Promise((resolve) => servers.pop()?.close(resolve))
     await expect(openTcp('127.0.0.1', port, forEver())).rejects.toMatchObject({
@@ -111,7 +111,7 @@ describe('TCP link', () => {
     })
   })
 
-  test('a peer that floods an unread link is held back', async () => {
+  test('slows a peer down that floods an unread link', async () => {
     let sent = 0
     const port = await listen((socket) => {
       const more = () => {
@@ -129,7 +129,7 @@ describe('TCP link', () => {
     await link.close()
   })
 
-  test('a peer that reads nothing: the write gives up by its signal', async () => {
+  test('ends a write by its signal if the peer reads nothing', async () => {
     const port = await listen((socket) => socket.pause())
     const link = await openTcp('127.0.0.1', port, forEver())
     const gaveUp = new AbortController()
@@ -169,14 +169,14 @@ describe('TCP link', () => {
       board.resume()
     })
 
-  test('given up: what was written and not taken never arrives, however long the kernel would go on', async () => {
+  test('never delivers unacknowledged bytes after it was given up', async () => {
     const { link, board } = await unread()
     const taken = await fill(link)
     await link.close()
     expect(await gets(board)).toBeLessThan(taken)
   })
 
-  test('given up by a reader that has stopped before: the same', async () => {
+  test('never delivers them either if the reader stopped before', async () => {
     const { link, board } = await unread()
     board.write('x')
     for await (const _ of link.bytes) break
@@ -185,7 +185,7 @@ describe('TCP link', () => {
     expect(await gets(board)).toBeLessThan(taken)
   })
 
-  test('closed in order: what was written last arrives', async () => {
+  test('delivers the last bytes when it is closed in order', async () => {
     const { link, board } = await unread()
     const bytes = new Uint8Array(8 * 1_048_576)
     void link.write(bytes, forEver()).catch(() => {})
@@ -194,7 +194,7 @@ describe('TCP link', () => {
     await closed
   })
 
-  test('closed in order, and the other side takes nothing: given up when the time is over', async () => {
+  test('is given up at the time limit if the other side takes nothing', async () => {
     const { link, board } = await unread()
     const taken = await fill(link)
     const limit = deadline(realPlatform.timers, 100)
@@ -202,7 +202,7 @@ describe('TCP link', () => {
     expect(await gets(board)).toBeLessThan(taken)
   })
 
-  test('closed in order and given up meanwhile', async () => {
+  test('can be given up while it closes in order', async () => {
     const { link, board } = await unread()
     const taken = await fill(link)
     const closing = link.close(forEver())
@@ -211,25 +211,28 @@ describe('TCP link', () => {
     expect(await gets(board)).toBeLessThan(taken)
   })
 
-  test('given up while connecting', async () => {
+  test('can be given up while it connects', async () => {
     const aborted = AbortSignal.abort(new Error('too late'))
     await expect(openTcp('127.0.0.1', 1, aborted)).rejects.toThrow('too late')
   })
 })
 
 describe('link settings', () => {
-  test.each(['10.0.0.7:502', 'board.local:1', '[fe80::1]:65535'])('%s is an address', (tcp) => {
+  test.each(['10.0.0.7:502', 'board.local:1', '[fe80::1]:65535'])('accepts %s as an address', (tcp) => {
     expect(LinkSettings.safeParse({ tcp }).success).toBe(true)
   })
-  test.each(['10.0.0.7', ':502', 'a:0', 'a:65536', 'a b:1', 'fe80::1', 'http://a:1'])('%s is none', (tcp) => {
-    expect(LinkSettings.safeParse({ tcp }).success).toBe(false)
-  })
-  test('keys and modes', () => {
+  test.each(['10.0.0.7', ':502', 'a:0', 'a:65536', 'a b:1', 'fe80::1', 'http://a:1'])(
+    'rejects %s as an address',
+    (tcp) => {
+      expect(LinkSettings.safeParse({ tcp }).success).toBe(false)
+    },
+  )
+  test('have keys and modes', () => {
     const serial = LinkSettings.parse({ serial: '/dev/x', baudRate: 9600, parity: 'even', stopBits: 2 })
     expect([linkKey(serial), linkMode(serial)]).toEqual(['serial:/dev/x', '9600 8E2'])
     expect(linkKey({ tcp: 'BOARD:502' })).toBe('tcp:board:502')
   })
-  test('a serial port that is not there: the message names the path', async () => {
+  test('names the path of a missing serial port', async () => {
     const serial = LinkSettings.parse({ serial: '/dev/serial/by-id/nothing', baudRate: 9600 })
     const message = expect.stringContaining('/dev/serial/by-id/nothing')
     await expect(openLink(serial, forEver())).rejects.toMatchObject({ code: 'missing', message })

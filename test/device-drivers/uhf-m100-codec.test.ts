@@ -48,11 +48,11 @@ describe('golden answers', () => {
     return frame
   }
 
-  test.each([`BB 02 22 00 11 C9 34 00 ${EPC} 3A 76 EF 7E`])('a tag: %s', (bytes) => {
+  test.each([`BB 02 22 00 11 C9 34 00 ${EPC} 3A 76 EF 7E`])('decodes a tag: %s', (bytes) => {
     expect(decodeTag(one(bytes))).toEqual({ epc: EPC, rssiDbm: -55 })
   })
 
-  test('a tag heard by an R200', () => {
+  test('decodes a tag of an R200', () => {
     // A reader log in public code for the R200.
     expect(decodeTag(one('BB 02 22 00 11 C4 30 00 E2 00 00 1D 73 15 01 65 21 40 8F C6 B8 3E C2 7E'))).toEqual({
       epc: 'E200001D7315016521408FC6',
@@ -60,7 +60,7 @@ describe('golden answers', () => {
     })
   })
 
-  test('no tag, stopped, power, killed', () => {
+  test('decodes no tag, stopped, power and killed', () => {
     expect(refusalOf(one('BB 01 FF 00 01 15 16 7E'))).toBe(0x15)
     expect(one('BB 01 28 00 01 00 2A 7E')).toMatchObject({ type: 'answer', command: M100.stop })
     expect(one('BB 01 B7 00 02 07 D0 91 7E').parameters).toEqual(hex('07D0'))
@@ -68,13 +68,13 @@ describe('golden answers', () => {
     expect(tagOfAnswer(one('BB 01 E3 00 10 0E 30 00 30 75 1F EB 70 5C 59 04 E3 D5 0D 70 00 3F 7E'))).toBe(EPC)
   })
 
-  test('refusals in words', () => {
+  test('names refusals', () => {
     expect(refusalText(0x16)).toBe('error 16 (wrong access password)')
     expect(refusalText(0xd4)).toBe('error D4 (the tag refuses: kill, code 4)')
     expect(refusalText(0x77)).toBe('error 77 (unknown)')
   })
 
-  test('notices that are no tag', () => {
+  test('rejects notices without a tag', () => {
     const notice = (parameters: string): M100Frame => ({
       type: 'notice',
       command: M100.poll,

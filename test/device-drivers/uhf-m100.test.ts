@@ -54,7 +54,7 @@ async function ready(settings: Record<string, unknown> = {}) {
 }
 
 describe('an M100 pad', () => {
-  test('says what it is', async () => {
+  test('reports its identity', async () => {
     const { supervisor, pad } = await ready({ powerDbm: 18.5, region: 'europe' })
     expect(supervisor.status('pad')).toMatchObject({
       state: 'ready',
@@ -64,7 +64,7 @@ describe('an M100 pad', () => {
     expect(pad.polling).toBe(true)
   })
 
-  test('more power than it has: not ready, and the reason names the setting', async () => {
+  test('is not ready with more power than it supports, and names the setting', async () => {
     const { supervisor, world } = await ready({ powerDbm: 30 })
     expect(supervisor.status('pad')?.detail).toBe(
       'the reader refuses a power of 30 dBm: error 17 (wrong command or parameters); check the settings of pad',
@@ -73,7 +73,7 @@ describe('an M100 pad', () => {
     expect(supervisor.status('pad')?.state).not.toBe('ready')
   })
 
-  test('a tag: told when it comes, again every 250 ms while it stays, and when it has gone', async () => {
+  test('reports a tag when it comes, every 250 ms while it stays, and when it leaves', async () => {
     const { world, pad, events } = await ready()
     pad.put({ epc: EPC, rssiDbm: -48 })
     await world.advance(1_000)
@@ -90,7 +90,7 @@ describe('an M100 pad', () => {
     expect(events.filter((event) => event.type === 'tag_gone')).toHaveLength(1)
   })
 
-  test('two hundred tags at once are all told', async () => {
+  test('reports two hundred tags at once', async () => {
     const { world, pad, events } = await ready()
     for (let i = 0; i < 200; i++) pad.put({ epc: `E280${i.toString(16).toUpperCase().padStart(20, '0')}` })
     await world.advance(100)
@@ -100,7 +100,7 @@ describe('an M100 pad', () => {
     expect(epcs.size).toBe(200)
   })
 
-  test('polls that end, and a pad that lost its power, are started again within a second', async () => {
+  test('restarts polling within a second after it ended or the pad lost power', async () => {
     const { world, pad, events, supervisor } = await ready({ powerDbm: 18 })
     pad.restart()
     pad.put({ epc: EPC })
@@ -113,7 +113,7 @@ describe('an M100 pad', () => {
     expect(supervisor.status('pad')?.state).toBe('ready')
   })
 
-  test('kill: only with the right password, only the tag that was named, and polling goes on', async () => {
+  test('kills only the named tag with the right password, and continues polling', async () => {
     const { world, pad, release } = await ready({ deactivate: KILL })
     pad.put({ epc: EPC, killPassword: '00000001' })
     pad.put({ epc: OTHER, killPassword: PASSWORD })
@@ -127,13 +127,13 @@ describe('an M100 pad', () => {
     expect([pad.tag(EPC)?.alive, pad.tag(OTHER)?.alive, pad.polling]).toEqual([true, false, true])
   })
 
-  test('closing ends the polls', async () => {
+  test('stops polling when it is closed', async () => {
     const { world, pad, supervisor } = await ready()
     await world.settle(supervisor.stop())
     expect(pad.polling).toBe(false)
   })
 
-  test('EAS bit off', async () => {
+  test('switches an EAS bit off', async () => {
     const { world, pad, release } = await ready({ deactivate: { method: 'eas' } })
     pad.put({ epc: EPC })
     await world.advance(50)
@@ -141,7 +141,7 @@ describe('an M100 pad', () => {
     expect(pad.tag(EPC)).toMatchObject({ alive: true, eas: false })
   })
 
-  test('"no such tag" for an EAS bit leaves open whether it changed: unknown', async () => {
+  test('reports unknown for "no such tag" at an EAS command, because the bit may have changed', async () => {
     const { world, pad, release } = await ready({ deactivate: { method: 'eas' } })
     pad.put({ epc: EPC })
     await world.advance(50)
@@ -149,7 +149,7 @@ describe('an M100 pad', () => {
     expect(await release(EPC)).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
-  test('nothing is killed that does not lie there, has no name, or where no setting allows it', async () => {
+  test('kills nothing that is absent, unnamed or not allowed by the settings', async () => {
     const { world, pad, release, supervisor } = await ready({ deactivate: KILL })
     expect(await release(EPC)).toMatchObject({
       outcome: 'failed',
@@ -171,7 +171,7 @@ describe('an M100 pad', () => {
     expect([...pad.done, ...reading.pad.done]).toEqual([])
   })
 
-  test('"no such tag" for a kill: failed when the tag is read again, unknown when it is not', async () => {
+  test('reports "no such tag" at a kill as failed if the tag is read again, else as unknown', async () => {
     const { world, pad, release } = await ready({ deactivate: KILL })
     pad.put({ epc: EPC, killPassword: PASSWORD })
     await world.advance(50)
@@ -186,7 +186,7 @@ describe('an M100 pad', () => {
     expect(await taken).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
-  test('a garbled answer to a kill: unknown, once', async () => {
+  test('reports unknown for a garbled answer to a kill, and kills once', async () => {
     const { world, pad, release } = await ready({ deactivate: KILL })
     pad.put({ epc: EPC, killPassword: PASSWORD })
     await world.advance(50)

@@ -137,7 +137,7 @@ async function realBroker(options: { clean?: boolean; clientId?: string } = {}) 
 }
 
 describe('zebra-iotc', () => {
-  test('who the reader is; one tag in a message, many in a message', async () => {
+  test('reports the reader’s identity, and one or many tags in a message', async () => {
     const b = bench()
     await b.ready()
     expect(b.status()?.identity).toEqual({
@@ -156,7 +156,7 @@ describe('zebra-iotc', () => {
   })
 
   test.each([0, -3 * 3_600_000, 3 * 3_600_000])(
-    'what the reader kept while the network was away is as old as it is (clock wrong by %i ms)',
+    'keeps the age of reads that the reader buffered during a network failure (clock error %i ms)',
     async (offset) => {
       const b = bench()
       b.reader.setClock(offset)
@@ -174,7 +174,7 @@ describe('zebra-iotc', () => {
     },
   )
 
-  test('a siren that still has to sound is written again after a reboot of the reader', async () => {
+  test('writes the remaining siren time after a reboot of the reader', async () => {
     const b = bench()
     await b.ready()
     expect(
@@ -190,7 +190,7 @@ describe('zebra-iotc', () => {
     expect(b.reader.isReading).toBe(false)
   })
 
-  test('a wrong password at the broker is said, and the right one connects', async () => {
+  test('reports a wrong password at the broker, and connects with the right one', async () => {
     const b = bench({ link: { mqtt: '10.0.0.5', user: 'edge', password: 'right' } })
     b.broker.login('edge', 'wrong')
     await b.world.advance(30_000)
@@ -200,7 +200,7 @@ describe('zebra-iotc', () => {
     await b.ready()
   })
 
-  test('a reader that is off is not taken for one that is there, and does not disturb its neighbour on the broker', async () => {
+  test('reports a switched-off reader, and does not disturb other readers of the broker', async () => {
     const b = bench({}, [
       { deviceId: 'other', driver: 'zebra-iotc', link: ENTRY.link, topics: 'zebra/OFF' },
       { deviceId: 'deaf', driver: 'zebra-iotc', link: ENTRY.link, topics: { data: 'handheld/data' } },
@@ -229,7 +229,7 @@ describe('zebra-iotc', () => {
     expect([b.reads('deaf').length, b.reads('gate').length]).toEqual([1, 0])
   })
 
-  test('garbage on the data topic is noise and nothing more', async () => {
+  test('reports garbage on the data topic as noise', async () => {
     const b = bench()
     await b.ready()
     for (const text of ['', 'x', '[1,2]', '{"data":{"idHex":"zz"}}', '{"data":[{}]}'])
@@ -259,7 +259,7 @@ describe('zebra-iotc', () => {
     expect(b.port.opened).toBe(opened)
   })
 
-  test('over a real broker (aedes), with a reader that is a client of its own (mqtt.js)', async () => {
+  test('works over a real broker (aedes) with a reader that is a separate client (mqtt.js)', async () => {
     const { port, sockets, reader, close } = await realBroker()
     const b = realBench([{ deviceId: 'gate', ...ENTRY, link: { mqtt: `127.0.0.1:${port}` } }])
     await b.untilState('gate', 'ready')
@@ -275,7 +275,7 @@ describe('zebra-iotc', () => {
     await close()
   })
 
-  test('a release that a reader did not hear is not carried out when it is back, though the broker keeps its session', async () => {
+  test('does not execute a missed release after the reconnect, although the broker keeps the session', async () => {
     const { port, reader, away, back, close } = await realBroker({ clean: false, clientId: 'fx9600' })
     const b = realBench([{ deviceId: 'gate', ...ENTRY, requestTimeoutMs: 500, link: { mqtt: `127.0.0.1:${port}` } }])
     await b.untilState('gate', 'ready')
@@ -381,7 +381,7 @@ describe('messages of Zebra readers, as published', () => {
     expect(zebraResponse({ command: 'set_gpo', command_id: 'abcd1324', payload: {} })).toBeNull()
   })
 
-  test('anything in, no throw', () =>
+  test('accepts any message without a throw', () =>
     fc.assert(
       fc.property(
         fc.anything(),

@@ -41,7 +41,7 @@ function connect(reader: ReturnType<typeof llrpReader>, world: ReturnType<typeof
 const statusOf = (said: Message | undefined) => first(said, 'LLRPStatus')?.fields.StatusCode
 
 describe('the simulated reader', () => {
-  test('greets, refuses what it does not have, and knows one client at a time', async () => {
+  test('accepts one client, and rejects what it does not support', async () => {
     const world = virtualPlatform()
     const reader = llrpReader({ platform: world })
     const one = connect(reader, world)
@@ -72,7 +72,7 @@ describe('the simulated reader', () => {
 })
 
 describe('the crowd', () => {
-  test('EPCs are those of articles', () => {
+  test('makes EPCs of articles', () => {
     const epcs = epcsOfShop(200)
     expect(new Set(epcs).size).toBe(200)
     expect(decodeSgtin(epcs[199]!)).toMatchObject({
@@ -81,7 +81,7 @@ describe('the crowd', () => {
     })
   })
 
-  test('who goes out is heard inside first, then outside, and breaks the beam once', async () => {
+  test('moves a walker out from the inside antenna to the outside one, and breaks the beam once', async () => {
     const world = virtualPlatform({ seed: 4 })
     const heard: { antenna: number; ms: number }[] = []
     const beam: boolean[] = []
@@ -107,7 +107,7 @@ describe('the crowd', () => {
     expect(world.pending).toBe(0)
   })
 
-  test('about so many a minute as was asked', async () => {
+  test('sends about the requested number of walkers a minute', async () => {
     const world = virtualPlatform({ seed: 9 })
     let walks = 0
     const people = crowd({

@@ -47,7 +47,7 @@ function onLink(options: Partial<RelayBoardOptions> = {}) {
 }
 
 describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
-  test('a lock follows its coil after its delay; the log tells when', async () => {
+  test('moves a lock after its delay, and logs the time', async () => {
     const { world, board, ask } = onLink({ framing, locks: [{ coil: 2, input: 3, openMs: 40, closeMs: 10 }] })
     expect(await ask(coil(2, true))).toBe('050002ff00')
     expect(await ask(inputs)).toBe('020100')
@@ -62,7 +62,7 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     ])
   })
 
-  test('a lock without delay has moved before anybody can ask', async () => {
+  test('moves a lock without delay before the next read', async () => {
     const { ask } = onLink({ framing, locks: [{ coil: 0, input: 0, openMs: 0, closeMs: 0 }] })
     await ask(coil(0, true))
     expect(await ask(inputs)).toBe('020101')
@@ -70,7 +70,7 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     expect(await ask(inputs)).toBe('020100')
   })
 
-  test('a pulse shorter than the lock needs does not open it', async () => {
+  test('does not open a lock with a pulse that is too short', async () => {
     const { world, board, ask } = onLink({ framing })
     await ask(coil(0, true))
     await world.advance(20)
@@ -79,7 +79,7 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     expect(board.inputs[0]).toBe(false)
   })
 
-  test('a stuck input, a pressed sensor, a power cut', async () => {
+  test('simulates a stuck input, a sensor and a power failure', async () => {
     const { board, ask } = onLink({ framing })
     board.stick(1, true)
     board.setInput(5, true)
@@ -90,21 +90,21 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     expect([board.coils.some(Boolean), board.inputs[5]]).toEqual([false, true])
   })
 
-  test('answers only as the units it is', async () => {
+  test('answers only at its unit addresses', async () => {
     const { ask } = onLink({ framing, units: [1, 9] })
     expect(await ask(coil(0, true), 9)).toBe('050000ff00')
     expect(await ask(coil(0, true), 2)).toBeUndefined()
     expect(await ask(coil(0, true), 0)).toBeUndefined()
   })
 
-  test('refuses addresses it does not have and values that make no sense', async () => {
+  test('rejects unknown addresses and invalid values', async () => {
     const { ask } = onLink({ framing })
     expect(await ask(coil(8, true))).toBe('8502')
     expect(await ask('0100010008')).toBe('8102')
     expect(await ask('0500001234')).toBe('8503')
   })
 
-  test('faults: mute, dead, exception, delay, in the bounds they are given', async () => {
+  test('applies mute, dead, exception and delay within their limits', async () => {
     const { world, board, ask, answers } = onLink({ framing })
     const hit = async (fault: Fault, message = coil(0, true)) => {
       const off = board.faults.on(fault)
@@ -130,7 +130,7 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     expect(answers.length).toBe(before + 1)
   })
 
-  test('noise before the answer does not hide it; a garbled answer is none', async () => {
+  test('keeps answers after noise readable, and garbled ones invalid', async () => {
     const { board, ask, answers } = onLink({ framing })
     board.faults.on({ kind: 'noise', bytes: Uint8Array.of(0x55, 0x66, 0x77), times: 1 })
     await ask(inputs)
@@ -149,7 +149,7 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     expect([board.coils[0], ended()]).toEqual([true, true])
   })
 
-  test('logs are bounded', async () => {
+  test('bounds its logs', async () => {
     const { board, ask } = onLink({ framing, locks: [] })
     for (let i = 0; i < 10_100; i++) await ask(coil(0, i % 2 === 0))
     expect([board.log.length, board.writes.length]).toEqual([10_000, 10_000])

@@ -58,7 +58,7 @@ async function service() {
 }
 
 describe('a simulated device on a TCP port', () => {
-  test('everybody who is connected hears the scan', async () => {
+  test('sends a scan to all connected clients', async () => {
     const { scanner, client } = await service()
     const [one, two] = [await client(), await client()]
     expect(scanner.listeners).toBe(2)
@@ -67,7 +67,7 @@ describe('a simulated device on a TCP port', () => {
     expect([one.text(), two.text()]).toEqual([']E04006381333931\r', ']E04006381333931\r'])
   })
 
-  test('cut breaks the connections and lets new ones in', async () => {
+  test('breaks connections at cut, and accepts new ones', async () => {
     const { scanner, made, client } = await service()
     const one = await client()
     made.cut()
@@ -78,12 +78,12 @@ describe('a simulated device on a TCP port', () => {
     expect(two.text()).toBe('A\r')
   })
 
-  test('a port that is taken rejects', async () => {
+  test('rejects a port that is in use', async () => {
     const { made } = await service()
     await expect(serveTcp({ port: made.port, serve: async () => {} })).rejects.toMatchObject({ code: 'EADDRINUSE' })
   })
 
-  test('close ends everything', async () => {
+  test('ends everything at close', async () => {
     const { made, client } = await service()
     const one = await client()
     await made.close()

@@ -8,13 +8,13 @@ import type { SimulatedVendor } from '../../simulators/services/vendor-server.ts
 import type { Json } from '../support/cloud.ts'
 
 /** The vendors' own clients against our simulators: what they read and write there, our connectors do at the vendors. */
-describe('simulated vendors, asked by the vendors’ own clients', () => {
+describe('simulated vendors with the vendors’ own clients', () => {
   let vendor: SimulatedVendor
   afterEach(() => vendor.close())
   const goods = vendorGoods(7)
   const eans = goods.products.map(({ ean }) => ean)
 
-  it('Square lists its catalogue, takes an order once, and says what is wrong in its own form', async () => {
+  it('Square lists its catalogue, executes an order once, and reports errors in its own form', async () => {
     vendor = await squareSystem({ goods })
     const client = new SquareClient({
       token: vendor.credentials['accessToken'] ?? '',
@@ -68,7 +68,7 @@ describe('simulated vendors, asked by the vendors’ own clients', () => {
     ).rejects.toMatchObject({ statusCode: 401 })
   })
 
-  it('Shopify answers what is selected, page by page, and its errors in the form of GraphQL', async () => {
+  it('Shopify answers the selected fields, page by page, and reports errors as GraphQL', async () => {
     vendor = await shopifySystem({ goods })
     const here: typeof fetch = (url, init) =>
       fetch(String(url).replace('https://hafenkante.myshopify.com', vendor.baseUrl), init)
