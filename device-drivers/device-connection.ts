@@ -83,7 +83,7 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
   async function runConnection(signal: AbortSignal): Promise<void> {
     enter('opening', 'opening the link')
     await device.connect(signal, (detail) => enter('absent', detail))
-    enter('identifying', 'asking the device')
+    enter('identifying', 'identifying the device')
     const limit = deadline(timers, IDENTIFY_WITHIN_MS, signal)
     const identity = await device.identify(limit.signal).finally(limit.done)
     enter('ready', identity.description, identity)

@@ -8,8 +8,8 @@ import type { ProtectionDevice } from './device.ts'
 
 /** Id of a device, in the configuration and in the cloud. */
 export const DeviceId = z
-  .string({ error: 'give the deviceId under which the cloud knows this device' })
-  .min(1, { error: 'give the deviceId under which the cloud knows this device' })
+  .string({ error: 'give the deviceId of this device in the cloud' })
+  .min(1, { error: 'give the deviceId of this device in the cloud' })
   .max(128, { error: 'at most 128 characters' })
 
 /** Fields that every entry of the configuration has. */

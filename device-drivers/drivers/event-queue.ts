@@ -69,7 +69,7 @@ export class EventQueue {
     this.#droppedEvents = 0
     this.#droppedReads = 0
     if (lost.length > 0)
-      yield { type: 'fault', detail: `${lost.join(' and ')} were lost because nobody took them in time` }
+      yield { type: 'fault', detail: `${lost.join(' and ')} were lost because the agent did not read them in time` }
   }
 
   async *#read(): AsyncGenerator<DeviceEvent, void> {

@@ -150,7 +150,7 @@ export class Exchange<Frame> implements ProtocolClient {
   async #listen(): Promise<void> {
     try {
       for await (const chunk of this.#link.bytes) this.#onChunk(chunk)
-      this.#end('the other side closed the link')
+      this.#end('the device closed the link')
     } catch (error) {
       this.#end(text(error))
     }
@@ -160,7 +160,7 @@ export class Exchange<Frame> implements ProtocolClient {
     const wait = this.#quietUntil - this.#clock.elapsed()
     if (wait > 0) await pause(this.#timers, wait)
     if (this.#endReason) return { kind: 'lost', possiblySent: false, detail: this.#endReason }
-    if (request.signal?.aborted) return { kind: 'lost', possiblySent: false, detail: 'taken back before it was sent' }
+    if (request.signal?.aborted) return { kind: 'lost', possiblySent: false, detail: 'cancelled before it was sent' }
     const limit = deadline(this.#timers, request.timeoutMs)
     const answer = await new Promise<ExchangeAnswer<Frame>>((settle) => {
       this.#pending = { request, settle }

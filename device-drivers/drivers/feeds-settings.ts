@@ -6,14 +6,14 @@ const minimumRssiError = { error: 'give dBm, -100 to 0, such as -45' }
 /** Setting of readers: the device that receives their reads. */
 export const FEEDS = {
   feeds: z.string(feedsError).min(1, feedsError).max(128, { error: 'at most 128 characters' }).optional().meta({
-    description: 'what this reader reads is presented at that device; left out: it is a device of its own',
+    description: 'device that receives what this reader reads; default: the reader is a separate device',
   }),
 }
 
 /** Setting of readers that only staff use. */
 export const STAFF_CARDS = {
-  staffCards: z.boolean({ error: 'use true (its cards are those of staff) or false' }).default(false).meta({
-    description: 'cards that are held here are those of staff: each signs its operator in where this reader serves',
+  staffCards: z.boolean({ error: 'use true (only staff present cards here) or false' }).default(false).meta({
+    description: 'only staff present cards here: each card signs its operator in at the device of this reader',
   }),
 }
 
@@ -21,6 +21,6 @@ export const STAFF_CARDS = {
 export const FEEDS_WITH_MINIMUM_RSSI = {
   ...FEEDS,
   nearDbm: z.number(minimumRssiError).min(-100, minimumRssiError).max(0, minimumRssiError).optional().meta({
-    description: 'not at gates: a tag that is heard more weakly is not meant; left out: every tag is',
+    description: 'minimum signal, not at gates: tags with a weaker signal are ignored; default: none',
   }),
 }

@@ -85,7 +85,7 @@ class IngestReader implements ProtectionDevice {
   }
 
   async execute(): Promise<CommandResult> {
-    return result('failed', false, 'not_supported', 'a reader that sends its reads has no outputs here')
+    return result('failed', false, 'not_supported', 'a reader that posts its reads has no outputs')
   }
 
   async close(): Promise<void> {
@@ -111,7 +111,7 @@ class IngestReader implements ProtectionDevice {
         for (const body of lines.push(chunk)) this.#emit(this.#map(body))
         this.#noise.add(lines.takeNoise())
       }
-      return 'nobody takes what is pushed any more'
+      return 'the ingest link was closed'
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
     }

@@ -186,14 +186,14 @@ class ImpinjDevice implements ProtectionDevice {
     }
     const level = await read()
     if (level === null)
-      throw new Error(`the reader does not tell the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
+      throw new Error(`the reader does not report the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
     this.#emitEmergency(input, level)
     void watchLevel({
       timers: this.#timers,
       over: current.over,
       read,
       onLevel: (now) => this.#emitEmergency(input, now),
-      onUnresponsive: () => current.end(`the reader no longer tells the level of input (GPI) ${input}`),
+      onUnresponsive: () => current.end(`the reader no longer reports the level of input (GPI) ${input}`),
     })
   }
 
@@ -206,11 +206,11 @@ class ImpinjDevice implements ProtectionDevice {
       const status = objectOf(jsonOf(answer))?.['status']
       // Idle between two triggers is normal.
       if (status === 'idle' && !this.#settings.readWhile) {
-        this.#onFault('the reader had stopped to read; it is started again')
+        this.#onFault('the reader had stopped reading; the agent starts it again')
         return current.end('the reader no longer reads')
       }
       missed = status === undefined ? missed + 1 : 0
-      if (missed === MAX_MISSED) current.end(`the reader does not tell its status: ${refusalDetail(answer)}`)
+      if (missed === MAX_MISSED) current.end(`the reader does not report its status: ${refusalDetail(answer)}`)
     }
   }
 
@@ -222,7 +222,7 @@ class ImpinjDevice implements ProtectionDevice {
     )
       return
     this.#hasWarned = true
-    this.#onFault('the reader still has its factory password, which everybody knows: change it on the reader and here')
+    this.#onFault('the reader still has its public factory password; change it on the reader and in the settings')
   }
 
   #release(signal: AbortSignal): RunningCommand {

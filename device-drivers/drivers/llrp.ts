@@ -166,7 +166,7 @@ class LlrpDevice implements ProtectionDevice {
     const read = () => readInputLevel(conversation, input, this.#settings.requestTimeoutMs)
     const level = await read()
     if (level === null)
-      throw new Error(`the reader does not tell the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
+      throw new Error(`the reader does not report the level of input (GPI) ${input}, so it cannot serve as "emergency"`)
     this.#emitEmergency(input, level)
     const over = new AbortController()
     void conversation.ended.then(() => over.abort())
@@ -175,7 +175,7 @@ class LlrpDevice implements ProtectionDevice {
       over: over.signal,
       read,
       onLevel: (now) => this.#emitEmergency(input, now),
-      onUnresponsive: () => conversation.end(`the reader no longer tells the level of input (GPI) ${input}`),
+      onUnresponsive: () => conversation.end(`the reader no longer reports the level of input (GPI) ${input}`),
     })
   }
 
@@ -244,7 +244,7 @@ class LlrpDevice implements ProtectionDevice {
     if (!kill && !eas)
       return reject('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!current.reader.canReachTags)
-      return reject('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
+      return reject('failed', false, 'not_supported', 'the reader does not support operations on single tags')
     if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc))
       return reject('failed', false, 'not_supported', 'the command must name the EPC of the tag')
     const { epc } = command.tag

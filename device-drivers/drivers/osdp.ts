@@ -240,7 +240,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
       dialogue,
       osdpCommand(OSDP_COMMAND.inputStatus),
       [OSDP_REPLY.inputStatus],
-      'to tell its inputs',
+      'to report its inputs',
     )
     const missing = this.#watched.find((input) => input >= data.length)
     if (missing !== undefined) {

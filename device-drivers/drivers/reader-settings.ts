@@ -20,7 +20,7 @@ export function antennaSettings(antenna: z.ZodInt, without: string) {
     .strictObject({ inside: list, outside: list }, { error: 'give { "inside": [1], "outside": [2] }' })
     .optional()
     .meta({
-      description: `which antennas look into the shop and which to the way out; without it ${without}every approach counts as leaving`,
+      description: `which antennas face the shop and which face the exit; without it ${without}every approach counts as leaving`,
     })
 }
 
@@ -55,7 +55,7 @@ export function inputSettings(gpi: NumberSetting, example: string) {
       .array(gpi('sensor'), { error: `give a list of inputs, such as ${example}` })
       .max(16)
       .default([])
-      .meta({ description: 'further inputs whose changes are told: beams, doors' }),
+      .meta({ description: 'further inputs whose changes are reported: beams, doors' }),
   }
 }
 

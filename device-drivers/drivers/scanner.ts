@@ -91,7 +91,7 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
         noise.add(codec.takeNoise())
         if (codec.held > 0) cancel = platform.timers.after(settings.interByteMs ?? HALF_LINE_MS, silence)
       }
-      return 'the other side closed the link'
+      return 'the device closed the link'
     } catch (error) {
       return error instanceof Error ? error.message : String(error)
     } finally {

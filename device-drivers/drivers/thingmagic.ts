@@ -126,11 +126,11 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
 
     // It may still be reading from an earlier session. A module that does not read may refuse to stop.
     await requestOrThrow(STOP_READING, null)
-    if (isBootLoader(await requestOrThrow(thingMagicCommand(THINGMAGIC.currentProgram), 'to tell its program'))) {
+    if (isBootLoader(await requestOrThrow(thingMagicCommand(THINGMAGIC.currentProgram), 'to report its program'))) {
       await requestOrThrow(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
     }
-    const version = decodeVersion(await requestOrThrow(thingMagicCommand(THINGMAGIC.version), 'to tell its version'))
-    if (!version) throw new Error('the reader does not tell its version')
+    const version = decodeVersion(await requestOrThrow(thingMagicCommand(THINGMAGIC.version), 'to report its version'))
+    if (!version) throw new Error('the reader does not report its version')
     await requestOrThrow(USE_GEN2, 'Gen2 tags')
     await requestOrThrow(
       thingMagicCommand(THINGMAGIC.setRegion, [THINGMAGIC_REGIONS[this.#settings.region]]),
@@ -139,7 +139,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     await requestOrThrow(setAntennas(this.#settings.antennas), `antennas ${this.#settings.antennas.join(', ')}`)
     if (this.#settings.powerDbm !== undefined)
       await requestOrThrow(setReadPower(this.#settings.powerDbm), `a power of ${this.#settings.powerDbm} dBm`)
-    await requestOrThrow(TELL_EVERY_READ, 'to tell every read')
+    await requestOrThrow(TELL_EVERY_READ, 'to report every read')
     const written = new Map<Signal, boolean>()
     for (const [name, ms] of this.#signals.due()) {
       const pin = this.#settings[name]?.output

@@ -115,11 +115,11 @@ class M100Reader implements LinkDeviceOptions<Line> {
     await requestOrThrow(m100Command(M100.stop), 'to stop')
     const hardware = await requestOrThrow(
       m100Command(M100.information, [M100_INFORMATION.hardware]),
-      'to tell its model',
+      'to report its model',
     )
     const software = await requestOrThrow(
       m100Command(M100.information, [M100_INFORMATION.software]),
-      'to tell its version',
+      'to report its version',
     )
     for (const { frame, what } of this.#setUp) await requestOrThrow(frame, what)
     this.#request = request

@@ -184,7 +184,7 @@ class ZebraDevice implements ProtectionDevice {
       if (answer.kind !== 'answered' || !this.#isControlled) continue
       inactive = isActive(answer.payload) === false ? inactive + 1 : 0
       if (inactive === MAX_INACTIVE) {
-        this.#onFault('the reader had stopped to read; it is started again')
+        this.#onFault('the reader had stopped reading; the agent starts it again')
         return current.end('the reader no longer reads')
       }
     }

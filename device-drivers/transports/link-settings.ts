@@ -107,17 +107,17 @@ const fingerprintError = { error: 'give the SHA-256 of the certificate, 64 hex d
 const Fingerprint = z
   .string(fingerprintError)
   .regex(/^[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2}){31}$/, fingerprintError)
-  .meta({ description: 'SHA-256 of the one certificate that is accepted; without it one that this machine trusts' })
+  .meta({ description: 'SHA-256 of the only accepted certificate; default: any certificate that this machine trusts' })
 
 /** A device that serves HTTP: `{ "https": "10.0.0.9", "fingerprint": "…" }` or `{ "http": "10.0.0.9:8080" }`. */
 export const WebLink = z.union(
   [
     z.strictObject({
-      https: host.meta({ description: 'host of the device, port 443 unless told otherwise' }),
+      https: host.meta({ description: 'host of the device, default port 443' }),
       fingerprint: Fingerprint.optional(),
     }),
     z.strictObject({
-      http: host.meta({ description: 'host of the device, port 80 unless told otherwise; passwords go unencrypted' }),
+      http: host.meta({ description: 'host of the device, default port 80; passwords are sent unencrypted' }),
     }),
   ],
   { error: 'give {"https": "host", "fingerprint": "…"} or {"http": "host"}' },
@@ -157,7 +157,7 @@ export const MqttLink = z.union(
   [
     z
       .strictObject({
-        mqtts: host.meta({ description: 'host of the broker, port 8883 unless told otherwise' }),
+        mqtts: host.meta({ description: 'host of the broker, default port 8883' }),
         fingerprint: Fingerprint.optional(),
         ...brokerLogin,
       })
@@ -165,7 +165,7 @@ export const MqttLink = z.union(
     z
       .strictObject({
         mqtt: host.meta({
-          description: 'host of the broker, port 1883 unless told otherwise; passwords go unencrypted',
+          description: 'host of the broker, default port 1883; passwords are sent unencrypted',
         }),
         ...brokerLogin,
       })

@@ -10,8 +10,8 @@ const CODES: Record<string, [LinkFaultCode, string]> = {
   ECONNREFUSED: ['refused', 'nothing listens there; check the port and that the device is on'],
   ENOTFOUND: ['missing', 'no such host name; use the device’s IP address'],
   EAI_AGAIN: ['missing', 'the host name cannot be looked up now; use the device’s IP address'],
-  EHOSTUNREACH: ['unreachable', 'no way to the host; check cable, address and network mask'],
-  ENETUNREACH: ['unreachable', 'no way to the network; check cable, address and network mask'],
+  EHOSTUNREACH: ['unreachable', 'no route to the host; check cable, address and network mask'],
+  ENETUNREACH: ['unreachable', 'no route to the network; check cable, address and network mask'],
   ETIMEDOUT: ['unreachable', 'no answer; check cable, power and address'],
 }
 

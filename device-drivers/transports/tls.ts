@@ -15,7 +15,7 @@ function certificateFault(socket: TLSSocket, address: string, fingerprint: strin
     if (actual !== '' && normalizeFingerprint(actual) === normalizeFingerprint(fingerprint)) return null
     return new LinkFault(
       'forbidden',
-      `${address}: shows another certificate than the settings name (${normalizeFingerprint(actual)}); is it the right device?`,
+      `${address}: has another certificate than the settings name (${normalizeFingerprint(actual)}); is it the right device?`,
     )
   }
   if (socket.authorized) return null

@@ -54,7 +54,7 @@ describe('devices of the configuration', () => {
       'devices[0].amber: give { "output": … }',
       'devices[0].outputt: no such setting; remove it or check its spelling',
       `devices[1].driver: give one of ${DRIVER_NAMES.map((name) => `"${name}"`).join(', ')}`,
-      'devices[2].deviceId: give the deviceId under which the cloud knows this device',
+      'devices[2].deviceId: give the deviceId of this device in the cloud',
       'devices[2].link.baudRate: give the speed in bits per second as set on the device, for example 9600',
       'devices[2].suffix: use "CR", "LF", "CRLF" or "TAB" as set on the scanner, or leave it out for CR and LF',
       'devices[3].link: give {"tcp": "host:port"} or {"serial": "/dev/serial/by-id/…", "baudRate": 9600}',

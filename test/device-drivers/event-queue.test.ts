@@ -37,7 +37,10 @@ test('drops the oldest reads of a full queue, reports them in one fault, and kee
   queue.put({ type: 'passage' })
   for (let n = 0; n < 150_000; n += 1_000) queue.putReads(Array.from({ length: 1_000 }, (_, i) => read(n + i)))
   const [fault, passage, ...rest] = await all(queue)
-  expect(fault).toEqual({ type: 'fault', detail: '50000 tag reads were lost because nobody took them in time' })
+  expect(fault).toEqual({
+    type: 'fault',
+    detail: '50000 tag reads were lost because the agent did not read them in time',
+  })
   expect(passage).toEqual({ type: 'passage' })
   expect(numbers(rest)).toEqual(Array.from({ length: 100_000 }, (_, n) => 50_000 + n))
 })
@@ -53,6 +56,6 @@ test('also bounds reads between many other events', async () => {
   expect(numbers(events)).toEqual(Array.from({ length: 500 }, (_, n) => 1_000 + n))
   expect(fault).toEqual({
     type: 'fault',
-    detail: '1000 events and 1000 tag reads were lost because nobody took them in time',
+    detail: '1000 events and 1000 tag reads were lost because the agent did not read them in time',
   })
 })

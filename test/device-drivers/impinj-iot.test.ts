@@ -241,7 +241,7 @@ describe('impinj-iot', () => {
     await b.until(() => b.status()?.state !== 'ready')
     await b.ready()
     expect(b.reader.isReading).toBe(true)
-    expect(b.faults()).toEqual([expect.stringContaining('stopped to read')])
+    expect(b.faults()).toEqual([expect.stringContaining('stopped reading')])
   })
 
   test('works with a web server that closes its connection after every third answer', async () => {
@@ -281,7 +281,7 @@ describe('impinj-iot', () => {
       'devices[0].link.fingerprint: give the SHA-256',
     )
     expect(faults({ preset: 'gate', readWhile: { gpi: 1 } })).toContain(
-      'readWhile: an inventory that is kept on the reader has its own triggers',
+      'readWhile: a stored inventory has its own triggers',
     )
     expect(faults({ siren: { gpo: 3 } })).toContain('GPO 3 at http:10.0.0.9:80 is taken')
     expect(faults({ link: { https: '10.0.0.9:8443', fingerprint: Array(32).fill('AB').join(':') } })).toBe('')

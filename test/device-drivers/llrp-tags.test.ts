@@ -55,8 +55,8 @@ describe('killing a tag', () => {
   })
 
   test.each<[string, SimulatedTag, string]>([
-    ['without a password', {}, 'refused: its kill password is zero'],
-    ['with another', { killPassword: '00000001' }, 'refused: the tag says no'],
+    ['without a password', {}, 'refused: the tag has kill password zero'],
+    ['with another', { killPassword: '00000001' }, 'refused: the tag refused'],
   ])('fails: %s', async (_, tag, detail) => {
     const bench = tagBench(kill, tag)
     await bench.untilReady()
@@ -148,7 +148,7 @@ describe('switching the EAS bit of a tag off', () => {
     expect(await ignorant.release()).toEqual({
       outcome: 'failed',
       commanded: true,
-      detail: 'refused: the tag wants its access password: set "password" of "eas"',
+      detail: 'refused: the tag requires its access password; set "password" of "eas"',
     })
     expect([knowing.tag.config, ignorant.tag.config]).toEqual([0, 1])
   })

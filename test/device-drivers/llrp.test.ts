@@ -98,7 +98,7 @@ describe('connecting', () => {
     const bench = gateBench()
     bench.reader.hang(true)
     await bench.until(() => bench.state().state === 'degraded')
-    expect(bench.state().detail).toContain('does not greet')
+    expect(bench.state().detail).toContain('sends no connection event')
     bench.reader.hang(false)
     await bench.untilReady()
   })
@@ -107,7 +107,10 @@ describe('connecting', () => {
     [{ antennas: { outside: [5] } }, 'antennas: there is no antenna 5; the reader has 4; check the settings of gate'],
     [{ siren: { gpo: 5 } }, 'there is no output (GPO) 5; the reader has 4; check the settings of gate'],
     [{ inputs: [9] }, 'there is no input (GPI) 9; the reader has 4; check the settings of gate'],
-    [{ transmitPowerDbm: 9 }, 'transmitPowerDbm: the reader sends with 10 dBm at least; check the settings of gate'],
+    [
+      { transmitPowerDbm: 9 },
+      'transmitPowerDbm: the reader transmits with at least 10 dBm; check the settings of gate',
+    ],
   ])('rejects settings that the reader cannot execute: %j', async (gate, detail) => {
     const bench = gateBench({ gate })
     await bench.until(() => bench.state().state === 'degraded')
@@ -206,7 +209,7 @@ describe('liveness', () => {
       await bench.world.advance(10)
     }
     expect(bench.states.map(({ detail }) => detail)).toContain(
-      'what answers there does not speak LLRP; check address and port (5084)',
+      'the peer does not speak LLRP; check address and port (5084)',
     )
     await bench.untilReady()
   })

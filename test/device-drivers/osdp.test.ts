@@ -113,8 +113,8 @@ describe('OSDP: the secure channel', () => {
     expect(pd.key).toEqual(KEY_BYTES)
     expect(pd.isSecure).toBe(true)
     expect(faults()).toEqual([
-      'lock is in install mode: take "installMode" out of its settings once it works',
-      'lock was reached with the default key, which everybody knows, and is given its own now',
+      'lock is in install mode: remove "installMode" from its settings when it works',
+      'lock used the public default key, and receives its own key now',
     ])
     port.cut()
     await world.advance(20_000)
@@ -125,7 +125,7 @@ describe('OSDP: the secure channel', () => {
   test('allows no channel only by the settings, and reports a fault', async () => {
     const { state, faults, release } = await ready({ key: undefined, insecure: true }, { key: null })
     expect(state()).toBe('ready')
-    expect(faults()).toEqual(['lock is driven without a secure channel: whoever reaches its line can open it'])
+    expect(faults()).toEqual(['lock has no secure channel: anybody with access to its line can open it'])
     expect(await release()).toMatchObject({ outcome: 'confirmed' })
   })
 
@@ -174,7 +174,7 @@ describe('OSDP: the secure channel', () => {
     forging = true
     await world.advance(1_000)
     expect(events.filter((event) => event.type === 'tags')).toEqual([])
-    expect(faults()[0]).toContain('somebody else speaks on this line')
+    expect(faults()[0]).toContain('another sender uses this line')
   })
 })
 

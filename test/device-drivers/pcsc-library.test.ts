@@ -144,7 +144,7 @@ describe.each([...PCSC_PACKAGES])('pcsc by %s', (via) => {
     await news()
     tray.unplug(READER)
     expect(await news()).toEqual([{ gone: '9A3B7C11' }])
-    expect(status()).toMatchObject({ state: 'absent', detail: 'PC/SC sees no reader; is one plugged in?' })
+    expect(status()).toMatchObject({ state: 'absent', detail: 'PC/SC has no reader; is one plugged in?' })
     tray.plug(READER)
     await news(16_000)
     expect(status()?.state).toBe('ready')

@@ -149,7 +149,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
     cleanups.push(() => lost.supervisor.stop())
     await expect
       .poll(() => lost.supervisor.status('lost')?.detail)
-      .toBe(`pcscd sees no reader "ACR122"; it sees "${NAME}", "Virtual PCD 00 01"`)
+      .toBe(`pcscd has no reader "ACR122"; it has "${NAME}", "Virtual PCD 00 01"`)
   })
 })
 

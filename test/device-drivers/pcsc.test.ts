@@ -123,12 +123,12 @@ describe('pcsc: missing services and readers', () => {
     await world.advance(5_000)
     expect(status()).toMatchObject({ state: 'absent' })
     port.plug()
-    await until(() => status()?.detail === 'pcscd sees no reader; is one plugged in?')
+    await until(() => status()?.detail === 'pcscd has no reader; is one plugged in?')
     pcscd.plug('Broadcom 5880 [Contacted SmartCard] 00 00')
     await world.advance(10)
     expect(status()).toMatchObject({
       state: 'absent',
-      detail: 'pcscd sees no reader "acr1552"; it sees "Broadcom 5880 [Contacted SmartCard] 00 00"',
+      detail: 'pcscd has no reader "acr1552"; it has "Broadcom 5880 [Contacted SmartCard] 00 00"',
     })
     pcscd.plug(READER)
     pcscd.plug('ACS ACR1552 1S CL Reader SAM [000123] 00 01')
@@ -145,7 +145,7 @@ describe('pcsc: missing services and readers', () => {
     await news()
     pcscd.unplug(READER)
     expect(await news()).toEqual([{ gone: '9A3B7C11' }])
-    expect(status()).toMatchObject({ state: 'absent', detail: 'pcscd sees no reader; is one plugged in?' })
+    expect(status()).toMatchObject({ state: 'absent', detail: 'pcscd has no reader; is one plugged in?' })
     pcscd.plug(READER)
     await until(() => status()?.state === 'ready', 1_000)
     pcscd.put(READER, classic())
@@ -182,7 +182,9 @@ describe('pcsc: missing services and readers', () => {
     const bench = pcscBench()
     bench.pcscd.faults.closed = true
     await bench.world.advance(120_000)
-    expect(bench.status()?.detail).toMatch(/^pcscd hung up at once; it may not let this user in \(polkit\)/)
+    expect(bench.status()?.detail).toMatch(
+      /^pcscd closed the connection at once; it does not admit this user \(polkit\)/,
+    )
     expect(bench.port.opened).toBeLessThan(20)
     bench.pcscd.faults.closed = false
     await bench.untilReady()

@@ -183,7 +183,7 @@ describe('zebra-iotc', () => {
     expect(b.reader.outputs.get(1)).toBe(true)
     b.reader.reboot()
     await b.until(() => b.reader.outputs.get(1) === true && b.reader.isReading)
-    expect(b.events.some(({ event }) => event.type === 'fault' && event.detail.includes('stopped to read'))).toBe(true)
+    expect(b.events.some(({ event }) => event.type === 'fault' && event.detail.includes('stopped reading'))).toBe(true)
     await b.ready()
     await b.world.settle(b.supervisor.stop())
     expect(b.reader.outputs.get(1)).toBe(false)

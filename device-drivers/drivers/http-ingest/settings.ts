@@ -18,7 +18,7 @@ const antennaList = z
   .default([])
 
 const Mapping = z.strictObject({
-  reads: path.meta({ description: 'where the reads stand: "reads[*]"; "$" for a body that is one read' }),
+  reads: path.meta({ description: 'path of the reads: "reads[*]"; "$" for a body that is one read' }),
   epc: single,
   epcIs: z.enum(['hex', 'base64'], { error: 'use "hex" or "base64"' }).default('hex'),
   antenna: single.optional(),
@@ -39,29 +39,25 @@ export const HttpIngestSettings = z.strictObject({
   secret: z
     .string(secretError)
     .regex(/^[!-~]{16,128}$/, secretError)
-    .meta({ description: 'what the reader must send: as bearer token, as password, or in X-Untag-Secret' }),
+    .meta({ description: 'secret that the reader sends: as bearer token, as password, or in X-Untag-Secret' }),
   mapping: z
     .union([z.enum(['keonn', 'impinj']), Mapping], { error: 'use "keonn", "impinj", or { "reads": "…", "epc": "…" }' })
-    .meta({ description: 'where the reads stand in what the reader sends' }),
+    .meta({ description: 'paths of the reads in the body that the reader sends' }),
   ...FEEDS_WITH_MINIMUM_RSSI,
   antennas: z
     .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
     .optional()
     .meta({
-      description:
-        'which antennas look into the shop and which to the way out; without it every approach counts as leaving',
+      description: 'which antennas face the shop and which face the exit; without it every approach counts as leaving',
     }),
   clock: z
     .enum(['reader', 'arrival'], {
       error: 'use "reader" (the reader’s stamps, put right) or "arrival" (they are not used)',
     })
     .default('reader'),
-  silentAfterSeconds: z
-    .int(silence)
-    .min(5, silence)
-    .max(86_400, silence)
-    .optional()
-    .meta({ description: 'nothing for so long means lost, for readers that also send when there is nothing to tell' }),
+  silentAfterSeconds: z.int(silence).min(5, silence).max(86_400, silence).optional().meta({
+    description: 'time without a post after which the reader counts as lost, for readers that also post without reads',
+  }),
 })
 export type HttpIngestSettings = z.infer<typeof HttpIngestSettings>
 

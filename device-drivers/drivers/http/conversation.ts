@@ -128,7 +128,7 @@ export class HttpConversation implements ProtocolClient {
 
   async #exchange({ request, settle }: Job): Promise<void> {
     if (request.signal?.aborted)
-      return settle({ kind: 'lost', possiblySent: false, detail: 'taken back before it was sent' })
+      return settle({ kind: 'lost', possiblySent: false, detail: 'cancelled before it was sent' })
     const limit = deadline(this.#platform.timers, request.timeoutMs)
     await new Promise<void>((done) => {
       const answered = (answer: HttpAnswer) => {

@@ -33,7 +33,7 @@ export const ImpinjIotSettings = z
     antennas: antennaSettings(boundedInt('the number of an antenna port', 1, 64), ''),
     preset: textSetting('give the name of an inventory preset on the reader', 64)
       .optional()
-      .meta({ description: 'an inventory that is kept on the reader; without it one is made of the settings below' }),
+      .meta({ description: 'a stored inventory of the reader; without it the settings below define one' }),
     transmitPowerDbm: z
       .number({ error: 'give dBm, 0 to 36, within what your country allows' })
       .min(0, { error: 'give dBm, 0 to 36, within what your country allows' })
@@ -41,7 +41,7 @@ export const ImpinjIotSettings = z
       .default(30),
     rfMode: boundedInt('a mode of the reader', 0, 65_535)
       .default(1002)
-      .meta({ description: 'RF mode; which ones there are depends on the region' }),
+      .meta({ description: 'RF mode; the available modes depend on the region' }),
     session: boundedInt('a Gen2 session', 0, 3).default(1),
     searchMode: z
       .enum(
@@ -59,7 +59,7 @@ export const ImpinjIotSettings = z
       .default('dual-target'),
     tagPopulation: boundedInt('a number of tags', 1, 32_768)
       .default(32)
-      .meta({ description: 'tags that are in the field at a time, roughly' }),
+      .meta({ description: 'approximate number of tags in the field at a time' }),
     ...outputSettings(gpo),
     ...inputSettings(gpi, '[2]'),
     emergency: emergencySetting(gpi('emergency switch')),
@@ -67,14 +67,14 @@ export const ImpinjIotSettings = z
     readWhile: z
       .strictObject({ gpi: gpi('beam') }, { error: 'give { "gpi": … }' })
       .optional()
-      .meta({ description: 'the reader transmits only while this input is high; without it always' }),
-    keepaliveSeconds: boundedInt('seconds', 1, 60)
-      .default(5)
-      .meta({ description: 'how often an idle stream shows that it is there; three times nothing means lost' }),
+      .meta({ description: 'the reader transmits only while this input is high; default: always' }),
+    keepaliveSeconds: boundedInt('seconds', 1, 60).default(5).meta({
+      description: 'keepalive interval of an idle stream; after three missing keepalives the reader counts as lost',
+    }),
     requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
   .refine(({ preset, readWhile }) => preset === undefined || !readWhile, {
-    error: 'an inventory that is kept on the reader has its own triggers: remove one',
+    error: 'a stored inventory has its own triggers: remove one of the two',
     path: ['readWhile'],
   })
   .refine(hasAntennas, {

@@ -79,7 +79,7 @@ export function misfit(settings: LlrpSettings, reader: ReaderCapabilities): stri
   const wanted = settings.transmitPowerDbm
   const lowest = reader.powers[0]
   if (wanted !== undefined && !(lowest && lowest.dbm <= wanted)) {
-    return `transmitPowerDbm: ${lowest ? `the reader sends with ${lowest.dbm} dBm at least` : 'the reader does not tell its powers; set it there'}`
+    return `transmitPowerDbm: ${lowest ? `the reader transmits with at least ${lowest.dbm} dBm` : 'the reader does not report its powers; set the power on the reader'}`
   }
   return null
 }

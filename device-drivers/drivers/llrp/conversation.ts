@@ -166,7 +166,7 @@ export class LlrpConversation implements ProtocolClient {
   #noise(more: Noise): void {
     this.#noiseInARow += more.bytes
     this.#listener.onNoise(more)
-    if (this.#noiseInARow > MAX_NOISE) this.end('what answers there does not speak LLRP; check address and port (5084)')
+    if (this.#noiseInARow > MAX_NOISE) this.end('the peer does not speak LLRP; check address and port (5084)')
   }
 
   #onAnswer(said: Message, id: number): void {

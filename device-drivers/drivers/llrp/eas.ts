@@ -8,9 +8,9 @@ import type { OperationResult, TagAccess } from './tag-access.ts'
 const WRITTEN = 0
 const REFUSALS: Readonly<Record<number, string>> = {
   1: 'the tag has no such word',
-  2: 'the tag wants its access password: set "password" of "eas"',
-  3: 'it gets too little power; hold it closer',
-  4: 'the tag says no',
+  2: 'the tag requires its access password; set "password" of "eas"',
+  3: 'the tag receives too little power; hold it closer',
+  4: 'the tag refused',
   5: 'the tag does not answer any more',
   6: 'the reader cannot do it',
   7: 'the access password is wrong',
@@ -47,7 +47,9 @@ async function readChip({ access, epc, password, signal }: EasOptions): Promise<
   )
   if (answer.kind === 'undone') return { kind: 'unseen', why: { ...answer.result, commanded: false } }
   if (answer.kind === 'silent')
-    return notReadable(signal.aborted ? 'it was given up before the tag came' : 'the tag did not come into the field')
+    return notReadable(
+      signal.aborted ? 'the command was cancelled before the tag came' : 'the tag did not come into the field',
+    )
   const tid = wordsOf(answer.results[0])
   if (!tid || tid.length < TID_WORDS.count) return notReadable('the tag does not let its TID be read; hold it closer')
   // A chip without this word refuses the second read. Then its model explains more.
@@ -82,7 +84,7 @@ export async function switchEasOff(options: EasOptions): Promise<CommandResult> 
   if (answer.kind === 'undone') return answer.result
   const told = answer.kind === 'told' ? answer.results[0]?.fields.Result : undefined
   if (signal.aborted && told !== WRITTEN)
-    return result('unknown', true, 'cancelled', 'it was given up before the tag showed what became of it')
+    return result('unknown', true, 'cancelled', 'the command was cancelled before the tag showed the result')
 
   const after = await readChip({ ...options, signal: new AbortController().signal })
   if (after.kind === 'seen' && !isOn(after.word))
@@ -93,6 +95,11 @@ export async function switchEasOff(options: EasOptions): Promise<CommandResult> 
       ? result('failed', true, 'refused', refusal)
       : result('failed', true, 'no_confirmation', 'its EAS bit is still on')
   if (told === WRITTEN)
-    return result('confirmed', true, 'acknowledged', 'the tag took it, and has gone before it could be read again')
-  return result('unknown', true, 'answer_lost', refusal ?? 'the reader did not tell what became of the tag')
+    return result(
+      'confirmed',
+      true,
+      'acknowledged',
+      'the tag confirmed the write, and left before it could be read again',
+    )
+  return result('unknown', true, 'answer_lost', refusal ?? 'the reader did not report the result of the tag')
 }

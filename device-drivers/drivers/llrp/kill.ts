@@ -7,11 +7,11 @@ import type { TagAccess } from './tag-access.ts'
 const NO_ANSWER = 4
 const READER_ERROR = 5
 const RESULTS: Readonly<Record<number, string>> = {
-  1: 'its kill password is zero: it cannot be killed',
-  2: 'it gets too little power; hold it closer',
-  3: 'the tag says no',
+  1: 'the tag has kill password zero and cannot be killed',
+  2: 'the tag receives too little power; hold it closer',
+  3: 'the tag refused',
   [NO_ANSWER]: 'the tag does not answer any more',
-  [READER_ERROR]: 'the reader failed while it was at it',
+  [READER_ERROR]: 'the reader failed during the operation',
 }
 
 /**
@@ -38,7 +38,7 @@ export async function killTag(
       'unknown',
       true,
       signal.aborted ? 'cancelled' : 'answer_lost',
-      'the reader did not tell what became of the tag',
+      'the reader did not report the result of the tag',
     )
   // A killed tag may not answer, and a reader error says nothing about the tag.
   if (told === NO_ANSWER || told === READER_ERROR) return result('unknown', true, 'answer_lost', RESULTS[told])

@@ -37,5 +37,5 @@ export async function probeReader(open: LinkFactory, platform: Platform): Promis
   } finally {
     limit.done()
   }
-  throw new Error('something answers there and does not greet as an LLRP reader; check address and port (5084)')
+  throw new Error('the peer does not speak LLRP; check address and port (5084)')
 }

@@ -34,12 +34,12 @@ async function untilAccepted({ conversation, accepted, signal }: SetUpOptions): 
     giveUp = () =>
       reject(
         new Error(
-          'the reader accepts the connection but does not greet; is this an LLRP port (5084), and is the reader still starting?',
+          'the reader accepts the connection but sends no connection event; check the port (LLRP uses 5084), and whether the reader is still starting',
         ),
       )
   })
   const over = conversation.ended.then((reason): never => {
-    throw new Error(`${reason} before it greeted; is another program connected to it?`)
+    throw new Error(`${reason} before it accepted the client; is another program connected to it?`)
   })
   over.catch(() => {})
   timeUp.catch(() => {})
@@ -82,7 +82,7 @@ export async function setUpReader(
     message('GET_READER_CAPABILITIES', id, { RequestedData: EVERYTHING }),
   )
   const reader = capabilitiesIn(told)
-  if (!reader) throw new Error('the reader does not tell its capabilities')
+  if (!reader) throw new Error('the reader does not report its capabilities')
   const wrong = misfit(settings, reader)
   if (wrong !== null) throw new Error(`${wrong}; check the settings of ${settings.deviceId}`)
 

@@ -61,25 +61,25 @@ export const LlrpSettings = z
         { error: 'give { "gpi": …, "seconds": 10 }' },
       )
       .optional()
-      .meta({ description: 'the reader transmits only for so long after this input rose; without it always' }),
+      .meta({ description: 'the reader transmits only for this time after this input rose; default: always' }),
     transmitPowerDbm: z
       .number({ error: 'give dBm, 0 to 36, within what your country allows' })
       .min(0, { error: 'give dBm, 0 to 36, within what your country allows' })
       .max(36, { error: 'give dBm, 0 to 36, within what your country allows' })
       .optional()
-      .meta({ description: 'at most so much at each antenna port; without it as set on the reader' }),
+      .meta({ description: 'maximum at each antenna port; default: the setting of the reader' }),
     session: boundedInt('a Gen2 session', 0, 3)
       .default(1)
-      .meta({ description: 'Gen2 session: 1 tells a tag again every few seconds, 0 at every look, 2 and 3 once' }),
+      .meta({ description: 'Gen2 session: 1 reports a tag every few seconds, 0 at every read, 2 and 3 once' }),
     tagPopulation: boundedInt('a number of tags', 1, 65_535)
       .default(32)
-      .meta({ description: 'tags that are in the field at a time, roughly' }),
+      .meta({ description: 'approximate number of tags in the field at a time' }),
     rfMode: boundedInt('a mode of the reader', 0, 65_535)
       .optional()
-      .meta({ description: 'the reader’s mode index; without it as set on the reader' }),
+      .meta({ description: 'the reader’s mode index; default: the setting of the reader' }),
     keepaliveMs: boundedInt('milliseconds', 1_000, 60_000)
       .default(5_000)
-      .meta({ description: 'how often the reader shows that it is there; three times nothing means lost' }),
+      .meta({ description: 'keepalive interval; after three missing keepalives the reader counts as lost' }),
     requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(3_000).meta({ description: 'for one answer' }),
   })
   .refine(({ release, kill }) => !release || !kill, {

@@ -59,9 +59,9 @@ export const ModbusSettings = z
       .optional()
       .meta({ description: 'by default tcp on a tcp link and rtu on a serial one' }),
     unit: z.int({ error: unitError }).min(0, { error: unitError }).max(255, { error: unitError }).default(1),
-    output: address('output (coil) that releases')
-      .optional()
-      .meta({ description: 'coil that is pulsed to release; left out: the board has no lock, barrier or deactivator' }),
+    output: address('output (coil) that releases').optional().meta({
+      description: 'coil that is pulsed to release; without it the board has no lock, barrier or deactivator',
+    }),
     confirmInput: address('input that shows the release').optional(),
     pulseMs: ms(20, 10_000).default(200),
     hardwarePulse: z
@@ -70,7 +70,7 @@ export const ModbusSettings = z
       .meta({ description: 'the board itself ends the pulse' }),
     passageInput: address('input of the passage sensor').optional(),
     door: Door.optional().meta({
-      description: 'door behind the lock: relocks when it opens, tells when it is forced or left open',
+      description: 'door behind the lock: relocks when it opens, reports a door that is forced or left open',
     }),
     interlock: Interlock.optional().meta({
       description: 'the output arms a deactivator for pulseMs at most, and until confirmInput shows that it is done',

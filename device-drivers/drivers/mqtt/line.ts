@@ -134,7 +134,7 @@ export class MqttLine implements ProtocolClient {
   #scheduleKeepalive(): void {
     this.#cancelKeepalive = this.#platform.timers.after(KEEPALIVE_SECONDS * 1_000, () => {
       if (this.#platform.clock.elapsed() - this.#lastReceivedAt > KEEPALIVE_SECONDS * MISSED * 1_000)
-        return this.end('the broker says nothing any more')
+        return this.end('the broker stopped answering')
       this.#ping()
       this.#scheduleKeepalive()
     })
@@ -150,7 +150,7 @@ export class MqttLine implements ProtocolClient {
       const open = this.#pendingSubscriptions.get(packet.messageId)
       this.#pendingSubscriptions.delete(packet.messageId)
       if (packet.granted.some((code) => code > 2))
-        open?.fail(new Error('the broker does not let this user read a topic; check its access list'))
+        open?.fail(new Error('the broker does not allow this user to read a topic; check its access list'))
       else open?.done()
     } else if (packet.cmd === 'pingresp') this.#pongs++
     else if (packet.cmd === 'publish') {

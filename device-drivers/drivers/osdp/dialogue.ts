@@ -44,7 +44,7 @@ const MAX_BUSY = 20
 const BUSY_PAUSE_MS = 100
 
 const NOT_OURS =
-  'an answer outside of the secure channel or with a wrong MAC: somebody else speaks on this line, or the device has lost the channel'
+  'an answer outside the secure channel or with a wrong MAC: another sender uses this line, or the device has lost the channel'
 
 const isBusy = (frame: OsdpFrame): boolean =>
   frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
@@ -76,7 +76,7 @@ export class Dialogue {
   send(command: OsdpCommand, options: SendOptions = {}): Promise<OsdpAnswer> {
     const answer = this.#turn.then((): Promise<OsdpAnswer> | OsdpAnswer => {
       if (this.#o.over.aborted) return { kind: 'lost', possiblySent: false, detail: 'the connection was lost' }
-      if (options.signal?.aborted) return { kind: 'lost', possiblySent: false, detail: 'taken back before it was sent' }
+      if (options.signal?.aborted) return { kind: 'lost', possiblySent: false, detail: 'cancelled before it was sent' }
       if (!options.signal) return this.#transmit(command, options, this.#o.over)
       const either = eitherSignal(options.signal, this.#o.over)
       return this.#transmit(command, options, either.signal).finally(either.done)

@@ -38,9 +38,9 @@ export async function expectReply(
 
 async function readIdentity(dialogue: Dialogue): Promise<OsdpIdentity> {
   const identity = decodeIdentity(
-    await expectReply(dialogue, osdpCommand(OSDP_COMMAND.id, [0]), [OSDP_REPLY.id], 'to name itself'),
+    await expectReply(dialogue, osdpCommand(OSDP_COMMAND.id, [0]), [OSDP_REPLY.id], 'to report its identity'),
   )
-  if (!identity) throw new Error('the device does not name itself')
+  if (!identity) throw new Error('the device does not report its identity')
   return identity
 }
 
@@ -50,7 +50,7 @@ async function installKey({ settings, platform, start, onFault }: IdentifyOption
   await readIdentity(dialogue)
   const first = await secureDialogue(dialogue, DEFAULT_KEY, platform.random)
   if (first.kind !== 'secured') throw new Error(`neither its own key nor the default key: ${first.detail}`)
-  onFault(`${settings.deviceId} was reached with the default key, which everybody knows, and is given its own now`)
+  onFault(`${settings.deviceId} used the public default key, and receives its own key now`)
   await expectReply(dialogue, setKey(key), [OSDP_REPLY.ack], 'its own key')
 }
 
@@ -60,11 +60,11 @@ export async function identifyDevice(o: IdentifyOptions): Promise<{ identity: Os
   const dialogue = start()
   const identity = await readIdentity(dialogue)
   if (settings.key === undefined) {
-    onFault(`${settings.deviceId} is driven without a secure channel: whoever reaches its line can open it`)
+    onFault(`${settings.deviceId} has no secure channel: anybody with access to its line can open it`)
     return { identity, dialogue }
   }
   if (settings.installMode)
-    onFault(`${settings.deviceId} is in install mode: take "installMode" out of its settings once it works`)
+    onFault(`${settings.deviceId} is in install mode: remove "installMode" from its settings when it works`)
   const key = bytesOfHex(settings.key)
   const own = await secureDialogue(dialogue, key, platform.random)
   if (own.kind === 'secured') return { identity, dialogue }

@@ -40,14 +40,14 @@ export const OsdpSettings = z
       .string({ error: keyError })
       .regex(/^[0-9A-Fa-f]{32}$/, { error: keyError })
       .refine((key) => key.toUpperCase() !== hexOfBytes(DEFAULT_KEY), {
-        error: 'this is the default key, which everybody knows; make one of 16 random bytes',
+        error: 'this default key is public; generate a key of 16 random bytes',
       })
       .optional(),
     installMode: z
       .boolean({ error: 'use true only while a new device is being installed' })
       .default(false)
-      .meta({ description: 'a device that has the default key only is given `key`' }),
-    insecure: z.boolean({ error: 'use true only for a device that knows no secure channel' }).default(false),
+      .meta({ description: 'a device that has only the default key receives `key`' }),
+    insecure: z.boolean({ error: 'use true only for a device without a secure channel' }).default(false),
     output: numberOf('output that releases').optional(),
     confirmInput: numberOf('input that shows the release').optional(),
     pulseMs: ms(100, 60_000).multipleOf(100, { error: 'OSDP counts in 100 ms: give 100, 200, …' }).default(500),
@@ -60,11 +60,11 @@ export const OsdpSettings = z
         { error: 'give { "input": …, "openSeconds": 30 }' },
       )
       .optional()
-      .meta({ description: 'door behind the lock: relocks when it opens, tells when it is forced or left open' }),
+      .meta({ description: 'door behind the lock: relocks when it opens, reports a door that is forced or left open' }),
     cards: z
       .enum(['tags', 'scans'], { error: 'use "tags" or "scans"' })
       .default('tags')
-      .meta({ description: 'what a card is told as: a tag with its number as tagUid, or a scanned text' }),
+      .meta({ description: 'how a card is reported: a tag with its number as tagUid, or a scanned text' }),
     siren: Siren.optional(),
     amber: Led.optional(),
     green: Led.optional(),
@@ -72,7 +72,8 @@ export const OsdpSettings = z
     pollMs: ms(20, 1_000).default(50),
   })
   .refine(({ key, insecure }) => (key !== undefined) !== insecure, {
-    error: 'give the base key of this device, or "insecure": true (without a key) for one that knows no secure channel',
+    error:
+      'give the base key of this device, or "insecure": true (without a key) for a device without a secure channel',
     path: ['key'],
   })
   .refine(({ door, output }) => door === undefined || output !== undefined, {

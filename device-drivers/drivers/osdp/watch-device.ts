@@ -37,7 +37,7 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
     if (answer.code === OSDP_REPLY.card) {
       const card = decodeCard(answer.data)
       if (card) o.onCard(card)
-      else o.onFault('the device tells a card that is not well formed')
+      else o.onFault('the device reports a malformed card')
     }
     if (answer.code !== OSDP_REPLY.localStatus) return
     STATES.forEach((text, i) => {

@@ -21,7 +21,7 @@ export function findReader(
   return {
     missing:
       names.length === 0
-        ? `${service} sees no reader; is one plugged in?`
-        : `${service} sees no reader "${wanted}"; it sees ${list(names)}`,
+        ? `${service} has no reader; is one plugged in?`
+        : `${service} has no reader "${wanted}"; it has ${list(names)}`,
   }
 }

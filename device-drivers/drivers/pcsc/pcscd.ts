@@ -174,10 +174,10 @@ export class Pcscd implements ProtocolClient {
     try {
       for await (const chunk of this.#link.bytes) {
         if (!this.#buffer.push(chunk))
-          return this.#end(`${this.#service} says more than any answer has; is another program on this socket?`)
+          return this.#end(`${this.#service} sent more than any answer has; is another program on this socket?`)
         this.#resolveRead()
       }
-      this.#onLinkEnd(`${this.#service} hung up`)
+      this.#onLinkEnd(`${this.#service} closed the connection`)
     } catch (error) {
       this.#onLinkEnd(error instanceof Error ? error.message : String(error))
     }
@@ -187,7 +187,9 @@ export class Pcscd implements ProtocolClient {
   #onLinkEnd(reason: string): void {
     const isRejected = this.#context === 0 && this.#service === PCSCD
     this.#end(
-      isRejected ? 'pcscd hung up at once; it may not let this user in (polkit), or has too many clients' : reason,
+      isRejected
+        ? 'pcscd closed the connection at once; it does not admit this user (polkit), or has too many clients'
+        : reason,
     )
   }
 
@@ -212,7 +214,7 @@ export class Pcscd implements ProtocolClient {
 
   /** Sends a request; no other may be pending. */
   #sendRequest(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
-    if (this.#buffer.held > 0) this.#end(`${this.#service} says what nobody asked`)
+    if (this.#buffer.held > 0) this.#end(`${this.#service} sent an answer without a request`)
     if (this.#endError) throw this.#endError
     this.#write(command, body, data)
   }

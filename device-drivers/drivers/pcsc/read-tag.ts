@@ -16,7 +16,7 @@ export async function readTag(card: Card, atr: Uint8Array): Promise<SeenTag> {
   const technology = tagTechnology(atr)
   const answer = splitAnswer(await card.transmit(GET_UID))
   const bytes = goodData(answer)
-  if (!bytes) throw new Error(`the reader cannot tell the UID: ${statusText(answer?.status ?? 0)}`)
+  if (!bytes) throw new Error(`the reader cannot read the UID: ${statusText(answer?.status ?? 0)}`)
   const uid = readUid(bytes, technology)
   return 'uid' in uid && technology ? { ...uid, technology } : uid
 }

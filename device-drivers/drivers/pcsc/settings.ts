@@ -12,9 +12,9 @@ export const PcscSettings = z.strictObject({
   ...FEEDS,
   ...STAFF_CARDS,
   ndef: z
-    .boolean({ error: 'use true (links and texts on a tag are told as scans) or false' })
+    .boolean({ error: 'use true (links and texts on a tag are reported as scans) or false' })
     .default(true)
-    .meta({ description: 'read URI and text records from tags and tell them as scans' }),
+    .meta({ description: 'read URI and text records from tags and report them as scans' }),
 })
 export type PcscSettings = z.infer<typeof PcscSettings>
 

@@ -8,7 +8,7 @@ import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]
-const powerError = { error: 'give dBm, 0 to 31.5, as the law and the module allow' }
+const powerError = { error: 'give dBm, 0 to 31.5, within the limits of law and module' }
 const Lamp = z.strictObject(
   { output: whole(1, 4, 'give the number of the pin, 1 to 4') },
   { error: 'give { "output": 1 }' },
@@ -21,7 +21,7 @@ export const ThingMagicSettings = z.strictObject({
   link: LinkSettings,
   ...FEEDS_WITH_MINIMUM_RSSI,
   region: z.enum(REGION_NAMES, {
-    error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}`,
+    error: `give the region of the place of installation: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}`,
   }),
   antennas: z
     .array(whole(1, 4, 'antennas are numbered 1 to 4'), { error: 'give a list such as [1]' })

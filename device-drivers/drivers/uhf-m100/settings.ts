@@ -11,7 +11,7 @@ const ms = (from: number, to: number) => {
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
 const REGION_NAMES = Object.keys(M100_REGIONS) as [M100Region, ...M100Region[]]
-const powerError = { error: 'give dBm, 0 to 30, as the law and the reader allow' }
+const powerError = { error: 'give dBm, 0 to 30, within the limits of law and reader' }
 const HEX_8 = /^[0-9A-Fa-f]{8}$/
 
 const Kill = z.strictObject({
@@ -36,7 +36,7 @@ export const M100Settings = z.strictObject({
   link: LinkSettings,
   ...FEEDS_WITH_MINIMUM_RSSI,
   powerDbm: z.number(powerError).min(0, powerError).max(30, powerError).optional().meta({
-    description: 'transmitting power; by default as the reader keeps it',
+    description: 'transmit power; default: the setting of the reader',
   }),
   region: z.enum(REGION_NAMES, { error: `use ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` }).optional(),
   deactivate: z
@@ -45,9 +45,9 @@ export const M100Settings = z.strictObject({
         'use {"method": "kill", "password": "8 hex digits"} or {"method": "eas"}, or leave it out for a reader that only reads',
     })
     .optional()
-    .meta({ description: 'what a release does to the tag; left out: nothing' }),
-  repeatMs: ms(0, 60_000).default(250).meta({ description: 'a tag that stays is told again after so long' }),
-  goneMs: ms(100, 60_000).default(1_000).meta({ description: 'a tag that was not read for so long has gone' }),
+    .meta({ description: 'how a release deactivates the tag; default: not at all' }),
+  repeatMs: ms(0, 60_000).default(250).meta({ description: 'interval in which a present tag is reported again' }),
+  goneMs: ms(100, 60_000).default(1_000).meta({ description: 'time without a read after which a tag has left' }),
   requestTimeoutMs: ms(50, 5_000).default(500),
 })
 export type M100Settings = z.infer<typeof M100Settings>

@@ -39,8 +39,10 @@ export const ZebraIotcSettings = z
     gpoBy: z
       .enum(['management', 'control'], { error: 'use "management" or "control"' })
       .default('management')
-      .meta({ description: 'on which interface the reader takes set_gpo' }),
-    start: z.boolean({ error: 'use true (the reader is told to read) or false (it reads by itself)' }).default(true),
+      .meta({ description: 'interface on which the reader accepts set_gpo' }),
+    start: z
+      .boolean({ error: 'use true (the agent starts reading) or false (the reader starts by itself)' })
+      .default(true),
     requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
   .refine((s) => !(s.siren || s.amber || s.green || s.release) || hasCommands(topicsOf(s), s.gpoBy), {
