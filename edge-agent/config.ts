@@ -3,7 +3,7 @@ import { checkDevices, MAX_DEVICES } from '../device-drivers/drivers/check-devic
 import type { Language } from '../policy/page-language.ts'
 import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.ts'
 
-/** The agent's configuration file (contracts §6). The agent never writes it unless asked. */
+/** The agent's configuration file (ADR 0024). The agent never writes it unless asked. */
 export interface AgentConfig {
   readonly devices: readonly DeviceEntry[]
   /** If false, programs on this machine need no credential for requests, scans and status (`http/access.ts`). */

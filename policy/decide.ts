@@ -47,7 +47,7 @@ export interface DecisionFacts {
   item: ItemFacts | null
   /** What the item was named by. */
   identifiedBy: readonly IdentifierKind[]
-  /** The item can be read by this device, which must then ask by what it reads (decisions §9, itemLineId). */
+  /** The item can be read by this device, which must then ask by what it reads (ADR 0009). */
   mustBeRead?: boolean
   right: 'free' | 'used' | 'leased_elsewhere'
   /** An operator stands behind the request. */
@@ -74,7 +74,7 @@ export type Decision = { trace: TraceStep[]; unknownFacts: ItemFactName[] } & (
   | { allowed: false; reason: DenyReason }
 )
 
-/** Item states in which an action is granted (decisions §9, grant table). */
+/** Item states in which an action is granted (ADR 0009). */
 const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
   deactivate_label: ['paid', 'picked_up'],
   detach_hard_tag: ['paid', 'picked_up'],

@@ -53,7 +53,7 @@ export function isIdOf(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))
 }
 
-/** Whether `text` may be an id at all: anything else is simply unknown (decisions §1). */
+/** Whether `text` may be an id at all: anything else is simply unknown (ADR 0002). */
 export function isIdShaped(text: string): boolean {
   return /^[\x21-\x7e]{1,128}$/.test(text)
 }

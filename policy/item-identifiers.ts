@@ -1,7 +1,7 @@
 import { parseEpc } from './gs1/epc.ts'
 import { isIdShaped } from './ids.ts'
 
-/** What names one item, in the order in which one of several is chosen (contracts §3). */
+/** What names one item, in the order in which one of several is chosen (ADR 0043). */
 export const ITEM_IDENTIFIER_KINDS = ['epc', 'tagUid', 'tagId', 'itemLineId'] as const
 export type ItemIdentifierKind = (typeof ITEM_IDENTIFIER_KINDS)[number]
 
@@ -51,7 +51,7 @@ const RULES: Record<ItemIdentifierKind, Rule> = {
 
 /**
  * Brings the item identifiers of a request into the one form in which they are stored, compared and
- * answered: `epc` and `tagUid` as upper-case hex, `tagId` and `itemLineId` as given (decisions §14).
+ * answered: `epc` and `tagUid` as upper-case hex, `tagId` and `itemLineId` as given (ADR 0043).
  * The first bad one is refused, with a message that says what is expected. Whether there has to be one
  * at all is for the caller.
  */

@@ -1,6 +1,6 @@
 import { ITEM_STATUSES, type ItemStatus } from './vocabulary.ts'
 
-/** Where an item may go from each status (decisions §9); staff may put any item on hold and take it off again. */
+/** Where an item may go from each status (ADR 0010); staff may put any item on hold and take it off again. */
 const MOVES: Record<ItemStatus, readonly ItemStatus[]> = {
   sellable: ['paid', 'reserved_bopis', 'transfer_in_transit', 'exception_hold'],
   paid: ['returned', 'cancelled', 'exception_hold'],

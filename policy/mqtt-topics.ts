@@ -1,4 +1,4 @@
-/** The MQTT topics of contracts §5, and who may use them. */
+/** The MQTT topics of ADR 0018, and who may use them. */
 
 const ROOT = 'untag/v1'
 

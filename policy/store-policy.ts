@@ -22,7 +22,7 @@ export function riskClassCeiling(riskClass: number): number | null {
 const cents = (euros: number) => Math.round(euros * 100)
 const hasCents = (euros: number) => hasDecimals(euros, 2)
 
-/** How far an agent may go that cannot ask the home of its store's receipts (contracts §4, "isolated"). */
+/** How far an agent may go that cannot ask the home of its store's receipts (ADR 0016). */
 export const OfflineLimits = z.strictObject({
   maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class go to staff.'),
   hardCount: z.int().min(0).max(10_000).default(20).describe('Receipts honoured while isolated, per agent.'),
@@ -35,7 +35,7 @@ export const OfflineLimits = z.strictObject({
   storeBound: z.enum(['risk', 'deny']).default('risk').describe('`deny`: no receipt is honoured while isolated.'),
 })
 
-/** The protection policy of one store (decisions §9). */
+/** The protection policy of one store (ADR 0009). */
 export const ProtectionPolicy = z.strictObject({
   allowedActionsByCategory: z
     .record(
@@ -93,7 +93,7 @@ export function overrideThresholdCent(policy: ProtectionPolicy): number | null {
   return policy.requiresManualOverrideAboveValue === null ? null : cents(policy.requiresManualOverrideAboveValue)
 }
 
-/** How old what an agent knows is (contracts §4): limits halve when stale, only staff remain when expired. */
+/** How old what an agent knows is (ADR 0016): limits halve when stale, only staff remain when expired. */
 export type PolicyStage = 'fresh' | 'stale' | 'expired'
 
 /** A limit of the policy at this stage: halved once the policy is stale. */

@@ -25,7 +25,7 @@ export interface ReplicaParts {
   log: Log
 }
 
-/** Items that were not known to be complete for so long may have been paid since, s (contracts §4). */
+/** Items that were not known to be complete for so long may have been paid since, s (ADR 0021). */
 export const STALE_SECONDS = 90
 
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const

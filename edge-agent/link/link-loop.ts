@@ -12,7 +12,7 @@ import type { Sender } from './reports/sender.ts'
 import type { BrokerLine } from './wire/broker-line.ts'
 
 const FIRST_RETRY_MS = 250
-/** Tries are at most this far apart (contracts §5). */
+/** Tries are at most this far apart (ADR 0017). */
 const LONGEST_RETRY_MS = 15_000
 /** While online the documents are looked at this often even if nobody says that they changed. */
 const POLL_MS = 15_000

@@ -25,7 +25,7 @@ const REQUEST_RATE = { perSecond: 20, burst: 60 }
  * ask; or its clock is wrong and so is each question's time, for which nobody is sent away: enough for people all the same.
  */
 const LATE_REQUEST_RATE = { perSecond: 5, burst: 20 }
-/** Clocks in a store may differ by so much, s (contracts §4). */
+/** Clocks in a store may differ by so much, s (ADR 0015). */
 const CLOCKS_DIFFER_S = 60
 /** Questions whose answers are kept. */
 const ANSWERS_LIMIT = 500

@@ -10,7 +10,7 @@ import { agentKeys, homeOf } from './store-agents.ts'
 /**
  *   no real-time clock, no cloud ─ signed question ─▶ home, if it knows the time itself ─ signed answer ─▶ our clock, until the cloud says better
  *
- * The time of the home of receipts, for an agent that has started and knows none (contracts §4, Time). It counts as a real-time clock
+ * The time of the home of receipts, for an agent that has started and knows none (ADR 0015). It counts as a real-time clock
  * does: at or past the last time that the cloud signed, whose mark it does not move.
  */
 export interface HomeTimes {

@@ -12,7 +12,7 @@ export interface KeySetExpiryParts {
   log: Log
 }
 
-/** Long enough to find out who has the root key, s (contracts §3). */
+/** Long enough to find out who has the root key, s (ADR 0014). */
 const ALARM_BEFORE_S = 30 * 86_400
 const DAY_MS = 86_400_000
 const WARNED = 'key_set_warned_ms'

@@ -25,7 +25,7 @@ import { openClaims, refused, claimedType, type Acceptance } from './verify/open
  *   root ──▶ key set ──▶ policy · fresh · deny · items · time          a document ─ accept ─▶ taken, known or refused
  *
  * What the agent believes. A document replaces another only when it is signed, for this store and
- * newer; one already accepted is kept, and its age drives the stages (contracts §3, §4).
+ * newer; one already accepted is kept, and its age drives the stages (ADR 0016).
  *
  * `verify/` opens documents, `time/` keeps the trusted clock, `revocation/` keeps denials, revoked keys and doubts about this ledger.
  */

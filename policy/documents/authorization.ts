@@ -13,10 +13,10 @@ import {
 } from './signed-document.ts'
 import type { Signer } from './keys.ts'
 
-/** `led` of what the cloud itself is the ledger of: devices without agent, and those whose agent's ledger is doubted (contracts §3). */
+/** `led` of what the cloud itself is the ledger of: devices without agent, and those whose agent's ledger is doubted (ADR 0013). */
 export const CLOUD_LEDGER = 'cloud'
 
-/** The claims of an authorization token (contracts §3). It says nothing of customer, price, name or purchase. */
+/** The claims of an authorization token (ADR 0013). It says nothing of customer, price, name or purchase. */
 export const AuthorizationClaims = z.strictObject({
   iss: z.string(),
   /** The one device. */
@@ -59,7 +59,7 @@ export function openAuthorization(token: string, expected: DocumentExpectation):
   return { ok: true, authorization: opened.claims as Authorization }
 }
 
-/** The token of an authorization: compact JWS, EdDSA, `typ` of this document kind (contracts §2). */
+/** The token of an authorization: compact JWS, EdDSA, `typ` of this document kind (ADR 0013). */
 export function signAuthorization(claims: AuthorizationClaims, by: Signer): string {
   return signDocument(DOCUMENT_KINDS.authorization, claims, by)
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DENY_REASONS, OUTCOMES, RIGHT_CLASSES } from '../vocabulary.ts'
 
-/** What an agent asks of the home of its store's receipts, and what that answers (contracts §4, "Asking the home"). */
+/** What an agent asks of the home of its store's receipts, and what that answers (ADR 0012). */
 
 const Common = { aud: z.string(), iat: z.int().min(0), exp: z.int().min(0) }
 /** Life of a question and of its answer, seconds. */

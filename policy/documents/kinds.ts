@@ -17,7 +17,7 @@ export interface DocumentKind {
 const TOKEN = 1_024
 const BUNDLE = 256 * 1_024
 
-/** The table of contracts §3. */
+/** The table of ADR 0013. */
 export const DOCUMENT_KINDS = {
   authorization: { typ: 'pauth+jwt', use: 'token', maxLife: 10 * MINUTE, maxLength: TOKEN },
   policy: { typ: 'policy+jwt', use: 'policy', maxLife: 80 * HOUR, maxLength: BUNDLE },

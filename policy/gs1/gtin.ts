@@ -25,7 +25,7 @@ export function hasValidCheckDigit(gtin: string): boolean {
 /**
  * The 14-digit key under which one product is found whatever its barcode: EAN-8, UPC-A, EAN-13 or
  * GTIN-14 padded with zeros. Undefined for any other length or character. A wrong check digit is kept,
- * because the catalogue only warns of it (decisions §5).
+ * because the catalogue only warns of it (ADR 0005).
  */
 export function toGtin14(gtin: string): string | undefined {
   return isGtinShaped(gtin) ? gtin.padStart(14, '0') : undefined

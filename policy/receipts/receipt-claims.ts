@@ -59,7 +59,7 @@ export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string):
   return createHash('sha256').update(cti).update(`\0${kind}\0${id}`).digest().subarray(0, ENTRY_BYTES)
 }
 
-/** The claims as deterministic CBOR with the labels of contracts §2. */
+/** The claims as deterministic CBOR with the labels of ADR 0020. */
 export function encodeReceiptClaims(claims: ReceiptClaims): Uint8Array {
   const map = new Map<number, unknown>([
     [CLAIM.aud, claims.storeId],

@@ -17,7 +17,7 @@ const MAX_SCAN_LENGTH = 4_096
 
 /** A receipt opens doors this long after completion, seconds. */
 export const RECEIPT_LIFE = 24 * 3_600
-/** Clocks of cloud and agents may differ by so much (contracts §4), s: an agent that was alone for days is some seconds behind. */
+/** Clocks of cloud and agents may differ by so much (ADR 0015), s: an agent that was alone for days is some seconds behind. */
 const AHEAD_TOLERANCE = 60
 
 /** How every token begins (tag, array, protected header up to the kid); it happens to hold no Y or Z. */

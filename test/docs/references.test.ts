@@ -51,8 +51,6 @@ const CHARACTERS_OF_A_LINE = 400
 
 /** References to pages that a reader of this project does not have. */
 const FOREIGN_REFERENCE = /\b(?:contracts|decisions),? \(?§|\bresearch(?:\/|\s…)|\b(?:contracts|decisions)\.md\b/i
-/** Files and folders whose comments still have such references. */
-const NOT_YET_MENDED = ['cloud/integrations/', 'edge-agent/', 'policy/']
 
 /** Names of pages that stand for any driver, in instructions and in tests. */
 const INVENTED = /\/(?:NAME|teleporter)\.md$/
@@ -94,12 +92,10 @@ describe.runIf(isCheckout)('references in code, tests and docs', () => {
   })
 
   it('lead to no page outside the project', () => {
-    const found = trackedFiles()
-      .filter((path) => !NOT_YET_MENDED.some((folder) => path.startsWith(folder)))
-      .flatMap((path) => {
-        const match = FOREIGN_REFERENCE.exec(textOf(path))
-        return match ? [`${path}: ${match[0]}`] : []
-      })
+    const found = trackedFiles().flatMap((path) => {
+      const match = FOREIGN_REFERENCE.exec(textOf(path))
+      return match ? [`${path}: ${match[0]}`] : []
+    })
     expect(found).toEqual([])
   })
 })

@@ -5,7 +5,7 @@ import type { DataType } from '../systems.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 
-/** A system of a merchant's own, or a bridge to one: a few paths of JSON (decisions §11, docs/guides/integrations.md). */
+/** A merchant's own system or a bridge to one: a few JSON paths (ADR 0033, docs/guides/integrations.md). */
 
 const GenericCredentials = z
   .strictObject({

@@ -5,7 +5,7 @@ import type { Metadata } from '../file/metadata.ts'
  *   freshness of a higher generation ─▶ tokens of before are dropped, everything still here is told again ─▶ all acknowledged ─▶ resynced
  *   freshness key revoked ──────────────────────────────────────────────────▲
  *
- * A cloud that was restored from a backup has forgotten what this agent remembers (contracts §4).
+ * A cloud that was restored from a backup has forgotten what this agent remembers (ADR 0019).
  */
 export interface CloudGeneration {
   /** The highest that was heard, by signature; undefined before the first. */

@@ -28,7 +28,7 @@ export interface BrokerLineParts {
 }
 
 const FIRST_WAIT_MS = 250
-/** Tries are at most this far apart (contracts §5). */
+/** Tries are at most this far apart (ADR 0017). */
 const LONGEST_WAIT_MS = 15_000
 /** A line that lived this long was a good one. */
 const STABLE_LINE_MS = 60_000

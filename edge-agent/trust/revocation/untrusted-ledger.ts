@@ -5,7 +5,7 @@ import { DENY_SEQ } from './denials.ts'
 
 /**
  * Why this ledger alone decides nothing: its agent was revoked, there are two of it, or it was put back. While that is so each
- * claim needs the cloud's yes (contracts §5), which a revoked agent does not get any more.
+ * claim needs the cloud's yes (ADR 0017), which a revoked agent does not get any more.
  */
 export type UntrustedReason = 'revoked' | 'forked' | 'put_back'
 

@@ -44,7 +44,7 @@ const CLOCK_STATE = 'clock'
 
 const parse = (text: string) => JSON.parse(text) as TrustedClockState
 
-/** The trusted clock of contracts §4, with its marks in the ledger. */
+/** The trusted clock of ADR 0015, with its marks in the ledger. */
 export function openAgentClock({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>, clock: Clock): AgentClock {
   const found = metadata.getCached(CLOCK_STATE)
   const atOpen = found === undefined ? undefined : resumeAfterBoot(parse(found), clock)

@@ -27,7 +27,7 @@ interface IssuedVersion {
   readonly issuedS: number
 }
 
-/** How far clocks may lie apart (contracts §4), s. */
+/** How far clocks may lie apart (ADR 0015), s. */
 const CLOCKS_DIFFER_S = 60
 
 /** Nothing was told yet. */
