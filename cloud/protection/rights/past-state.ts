@@ -2,7 +2,7 @@ import type { Db } from '../../persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import { redemptionsOfUnit } from './redemptions.ts'
-import { findRight, type RightView, type UnitKey } from './rights.ts'
+import { findRight, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
 
 /**
  * State at a past time: the cloud judges a record of the past by it (`occurredAt`, ADR 0009). Policy and devices
@@ -69,7 +69,7 @@ export async function rightAsOf(db: Db, key: UnitKey, atMs: number): Promise<Rig
   if (redemptions.some((use) => use.outcome !== 'unknown')) return { state: 'used' }
   const by = (await findRight(db, key))?.returned_by ?? null
   if (by !== null && (await hadComeBack(db, key, by, atMs))) return { state: 'used' }
-  return { state: 'free', ...(redemptions.length > 0 && { staffReason: 'nobody knows whether the last try worked' }) }
+  return { state: 'free', ...(redemptions.length > 0 && { staffReason: UNKNOWN_OUTCOME_REASON }) }
 }
 
 /** True if the goods had come back by then: with the refund, or when staff moved the item off the unit. */

@@ -121,7 +121,7 @@ export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightCl
 }
 
 /** Why only staff may continue with goods that may have been released. */
-export const UNKNOWN_OUTCOME_REASON = 'nobody knows whether the last try worked'
+export const UNKNOWN_OUTCOME_REASON = 'it is unknown whether the last try worked'
 
 const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
 
