@@ -96,13 +96,13 @@ onEveryDatabase('boundaries', (kind) => {
     expect((await shop.cloud.call(test, 'checkIn', { storeId: stores[0].storeId })).status).toBe(200)
   })
 
-  it('names what was meant by a misspelt field', async () => {
+  it('suggests the field name for a misspelt one', async () => {
     const answer = await shop.call('startCheckout', { sessionId: 'ses_x', items: [{ quantitty: 1, quantity: 1 }] })
     expect(answer.body.error).toContain('did you mean "quantity"?')
     expect(answer.body.details[0].path).toBe('items[0].quantitty')
   })
 
-  it('answers problem+json to whoever asks for it', async () => {
+  it('answers problem+json to clients that accept it', async () => {
     const answer = await shop.call('fetchStore', { storeId: 'st_x' }, { accept: 'application/problem+json' })
     expect(answer.headers.get('content-type')).toBe('application/problem+json')
     expect(answer.body).toMatchObject({ status: 404, title: 'not-found', code: 'not-found' })
@@ -114,7 +114,7 @@ onEveryDatabase('boundaries', (kind) => {
     expect((await shop.cloud.get('/api/v1/registerDevice', { authorization: `Bearer ${shop.key}` })).status).toBe(404)
   })
 
-  it('revoked and expired keys are no keys', async () => {
+  it('rejects revoked and expired keys', async () => {
     const key = await shop.cloud.key('secret')
     const { database } = shop.cloud.db
     const { hashOfKey } = await import('../../../cloud/accounts/api-keys.ts')

@@ -171,7 +171,7 @@ onEveryDatabase('registrations', (kind) => {
     for (const { key } of first.body.keys) expect(dump).not.toContain(key)
   })
 
-  it('tells why a registration was rejected', async () => {
+  it('returns the reason of a rejected registration', async () => {
     const { body } = await anyone('submitStoreRegistrationRequest', { companyName: 'Luftschloss GmbH' })
     const reason = 'There is no such company.'
     expect(
@@ -191,7 +191,7 @@ onEveryDatabase('registrations', (kind) => {
     expect((await cloud.call(admin, 'rejectStoreRegistration', { registrationId: 'reg_x', reason })).status).toBe(404)
   })
 
-  it('makes two companies of one name two accounts', async () => {
+  it('creates two accounts for two companies of the same name', async () => {
     const known = await cloud.key('secret', 'live', { account: 'Zwilling GmbH' })
     const one = await newMerchant({ ...STORE, companyName: 'Zwilling GmbH' })
     const two = await newMerchant({ ...STORE, companyName: 'Zwilling GmbH' })
@@ -290,7 +290,7 @@ onEveryDatabase('registrations', (kind) => {
     expect(entries.map((e: Json) => e.operation)).toEqual(['setStorePackage', 'setStorePackage'])
   })
 
-  it('shows a stranger nothing of it', async () => {
+  it('shows registrations to no other account', async () => {
     const { store } = await newMerchant({ ...STORE, companyName: 'Privat GmbH' }, { package: 'prime' })
     const stranger = await cloud.key('secret', 'live', { account: 'Stranger', package: 'PRIME' })
     const answer = async (operation: string, storeId: string) => {

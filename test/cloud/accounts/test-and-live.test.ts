@@ -66,7 +66,7 @@ onEveryDatabase('test and live', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it('looks at every table of a tenant', async () => {
+  it('covers every table with a tenant', async () => {
     expect(tables.length).toBeGreaterThan(12)
     for (const table of tables) {
       const rows = await rowsOf(shop.cloud.db.database.reads, table)

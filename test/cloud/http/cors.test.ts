@@ -53,7 +53,7 @@ describe('web pages', () => {
     expect(readable((await preflight('fetchStorez')).headers)).toBe(null)
   })
 
-  it('read answers and refusals of a publishable key, with what stands in their headers', async () => {
+  it('read responses and errors of a publishable key, with their headers', async () => {
     const answer = await cloud.call(publishable, 'fetchStores', {}, { origin: ORIGIN })
     expect([answer.status, readable(answer.headers)]).toEqual([200, '*'])
     const shown = answer.headers.get('access-control-expose-headers')?.toLowerCase().split(', ')
@@ -83,7 +83,7 @@ describe('web pages', () => {
     }
   })
 
-  it('learn by 429 that they ask too often', async () => {
+  it('get 429 when they exceed their rate', async () => {
     const limited = await startTestCloud('sqlite', { config: { rateLimit: 50, publishableRateLimit: 1 } })
     const key = await limited.key('publishable')
     const answers = []
@@ -93,7 +93,7 @@ describe('web pages', () => {
     await limited.stop()
   })
 
-  it('read nothing with a secret, nor what publishable keys may not call', async () => {
+  it('cannot read responses to secret keys or of operations for secret keys', async () => {
     for (const key of [secret, await cloud.key('admin'), 'untag_agent_x'])
       expect(readable((await cloud.call(key, 'fetchStores')).headers)).toBe(null)
     for (const key of [secret, publishable, null])

@@ -228,7 +228,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.context().close()
   })
 
-  it('can be read without its program', async () => {
+  it('can be read without its script', async () => {
     const { page } = await open({ javaScriptEnabled: false })
     expect(await page.isVisible('#search')).toBe(false)
     expect(await page.locator('form, button.try, button.copy').count()).toBe(0)

@@ -24,7 +24,7 @@ it('cuts the oldest of its own network when that has too many', () => {
   expect(cut).toEqual(['b0', 'b1', 'v0', 'v1'])
 })
 
-it('counts nobody who is known by now, and each of them once', () => {
+it('does not count authenticated callers', () => {
   const { cut, add } = open({ most: 2, mostOfNetwork: 2 })
   for (let n = 0; n < 100; n++) {
     const leave = add('10.0.0.2', `b${n}`)

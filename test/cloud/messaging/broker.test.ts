@@ -254,7 +254,7 @@ describe('the broker', () => {
     await gone
   })
 
-  it('makes nobody wait for one who does not read', async () => {
+  it('does not delay other agents for one that does not read', async () => {
     const [frozen, awake] = [await connect(agent), await connect(other)]
     const topic = storeTopic(shop.storeId, 'items')
     let heard = 0
@@ -372,7 +372,7 @@ describe('the broker', () => {
     await small.close()
   })
 
-  it('survives what is no MQTT', async () => {
+  it('survives data that is not MQTT', async () => {
     for (let seed = 0; seed < 200; seed++) {
       const socket = tcpConnect(broker.port, '127.0.0.1')
       socket.on('error', () => undefined)

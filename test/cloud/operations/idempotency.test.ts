@@ -46,7 +46,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
   })
 
-  it('takes the quoted form and another order of fields for the same', async () => {
+  it('treats the quoted form and another field order as the same request', async () => {
     const first = await shop.call('checkIn', { storeId: shop.storeId, userId: 'u' }, { 'idempotency-key': 'quoted' })
     const again = await shop.call('checkIn', { userId: 'u', storeId: shop.storeId }, { 'idempotency-key': '"quoted"' })
     expect(again.text).toBe(first.text)
@@ -61,7 +61,7 @@ onEveryDatabase('idempotency', (kind) => {
     })
   })
 
-  it('is per operation and per account', async () => {
+  it('separates keys by operation and account', async () => {
     const headers = { 'idempotency-key': 'shared' }
     const { sessionId } = (await shop.call('checkIn', { storeId: shop.storeId }, headers)).body
     const other = await shop.call('createEnrolmentCode', { storeId: shop.storeId }, headers)
@@ -122,7 +122,7 @@ onEveryDatabase('idempotency', (kind) => {
     },
   )
 
-  it('keeps a refused state move, but no other error', async () => {
+  it('stores a rejected state move, but no other error', async () => {
     const purchase = await pay()
     await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
     const refused = await shop.call(
@@ -145,7 +145,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect((await shop.call('checkIn', { storeId: shop.storeId }, missing)).status).toBe(200)
   })
 
-  it('executes 32 concurrent calls with one key once', async () => {
+  it('executes 32 concurrent calls with one key only once', async () => {
     const answers = await Promise.all(
       Array.from({ length: 32 }, () => shop.call('checkIn', { storeId: shop.storeId }, { 'idempotency-key': 'race' })),
     )
@@ -153,7 +153,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect(answers.every((a) => a.status === 200)).toBe(true)
   })
 
-  it('forgets after 24 hours', async () => {
+  it('deletes stored responses after 24 hours', async () => {
     const headers = { 'idempotency-key': 'old' }
     const first = await shop.call('checkIn', { storeId: shop.storeId }, headers)
     // The wall clock alone: living through a day would be every job of that day.
@@ -174,7 +174,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect(answer.status).toBe(400)
   })
 
-  it('keeps an answer with a secret where only the key itself can read it', async () => {
+  it('seals a response with a secret under its Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'enrol-1' }
     const first = await shop.call('createEnrolmentCode', { storeId: shop.storeId }, headers)
     expect((await shop.call('createEnrolmentCode', { storeId: shop.storeId }, headers)).text).toBe(first.text)

@@ -48,7 +48,7 @@ onEveryDatabase('jobs of the clock', (kind) => {
   }
   const statusOf = async (transactionId: string) => (await shop.ok('fetchPurchase', { transactionId })).status
 
-  it('a purchase and a reservation that cannot be ended hold up no others', async () => {
+  it('a failed purchase or reservation does not stop the others', async () => {
     const [broken, whole] = shop.products
     const { database } = shop.cloud.db
     for (const { productId } of [broken, whole])

@@ -72,7 +72,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect(audit.map((row) => row.entity_id)).toEqual(['entity_2'])
   })
 
-  it('tells progress, then the result, to who accepts an event stream', async () => {
+  it('streams progress, then the result, to clients that accept events', async () => {
     course = async (work) => {
       work.progress({ done: 1 })
       await step(work, 3)
@@ -88,7 +88,7 @@ onEveryDatabase('operations in steps', (kind) => {
     ])
   })
 
-  it('tells a fault in the middle as an event, without its insides', async () => {
+  it('reports a fault during the work as an event without internals', async () => {
     course = async (work) => {
       work.progress({ done: 1 })
       throw new Error('SELECT secret')
@@ -99,7 +99,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect(text).not.toContain('secret')
   })
 
-  it('goes on when the listener leaves', async () => {
+  it('continues when the client disconnects', async () => {
     let finish: () => void = () => undefined
     const done = new Promise<void>((resolve) => (finish = resolve))
     let proceed: () => void = () => undefined
@@ -179,7 +179,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect((await call({ 'idempotency-key': 'k4' })).status).toBe(kind === 'sqlite' ? 200 : 409)
   })
 
-  it('keeps nothing of a failure but a refused state move', async () => {
+  it('stores no failure except a rejected state move', async () => {
     const headers = { 'idempotency-key': 'k3' }
     course = () => Promise.reject(new Failure('unavailable', 'not now'))
     expect((await call(headers)).status).toBe(503)

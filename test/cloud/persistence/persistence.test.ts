@@ -9,7 +9,7 @@ import { newDatabase, onEveryDatabase } from '../../support/databases.ts'
 onEveryDatabase('a database', (kind) => {
   const row = (name: string, value: string) => ({ name, value })
 
-  it('undoes a transaction that fails, and no other', async () => {
+  it('rolls back only the transaction that fails', async () => {
     const db = await newDatabase(kind)
     const insert = (name: string, fails: boolean) =>
       db.database.write(async (tx) => {
@@ -24,7 +24,7 @@ onEveryDatabase('a database', (kind) => {
     await db.remove()
   })
 
-  it('shows nobody what is not committed', async () => {
+  it('shows no uncommitted data to readers', async () => {
     const db = await newDatabase(kind)
     let seen = -1
     await db.database.write(async (tx) => {
@@ -37,7 +37,7 @@ onEveryDatabase('a database', (kind) => {
     await db.remove()
   })
 
-  it('loses no increment of 64 that run at once', async () => {
+  it('loses none of 64 concurrent increments', async () => {
     const db = await newDatabase(kind)
     await db.database.write((tx) => tx.insertInto('installation').values(row('n', '0')).execute())
     await Promise.all(
@@ -154,7 +154,7 @@ onEveryDatabase('a database', (kind) => {
     await db.remove()
   })
 
-  it('refuses a database of a newer untag', async () => {
+  it('rejects a database of a newer untag', async () => {
     const db = await newDatabase(kind)
     await db.database.write((tx) => sql`INSERT INTO migration (name) VALUES ('9999-future')`.execute(tx))
     await db.database.close()
@@ -177,7 +177,7 @@ describe('SQLite', () => {
     await db.remove()
   })
 
-  it('refuses a damaged file with a sentence', async () => {
+  it('rejects a damaged file with a clear error', async () => {
     const db = await newDatabase('sqlite')
     await db.database.close()
     const { file } = db.location as { file: string }

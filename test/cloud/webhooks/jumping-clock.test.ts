@@ -45,7 +45,7 @@ onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
       (each: { status: string; attempts: unknown[] }) => `${each.status} ${each.attempts.length}`,
     )
 
-  it('are not forgotten by a year that never was', async () => {
+  it('are not deleted because of a jump of the clock', async () => {
     await cloud.ok(key, 'sendTestWebhook')
     await attempts(1)
     platform.setWall(START + YEAR_MS)
@@ -56,7 +56,7 @@ onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
     expect(events).toHaveLength(1)
   })
 
-  it('go on when what failed in a year that never was is due in it', async () => {
+  it('are sent after a failure during a jump of the clock', async () => {
     platform.setWall(START + YEAR_MS)
     await platform.advance(120_000)
     await cloud.ok(key, 'sendTestWebhook')
@@ -89,7 +89,7 @@ onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
     }
   }
 
-  it('is asked for when it was paid in a year that never was and the word about it was lost', async () => {
+  it('is checked if it was paid during a jump of the clock and the notification was lost', async () => {
     const { psp } = store
     const putBack = await yearAhead()
     const { transactionId } = await store.start()
@@ -100,7 +100,7 @@ onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
     await store.wait('the money', async () => (await store.statusOf(transactionId)) === 'SUCCESS', 60_000)
   })
 
-  it('is awaited for half an hour, not for a year that never was', async () => {
+  it('is awaited for half an hour, despite a jump of the clock', async () => {
     const { platform } = store
     const putBack = await yearAhead()
     const { transactionId } = await store.start()
@@ -111,7 +111,7 @@ onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
     await store.wait('the end', async () => (await store.statusOf(transactionId)) === 'CANCELLED', 60_000)
   })
 
-  it('is sent back again when the try that failed was made in a year that never was', async () => {
+  it('is refunded again after an attempt failed during a jump of the clock', async () => {
     const { psp } = store
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)

@@ -76,7 +76,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
       (d) => `${d.status} ${d.attempts}`,
     )
 
-  it('never send one attempt twice, however many they are', async () => {
+  it('never send one attempt twice, with any number of dispatchers', async () => {
     await Promise.all([0, 1, 2].map((i) => register(i)))
     const ids = await emit(40)
     const processes = await Promise.all([1, 2, 3].map(async () => lives(await startProcess(async () => OK))))
