@@ -31,6 +31,6 @@ function proofOf(
   const text = receipt === undefined ? undefined : extractReceiptToken(receipt)
   const ordinal = grant.source === 'receipt' ? step : grant.receipt?.ordinals[step]
   if (text !== undefined && ordinal !== undefined) return { receipt: text, ordinal }
-  const given = grant.source === 'token' ? (grant.token ?? token) : undefined
-  return given === undefined ? undefined : { token: given }
+  const usedToken = grant.source === 'token' ? (grant.token ?? token) : undefined
+  return usedToken === undefined ? undefined : { token: usedToken }
 }

@@ -38,7 +38,7 @@ const Order = z.strictObject({
     z.strictObject({
       name: z.string(),
       quantity: z.number(),
-      tags: Count.describe('Tagged items that are kept for the order.'),
+      tags: Count.describe('Tagged items that are reserved for the order.'),
     }),
   ),
   note: z.string().optional(),

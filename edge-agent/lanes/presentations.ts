@@ -25,7 +25,7 @@ interface Presented {
   readonly technology: TagTechnology | undefined
   seenMs: number
   absentMs: number | null
-  state: 'waiting' | 'asking' | 'granted' | 'refused'
+  state: 'waiting' | 'deciding' | 'granted' | 'refused'
   /** Item status at the time of the request. */
   itemAtRequest: string
   /** True if something changed during the request. */
@@ -127,7 +127,7 @@ export class Presentations {
   #requeue(deviceId: string, lane: Lane, isDue: (presented: Presented) => boolean): void {
     this.#dropAbsent(lane)
     for (const presented of lane.tags.values()) {
-      if (presented.state === 'asking') presented.isChanged ||= isDue(presented)
+      if (presented.state === 'deciding') presented.isChanged ||= isDue(presented)
       if (presented.state === 'refused' && isDue(presented)) presented.state = 'waiting'
     }
     void this.#work(deviceId)
@@ -143,7 +143,7 @@ export class Presentations {
         this.#dropAbsent(lane)
         const next = [...lane.tags.values()].find(({ state }) => state === 'waiting')
         if (!next) return
-        next.state = 'asking'
+        next.state = 'deciding'
         next.isChanged = false
         next.itemAtRequest = this.#statusOf(next.tag)
         const isGranted = await this.#parts.request(deviceId, next.tag, next.technology)

@@ -28,12 +28,12 @@ export interface PageRenderer {
 export function pageRenderer({ config, platform }: PageRendererParts): PageRenderer {
   return {
     localize(c) {
-      const asked = c.req.query('lang')
+      const requested = c.req.query('lang')
       const remembered = getCookie(c, LANGUAGE_COOKIE)
       const accepted = c.req.header('accept-language')
-      const language = pageLanguage({ asked, remembered, configured: config.language, accepted })
-      if (isLanguage(asked) && asked !== remembered)
-        setCookie(c, LANGUAGE_COOKIE, asked, { path: '/', httpOnly: true, sameSite: 'Lax' })
+      const language = pageLanguage({ asked: requested, remembered, configured: config.language, accepted })
+      if (isLanguage(requested) && requested !== remembered)
+        setCookie(c, LANGUAGE_COOKIE, requested, { path: '/', httpOnly: true, sameSite: 'Lax' })
       const { language: lang, languageName } = textsOf(otherLanguage(language))
       const href = `?${new URLSearchParams({ ...c.req.query(), lang })}`
       return { texts: textsOf(language), other: { language: lang, languageName, href } }

@@ -118,11 +118,11 @@ class Pages {
     if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
     this.#access.renewCookie(c)
     const status: PageStatus = this.#agent.status()
-    const asked = c.req.query('device')
+    const requestedId = c.req.query('device')
     const nowMs = this.#agent.platform.clock.wall()
     const devices: PageDevice[] = status.devices.filter(({ deviceId }) => !this.#feeding.has(deviceId))
-    const device = devices.find(({ deviceId }) => deviceId === asked)
-    const missing = asked !== undefined
+    const device = devices.find(({ deviceId }) => deviceId === requestedId)
+    const missing = requestedId !== undefined
     if (!device)
       return show(
         c,

@@ -11,19 +11,19 @@ import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
 
 /** Requests between the agents of a store: home requests and release notices. All are signed. */
 export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLog, 'write'>): void {
-  const strangers = refusedCallers(agent.platform.clock, refusals)
+  const callers = refusedCallers(agent.platform.clock, refusals)
 
   const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
     // Checked before any signature: a check costs time.
-    const from = addressOf(c) ?? ''
-    const wait = strangers.waitSeconds(from)
+    const address = addressOf(c) ?? ''
+    const wait = callers.waitSeconds(address)
     if (wait > 0) return tooMany(c, wait)
     const body = await readBody(c, HomeRequest)
     if (body instanceof Response) return body
     const answered = await answer(body.question)
     if (answered.kind === 'answer') return reply(c, 'redeemAtHome', { answer: answered.answer })
     if (answered.kind === 'too_many_questions') return tooMany(c, answered.retryAfterSeconds)
-    strangers.refuse(from, 'not_home')
+    callers.refuse(address, 'not_home')
     return fail(
       c,
       403,
@@ -42,8 +42,8 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
 
   /** What another agent of the store has released. */
   app.post('/v1/releases', async (c) => {
-    const from = addressOf(c) ?? ''
-    const wait = strangers.waitSeconds(from)
+    const address = addressOf(c) ?? ''
+    const wait = callers.waitSeconds(address)
     if (wait > 0) return tooMany(c, wait)
     const body = await readBody(c, NoticeRequest)
     if (body instanceof Response) return body
@@ -52,7 +52,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     if (taken.kind === 'too_many') return tooMany(c, taken.retryAfterSeconds)
     if (taken.kind === 'refused')
       return fail(c, 403, 'release_refused', `the release notice was rejected: ${taken.why}`)
-    strangers.refuse(from, 'notice_not_genuine')
+    callers.refuse(address, 'notice_not_genuine')
     return fail(c, 403, 'notice_not_genuine', 'no known agent of this store has signed the notice')
   })
 }

@@ -73,8 +73,8 @@ export class ReleasedUnits {
   constructor(parts: ReleasedUnitsParts) {
     const { memory, nowMs, safely } = parts
     this.#parts = parts
-    const kept = safely(() => memory.releases(nowMs()).map(({ id, text }) => ({ id, unit: unitOf(text) })))
-    for (const { id, unit } of kept ?? []) this.#put(id, unit)
+    const stored = safely(() => memory.releases(nowMs()).map(({ id, text }) => ({ id, unit: unitOf(text) })))
+    for (const { id, unit } of stored ?? []) this.#put(id, unit)
   }
 
   /** Adds a verified unit. False if it is in the list already. A unit keeps its first tag. */

@@ -96,10 +96,10 @@ function waiting({ queueDepth, online }: PageStatus, texts: Texts): Badge[] {
   return queueDepth === 0 ? [] : [{ tone: online ? 'good' : 'warn', text: texts.eventsWait(queueDepth) }]
 }
 
-function policy({ policyVersion, stage: heard, neededRelease }: PageStatus, texts: Texts): Badge {
+function policy({ policyVersion, stage: policyStage, neededRelease }: PageStatus, texts: Texts): Badge {
   if (policyVersion === null) return { tone: 'bad', text: texts.noPolicy }
   // There are newer ones, which this agent is too old for.
-  const stage = heard === 'fresh' && neededRelease !== null ? 'stale' : heard
+  const stage = policyStage === 'fresh' && neededRelease !== null ? 'stale' : policyStage
   const tone = stage === 'fresh' ? 'good' : stage === 'stale' ? 'warn' : 'bad'
   return { tone, text: texts.policy(policyVersion, stage) }
 }

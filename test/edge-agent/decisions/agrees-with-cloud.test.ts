@@ -10,8 +10,8 @@ import { openStore, type LaneName, type TestStore } from '../../support/store.ts
  *   policy × goods × device × stage × operator ─┬─ cloud: the item is named      ─┬─ agent: the item is named, by its replica
  *                                               └─ cloud: the purchase is named  ─┴─ agent: the receipt alone, by its facts
  *
- * The answers are the same, or the agent's is stricter and names the fact that was unknown. Each way gets a purchase of its own,
- * for the first answer uses the right up.
+ * Both answers are equal, or the agent's is stricter and names the missing fact. Each way has its own purchase, because
+ * the first answer uses up the right.
  */
 
 const ACTION = { detacher: 'detach_hard_tag', station: 'deactivate_label', gate: 'authorize_exit' } as const
@@ -152,7 +152,7 @@ it(
               await buy(each),
               await buy(each),
             ]
-            // A detacher releases nothing by a purchase alone: it names the tag as well.
+            // A detacher needs the tag in addition to the purchase.
             const tagOf = (bought: { names: Json[] }) => (each.lane === 'detacher' ? bought.names[0] : {})
             const named = await askCloud(each, byItem.names[0] ?? {})
             const whole = await askCloud(each, { purchaseId: byPurchase.purchaseId, ...tagOf(byPurchase) })
@@ -166,7 +166,7 @@ it(
             expect(expectNotLaxer({ each, policy }, named, agent)).toBe('same')
             counts.released += agent.authorized ? 1 : 0
           }
-          // Nothing is left but the receipts.
+          // Only the receipts are left.
           store.agent.items.reset()
           for (const { each, whole, byReceipt, tagOf } of asked) {
             const agent = await askAgent(each, { receipt: byReceipt.receipt, ...tagOf(byReceipt) })

@@ -32,7 +32,7 @@ describe('an offline decision about an item', () => {
     })
   }
   const newItem = (fields: Json) => store.drive(store.shop.newItem(product(), fields))
-  /** Buys these tags, and cuts the line once the agent knows that they are paid. */
+  /** Buys these tags, and disconnects the agent once it has the payment. */
   const buyAndCut = async (...epcs: string[]) => {
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: epcs.length, epcs }])
     await store.until('the replica', () => epcs.every((epc) => store.agent.items.find('epc', epc)?.status === 'paid'))
@@ -43,7 +43,7 @@ describe('an offline decision about an item', () => {
     const opened = openReceipt(receipt, { keys: store.agent.trust.keys })
     return opened.ok ? opened.claims.facts : undefined
   }
-  /** What the agent had learnt of the items is gone; it cannot fetch them while it is offline. */
+  /** Empties the replica. The agent cannot fetch items while it is offline. */
   const forgetItems = () => store.agent.items.reset()
 
   it.each(['its replica', 'the receipt'])('denies a forbidden category at self-service by %s', async (source) => {
@@ -105,7 +105,7 @@ describe('an offline decision about an item', () => {
       await newItem({}),
     ]
     const { receipt } = await buyAndCut(forbidden, luxury, free)
-    // One unit may leave; the others never do by this receipt.
+    // One unit may leave with this receipt, the others never.
     expect(await leave({ receipt })).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
     expect(await leave({ receipt })).toMatchObject({ authorized: false })
     // Two units may be released without an operator.

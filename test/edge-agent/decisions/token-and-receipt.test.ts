@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
-/** A unit that was paid once is released once: by its receipt or by a token, in whichever order, and when the network goes in between. */
+/** A paid unit is released once: by its receipt or by a token, in any order, also if the network fails in between. */
 
 let store: TestStore
 afterEach(() => store.stop())
@@ -18,7 +18,7 @@ const tokenOf = async ({ transactionId }: Json) =>
     )
   ).authorizationToken as string
 const told = () => store.until('told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
-/** The agent has heard what the token stands for. */
+/** The agent has received the rights of the token. */
 const heard = () =>
   store.until('the deny list', () => Number(store.agent.ledger.metadata.get('deny_seq') ?? 0) > 0, 20_000)
 const exceptions = async () =>

@@ -51,7 +51,7 @@ it('voids an unused token after 30 s, refuses it from then on, and keeps used st
   expect(await claim('unused')).toEqual({ ok: false, reason: 'token_revoked' })
   expect((await claim('used')).ok).toBe(true)
 
-  // Asked for, also what was used in part is given up, once; the row is of after the claim.
+  // `voidNow` also voids a partly used token, once. Its row follows the claim.
   await claim('part')
   tokenVoider.voidNow('part')
   await settle()

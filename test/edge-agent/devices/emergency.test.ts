@@ -184,7 +184,7 @@ const SECRET = 'a-secret-of-gate-1-alone'
 
 describe('a store with a fire panel', () => {
   let store: TestStore
-  /** Tells the agent something over the broker. */
+  /** Publishes a message to the agent over the broker. */
   let told: (topic: string, payload: string) => void
   let cabinet: RelayBoard
   let disk: string | undefined
@@ -194,7 +194,7 @@ describe('a store with a fire panel', () => {
     await store.stop()
   })
 
-  /** The panel is wired to input 5 of the gate's board; the cabinet opens only if its setting says so. */
+  /** The panel is wired to input 5 of the gate's board. The cabinet opens only if its setting says so. */
   async function open({ cabinetOpens = false, wiring = 'normally_open', silenceSirens = false } = {}): Promise<void> {
     fatal = []
     store = await openStore({
@@ -221,7 +221,7 @@ describe('a store with a fire panel', () => {
               mapping: 'keonn',
               feeds: shop.devices.exit_gate,
             },
-            // Said by mistake of a deactivator: the policy knows what it is.
+            // A wrong setting: the policy says that this device is a deactivator.
             board('pos_deactivator', 0, { opensInEmergency: true }),
             board('self_checkout_detacher', 1, { opensInEmergency: false }),
             board('exit_gate', 2, {

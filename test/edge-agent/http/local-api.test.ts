@@ -16,7 +16,7 @@ import { openStore, type TestStore } from '../../support/store.ts'
 const HOST = '127.0.0.1:8090'
 const LOG = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const OPERATIONS = Object.values<AgentOperation>(AGENT_OPERATIONS)
-/** Routes that are no operations: pages and their files, and what devices send. */
+/** Routes that are not operations: pages, their files, and reads of devices. */
 const OTHER_ROUTES = /^\/(?:station|gate|setup|pair|assets\/.*|ingest\/.*|\*)?$|^\/v1\/(?:setup\/)?\*$/
 
 const text = fc.oneof(

@@ -201,7 +201,7 @@ describe('the agent’s local HTTP', () => {
     expect((await post('/v1/scan', { deviceId, text: receipt })).body).toMatchObject({
       answer: { reason: 'manual_assistance_required' },
     })
-    // What an unpaired program beside the page asks is not the operator's, where it may ask at all. What a session vouches for is.
+    // Requests of an unpaired program do not count as the operator's, unless they name a session.
     const { body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
     const typed = { deviceId, text: receipt, byHand: true }
     const config = store.agent.config as { requirePairing: boolean }
@@ -223,7 +223,7 @@ describe('the agent’s local HTTP', () => {
     expect((await post('/v1/scan', { deviceId, text: operator.badge })).body).toMatchObject({ kind: 'operator' })
     expect((await post('/v1/scan', { ...typed, text: third })).body).toMatchObject({ answer: { authorized: true } })
     await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
-    // A page that only looks keeps nobody signed in.
+    // A page that only reads does not keep the operator signed in.
     await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
     for (let minutes = 0; minutes < 16; minutes += 4) {
       expect(await name()).toBe('Frau Petersen')

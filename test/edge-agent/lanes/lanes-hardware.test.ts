@@ -305,7 +305,7 @@ describe('a cabinet', () => {
     expect(await hold(4, 0xa2, 0xb3, 0xc5)).toEqual({ kind: 'not_understood', why: 'wrong_badge' })
     expect(await hold(4, 0xa2, 0xb3, 0xc4)).toEqual({ kind: 'operator', name: 'Frau Petersen' })
     expect(store.agent.lanes.operatorAt(cabinet())).toBe('Frau Petersen')
-    // Held there, and told of again: the same session.
+    // The card stays at the reader and is reported again: the same session.
     osdp.card(Uint8Array.of(4, 0xa2, 0xb3, 0xc4), 32)
     await store.world.advance(1_200)
     expect(results().filter(({ kind }) => kind === 'operator')).toHaveLength(1)
@@ -404,7 +404,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     ])
   })
 
-  /** The example of the settings: a reader with siren and lamps, and nothing that bars the way. */
+  /** The example configuration: a reader with siren and lamps, but without a barrier. */
   const openWithoutBarrier = (more: Json = {}) =>
     open(async (shop, world) => {
       reader = llrpReader({ platform: world })
@@ -480,7 +480,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
       })
       await store.world.advance(100)
       expect(lights()).toEqual([3])
-      // The same receipt before anybody went through is shown once more, and uses nothing up.
+      // The same receipt before a passage repeats the signal and uses up nothing.
       await store.world.advance(6_000)
       expect(await scan(gate(), receipt)).toMatchObject({ answer: { authorized: true, outcome: 'confirmed' } })
       for (const epc of [mine, more]) {

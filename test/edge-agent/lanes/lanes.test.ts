@@ -99,7 +99,7 @@ describe('lanes with readers, through the whole agent', () => {
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
     await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
-    // By itself it moves nothing: whichever tag lay in the detacher would come off.
+    // A receipt alone moves nothing: any tag in the detacher would come off.
     expect([results(), store.pulses('detacher')]).toEqual([[{ kind: 'receipt', left: 2 }], 0])
     expect(
       await store.authorize({
@@ -182,7 +182,7 @@ describe('lanes with readers, through the whole agent', () => {
     detacher.setInput(0, true)
     await passes(300)
     expect(results()).toHaveLength(3)
-    // The contact stays closed: nothing is commanded any more.
+    // The contact stays closed: no further command.
     const next = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [next] }])
     await store.drive(store.agent.link.poll())

@@ -5,7 +5,7 @@ import type { Verifier } from '../../../policy/documents/store-documents.ts'
 import { badgeCode, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
-/** Sign-in of operators at one agent: who is locked out for how long, and for whom. */
+/** Sign-in of operators at one agent, and its locks. */
 
 const { random } = virtualPlatform()
 const storeKey = newStoreKey(random)

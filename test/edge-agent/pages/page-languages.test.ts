@@ -56,7 +56,7 @@ function benchOf(language?: Language): PagesBench {
   return bench
 }
 
-/** The page without what is in English by its nature, and is marked so. */
+/** The page without its texts that are marked as English. */
 const withoutMessages = (html: string) => html.replaceAll(/<code lang="en"[^>]*>[^<]*<\/code>/g, '')
 
 function expectPage(name: string, html: string, language: Language): void {

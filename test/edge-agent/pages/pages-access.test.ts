@@ -27,7 +27,7 @@ const SIZES = [
   { width: 390, height: 844 },
 ]
 
-/** Everybody must be able to read and to use the pages: WCAG 2.2 AA as far as a program can tell, and targets for fingers. */
+/** The pages meet WCAG 2.2 AA as far as axe can check, and have touch targets for fingers. */
 describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let chromium: TestBrowser
   let bench: PagesBench
@@ -60,7 +60,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     await page.locator(`.stage[data-view='result'][data-tone='${tone}']`).waitFor()
   }
 
-  /** Publishes until the page's program has heard it. */
+  /** Publishes until the page shows it. */
   async function happens(page: Page, tone: string, result: Parameters<PagesBench['happens']>[1]): Promise<void> {
     await expect
       .poll(() => {
@@ -136,7 +136,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     expect(await page.locator('.stage').innerText()).toContain('E2801160600002084F1C2A3B')
     expect(await page.locator('aside li').count()).toBeLessThanOrEqual(5)
     expect(await violations(page)).toEqual([])
-    // Nothing to press but the switch of the language.
+    // The only control switches the language.
     expect(await page.locator('button, a, input').allTextContents()).toEqual(['English'])
     await page.goto(`${served.url}/station`)
     expect(await violations(page)).toEqual([])
@@ -153,7 +153,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
       )
     }
     expect(await small(48, 'button, a, input')).toEqual([])
-    // A name is the merchant's: one long word at the top must not push the rest aside on a handheld.
+    // The merchant chooses the name. One long word in it must not overflow on a handheld.
     await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
     bench.answer = () => granted({ itemCount: 3, remaining: 2 })

@@ -28,18 +28,18 @@ import { entries } from '../../device-drivers/workbench.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
-/** An agent as the pages see it, whose state and answers the test decides. Its local HTTP is the real one. */
+/** An agent for the pages. The test sets its state and answers; its local HTTP is the real one. */
 export interface PagesBench {
   agent: Agent
   feed: Feed
   status: AgentStatus
-  /** What was scanned, and who stood behind it. */
+  /** The scans with their operators. */
   scans: { deviceId: string; text: string; operatorId: string | undefined; byHand: boolean }[]
   /** Whether the agent holds the store key of its policy. */
   hasStoreKey: boolean
   /** Answers the next scans. */
   answer: (text: string, operatorId: string | undefined) => ScanResult | Promise<ScanResult>
-  /** Something happened at a device that no page asked for. */
+  /** Publishes an event at a device. */
   happens(deviceId: string, result: ScanResult): void
 }
 
@@ -154,7 +154,7 @@ export function pagesBench(): PagesBench {
     hasStoreKey: true,
     answer: () => granted(),
     happens: (deviceId, result) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result }),
-    // Only what the local HTTP reaches for is there.
+    // Only the members that the local HTTP uses.
     agent: undefined as unknown as Agent,
   }
   const agent = {
@@ -204,7 +204,7 @@ const LOG: Log = {
   error: (fields) => process.stderr.write(`${JSON.stringify(fields)}\n`),
 }
 
-/** Asks for a page without a socket, as a paired program; `peer`: who asks, from this machine unless said otherwise. */
+/** Requests a page without a socket, as a paired program. `peer`: address of the caller, by default this machine. */
 export async function getPage(
   bench: PagesBench,
   path: string,

@@ -72,7 +72,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     expect(await page.locator('pre').innerText()).toBe("untag edge link --data '/srv/my data'")
     expect(await violations(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
-    // The other language keeps the device.
+    // The link to the other language names the same device.
     await page.getByRole('link', { name: lang === 'de' ? 'English' : 'Deutsch' }).click()
     await heading(lang === 'de' ? 'This browser is not paired yet.' : 'Dieser Browser ist noch nicht gekoppelt.')
     expect(new URL(page.url()).searchParams.get('device')).toBe(STATION)
@@ -95,7 +95,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     await heading('This browser is not paired yet.')
     const second = await context.newPage()
     await second.goto(served.pairingUrl())
-    // The browser remembers the language that its first tab asked for.
+    // The browser keeps the language of its first tab.
     await second.getByRole('heading', { name: 'Which device?' }).waitFor()
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
   })

@@ -91,7 +91,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await reads('Noch 2 Etiketten')
     await button('Nächstes Etikett').click()
     await reads('Noch 1 Etikett')
-    // Whoever works with the keys alone goes on with the same key.
+    // Keyboard users continue with the same key.
     await scanner.scan('', ['Enter'])
     await reads('Alle 3 Etiketten erledigt.')
     expect(await button('Nächstes Etikett').isVisible()).toBe(false)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { LONGEST_SCAN, typedBurst, type BurstVerdict } from '../../../edge-agent/pages/model/typed-burst.ts'
 
-/** Types keys with a pause between them and answers what became of the last. */
+/** Types keys with a pause between them, and returns the verdict about the last. */
 function typing(
   keys: readonly string[],
   gapMs: number,

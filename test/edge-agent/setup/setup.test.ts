@@ -211,7 +211,7 @@ describe('a UHF reader at an address', () => {
     expect(readConfig(JSON.stringify({ devices: 'found' in found ? [found.found.entry] : [] }))).toMatchObject({
       ok: true,
     })
-    // Nothing was asked of it, so nothing of it was changed.
+    // No request named it, so it did not change.
     expect(reader.received).toEqual([])
     reader.occupy(true)
     expect(await findLlrpReader(`127.0.0.1:${service.port}`)).toMatchObject({

@@ -114,7 +114,7 @@ describe('the parts of a gate', () => {
       [true, true, [{ deviceId: 'gate', ...reader, ...release }]],
       [true, true, [push, { deviceId: 'arm', ...reader, ...release, feeds: 'gate' }]],
       [false, true, [{ deviceId: 'gate', ...reader, ...kill }]],
-      // What feeds the gate is not told to write to tags.
+      // A device that feeds the gate does not write to tags.
       [false, false, [push, { deviceId: 'pad', ...reader, ...kill, feeds: 'gate' }]],
       [true, true, [scanner]],
     ]

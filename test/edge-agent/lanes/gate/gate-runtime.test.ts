@@ -30,7 +30,7 @@ describe('a gate with a reader, through the whole agent', () => {
   }
   const see = (epc: string, antenna: number, agoMs = 0) =>
     reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() - agoMs }])
-  /** Slowly enough for a gate that has just been set up and learns what lies around it. */
+  /** Slow enough for a new gate that still learns its surroundings. */
   const leaves = async (epc: string) => {
     see(epc, 1)
     for (let i = 0; i < 3; i++) {
@@ -172,7 +172,7 @@ describe('a gate with a reader, through the whole agent', () => {
     await leaves(epc)
     expect(isOn(1)).toBe(true)
     await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
-    // No broker here: the agent is told to look, as a `sync` would.
+    // Without a broker, the test triggers the sync.
     await store.drive(store.agent.link.poll())
     await store.world.advance(60)
     expect([isOn(1), isOn(3)]).toEqual([false, true])
@@ -192,7 +192,7 @@ describe('a gate with a reader, through the whole agent', () => {
       .limit(2)
       .execute()
     const [mine = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
-    // Bought by its barcode: nobody has named the tag, and the item is still sellable everywhere.
+    // Bought by its bar code: the purchase names no tag, and the item is still sellable.
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     expect(
       await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt }),
@@ -222,7 +222,7 @@ describe('a gate with a reader, through the whole agent', () => {
         .execute()
       const [mine = '', late = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
       const named = await newItem()
-      // Offline nobody knows the prices of a receipt but as a whole.
+      // Offline, the prices of single units are unknown.
       const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
       await store.drive(
         store.shop.ok('updateProtectionPolicy', {
@@ -284,7 +284,7 @@ describe('a gate with a reader, through the whole agent', () => {
     await store.world.advance(36_000)
     await told()
     expect(await status()).toBe('SUCCESS')
-    // Offline when it leaves: asked for as soon as anybody answers.
+    // Left while offline: claimed after the next connection.
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
     await leaves(second)
@@ -298,7 +298,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(
       await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt }),
     ).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    // In again, and out: it has left already, and nobody is asked.
+    // In again and out again: it has left already, so no claim follows.
     await leaves(first)
     await store.world.advance(40_000)
     expect((await told()).filter((e) => e.type === 'protection.authorization.granted')).toHaveLength(2)
@@ -313,7 +313,7 @@ describe('a gate with a reader, through the whole agent', () => {
     const { ledger, trust } = store.agent
     const opened = openReceipt(receipt, { keys: trust.keys, storeId: store.shop.storeId })
     if (!opened.ok) throw new Error(opened.fault)
-    // Nothing of it is told yet.
+    // Nothing of it is reported yet.
     const nonce = Buffer.from(opened.claims.cti).toString('hex')
     const { exp } = opened.claims
     const used = {
@@ -380,7 +380,7 @@ describe('a gate with a reader, through the whole agent', () => {
     await store.until('online', () => store.agent.link.isOnline)
     await store.world.advance(31_000)
     expect(await page(purchase.transactionId)).toContain('You may leave.')
-    // Nobody knows which tag was bought: only the receipt says it.
+    // Only the receipt names the bought tag.
     const { purchase: unnamed } = await store.buy([{ ean: product().ean, quantity: 1 }])
     expect(await page(unnamed.transactionId)).toContain('Please show your receipt at the exit.')
   })
@@ -400,7 +400,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(gateReader.gpos[1]).toBe(true)
     await world.advance(12_000)
     expect(gateReader.gpos[1]).toBe(false)
-    // What it sees while nobody listens it tells when somebody does.
+    // The reader buffers reads while it is offline, and sends them afterwards.
     store.gatePort.unplug()
     await world.advance(500)
     await walksOut(second)

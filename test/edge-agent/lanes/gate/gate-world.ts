@@ -11,20 +11,20 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-
 import type { ItemStatus } from '../../../../policy/vocabulary.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 
-/** One gate on a virtual clock, the items it knows, and people who walk about with tags. */
+/** One gate on a virtual clock, with its items and people who carry tags. */
 export interface GateWorld {
   world: VirtualPlatform
   lane: GateLane
   items: Map<string, KnownItem>
-  /** What is heard of items, and how far away the cloud is. */
+  /** Updates of items, and the delay of the cloud. */
   cloud: { isBehind: boolean; isOnline: boolean; ageMs: number; asked: number; answer: () => Promise<void> }
   commands: { atMs: number; command: DeviceCommand }[]
   events: DeviceRecord[]
   gone: { tag: string; leftMs: number }[]
   alarms: { epc: string; assessment: TagAssessment; atMs: number }[]
-  /** Adds an item and gives its EPC. */
+  /** Adds an item and returns its EPC. */
   item(status: ItemStatus, fields?: Partial<KnownItem>): string
-  /** Moves time on while everybody walks; resolves when the last has gone. */
+  /** Advances the time while people walk. Resolves when the last one is gone. */
   walk(...walkers: Walker[]): Promise<void>
   /** The same gate after a restart of the agent. */
   restart(): void
@@ -156,7 +156,7 @@ export const comesIn = (...epcs: string[]): Walker => ({
   },
 })
 
-/** Stands inside near the gate for so long, and goes back into the shop. */
+/** Stays inside near the gate for this time, then returns into the shop. */
 export const lingers = (forMs: number, ...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= forMs ? undefined : { inside: 0.3, outside: 0, none: 0 }),
@@ -168,23 +168,23 @@ export const lies = (forMs: number, ...epcs: string[]): Walker => ({
   seen: (ms) => (ms >= forMs ? undefined : { inside: 0.2, outside: 0.1, none: 0 }),
 })
 
-/** Is carried away from where it lay: seen outside only, then gone. */
+/** Is carried away from its place: read only outside, then no more. */
 export const isCarriedOut = (...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= 2_500 ? undefined : { inside: 0, outside: 0.4, none: 0 }),
 })
 
-/** Is put down for so long near a gate that cannot tell where a tag is. */
+/** Is placed for this time near a gate without antenna sides. */
 export const isNear = (forMs: number, ...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= forMs ? undefined : { inside: 0, outside: 0, none: 0.3 }),
 })
 
-/** Passes a gate that cannot tell where a tag is. */
+/** Passes a gate without antenna sides. */
 export const approaches = (...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= 1_500 ? undefined : { inside: 0, outside: 0, none: 0.4 }),
 })
 
-/** Nobody, for so long. */
+/** No reads for this time. */
 export const nobody = (forMs: number): Walker => ({ epcs: [], seen: (ms) => (ms >= forMs ? undefined : nowhere) })

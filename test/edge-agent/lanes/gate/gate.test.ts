@@ -150,7 +150,7 @@ describe('the exit gate', () => {
       await gate.walk(nobody(6_000))
     }
     expect(gate.alarms).toHaveLength(3)
-    // Away for longer than a minute: it was taken away, and comes near once more.
+    // Removed for over a minute, then near the gate again.
     await gate.walk(nobody(61_000))
     await gate.walk(approaches(epc))
     expect(gate.alarms).toHaveLength(4)
@@ -171,7 +171,7 @@ describe('the exit gate', () => {
     const [taken, ...rest] = pile
     await gate.walk(isCarriedOut(taken ?? ''), lies(4_000, ...rest))
     expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([taken])
-    // Somebody else is heard beside the pile.
+    // Another tag is read beside the pile.
     const other = gate.item('sellable')
     await gate.walk(nobody(11_000), lies(11_000, ...rest))
     await gate.walk(goesOut(other), lies(2_000, ...rest))
