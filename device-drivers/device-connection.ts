@@ -4,6 +4,8 @@ import { result } from './drivers/device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './drivers/device.ts'
 
 /**
+ * States of a device:
+ *
  *     absent ◀──────────────┐
  *       ▲ │ next try        │ cannot be opened
  *       │ ▼                 │
@@ -12,12 +14,12 @@ import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, Protect
  *       │ later       ▼           │ silent, unplugged
  *       └───────── degraded ◀─────┘
  *
- * - absent: nothing can be opened where the device should be
+ * - absent: the link cannot be opened
  * - opening: the link is being opened
- * - identifying: the link is open; the device is asked and its outputs are put right
+ * - identifying: the link is open; the driver identifies the device and restores its outputs
  * - ready: commands are accepted
- * - degraded: it was there and is lost, or something is there that does not answer as it should
- * - stopped: the agent has let go of it
+ * - degraded: the device was lost, or does not answer as expected
+ * - stopped: the agent has closed the device
  */
 export type DeviceState = 'absent' | 'opening' | 'identifying' | 'ready' | 'degraded' | 'stopped'
 

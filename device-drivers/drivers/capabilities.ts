@@ -16,7 +16,7 @@ export interface Capabilities {
   /** Antennas by the direction they face; undefined if reads do not show where a tag is. */
   readonly antennas: AntennaSides | undefined
   readonly siren: SirenCapability | undefined
-  /** `deviceId` of the device that receives this device's reads and scans; undefined if it stands alone. */
+  /** `deviceId` of the device that receives this device's reads and scans; undefined for a separate device. */
   readonly feeds: string | undefined
   /** True if only staff present cards at this reader: each card signs its operator in. */
   readonly staffCards: boolean

@@ -25,7 +25,7 @@ export interface HoldOpenOptions {
   write(on: boolean): Promise<WriteAnswer>
 }
 
-/** Interval of the writes, ms: boards forget outputs, and some end each pulse themselves. */
+/** Interval of the writes, ms: boards lose outputs, and some end each pulse themselves. */
 const REPEAT_MS = 1_000
 const DONE: WriteAnswer = { kind: 'answered' }
 

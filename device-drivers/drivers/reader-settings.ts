@@ -13,7 +13,7 @@ export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
 /** Schema of a port number; `what` names its purpose in the error message. */
 export type NumberSetting = (what: string) => z.ZodInt
 
-/** Antennas by direction. `without` says in the description what happens if they are missing. */
+/** Antennas by direction. `without` names the effect of missing antennas in the description. */
 export function antennaSettings(antenna: z.ZodInt, without: string) {
   const list = z.array(antenna, { error: 'give a list of antennas, such as [1, 2]' }).max(64).default([])
   return z

@@ -43,7 +43,7 @@ export const ScannerSettings = z.strictObject({
 })
 export type ScannerSettings = z.infer<typeof ScannerSettings>
 
-/** Only sends texts: for another device, or as a device of its own. */
+/** Only sends texts: for another device, or as a separate device. */
 function scannerCapabilities(settings: ScannerSettings): Capabilities {
   return {
     releases: 'nothing',

@@ -26,7 +26,7 @@ function connectionsIn(records: readonly TraceRecord[]): TraceRecord[][] {
 
 /**
  * Replays the device's side of a trace. Each answer comes after as many received bytes as in the trace, with the same
- * delay, so that drivers on slower or virtual clocks work too.
+ * delay. So drivers on slower or virtual clocks work too.
  */
 export function replay(trace: string, { clock, timers }: Platform): Replay {
   const connections = connectionsIn(readTrace(trace))

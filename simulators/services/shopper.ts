@@ -1,8 +1,8 @@
 /**
- * A shopper's phone, and a shop that sells to it: buys over the public API like any app would.
+ * A simulated shopper who buys over the public API like an app:
  *
- *   const phone = shopper({ baseUrl, key, fetch })
- *   const bought = await phone.buy({ storeId, items: [{ ean: '4017265103243', quantity: 1 }] })
+ *     const phone = shopper({ baseUrl, key, fetch })
+ *     const bought = await phone.buy({ storeId, items: [{ ean: '4017265103243', quantity: 1 }] })
  */
 export interface ShopperOptions {
   /** The API root, such as http://127.0.0.1:8080/api/v1 */

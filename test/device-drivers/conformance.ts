@@ -16,18 +16,18 @@ import { ADDRESS, entries, forEver } from './workbench.ts'
 /** A simulated device as the suite handles it. */
 export interface RigDevice {
   serve(link: ByteLink): Promise<void>
-  /** From now on it hears and says nothing. */
+  /** Makes the device mute: it receives and does not answer. */
   mute(): void
   heal(): void
-  /** Makes one thing happen at the device that the driver must tell. */
+  /** Causes one event that the driver must report. */
   stir(): unknown
   /** The tag of the last `stir` leaves the field; required if the driver reports departures. */
   leave?(): void
-  /** Whether this event tells of it. */
+  /** True if this is that event. */
   fits(event: DeviceEvent): boolean
   /** Puts it so that a release can succeed, such as a tag on the reader. */
   prepare?(): void
-  /** Ends what it does by itself, so that the timers of the driver can be counted. */
+  /** Stops the device's own activity, so that the driver's timers can be counted. */
   rest?(): void
   /** How often it has released so far. */
   releases?(): number
@@ -43,7 +43,7 @@ export interface Rig {
   device(platform: Platform): RigDevice
   /** A command that actuates; left out for a device that has nothing to actuate. */
   readonly release?: DeviceCommand
-  /** False for a device that cannot be asked whether it is there. */
+  /** False for a device that answers no requests. */
   readonly answers?: boolean
   /** What a device is that is mute from the beginning; default `degraded`. Behind pcscd it cannot even be seen. */
   readonly muteIs?: 'degraded' | 'absent'
@@ -67,7 +67,7 @@ interface Bench {
   cutAt(chunks: number): void
   /** Chunks that have gone over the link, both ways. */
   readonly chunks: number
-  /** Both directions carry noise instead of what is sent, as with the wrong speed. */
+  /** Replaces the bytes in both directions by noise, as at a wrong speed. */
   scramble(on: boolean): void
   state(): string
   release(): Promise<CommandResult>
@@ -158,8 +158,8 @@ function openBench(driver: DriverName, rig: Rig, seed: number): Bench {
 }
 
 /**
- * The conformance row of a driver: what every driver of a device on a byte link must do, whatever its protocol. Call it
- * with the driver's name as a literal: `driver-parts.test.ts` searches for it.
+ * The conformance tests of a driver for a device on a byte link, whatever its protocol. Pass the driver's name as a
+ * literal: `driver-parts.test.ts` searches for it.
  */
 export function describeDriver(driver: DriverName, rig: Rig): void {
   const name = rig.name ?? driver

@@ -20,7 +20,7 @@ interface Rig {
   sounds(): boolean
   /** Left out: the driver has no inputs. */
   setInput?(on: boolean): void
-  /** Its power fails for a moment, or it forgets its outputs in another way. */
+  /** Simulates a short power failure, or another loss of the outputs. */
   forget(): void
 }
 
@@ -177,7 +177,7 @@ test('puts an emergency before a flood of events, and queues only its newest lev
   for await (const event of queue.events) got.push(event)
   expect(got.filter(({ type }) => type === 'emergency')).toEqual([{ type: 'emergency', on: false }])
   expect(got.findIndex(({ type }) => type === 'emergency')).toBeLessThanOrEqual(1)
-  // With a fault that counts what was lost.
+  // With a fault that counts the losses.
   expect(got.length).toBeLessThanOrEqual(1_002)
 })
 

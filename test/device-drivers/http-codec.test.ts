@@ -218,8 +218,8 @@ describe('timestamps of readers', () => {
 })
 
 /**
- * Events as others have published them: the reader's OpenAPI document 1.7.0 gives the fields; the
- * first event is one that a programmer wrote down at a reader in 2025 (base64url EPC, nanoseconds), the second another's.
+ * Published events. The fields are those of the reader's OpenAPI document 1.7.0. The first event was recorded at a
+ * reader in 2025 (base64url EPC, nanoseconds), the second comes from another publication.
  */
 describe('events of Impinj readers', () => {
   test('parses the published examples', () => {

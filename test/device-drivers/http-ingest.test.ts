@@ -171,7 +171,7 @@ describe('http-ingest', () => {
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(15)
     await b.world.advance(1_000)
     expect((await b.post('{"reads":[]}')).status).toBe(200)
-    // As deep as it may be: nothing here goes down by itself.
+    // Maximum depth of a path; the code does not recurse.
     expect((await b.post('['.repeat(200_000) + ']'.repeat(200_000))).status).toBe(200)
     await b.world.advance(10)
     expect(b.events.filter((event) => event.type === 'tags')).toEqual([])

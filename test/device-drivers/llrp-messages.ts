@@ -49,7 +49,7 @@ const unknown: fc.Arbitrary<AnyParameter> = fc.record({
 /** How often a parameter is made; a test may narrow it to null, which is never. */
 export type CountOf = (element: string, param: string, count: Count) => Count | null
 
-/** What no table knows is made only where `countOf` is not given. */
+/** Unknown elements are made only without `countOf`. */
 export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
   const fieldsOf = (row: Row<string>) =>
     fc.record(
@@ -68,7 +68,7 @@ export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
       if (most === 0 || count === null) return fc.constant([])
       return fc.array(parameterOf(name as ParameterName, depth + 1), { minLength: least, maxLength: most })
     })
-    // What no table knows may follow what it knows; a field to the end swallows it.
+    // Unknown elements may follow known ones, except after a field that takes the rest.
     const endless = row.fields.some(([, kind]) => kind === 'rest')
     return fc
       .tuple(...groups, fc.array(unknown, { maxLength: depth === 1 && !endless && !countOf ? 1 : 0 }))
@@ -77,7 +77,7 @@ export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
 
   function parameterOf(name: ParameterName, depth: number): fc.Arbitrary<AnyParameter> {
     const row = PARAMETER_ROWS.get(name)!
-    // Short parameters hold no others.
+    // Short parameters have no subparameters.
     return fc
       .tuple(fieldsOf(row), row.type < 128 ? fc.constant([]) : paramsOf(row, depth))
       .map(([fields, params]) => ({ name, fields, params }) as unknown as AnyParameter)

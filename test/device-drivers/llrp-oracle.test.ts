@@ -94,7 +94,7 @@ describe('the tables', () => {
   })
 })
 
-/** What llrpjs takes: its enumerations know no other values, its times are dates, and EPCs of odd lengths are beyond it. */
+/** Values that llrpjs accepts: its enumerations are closed, its times are dates, and it rejects EPCs of odd lengths. */
 const theirValues: ValuesOf = (element, field, kind) => {
   const values =
     LLRPCoreDef[element]?.fieldDescriptors.find(({ name }) => name === field)?.enumTable.map(({ value }) => value) ?? []
@@ -138,7 +138,7 @@ const theirValues: ValuesOf = (element, field, kind) => {
 /** llrpjs loses parameters that hold nothing. */
 const LOST = { ConnectionCloseEvent: null, ReportBufferOverflowErrorEvent: null }
 
-/** Where one of several must stand, and exactly one: our tables let both go, as real readers do. */
+/** The standard demands exactly one of several; our tables allow both, as real readers send them. */
 const CHOICES: readonly Readonly<Record<string, Count | null>>[] = [
   { EPC_96: '1', EPCData: null, UTCTimestamp: '1', Uptime: null, C1G2Kill: '+', ...LOST },
   { EPC_96: null, EPCData: '1', UTCTimestamp: null, Uptime: '1', C1G2Kill: '+', ...LOST },

@@ -15,7 +15,7 @@ const OTHER = 'AA'.repeat(12)
 function tagBench(gate: Record<string, unknown>, tag: SimulatedTag = {}) {
   const bench = gateBench({ gate, reader: { tags: new Map([[EPC, tag]]) } })
 
-  /** Releases; the tag answers at every look as long as `stays` says so. */
+  /** Releases; the tag answers at every read while `stays` allows it. */
   async function release(stays: () => boolean = () => true, order: Parameters<typeof bench.execute>[0] = ORDER) {
     let told: Awaited<ReturnType<typeof bench.execute>> | undefined
     const releasing = bench.execute(order)

@@ -1,7 +1,7 @@
 // Bytes of a real reader (Impinj Speedway R420, firmware 5.14.0.240), from edgexfoundry/device-rfid-llrp-go,
 // pkg/llrp/testdata at cd6a08a (Apache-2.0), retyped as hex: bodies of messages without the header.
 
-/** The body of every answer that says no more than that all is well. */
+/** Body of an answer that has only the status of success. */
 export const STATUS_OK = '011f000800000000'
 
 /** READER_EVENT_NOTIFICATION: the reader closes the connection. */

@@ -11,7 +11,7 @@ const of = (...names: MessageName[]) => names.map((name) => MESSAGES[name].type)
 
 describeDriver('llrp', {
   entry: { antennas: GATE.antennas, siren: GATE.siren, release: { gpo: 3, pulseMs: 200 } },
-  // Three keepalives, and what is under way.
+  // Three keepalives and the time of messages in transit.
   noticedWithinMs: 16_000,
   release: RELEASE,
   device(platform) {

@@ -20,7 +20,7 @@ const coil = (address: number, on = true): ModbusMessage => ({
 const inputs: ModbusMessage = { name: 'readDiscreteInputs', address: 0, quantity: 8, values: [] }
 const inputsAre = (first: number): ModbusMessage => ({ ...inputs, quantity: 0, values: [first, 0, 0, 0, 0, 0, 0, 0] })
 
-/** A bus whose other end the test plays itself. */
+/** A bus whose other end the test controls. */
 function scripted(framing: ModbusFraming) {
   const world = virtualPlatform()
   const { near, far, cut } = memoryPair()

@@ -38,7 +38,7 @@ for (const [name, { entry, board: options }] of Object.entries(RIGS)) {
         fits: (event) => event.type === 'passage',
         releases: () => board.writes.filter(({ coil, on }) => coil === 0 && on).length,
         loseAnswer() {
-          // The input must not tell what the answer would have told.
+          // The input must not change, or it would replace the lost answer.
           board.stick(0, false)
           board.faults.on({ kind: 'mute', functions: [5], times: 1 })
         },
@@ -74,7 +74,7 @@ describe('the "flash on" command of Waveshare boards', () => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
-  // Agents that stand still for a moment: the lock opens and shuts between two looks.
+  // The agent stalls: the lock opens and shuts between two reads.
   test('reports unknown if the input was not read for the length of the pulse', async () => {
     const bench = workbench({
       door: { hardwarePulse: 'waveshare', pulseMs: 200 },

@@ -55,7 +55,7 @@ function independentBoard(): Promise<{
 describe('our driver against the board of modbus-serial', () => {
   test('identifies, releases, sounds a siren, reconnects and stops', async () => {
     const board = await independentBoard()
-    // The second board has a port of its own: the first one's may be taken by others meanwhile.
+    // The second board has its own port: another program may have taken the first one.
     let port: number | null = board.port
     const openLink: OpenLink = (_, signal) =>
       port === null ? Promise.reject(new LinkFault('refused', 'nothing listens')) : openTcp('127.0.0.1', port, signal)

@@ -218,7 +218,7 @@ describe('OSDP: commands', () => {
   test('reports a refusal, a missing output and a missing input', async () => {
     const refusing = await ready()
     refusing.pd.faults.on({ kind: 'exception', code: 9, functions: [0x68], times: 1 })
-    // A NAK within the channel is the device's own word.
+    // A NAK within the channel is authentic.
     expect(await refusing.release()).toMatchObject({ commanded: true })
     expect(ons(refusing.pd)).toBe(0)
     expect((await ready({ output: 7 })).supervisor.status('lock')?.detail).toContain('refuses output 7: NAK 9')
@@ -327,7 +327,7 @@ describe('OSDP: commands', () => {
     const world = virtualPlatform()
     const pds = Array.from({ length: 8 }, (_, address) => osdpDevice({ platform: world, address, key: KEY_BYTES }))
     const port = memoryPort((line) => {
-      // One line that all of them hear.
+      // One line with all devices.
       const heard = pds.map(() => memoryPort(() => {}))
       void heard
       const chunks = pds.map(() => [] as Uint8Array[])

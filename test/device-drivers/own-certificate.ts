@@ -1,4 +1,4 @@
-/** A certificate as devices have them: signed by itself, for a name that nobody uses. Made for these tests alone. */
+/** A self-signed certificate for an unused name, as devices have it. For these tests only. */
 export const OWN_KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCFM/gKSSxr0nVh4/
 wYVbCGPrfmKGFoA2cKDki8Sv5qihRANCAATwAoP5+qnfp/0RWS+/vxPi+Lo6WqyC

@@ -61,7 +61,7 @@ export function pcscBench(
     status,
     until,
     untilReady: () => until(() => status()?.state === 'ready'),
-    /** What was told since the last call. */
+    /** The events since the last call. */
     news: async (ms = 1_000) => {
       await world.advance(ms)
       return told.splice(0)

@@ -15,7 +15,7 @@ const classic = (uid = '9A3B7C11') => plainTag(storageAtr(0x03, 0x0001), uid)
 describeDriver('pcsc', {
   entry: { link: { pcsc: 'acr1552' } },
   muteIs: 'absent',
-  // pcscd is asked every 10 s at least, and has 2 s for an answer.
+  // The driver requests a status at least every 10 s, and allows 2 s for the answer.
   noticedWithinMs: 15_000,
   release: { kind: 'release', tag: { tagUid: ICODE } },
   device(platform) {

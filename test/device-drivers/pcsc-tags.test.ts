@@ -163,7 +163,7 @@ describe('NDEF', () => {
     )
   })
 
-  /** Reads from a memory as a tag would give it; notes what was asked for. */
+  /** Reads a memory like a tag, and records the reads. */
   function readFrom(read: NdefRead, memory: Uint8Array, unit: number) {
     const asked: number[] = []
     let step = read.next()

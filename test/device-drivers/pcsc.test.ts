@@ -289,7 +289,7 @@ describe('pcsc: versions of pcscd', () => {
       const tags: NfcTag[] = [classic(), classic('01020304'), classic('0A0B0C0D')]
       for (const tag of tags) {
         pcscd.faults.race = () => pcscd.put(READER, tag)
-        // Wakes the waiting, so that it begins anew.
+        // Wakes the waiting driver, which then reads again.
         pcscd.plug('Another 01 00')
         await world.advance(100)
         expect(pcscd.faults.race).toBeNull()

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Platform } from '../../policy/platform.ts'
 
-/** Real time, for the tests whose point is real I/O. */
+/** Real time, for tests of real I/O. */
 export const realPlatform: Platform = {
   clock: { wall: () => Date.now(), elapsed: () => performance.now(), bootId: 'test' },
   timers: {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 export interface PtyPair {
   readonly near: string
   readonly far: string
-  /** The process that holds the other ends. */
+  /** The process of the other ends. */
   readonly pid: number
   /** Pulls the plug of `near`: the kernel hangs it up as it does for a USB adapter. */
   unplug(): void

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readerClock } from '../../device-drivers/drivers/llrp/reader-clock.ts'
 
-/** A gate sounds no siren for what is older, ms. */
+/** Age up to which a gate sounds the siren, ms. */
 const LATE_MS = 2_000
 const WALL = 1_700_000_000_000
 
@@ -80,7 +80,7 @@ describe('the clock of a reader', () => {
         const { hear } = bench(behindMs)
         const from = isNew ? 0 : 30_000
         for (const atMs of every(batchMs, batchMs, from)) hear(atMs, every(readEveryMs, atMs - batchMs, atMs))
-        // The network is away; then what was kept comes in order, `speed` times as fast as it was made.
+        // Cuts the network; then the buffered reads arrive in order, `speed` times as fast as they were made.
         const young: number[][] = []
         let told = from
         let atMs = from + awayMs

@@ -8,7 +8,7 @@ import { entries } from './workbench.ts'
 
 const WAIT_AT_MOST_MS = 15_000
 
-/** A supervisor on real time that can be waited for by what it tells, without sleeping. */
+/** A supervisor on real time; tests wait for its events without sleeping. */
 export interface RealBench {
   readonly supervisor: Supervisor
   readonly events: DeviceEvent[]

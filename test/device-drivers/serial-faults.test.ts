@@ -16,7 +16,7 @@ interface Troubled {
   readonly releases: number
   serve(link: ByteLink): Promise<void>
   restart(): void
-  /** So that a release can succeed; gives the command. */
+  /** Prepares a successful release and returns its command. */
   prepare(): DeviceCommand
 }
 

@@ -193,7 +193,7 @@ describe.skipIf(!hasPty)(
         },
       }
       const server = await new Promise<InstanceType<typeof ModbusRTU.ServerSerial>>((resolve) => {
-        // Its `interval` is the silence after which it takes what it has for a frame.
+        // `interval` is the silence that ends a frame.
         const options = { path: pair.far, baudRate: 9600, unitID: 1, interval: 5 }
         const made = new ModbusRTU.ServerSerial(vector, options)
         made.on('initialized', () => resolve(made))

@@ -72,7 +72,7 @@ describe('traces', () => {
     expect(device.connections).toBe(1)
     const again = bench(SCANNER, later, (link) => device.serve(link))
     await later.advance(6_000)
-    // It goes on with the same again.
+    // The replay repeats the last connection.
     expect(again.events.slice(0, first.events.length)).toEqual(first.events)
     await later.settle(again.supervisor.stop())
   })

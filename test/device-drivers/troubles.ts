@@ -23,7 +23,7 @@ export interface Troubles {
   fault(): Fault
 }
 
-/** Random troubles, the same for the same seed. */
+/** Random faults, equal for equal seeds. */
 export function troubles(
   seed: number,
   { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: TroubleOptions,
@@ -48,7 +48,7 @@ export function troubles(
   return { random, below, pick, fault }
 }
 
-/** One release of a shift, and how often the output went on for it. */
+/** One release of a shift, and the number of ON commands of it. */
 export interface Told {
   readonly ons: number
   readonly told: CommandResult

@@ -7,8 +7,8 @@ import { createConnection } from 'node:net'
 import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
 
 /**
- * The real pcscd with the virtual reader of vsmartcard, which has two slots, in network and mount namespaces of
- * its own, where there may be some: nothing on this machine sees it but who knows the path of its socket.
+ * The real pcscd with the virtual two-slot reader of vsmartcard. Where possible it has its own network and mount
+ * namespaces, so that other programs do not see it.
  */
 export interface VpcdStation {
   /** pcscd's socket, as seen from outside. */
@@ -40,7 +40,7 @@ function missingPackages(): string | null {
 /** Which packages are missing for the station, or null. */
 export const NO_VPCD_PACKAGES = missingPackages()
 
-/** Containers often have no namespaces to give; a machine that is there for tests alone needs none. */
+/** Containers often have no namespaces; a machine for tests alone needs none. */
 function place(): 'namespaces' | 'machine' | null {
   if (process.platform !== 'linux' || NO_VPCD_PACKAGES !== null) return null
   if (

@@ -91,7 +91,7 @@ function bench(settings: Record<string, unknown> = {}, others: Record<string, un
   }
 }
 
-/** aedes, and a reader that is a client of its own (mqtt.js). */
+/** aedes, with a reader that is a separate client (mqtt.js). */
 async function realBroker(options: { clean?: boolean; clientId?: string } = {}) {
   const aedes = await Aedes.createBroker()
   const sockets = new Set<Socket>()
@@ -161,7 +161,7 @@ describe('zebra-iotc', () => {
       const b = bench()
       b.reader.setClock(offset)
       await b.ready()
-      // Its status tells whole seconds; the first read that comes at once puts that right.
+      // The status has whole seconds; the first live read corrects the clock.
       b.reader.see(EPC)
       await b.world.advance(500)
       b.reader.disconnect(true)

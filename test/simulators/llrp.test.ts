@@ -12,7 +12,7 @@ import { virtualPlatform } from '../../verification/simulation/virtual/virtual-p
 
 const FOR_EVER = new AbortController().signal
 
-/** A client of this test's own: it speaks by the tables, and knows nothing of the driver. */
+/** An independent client that uses only the tables. */
 function connect(reader: ReturnType<typeof llrpReader>, world: ReturnType<typeof virtualPlatform>) {
   const { near, far } = memoryPair()
   const heard: Message[] = []

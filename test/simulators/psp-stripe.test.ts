@@ -2,7 +2,7 @@ import { Stripe } from 'stripe'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.ts'
 
-/** Stripe's own client against our simulator of it: what that client sends is understood, and what it is answered it can read. */
+/** Tests the simulator with Stripe's own client. */
 
 const KEY = 'sk_test_of_this_test'
 let psp: SimulatedPsp

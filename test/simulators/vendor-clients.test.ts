@@ -7,7 +7,7 @@ import { vendorGoods } from '../../simulators/services/vendor-goods.ts'
 import type { SimulatedVendor } from '../../simulators/services/vendor-server.ts'
 import type { Json } from '../support/cloud.ts'
 
-/** The vendors' own clients against our simulators: what they read and write there, our connectors do at the vendors. */
+/** Tests the simulators with the vendors' own clients, so that our connectors meet the real formats. */
 describe('simulated vendors with the vendors’ own clients', () => {
   let vendor: SimulatedVendor
   afterEach(() => vendor.close())

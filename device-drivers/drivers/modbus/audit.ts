@@ -26,7 +26,7 @@ export interface AuditOptions extends UncertainOptions {
   onFault(detail: string): void
 }
 
-/** A board that never reported its outputs is asked less and less often, at last once in this many audits. */
+/** A board that never reported its outputs is read less and less often, at last once in this many audits. */
 const MAX_SKIPPED = 64
 
 type AuditResult = 'compared' | 'unable' | 'silent'
@@ -64,9 +64,8 @@ export async function writeUncertain({ board, outputs, release, uncertain }: Unc
 }
 
 /**
- * Compares the outputs with their desired states every second, and corrects them. A board that lost power has forgotten
- * the siren, and a lost OFF leaves a lock open. If a board cannot report its outputs, lost and refused writes are
- * repeated.
+ * Compares the outputs with their desired states every second, and corrects them. A board that lost power has lost the
+ * siren, and a lost OFF leaves a lock open. If a board cannot report its outputs, lost and refused writes are repeated.
  */
 export async function auditOutputs(options: AuditOptions): Promise<void> {
   const { signal, timers, alone } = options

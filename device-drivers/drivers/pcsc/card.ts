@@ -46,8 +46,8 @@ async function ignoreRefusal(ask: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Runs `work` with the card on a reader, locked for this program. Rejects with `PcscRefusal` if there is no card, if it
- * does not answer or if another program keeps it; with another error when the connection is over.
+ * Runs `work` with the card on a reader, locked for this program. Rejects with `PcscRefusal` without a card, if the
+ * card does not answer, or if another program uses it. Rejects with another error when the connection is over.
  */
 export async function withCard<T>(
   pcscd: Pcscd,
