@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
 import { gateBench } from './gate-bench.ts'
-import { kindOf, troubles } from './troubles.ts'
-import type { Told, TroubleOptions } from './troubles.ts'
+import { kindOf, troubles } from './random-faults.ts'
+import type { Told, TroubleOptions } from './random-faults.ts'
 import { RELEASE } from './workbench.ts'
 
 const SET = MESSAGES.SET_READER_CONFIG.type

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { kindOf, troubles } from './troubles.ts'
-import type { Told, TroubleOptions } from './troubles.ts'
+import { kindOf, troubles } from './random-faults.ts'
+import type { Told, TroubleOptions } from './random-faults.ts'
 import { forEver, workbench } from './workbench.ts'
 
 const TROUBLES: TroubleOptions = {
