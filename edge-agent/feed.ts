@@ -1,7 +1,7 @@
 import type { ScanResult } from './lanes/scan-result.ts'
 import type { AgentStatus } from './health/agent-status.ts'
 
-/** What the pages hear as it happens. */
+/** Live events for the pages. */
 export type FeedEvent =
   | { type: 'status'; status: AgentStatus }
   | { type: 'result'; deviceId: string; atMs: number; result: ScanResult }
@@ -13,14 +13,14 @@ export interface Feed {
   publish(event: FeedEvent): void
   /** Hears everything from this call on until `signal` aborts or the feed closes; a listener that is too slow loses the oldest. */
   listen(signal: AbortSignal): AsyncIterable<FeedEvent>
-  /** Nobody hears anything any more: every listener comes to its end. */
+  /** Ends all listeners. */
   close(): void
   readonly listeners: number
 }
 
 const BACKLOG_LIMIT = 200
 
-/** Opens a feed that nobody listens to yet. */
+/** Opens a feed without listeners. */
 export function openFeed(): Feed {
   const listeners = new Set<(event: FeedEvent) => void>()
   const closing = new AbortController()

@@ -4,13 +4,13 @@ import type { Ledger } from './ledger/ledger.ts'
 import type { Log } from './log.ts'
 import type { AgentClock } from './trust/time/clock.ts'
 
-/** Claims and denials are forgotten this long after their end, s. */
+/** Claims and denials are deleted this long after they expire, s. */
 const KEEP_AFTER_END = 3_600
 /** Acknowledged rows are kept for a cloud that was restored, ms. */
 const KEEP_ACKED_MS = 14 * 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
-/** Keeps the ledger small, again and again, until it is cancelled. */
+/** Prunes the ledger at regular intervals, until it is cancelled. */
 export function startHousekeeping({
   ledger,
   clock,

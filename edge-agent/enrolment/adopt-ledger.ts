@@ -5,7 +5,7 @@ import { LEDGER_ID_KEY } from '../ledger/ledger.ts'
 import { openMetadata } from '../ledger/file/metadata.ts'
 import type { Identity } from '../identity/identity.ts'
 
-/** What was believed by the word of the former cloud or root, and counted by its numbers. */
+/** Metadata keys that depend on the former cloud. */
 const CLOUD_METADATA = [
   'deny_seq',
   'last_fresh',
@@ -24,8 +24,8 @@ const CLOUD_METADATA = [
 ]
 
 /**
- * And by that of its root alone: whoever stole it may have revoked good keys, or had times signed that never come. Under the same root
- * these stay, for a revocation is for ever and what has ended has ended.
+ * Metadata keys that depend on the root. They stay under the same root; a compromised root may have revoked good keys or signed
+ * a wrong time.
  */
 const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
 
@@ -63,7 +63,7 @@ export function adoptLedger(
   }
 }
 
-/** Not checked here: it only says how much is told. */
+/** Reads the unverified generation; it only selects how many rows are sent again. */
 function generationOf(jws: string): number {
   const { cloudGeneration } = decodeUnverifiedClaims(jws)
   return typeof cloudGeneration === 'number' ? cloudGeneration : 0

@@ -20,10 +20,10 @@ import type { Log } from '../log.ts'
 /**
  *   claim ── one durable transaction: rights, counters, journal row ──▶ (only now) the actuator ──▶ settle
  *
- * The agent's memory. What it has said to be done is on the disk.
+ * The ledger of the agent: claims, journal and state. Everything that it has confirmed is on the disk.
  *
  * `claims/` uses up rights, `journal/` chains the rows for the cloud, `home/` keeps requests and grants between agents, `file/` holds the
- * database, its transactions, small metadata and the watermark.
+ * database, its transactions, metadata and the watermark.
  */
 
 export interface LedgerOptions {
@@ -31,7 +31,7 @@ export interface LedgerOptions {
   ledgerId: string
   generation: number
   onFailure(failure: LedgerFailure): void
-  /** The journal has grown, and that is on the disk: there is something to tell the cloud. */
+  /** Called when new rows are durable and can be sent. */
   onAppended?: () => void
   /** How the file is opened; by default the real way. */
   open?: OpenLedgerFile | undefined
@@ -42,7 +42,7 @@ export interface LedgerOptions {
 const NEEDS_STAFF: ClaimResult = { ok: false, reason: 'manual_assistance_required' }
 const ALREADY_REDEEMED: ClaimResult = { ok: false, reason: 'already_redeemed' }
 
-/** Whose the ledger is, once it has gone over to another identity. */
+/** Metadata key: ledger id after an adoption by another identity. */
 export const LEDGER_ID_KEY = 'ledger_id'
 
 /** Opens the ledger's file; the simulated shop has disks of its own. */
@@ -77,7 +77,7 @@ export class Ledger {
   readonly #watermark: Watermark | undefined
   readonly #onAppended: (() => void) | undefined
   #generation: number
-  /** The last row that was reported to the watermark and to `onGrown`. */
+  /** The last row that was reported to the watermark and to `onAppended`. */
   #reportedSeq: number
 
   constructor(
@@ -107,7 +107,7 @@ export class Ledger {
     })
   }
 
-  /** Raised when the ledger was put back, so that nothing of before is taken for something of now. */
+  /** Increases after each restore of the ledger. */
   get generation(): number {
     return this.#generation
   }
@@ -117,12 +117,12 @@ export class Ledger {
     return this.#watermark?.isAhead === true
   }
 
-  /** Goes on from here with the cloud's consent. */
+  /** Resets the watermark to the current position, after the cloud has accepted it. */
   acceptPosition(): void {
     this.#watermark?.accept(this.#position())
   }
 
-  /** Goes on as this generation, durably; nothing when it is not newer. */
+  /** Starts this generation durably. Does nothing if it is not newer. `also` runs in the same transaction. */
   startGeneration(generation: number, also: () => void): void {
     if (generation <= this.#generation) return
     this.commits.now(() => {
@@ -141,7 +141,7 @@ export class Ledger {
     return this.commits.durably(() => this.#claim(request, event))
   }
 
-  /** Uses rights up for which nothing is to move: claimed and confirmed in one durable transaction. */
+  /** Claims and confirms rights in one durable transaction, if no device has to move. */
   claimAndConfirm(request: ClaimRequest): Promise<ClaimResult> {
     return this.commits.durably(() => {
       const claimed = this.claims.claim(request)
@@ -186,7 +186,7 @@ export class Ledger {
     }
     const { redemptionId, homeRequestId, candidates, nowMs: atMs } = request
     if (request.isStillValid?.() === false) return NEEDS_STAFF
-    // Another request has gone on with what the home gave under this id; or it took too long, and the home is told that nobody does.
+    // Another claim used this home request, or it timed out and was abandoned.
     if (homeRequestId !== undefined && !this.homeRequests.isOpen(homeRequestId)) return ALREADY_REDEEMED
     const claimed = this.claims.claim(request)
     if (!claimed.ok) return claimed

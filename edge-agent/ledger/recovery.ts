@@ -5,9 +5,9 @@ import { LedgerFull } from './file/commit.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
- * After a crash: claims without outcome become `unknown`, which the cloud shows to staff as an exception, and are never sent
- * again. Whether the lock moved only somebody who looks can say. Runs before any device is opened. With the disk full they stay
- * claimed, which holds them as used, and are given to `whenFull`: gates must alarm all the same (P6). Answers how many there were.
+ * After a crash, claims without outcome become `unknown`, and staff must check the goods. The agent never sends their command again.
+ * Runs before any device opens. With a full disk the claims stay used and go to `whenFull`, so that gates still work (P6).
+ * Returns the number of such claims.
  */
 export function recoverClaims(
   ledger: Ledger,

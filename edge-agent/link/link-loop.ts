@@ -14,7 +14,7 @@ import type { BrokerLine } from './wire/broker-line.ts'
 const FIRST_RETRY_MS = 250
 /** Tries are at most this far apart (ADR 0017). */
 const LONGEST_RETRY_MS = 15_000
-/** While online the documents are looked at this often even if nobody says that they changed. */
+/** Interval of polls while online, without an announcement. */
 const POLL_MS = 15_000
 
 export interface LinkLoopParts {
@@ -58,19 +58,19 @@ export class LinkLoop {
     while (!stopping.aborted) {
       await this.#runLogin().catch((error: unknown) => this.#logFault(error))
       if (stopping.aborted) return
-      // A life that came as far as being online begins the pauses anew.
+      // A login that was online resets the backoff.
       if (session.isOnline || this.#wasOnline) delays = newDelays()
       this.#wasOnline = false
       this.#triesFailed++
       onSettled()
       session.goOffline('the connection ended')
       sender.reset()
-      // Nothing shortens this: whoever has a word with the broker could have every agent storm a cloud that is down.
+      // Broker messages must not shorten the backoff: one publisher could trigger a reconnect storm.
       await pause(platform.timers, delays.next().value, stopping).catch(() => undefined)
     }
   }
 
-  /** One life of a login; resolves when it is over. */
+  /** Runs one login; resolves when it ends. */
   async #runLogin(): Promise<void> {
     const { renewal, time, polls, documents, session, sender, bindDevices, onSettled } = this.#parts
     const challenge = await renewal.login()

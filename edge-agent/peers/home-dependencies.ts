@@ -15,6 +15,6 @@ export interface HomeDependencies {
   fetch: Fetch
   nowMs(): number
   clock: AgentClock
-  /** The cloud is in reach, and doubts nothing of this ledger. */
+  /** True if the cloud is online and trusts this ledger. */
   isLedgerTrusted(): boolean
 }

@@ -23,7 +23,7 @@ export type HomeResult =
   | { refused: DenyReason }
   | { unreachable: true; redemptionId?: string }
 
-/** What was asked is used within a moment, or not at all, ms. */
+/** A granted right must be claimed within this time, ms. */
 const USED_WITHIN_MS = 5_000
 /** Timers at once; what is beyond them is looked at with what is delivery. */
 const TIMERS_LIMIT = 1_000
@@ -38,7 +38,7 @@ export class HomeRequester {
   readonly #parts: HomeDependencies
   readonly #client: HomeClient
   readonly #reporter: OutcomeReporter
-  /** Asked, and nobody has gone on with it yet. */
+  /** Timers of requests without a claim, by redemption id. */
   readonly #watched = new Map<string, Cancel>()
   #lastAnswerMs = 0
 
@@ -60,7 +60,7 @@ export class HomeRequester {
 
   async request(request: RightsRequest): Promise<HomeResult> {
     const at = this.#home()
-    // What it still has to hear may be about what it is asked for.
+    // A due report may concern the same rights.
     const delivery = at && (await this.#reporter.reportFirst(at.agentId, request.cti))
     if (!at || delivery === 'undelivered') return { unreachable: true }
     if (delivery === 'too many' || delivery === 'no home') return refusedFor(delivery)
@@ -145,7 +145,7 @@ export class HomeRequester {
     return typeof answer === 'object' ? 'delivered' : (answer ?? 'undelivered')
   }
 
-  /** Whoever asked goes on with the answer at once, or not at all: then the home must not hold the right for used. */
+  /** Abandons the request if no claim uses it in time, so that the home frees the right. */
   #watch(redemptionId: string): void {
     this.#unwatch(redemptionId)
     if (this.#watched.size >= TIMERS_LIMIT) return
@@ -162,7 +162,7 @@ export class HomeRequester {
   }
 }
 
-/** What a home that answers, and decides nothing, is taken for: it is not out of reach. */
+/** Result if the home is online but decided nothing. */
 function refusedFor(answer: 'too many' | 'no home'): HomeResult {
   return { refused: answer === 'too many' ? 'limit_exceeded' : 'manual_assistance_required' }
 }

@@ -18,13 +18,13 @@ export interface Home {
   readonly lastAnswerMs: number
   /** Asks the home for rights of a receipt. */
   request(wish: RightsRequest): Promise<HomeResult>
-  /** What became of a right that was asked for is written down: tells the home once what it must hear, and goes on until it has heard. Never throws. */
+  /** Sends due outcome reports to the home, and retries until it has them. Never throws. */
   reportOutcomes(): Promise<void>
   /** As the home: the signed answer to a question of another agent. */
   answer(question: string): Promise<HomeReply>
   /** As the home: the signed time for another agent, which knows none. */
   answerTime(question: string): HomeReply
-  /** Begins to tell what was left from before, and to ask for the time where nobody else tells it. */
+  /** Starts pending reports, and requests for the time if it is unknown. */
   start(): void
   stop(): Promise<void>
 }

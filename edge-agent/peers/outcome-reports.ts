@@ -5,24 +5,23 @@ import type { Ledger } from '../ledger/ledger.ts'
 /**
  *   nothing came of what the home gave ─ written down ─▶ told ─ heard? ─▶ forgotten        not heard ─ pause with jitter, at most 30 s ─▶ told
  *
- * What the home of receipts must still hear from this agent: until then it holds rights for used that nobody has used, and refuses
- * what the cloud grants.
+ * Delivers outcome reports to the receipt home. Until then the home reserves unused rights, and refuses what the cloud grants.
  */
 export interface OutcomeReporter {
-  /** Tells this home what is to be said about this receipt, and how that went; one that does not hear may have answered all the same. */
+  /** Sends the due reports about this receipt to this home, before a new request. */
   reportFirst(home: string, cti: string): Promise<DeliveryResult>
-  /** Tells everything once, now; what is not heard is told again. Never throws. */
+  /** Sends all due reports now, and retries the undelivered ones. Never throws. */
   kick(): Promise<void>
-  /** Nobody goes on with what was asked. */
+  /** Ends a request that no claim will use. */
   abandon(redemptionId: string): void
-  /** Begins with what was left from before. */
+  /** Sends the reports that are left from before the restart. */
   start(): void
   stop(): Promise<void>
 }
 
 /**
- * `gone`: there is nobody any more who would have to hear it. `not heard`: nobody answered. `too many`, `no home`: somebody did, who was
- * asked too often, or knows us or itself by another state of things.
+ * `obsolete`: no receiver is left. `undelivered`: no valid answer. `too many`: rate limit of the home. `no home`: the home has
+ * another policy version.
  */
 export type DeliveryResult = 'delivered' | 'obsolete' | 'undelivered' | 'too many' | 'no home'
 
@@ -30,9 +29,9 @@ export interface OutcomeReporterParts {
   platform: Platform
   ledger: Pick<Ledger, 'commits' | 'homeRequests'>
   send(report: OutcomeReport): Promise<DeliveryResult>
-  /** Somebody may still go on with what was asked under this id. */
+  /** True while a running request may still use this id. */
   isWatched(redemptionId: string): boolean
-  /** The cloud is in reach, and doubts nothing of this ledger. */
+  /** True if the cloud is online and trusts this ledger. */
   isLedgerTrusted(): boolean
 }
 
@@ -41,7 +40,7 @@ const LONGEST_RETRY_MS = 30_000
 
 const isFinal = (result: DeliveryResult) => result === 'delivered' || result === 'obsolete'
 
-/** Tells for as long as the agent runs. */
+/** Opens the reporter. It retries as long as the agent runs. */
 export function openOutcomeReporter({
   platform,
   ledger,
@@ -67,7 +66,7 @@ export function openOutcomeReporter({
     return result
   }
 
-  /** Asked by a process that has ended: nobody waits for an answer. */
+  /** Requests of an earlier process. */
   const orphaned = () => homeRequests.openIds().filter((redemptionId) => !isWatched(redemptionId))
 
   async function sendAll(): Promise<void> {

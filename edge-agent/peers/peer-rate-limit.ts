@@ -1,14 +1,14 @@
 import type { Clock } from '../../policy/platform.ts'
 
-/** How often each of several may ask: a bucket of tokens for each name. */
+/** Rate limit per name (token buckets). */
 export interface PeerRateLimit {
-  /** Takes one from the bucket of `name`; answers 0, or after how many seconds there is one again. */
+  /** Takes one token of `name`. Returns 0, or the seconds until the next token. */
   take(name: string): number
   /** The same without taking it. */
   wait(name: string): number
 }
 
-/** Names that are remembered; beyond them the oldest is forgotten. */
+/** Names in memory; beyond the limit the oldest is dropped. */
 const NAMES_LIMIT = 1_000
 
 /** `burst` at once, then `perSecond`. */

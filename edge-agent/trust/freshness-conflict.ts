@@ -5,27 +5,27 @@ import { refused, type Refusal } from './verify/open-claims.ts'
 /** What a freshness is local against. */
 export interface LocalVersions {
   head(kind: 'keys' | 'policy'): DocumentHead | undefined
-  /** When the one that we use was signed, s; undefined: there is none. */
+  /** Signing time of the document in use, s. Undefined if there is none. */
   signedS(kind: 'keys' | 'policy'): number | undefined
-  /** A lower generation is of a cloud as it was before it was restored. */
+  /** Lowest cloud generation that this agent accepts. */
   readonly lowestGeneration: number
-  /** How the key set in use counts time. */
+  /** Time epoch of the key set in use. */
   readonly timeEpoch: number
 }
 
-/** One request of the cloud may still look at what another has just changed: it takes so long at most, s. */
+/** Two requests of the cloud may overlap for this long, s. */
 const CONCURRENT_S = 5
 
 /**
- * The freshness may name nothing older than what we have, nor another content of the same version, nor count time as the root does not.
- * `overtaken`: it was true, and is old news. `keys on their way`: it is ahead of our key set.
+ * Returns a refusal if the freshness contradicts the documents held here: an older version, other content of the same version,
+ * or an unknown time epoch. `outdated`: a newer document replaced it. `keys pending`: it names a newer key set.
  */
 export function freshnessConflict(
   fresh: FreshClaims,
   local: LocalVersions,
 ): Refusal | 'outdated' | 'keys pending' | undefined {
   const { lowestGeneration: generation } = local
-  // Two clouds go on from one backup, or the lost one was not lost.
+  // Two clouds run from one backup, or the lost cloud is still running.
   if (fresh.cloudGeneration < generation)
     return refused(
       `the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`,
@@ -35,9 +35,9 @@ export function freshnessConflict(
     if (!have) continue
     const order = compareVersions(named, have)
     const signedS = local.signedS(kind)
-    // Made before what we have, or beside it, and overtaken by it on its way: no rollback.
+    // The freshness was signed before our document, or at the same time: this is no rollback.
     if (order < 0 && signedS !== undefined && fresh.timeMs / 1_000 < signedS + CONCURRENT_S) return 'outdated'
-    // A cloud that was restored from a backup says so, and may know less than we do.
+    // Only a restored cloud may name older versions; its generation is higher.
     if (order < 0 && fresh.cloudGeneration <= generation)
       return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
     if (order === 0 && named.hash !== have.hash)
@@ -46,7 +46,7 @@ export function freshnessConflict(
   return timeEpochConflict(fresh, local)
 }
 
-/** Times of a later epoch count only once the root has opened it. */
+/** A later time epoch is valid only after a key set of the root has opened it. */
 function timeEpochConflict(
   { timeEpoch, keys }: FreshClaims,
   { timeEpoch: current, head }: LocalVersions,

@@ -40,7 +40,7 @@ export class Freshness {
   #claims: FreshClaims | undefined
   /** The key that signed it. */
   #key: string | undefined
-  /** A key set that a freshness was ahead of. */
+  /** A newer key set that a freshness named. */
   #pendingKeySet: DocumentVersion | undefined
 
   constructor(parts: FreshnessParts) {
@@ -49,18 +49,18 @@ export class Freshness {
 
   accept(jws: string): Acceptance {
     const { storeId, ledger, keySet, items } = this.#parts
-    // Its own time may be what sets a clock right that is behind, so its times are judged by that clock's rules alone.
+    // The freshness may correct a slow clock, so only the rules of the trusted clock validate its time.
     const opened = openClaims(jws, DOCUMENT_KINDS.fresh, keySet.keys, storeId, FreshClaims, undefined)
     if (!opened.ok) return opened.refusal
     const { claims: fresh } = opened
     const have = this.#claims
-    // Two of one millisecond may still differ in the items.
+    // Two freshness documents of the same millisecond may name different item versions.
     if (have?.timeMs === fresh.timeMs) items?.compareHead(fresh.items, fresh.timeMs)
     if (have && fresh.timeEpoch === have.timeEpoch && fresh.timeMs <= have.timeMs) return KNOWN
     const conflict = this.#conflict(fresh)
     if (conflict === 'keys pending') this.#pendingKeySet = fresh.keys
     if (conflict !== undefined) return typeof conflict === 'string' ? KNOWN : conflict
-    // The disk is flushed once for all that follows.
+    // One commit for all changes: the disk is flushed once.
     return ledger.commits.now(() => this.#apply(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
   }
 
@@ -74,7 +74,7 @@ export class Freshness {
     return this.#claims?.policy
   }
 
-  /** Another key set is in use: drops this freshness if its key is revoked now. */
+  /** Drops this freshness if the new key set revokes its key. */
   followKeySet(): void {
     if (this.#claims && this.#parts.keySet.isRevoked(this.#key)) this.#claims = undefined
   }
@@ -87,12 +87,12 @@ export class Freshness {
       contact.notePolicyConfirmed(fresh.timeMs)
   }
 
-  /** Compares the items with the end of their sequence again: a page may have completed them. */
+  /** Compares the items with the newest item version again, after a page was applied. */
   checkItems(): void {
     if (this.#claims) this.#parts.items?.compareHead(this.#claims.items, this.#claims.timeMs)
   }
 
-  /** Whether it names a newer document than the ones here. */
+  /** True if it names a document that is newer than the one held here. */
   get isAhead(): boolean {
     const { keySet, policy, denials, items } = this.#parts
     const [keys, have] = [keySet.head, policy.head]

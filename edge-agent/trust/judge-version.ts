@@ -18,7 +18,7 @@ export function judgeVersion(
   named: DocumentHead | undefined,
 ): Extract<Acceptance, { taken: false }> | undefined {
   const hash = contentHash(claims)
-  // Pieces of different states of the cloud do not go together: the freshness says which content a version has.
+  // The freshness fixes the content of a version, so documents of different cloud states cannot be mixed.
   if (named && compareVersions(claims, named) === 0 && hash !== named.hash)
     return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
   if (!have) return undefined

@@ -17,7 +17,7 @@ const ALARM_BEFORE_S = 30 * 86_400
 const DAY_MS = 86_400_000
 const WARNED = 'key_set_warned_ms'
 
-/** Looks, at this trusted time (ms), whether the key set is about to end: told once a day from 30 days before. */
+/** Returns a check for trusted time, ms. In the last 30 days of the key set it stores one exception a day. */
 export function watchKeySetExpiry({
   platform,
   ledger: { metadata, commits, journal },

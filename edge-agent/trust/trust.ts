@@ -30,7 +30,7 @@ import { openClaims, refused, claimedType, type Acceptance } from './verify/open
  * `verify/` opens documents, `time/` keeps the trusted clock, `revocation/` keeps denials, revoked keys and doubts about this ledger.
  */
 
-/** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
+/** Opens the stored documents and verifies each again. Without `items` the agent requests none. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
   return new Trust(identity, ledger, clock, items)
 }
@@ -39,7 +39,7 @@ export class Trust {
   readonly #storeId: string
   readonly #clock: AgentClock
   readonly #items: Replica | undefined
-  /** When the cloud was last heard and last confirmed the policy held here: that age drives the stages. */
+  /** Last contact with the cloud, which sets the policy stage. */
   readonly #contact: CloudContact
   readonly #times: TimeEpochs
   readonly #revoked: RevokedKeys
@@ -85,12 +85,12 @@ export class Trust {
     return this.#keySet.keys
   }
 
-  /** The accepted policy, or undefined before the first. */
+  /** The accepted policy. Undefined before the first one. */
   get policy(): PolicyClaims | undefined {
     return this.#policy.claims
   }
 
-  /** What the agent has, as `fetchSignedDocuments` is told. */
+  /** Versions held here, in the form of `fetchSignedDocuments`. */
   heldVersions(): {
     keys?: [number, number]
     policy?: [number, number]
@@ -106,55 +106,55 @@ export class Trust {
     }
   }
 
-  /** Signed key sets that revoke what the present one has forgotten: for the cloud to be reminded by. */
+  /** Signed key sets with revocations that the current key set lacks. The agent sends them to a restored cloud. */
   get revocationReminders(): readonly string[] {
     return this.#revoked.reminders
   }
 
-  /** Looks at a document from anywhere and takes it when it is good. */
+  /** Verifies a document from any source, and accepts it if it is newer. */
   accept(jws: string): Acceptance {
     const take = this.#acceptors.get(claimedType(jws))
     return take ? take(jws) : refused('not a document for agents')
   }
 
-  /** Takes the signed answer to our own question for the time. */
+  /** Accepts the signed answer to a time request with this nonce. */
   acceptTime(jws: string, nonce: string): Acceptance {
     const opened = this.#answers.open(jws, nonce, this.keys, this.#times.current)
     if (!opened.ok) return opened.refusal
     const { timeMs: ms, timeEpoch: epoch } = opened.claims
-    // The key set that opens its epoch is on its way.
+    // The key set of that epoch has not arrived yet.
     if (epoch > opened.timeEpoch) return KNOWN
     const verdict = this.#times.offer({ ms, epoch, answersChallenge: true })
     return timeRefusal(verdict, this.#clock.now().nowMs - ms) ?? { taken: true, kind: 'time' }
   }
 
-  /** This agent is the home since lately, and has not heard yet what was used of a receipt that ends then (seconds). */
+  /** True if this agent became the receipt home recently and still lacks earlier redemptions of such a receipt. `receiptExp` in s. */
   isImporting(receiptExp: number): boolean {
     const move = this.policy?.homeMove
     return move !== undefined && this.#denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
   }
 
-  /** How old what is known is. */
+  /** Policy stage by the age of the last confirmation. */
   stage(): PolicyStage {
     const { nowMs } = this.#clock.now()
     const { keysEndS } = this
-    // Whose keys may have been revoked long ago is believed no longer than the root has said.
+    // After the end of the key set, unknown revocations may exist.
     if (keysEndS !== undefined && nowMs >= keysEndS * 1_000) return 'expired'
     const stage = policyStage((nowMs - this.#contact.policyConfirmedMs) / 1_000)
     return stage === 'fresh' && this.isOutdated ? 'stale' : stage
   }
 
-  /** A genuine token or receipt says under which versions it was issued. */
+  /** Notes the versions that a verified token or receipt names. */
   noteIssuedVersions(issued: IssuedVersions): void {
     this.#tokenVersions.note(issued)
   }
 
-  /** Denials that the cloud names and that do not come: to be reported. */
+  /** Describes denials that the freshness names and that do not arrive. Undefined if none are missing. */
   get missingDenials(): string | undefined {
     return this.#denials.missingDetail
   }
 
-  /** Whether that is known from tokens and not from the cloud itself, or is denials that do not come: something keeps it away. Until it comes, what is here counts as old. */
+  /** True if tokens name newer documents, or denials are missing: an attacker may keep documents away. The stage is then stale. */
   get isOutdated(): boolean {
     const have = { policy: this.#policy.head?.ver, keys: this.#keySet.head?.ver }
     return this.missingDenials !== undefined || this.#tokenVersions.areNewer(have, this.lastContactMs)
@@ -165,22 +165,22 @@ export class Trust {
     return this.#keySet.claims?.exp
   }
 
-  /** When the cloud was last heard, trusted ms; 0: never. */
+  /** Last contact with the cloud, trusted ms; 0: never. */
   get lastContactMs(): number {
     return this.#contact.lastContactMs
   }
 
-  /** Whether the time should be asked for at once: the clock may be what keeps documents out, or counts in an epoch that is over. */
+  /** True if a time request is due now: the clock may reject valid documents, or its epoch has ended. */
   get needsSignedTime(): boolean {
     return this.#times.isBehind || this.#answers.isPending
   }
 
-  /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
+  /** Number of the newest denial that revoked a token or receipt. A refund may wait for its confirmation. */
   get lastRevocationSeq(): number {
     return this.#denials.lastRevocationSeq
   }
 
-  /** Whether a newer document than the ones here is known to exist. */
+  /** True if a newer document is known to exist. */
   get isBehind(): boolean {
     return this.isOutdated || this.#fresh.isAhead
   }

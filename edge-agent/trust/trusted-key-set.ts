@@ -97,7 +97,7 @@ export class TrustedKeySet {
     })
   }
 
-  /** A clock that rests on no signature, or on a key that the set takes back, may be what is wrong, and not the key set that it speaks against. */
+  /** Offers a key set that only an unsigned or compromised clock rejects: it may verify the next signed time. */
   #offerForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
     const { clock, timeAnswers } = this.#parts
     const claims = this.#openStored(jws)

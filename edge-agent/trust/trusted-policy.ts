@@ -20,7 +20,7 @@ export class TrustedPolicy {
   readonly #parts: PolicyParts
   #claims: PolicyClaims | undefined
   #hash: string | undefined
-  /** The stored policy is of a key that was revoked: neither what it says nor its version counts, for whoever stole the key may have given any. */
+  /** True if the key of the stored policy was revoked: a thief may have chosen its content and version, so both are ignored. */
   #isDropped = false
 
   /** Opens the stored one. */
@@ -45,7 +45,7 @@ export class TrustedPolicy {
     return this.#isDropped ? undefined : this.#parts.ledger.metadata.head('policy')
   }
 
-  /** Another key set is in use. */
+  /** Call this after the key set changed. */
   followKeySet(): void {
     this.#isDropped = this.#parts.keySet.isRevoked(this.#storedKey)
     if (this.#isDropped) this.#claims = this.#hash = undefined
@@ -61,7 +61,7 @@ export class TrustedPolicy {
     if (known?.why === 'refused') return known
     // The same policy, signed with another key: the former key may retire.
     if (known && claimedKeyId(jws, DOCUMENT_KINDS.policy) !== this.#storedKey) this.#store(jws, opened.claims)
-    // What is here was signed with a key that the key set names no more.
+    // Without `#claims`, the key of the stored policy is missing in the key set: use the new copy.
     if (known && this.#claims) return known
     this.#replace(jws, opened.claims)
     return { taken: true, kind: 'policy' }

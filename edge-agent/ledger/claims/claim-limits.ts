@@ -2,9 +2,9 @@ import type { Database as Connection } from 'better-sqlite3'
 import type { Metadata } from '../file/metadata.ts'
 
 export interface LimitedRequest {
-  /** Claims without word from the home are counted; `limit` is what the policy allows. */
+  /** Set for isolated claims; `limit` comes from the policy. */
   isolated?: { limit: number } | undefined
-  /** The grant rests on this operator's word; `limit` per hour. */
+  /** An operator approved the grant; `limit` per hour. */
   approval?: { operatorId: string; limit: number } | undefined
   nowMs: number
 }
@@ -69,7 +69,7 @@ export class ClaimLimits {
 
   /** The cloud may lack the rows after this one. */
   resetAcknowledged(seq: number): void {
-    // All that ever were: how many of them the cloud has heard of nobody here knows.
+    // Counts all of them again, because it is unknown which ones the cloud has.
     if (this.#read(LAST_ISOLATED_ROW) > seq)
       this.#write(ISOLATED_COUNT, this.isolatedCount + this.#read(ACKNOWLEDGED_COUNT))
     this.#write(ACKNOWLEDGED_COUNT, 0)

@@ -4,7 +4,7 @@ import type { LimitedRequest } from './claim-limits.ts'
 /** The rights that one redemption tries to use up. */
 export interface ClaimRequest extends LimitedRequest {
   redemptionId: string
-  /** `override`: an operator's word, for which there is neither. */
+  /** `override`: an operator approved it without token or receipt. */
   source: 'token' | 'receipt' | 'override'
   /** The token's nonce, the receipt's identity in hex, or a random text. */
   nonce: string
@@ -17,14 +17,14 @@ export interface ClaimRequest extends LimitedRequest {
   deviceId: string
   /** For a token: which rights of a receipt its steps use up. */
   receipt?: { cti: string; ordinals: readonly number[] } | undefined
-  /** For a token: when the cloud gave it, s by its clock. */
+  /** Issue time of a token by the clock of the cloud, s. */
   issuedS?: number | undefined
-  /** For one that was fetched for this: up to which row the cloud had this ledger when it was asked. */
+  /** Last journal row that the cloud had when this agent requested the token. */
   reportedSeq?: number | undefined
   operatorId?: string | undefined
-  /** What was asked of the home for this. When it has given the rights, that is the redemption id. */
+  /** Id of the home request. Equal to `redemptionId` if the receipt home granted the rights. */
   homeRequestId?: string | undefined
-  /** Whether what it was decided by is still so; asked as it is used up. */
+  /** Checked inside the transaction: false if the basis of the decision changed. */
   isStillValid?: (() => boolean) | undefined
 }
 

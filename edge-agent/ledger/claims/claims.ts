@@ -12,8 +12,8 @@ import { RedeemedRights } from './redeemed-rights.ts'
 /**
  *   claimed ──▶ commanded
  *      └────────────┴──▶ confirmed    the right is used up
- *                   ├──▶ failed       a right of a receipt is free again: once more for the shopper, then for staff
- *                   └──▶ unknown      a right of a receipt is free again for staff, or once the cloud has answered for it
+ *                   ├──▶ failed       the right is free again: one more attempt for the shopper, then staff
+ *                   └──▶ unknown      staff may use the right again, or a token that the cloud issues later
  *
  * A token's step is used up by any claim. `commanded` is only a note: no decision depends on it.
  *
@@ -87,7 +87,7 @@ export class Claims {
   /** Writes what became of a claim; false when it was settled already. */
   settle(redemptionId: string, outcome: Outcome): boolean {
     const isSettled = this.#setState.run(outcome, redemptionId).changes > 0
-    // What failed has used nothing up: the unit may be tried again.
+    // A failed redemption uses up nothing: the unit may be tried again.
     if (isSettled && outcome === 'failed') this.#redeemed.remove(redemptionId)
     return isSettled
   }
@@ -101,7 +101,7 @@ export class Claims {
       .all()
   }
 
-  /** Whether the right of a receipt is free here; `mayGoOn`: uses besides that hold nobody up. */
+  /** True if the right is free. `isIgnored`: redemptions that do not block it. */
   isFree(
     cti: string,
     rightClass: RightClass,
@@ -114,7 +114,7 @@ export class Claims {
     return !this.#redeemed.isRedeemedElsewhere(right, nowMs) && this.#free.isFreeHere(right, { operator }, isIgnored)
   }
 
-  /** Whether it is free but for what the cloud told of others: nothing here has used it, or staff may go on. */
+  /** True if this ledger has no redemption that blocks staff. Ignores redemptions elsewhere. */
   isFreeHere(cti: string, rightClass: RightClass, ordinal: number): boolean {
     return this.#free.isFreeHere({ cti, rightClass, ordinal }, { operator: true })
   }
@@ -138,7 +138,7 @@ export class Claims {
     for (const ordinal of ordinals) this.#redeemed.addElsewhere({ cti, rightClass, ordinal }, until)
   }
 
-  /** A token's steps stand for these rights of a receipt, in their order: whichever of the two is used, the other is used up with it. */
+  /** Binds the steps of a token to rights of a receipt, in order. A redemption of one uses up the other. */
   bindToken(
     nonce: string,
     {
@@ -157,7 +157,7 @@ export class Claims {
     }
   }
 
-  /** The rights that a token stands for, as far as the cloud has told. */
+  /** Receipt rights that the token is bound to. Undefined if the cloud has not reported any. */
   receiptRightsOf(nonce: string): ClaimRequest['receipt'] {
     return this.#tokens.receiptOf(nonce)
   }
@@ -171,13 +171,13 @@ export class Claims {
     return Math.max(this.#floor, Number(this.#metadata.get('receipt_floor') ?? 0))
   }
 
-  /** The cloud has everything up to this row, as it said at this time (s): isolated claims up to it no longer count. */
+  /** The cloud has acknowledged all rows up to `seq` at `atS`, s. Isolated claims up to that row no longer count. */
   noteAcknowledged(seq: number, atS?: number): void {
     if (atS !== undefined) this.unresolved.noteAcknowledged(seq, atS)
     this.#limits.noteAcknowledged(seq)
   }
 
-  /** Whoever acknowledged what follows on row `seq` may have been nobody: isolated claims count until the cloud says again that it has them. Call it inside a transaction. */
+  /** Acknowledgements after row `seq` are void. Isolated claims count again. Call it inside a transaction. */
   resetAcknowledged(seq: number): void {
     this.#limits.resetAcknowledged(seq)
   }
@@ -187,7 +187,7 @@ export class Claims {
     this.#limits.noteRow(seq)
   }
 
-  /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
+  /** Deletes what expired before this time, s. Nothing that expires earlier is honoured again, even after a clock change. */
   prune(before: number): void {
     if (before <= this.#floor) return
     this.#metadata.set('floor', String(before))
@@ -198,7 +198,7 @@ export class Claims {
     this.unresolved.prune()
   }
 
-  /** It is no later than this, s: what was forgotten by a wrong time may not be honoured again. */
+  /** Trusted time was set back to `toS`. What was pruned too early stays unusable. */
   rewindTo(toS: number): void {
     this.#limits.rewindTo(toS)
     this.unresolved.rewindTo(toS)

@@ -4,7 +4,7 @@ import type { ClaimRequest } from './claim-request.ts'
 import type { Resolver, UnresolvedRedemptions } from './unresolved-redemptions.ts'
 import type { ReceiptRight, RedeemedRights } from './redeemed-rights.ts'
 
-/** After so many failed tries the next one is for staff. */
+/** Failed attempts after which only staff may try again. */
 const ATTEMPTS_LIMIT = 2
 
 interface ClaimRow {
@@ -70,7 +70,7 @@ export class FreeRights {
     return state === 'unknown' && this.#unresolved.isResolvedFor(redemptionId, by)
   }
 
-  /** Whether nothing here has used a right of a receipt up: no token, no other agent by our leave, not the receipt. Each use by itself, so that one that is unknown hides no other. */
+  /** True if no redemption of this ledger blocks the right: by token, by delegation, by the receipt. Checks each redemption. */
   isFreeHere(right: ReceiptRight, by: Resolver, isIgnored: (redemptionId: string) => boolean = () => false): boolean {
     const isUsed = this.#redeemed
       .redemptionsOf(right)

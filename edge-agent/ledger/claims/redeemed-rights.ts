@@ -1,7 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
-/** In the place of a redemption id: what the cloud told of others. */
+/** Sentinel redemption id for redemptions that the cloud reported. */
 const REPORTED_BY_CLOUD = ''
 
 /** One right of a receipt. */

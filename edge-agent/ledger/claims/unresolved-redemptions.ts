@@ -1,32 +1,31 @@
 import type { Database as Connection } from 'better-sqlite3'
 
 /**
- * Uses of which nobody here knows whether anything moved. They count as uses until somebody answers for them: staff who stand
- * there, or the cloud, which had been told and so has asked for staff, or has heard from them. One row for each, kept as long as the
- * use itself. Everything runs inside a transaction of `commit.ts`.
+ * Redemptions with an unknown outcome. Each blocks its right until staff act on site, or the cloud issues a token after it has
+ * acknowledged the redemption. Call all methods inside a transaction of `commit.ts`.
  */
 export interface UnresolvedRedemptions {
-  /** Row `seq` of the journal tells so; null: another agent has, and what the cloud knows of it is not known here. */
+  /** Adds a redemption. `seq`: its journal row; null if another agent reported it. */
   add(redemptionId: string, seq: number | null): void
-  /** At this time (s, by its own clock) the cloud has said that it has everything up to this row. */
+  /** The cloud acknowledged all rows up to `seq` at `atS`, s by its clock. */
   noteAcknowledged(seq: number, atS: number): void
   isResolvedFor(redemptionId: string, by: Resolver): boolean
-  /** The cloud cannot have said anything later than this, s. */
+  /** Drops acknowledgements with a time after `toS`. */
   rewindTo(toS: number): void
-  /** Forgets those whose use is forgotten. */
+  /** Deletes entries whose redemption was pruned. */
   prune(): void
 }
 
-/** Who answers for it. */
+/** Who wants to use the right again. */
 export interface Resolver {
   operator: boolean
-  /** When the cloud gave the token that is to be used now, s by its own clock. */
+  /** Issue time of the presented token, s by the clock of the cloud. */
   issuedS?: number | undefined
-  /** The row up to which it had this ledger when it was asked for that token; undefined: somebody else asked. */
+  /** Last row the cloud had when this agent requested the token. Undefined if the agent did not request it. */
   reportedSeq?: number | undefined
 }
 
-/** Two processes of a cloud may differ by so much, s; whole seconds hide as much again. */
+/** Allowed clock difference between processes of the cloud, s. */
 const CLOCKS_DIFFER_S = 1
 
 /** The uses in this ledger's table. */

@@ -1,16 +1,16 @@
 import type { Database as Connection } from 'better-sqlite3'
 
-/** Small things that must be remembered, each under its name; and the documents that were believed. */
+/** Key-value store of the ledger, and the accepted documents. */
 export interface Metadata {
   get(name: string): string | undefined
-  /** The same without asking the disk each time: for what only this process writes, and only through here. */
+  /** Cached `get`, for keys that only this process writes. */
   getCached(name: string): string | undefined
   set(name: string, value: string): void
   document(kind: string): StoredDocument | undefined
   /** The same without its text, which is long. */
   head(kind: string): StoredHead | undefined
   setDocument(kind: string, document: StoredDocument): void
-  /** A transaction was rolled back: what was read or written in it is read again. */
+  /** Clears the cache after a rollback. */
   clearCache(): void
 }
 
@@ -24,7 +24,7 @@ export interface StoredDocument extends StoredHead {
   jws: string
 }
 
-/** Marks in this ledger's tables. */
+/** Opens the metadata tables of this ledger. */
 export function openMetadata(db: Connection): Metadata {
   const get = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
   const set = db.prepare(

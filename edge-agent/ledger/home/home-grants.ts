@@ -10,13 +10,13 @@ import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
  *      │          └ unknown ──▶ unknown ── failed ──▶ back
  *      └─▶ refused
  *
- * What this ledger gave other agents as the home of receipts. The cloud is told of it, for the other may be cut off from the cloud.
- * Everything runs inside a transaction of `commit.ts`.
+ * Rights that this ledger delegated as the receipt home. The journal reports them to the cloud, because the other agent may be offline.
+ * Call all methods inside a transaction of `commit.ts`.
  */
 export interface HomeGrants {
   /** The same answer for the same redemption of the same agent; undefined when the id is another agent's, or is over. `refused`: nothing is given now. */
   grant(question: GrantQuestion, refused?: DenyReason): GrantAnswer | undefined
-  /** Hears of a right that it gave: one that was not used is free again, once; of one of which nobody knows staff may say so. */
+  /** Applies an outcome report: `failed` frees the right once, `unknown` leaves it to staff. */
   noteOutcome(word: ReceivedOutcome): void
   prune(before: number): void
 }
@@ -54,7 +54,7 @@ export interface ReceivedOutcome {
   isOwnEpoch: boolean
 }
 
-/** What the claims of the same ledger say. */
+/** The part of the claims that delegation needs. */
 export interface GrantClaims {
   isFree(
     cti: string,

@@ -7,27 +7,27 @@ import type { Claims } from '../claims/claims.ts'
  *     │                   └───── failed, unknown ──┐
  *     └── nobody goes on with it ──────────────────┴─▶ told until the home has heard ──▶ (gone)
  *
- * What this ledger asked of the home of receipts. An answer may be lost: the home may hold a right for used that nobody has, and
- * only this ledger knows. Everything runs inside a transaction of `commit.ts`.
+ * Requests of this agent to the receipt home. An answer may get lost: the home then reserves a right that nobody uses, and only this
+ * ledger can report that. Call all methods inside a transaction of `commit.ts`.
  */
 export interface StoredHomeRequests {
-  /** The redemption id under which this is asked: the same for the same subject until somebody goes on with it. */
+  /** Returns the redemption id of the request. An open request for the same subject keeps its id. */
   begin(subject: string, newId: string, rights: RequestedRights): string
-  /** The home has refused: there is nothing to go on with. */
+  /** Deletes a request that the home refused. */
   remove(redemptionId: string): void
-  /** Nobody has gone on with it yet. */
+  /** True until a claim uses the request. */
   isOpen(redemptionId: string): boolean
   /** The rights are used under this claim: those that the home has `granted` under this id, or, where its answer could not be heard, whichever. */
   noteClaim(redemptionId: string, claimId: string, granted?: readonly number[]): void
   /** What became of the claim. */
   noteOutcome(claimId: string, outcome: Outcome): void
-  /** Those that nobody has gone on with yet. */
+  /** Ids of requests without a claim. */
   openIds(): string[]
-  /** Nobody goes on with it any more: from now on nothing is claimed under this id, and the home is told. */
+  /** Ends a request without a claim. The agent reports it to the home as `failed`. */
   abandon(redemptionId: string): void
-  /** What the home is to be told now, the oldest first. What is used here in another way it may hold for used until that has failed, too. */
+  /** Outcome reports that are due, oldest first. Skips rights that another redemption of this ledger uses. */
   dueReports(): OutcomeReport[]
-  /** Whether something is to be told, or may have to be. */
+  /** True if reports are due or may become due. */
   readonly hasReports: boolean
   noteDelivered(redemptionId: string): void
   prune(before: number): void
@@ -43,7 +43,7 @@ export interface RequestedRights {
   exp: number
 }
 
-/** `failed`: it was not used. `unknown`: nobody knows. */
+/** Report to the receipt home. `failed`: the right is unused. `unknown`: the device's outcome is unknown. */
 export interface OutcomeReport {
   redemptionId: string
   home: string
@@ -57,10 +57,10 @@ export interface OutcomeReport {
   outcome: 'failed' | 'unknown'
 }
 
-/** Words that are looked at in one go; more wait for their turn. */
+/** Reports in one round. */
 const REPORTS_LIMIT = 1_000
 
-/** Asks in this ledger's tables. */
+/** Opens the requests in this ledger's tables. */
 export function openStoredHomeRequests(db: Connection, claims: Pick<Claims, 'isFreeHere'>): StoredHomeRequests {
   const openOf = db.prepare<[string], { redemption_id: string }>(
     "SELECT redemption_id FROM home_ask WHERE subject = ? AND state = 'asked'",

@@ -17,13 +17,13 @@ export interface CloudGeneration {
    * told again. Call it inside a transaction.
    */
   distrust(): void
-  /** The cloud lacks what it should have acknowledged: all that is still here is told again. Call it inside a transaction. */
+  /** Sends all stored rows again. Call it inside a transaction. */
   resendAll(): void
   /** The journal's rows were numbered anew. Call it inside that transaction. */
   onRenumbered(): void
   /** A lower one is of a cloud as it was before it was restored. */
   readonly lowest: number
-  /** Nothing that was issued before this time (s) is honoured any more. Call it inside a transaction. */
+  /** Rejects tokens that were issued before this time, s. Call it inside a transaction. */
   dropTokensBefore(timeS: number): void
   /** Tokens that were issued before are not honoured, seconds since 1970. */
   readonly tokensSince: number

@@ -54,7 +54,7 @@ export class Journal {
     return seq === 0 ? this.#genesis : this.#rows.at(seq)?.hash
   }
 
-  /** Everything up to this number is safe in the cloud. */
+  /** Number of the last row that the cloud acknowledged. */
   get acked(): number {
     return this.#acked
   }
@@ -70,7 +70,7 @@ export class Journal {
     return true
   }
 
-  /** The same without writing it down: whoever forgets that tells some rows again, which the cloud knows to be the same. */
+  /** As `acknowledge`, in memory only. After a crash the agent sends these rows again, and the cloud ignores duplicates. */
   acknowledgeInMemory(seq: number, hash: string): boolean {
     if (seq > this.#head.seq || this.hashAt(seq) !== hash) return false
     this.#acked = Math.max(this.#acked, seq)
@@ -85,7 +85,7 @@ export class Journal {
     return { after: this.hashAt(from) ?? this.#genesis, rows }
   }
 
-  /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
+  /** Starts a new generation: unacknowledged rows get new numbers and hashes. Call it inside a transaction. */
   restart(generation: number): void {
     const [rows, before] = [this.#rows.after(this.#acked, -1), this.#acked]
     this.#rows.clear()
@@ -97,14 +97,14 @@ export class Journal {
     this.#references.renumber(before, this.#head.seq)
   }
 
-  /** Nothing counts as acknowledged any more; answers from which row on everything is told again. Call it inside a transaction. */
+  /** Marks all stored rows as unacknowledged. Returns the first row to send. Call it inside a transaction. */
   resendAll(): number {
     this.#setAcked(Math.min(this.#acked, this.#lowestAck()))
     this.#references.resetAcknowledged(this.#acked)
     return this.#acked + 1
   }
 
-  /** The cloud has everything up to `seq` alone, whoever acknowledged more; false when it names another chain, or what follows is no longer here. Call it inside a transaction. */
+  /** Sets the last acknowledged row back to `seq`. Returns false for another chain or pruned rows. Call it inside a transaction. */
   rewindTo(seq: number, hash: string): boolean {
     if (seq >= this.#acked || this.hashAt(seq) !== hash || seq < this.#lowestAck()) return false
     this.#setAcked(seq)

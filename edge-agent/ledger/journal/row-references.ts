@@ -1,6 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
 
-/** What is kept by the number of a journal's row, when these numbers come to mean something else. Inside the journal's transaction. */
+/** Updates stored row numbers after the journal changed its numbers. Runs inside the journal's transaction. */
 export interface RowReferences {
   /** The rows after `acked` were numbered anew, and end with `head`; all before are with the cloud for good. */
   renumber(acked: number, head: number): void
@@ -10,7 +10,7 @@ export interface RowReferences {
   unacknowledge(acked: number): void
 }
 
-/** Of this ledger's tables. */
+/** Opens the references in this ledger's tables. */
 export function rowReferences(db: Connection): RowReferences {
   return {
     renumber(acked, head) {

@@ -4,16 +4,16 @@ import { claimedKeyId, openDocument } from '../../../policy/documents/signed-doc
 import type { AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 
-/** `look`: whatever it is, something may be new, which anybody may say. */
+/** `poll`: the command is no signed order, so the agent only polls for documents. */
 export type CommandResult = 'done' | 'poll'
 
 export interface CommandParts {
   agentId: string
   trust: Pick<Trust, 'keys'>
   clock: Pick<AgentClock, 'now'>
-  /** Gives a token up for ever. */
+  /** Voids a token for ever. */
   giveUp(nonce: string): void
-  /** This agent was revoked, by a word that is signed with this key. */
+  /** A command signed with this key revoked the agent. */
   onRevoked(kid: string): void
 }
 

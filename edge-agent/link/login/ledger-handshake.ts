@@ -9,10 +9,10 @@ import {
 } from '../../trust/revocation/untrusted-ledger.ts'
 import type { LedgerState } from './sign-messages.ts'
 
-/** What the cloud says of our ledger, at each login. */
+/** Answer of the cloud about this ledger, at each login. */
 export interface HandshakeAnswer {
   generation: number
-  /** How far the deny list goes, in which is what the ledger may have forgotten. */
+  /** Newest deny list entry. The list contains what a restored ledger may have lost. */
   denySeq: number
   onlineOnlyUntilMs: number | null
   forked: boolean
@@ -22,11 +22,11 @@ export interface HandshakeAnswer {
 export interface LedgerHandshake {
   readonly state: LedgerState
   onAnswer(answer: HandshakeAnswer): void
-  /** There are two of this ledger, or no longer; answers whether that is new. */
+  /** Stores whether the ledger is forked. Returns true if the state changed. */
   onForked(isForked: boolean): boolean
 }
 
-/** Greets for this ledger. */
+/** Opens the handshake for this ledger. */
 export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
   let isAnswered = false
 
@@ -46,7 +46,7 @@ export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
       get generation() {
         return ledger.generation
       },
-      // Before the first login as it was found: what was written since would hide that it had been put back.
+      // Before the first login: the position at the start. Newer rows would hide a rollback.
       get head() {
         return isAnswered ? ledger.journal.head : ledger.openedAt
       },

@@ -17,10 +17,10 @@ export interface MessageSigner {
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
 
-/** What is said of the ledger. */
+/** State of the ledger for the handshake. */
 export interface LedgerState {
   readonly generation: number
-  /** Its end, for the hello. */
+  /** Last row of the journal. */
   readonly head?: { seq: number; hash: string }
   /** The agent found that its ledger was restored. */
   readonly restored?: boolean

@@ -16,11 +16,11 @@ export type CloudAnswer =
   | { kind: 'answered'; body: Record<string, unknown> }
   /** The cloud said no: a 4xx with its error code and reason. */
   | { kind: 'refused'; status: number; code: string; message: string }
-  /** Nobody answered, or not in time: from now on the agent decides alone. */
+  /** No answer in time: the agent decides alone. */
   | { kind: 'unreachable' }
 
 export interface CallLimits {
-  /** Whoever is silent for so long is out of reach. */
+  /** The server is offline after this silence. */
   timeoutMs: number
   /** An answer that goes on arriving may take so long as a whole; absent: no longer than `timeoutMs`, for a person waits. */
   totalMs?: number

@@ -6,26 +6,26 @@ import type { AgentClock } from '../time/clock.ts'
  *   page ─ follows the last one? ─▶ denies tokens and receipts, marks rights used elsewhere ─▶ stores the last number
  *            └ gap: ignored, fetched again   missing for over a minute although the freshness names it ─▶ held back
  *
- * The deny list as far as it was taken.
+ * The deny list up to the last applied entry.
  */
 export interface Denials {
-  /** The number of the last entry that was taken; 0: none yet. */
+  /** Number of the last applied entry; 0 if there is none. */
   readonly seq: number
-  /** The newest by which a token or a receipt was taken back, of those since the start: at the start the cloud hears all anyway. */
+  /** Number of the newest entry since the start that revoked a token or receipt; 0 if there is none. */
   readonly lastRevocationSeq: number
-  /** A freshness says how far the list goes. */
+  /** Stores the newest entry number, as a freshness names it. */
   noteHead(seq: number): void
-  /** What is known to be in the list and does not come, although nothing is on its way any more: something keeps it away. */
+  /** Describes entries that the freshness names and that have not arrived for over a minute. Undefined if none are missing. */
   readonly missingDetail: string | undefined
-  /** Takes a verified page; false when it is known, or leaves a hole. */
+  /** Applies a verified page. Returns false if the page is already known or leaves a gap. */
   apply(page: DenyClaims): boolean
-  /** The numbers cannot be believed: the list is to be fetched anew, beside what is denied already. */
+  /** Fetches the whole list again, because its numbers are not trusted. Existing denials stay. */
   reset(): void
 }
 
-/** The mark of how far the list was taken. */
+/** Metadata key of the last applied entry number. */
 export const DENY_SEQ = 'deny_seq'
-/** Longer than a look and what it fetches may take, ms. */
+/** Upper limit for one poll and its downloads, ms. */
 const ARRIVAL_LIMIT_MS = 60_000
 
 /** The deny list in this ledger; `agentId`: whose it is. */
@@ -36,7 +36,7 @@ export function openDenials(
 ): Denials {
   let lastRevocationSeq = 0
   let head = 0
-  /** Since when something is missing and none of it has come, trusted ms. */
+  /** Time since which entries are missing, trusted ms. */
   let sinceMs: number | undefined
 
   const seq = () => Number(metadata.getCached(DENY_SEQ) ?? 0)
@@ -69,13 +69,13 @@ export function openDenials(
         : undefined
     },
     apply(page) {
-      // Taken in order: a page that leaves a hole waits until the ones before it were fetched.
+      // Pages are applied in order; a page after a gap is fetched again.
       if (page.after > seq() || page.ver <= seq()) return false
       commits.now(() => {
         for (const entry of page.entries) applyEntry(entry)
         metadata.set(DENY_SEQ, String(page.ver))
       })
-      // A long list comes page by page.
+      // A long list has several pages: the waiting time starts again with each.
       sinceMs = head > page.ver ? clock.now().nowMs : undefined
       if (page.entries.some(({ kind }) => kind !== 'right')) lastRevocationSeq = page.ver
       return true

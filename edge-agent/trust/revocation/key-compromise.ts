@@ -6,19 +6,18 @@ import { removeRevocationsBy } from './untrusted-ledger.ts'
 import type { TokenVersions } from '../time/token-versions.ts'
 
 /**
- *   key revoked ─▶ in one transaction with the key set that says so ─▶ what it may have signed is forgotten, and heard anew
+ *   key revoked ─▶ in one transaction with the key set that says so ─▶ discard what it may have signed, and fetch it again
  *
- * Whoever stole a key may have given numbers that no true page and no true cloud ever reaches, acknowledged what never came to the
- * cloud, and revoked an agent that is none's to revoke.
+ * A thief of a freshness key can sign very high version numbers, false acknowledgements and false revocations of agents.
  */
 export interface KeyCompromise {
-  /** These keys are now known to be revoked. Call it inside the transaction that keeps the key set. */
+  /** Undoes the effects of newly revoked keys. Call it in the transaction that stores the key set. */
   onRevoked(revoked: readonly KeyRecord[]): void
-  /** The items are in a file of their own: forgets them after that transaction, or at the next start. */
+  /** Discards untrusted items. They have a separate file, so call it after that transaction and at each start. */
   discardItems(): void
 }
 
-/** Set: the items are of a key that was stolen, and not forgotten yet. */
+/** Metadata key: `1` while items of a compromised key are still stored. */
 const ITEMS_UNTRUSTED = 'items_doubted'
 
 export interface KeyCompromiseParts {
@@ -28,7 +27,7 @@ export interface KeyCompromiseParts {
   items: Replica | undefined
 }
 
-/** Undoes in this ledger what a stolen key may have done. */
+/** Handles compromised keys for this ledger. */
 export function keyCompromise({ ledger, denials, tokenVersions, items }: KeyCompromiseParts): KeyCompromise {
   const { metadata, commits, claims, cloudGeneration, journal } = ledger
   return {

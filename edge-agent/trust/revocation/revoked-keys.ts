@@ -2,9 +2,9 @@ import type { KeyRecord } from '../../../policy/documents/keys.ts'
 import { EARLIER_KEY_SETS_LIMIT } from '../../../policy/documents/store-documents.ts'
 import type { Metadata } from '../../ledger/file/metadata.ts'
 
-/** Keys that were ever revoked, as this agent has heard. */
+/** All keys that this agent has ever seen as revoked. */
 export interface RevokedKeys {
-  /** These keys, those that were revoked before revoked still. */
+  /** Returns the keys; each key that was ever revoked has the state `revoked`. */
   withRevocations(keys: readonly KeyRecord[]): KeyRecord[]
   /** One key set takes the place of another: remembers what either has revoked, and answers which keys that was news of. Call it inside the transaction that keeps the next. */
   replaceKeySet(next: Omit<RevokingKeySet, 'jws'>, former: RevokingKeySet | undefined): KeyRecord[]
@@ -28,16 +28,16 @@ interface Revocation {
   timeEpoch: number
 }
 
-/** Whether these keys of a set revoke this one. */
+/** True if `keys` contains `kid` as revoked. */
 export function revokes(keys: readonly KeyRecord[], kid: string | undefined): boolean {
   return keys.some((key) => key.kid === kid && key.state === 'revoked')
 }
 
 const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
 
-/** Once revoked is revoked: a cloud that was restored from a backup may have forgotten it, and whoever stole the key has not. */
+/** Keeps revocations for ever: a restored cloud may have lost them, and the thief still has the key. */
 export function revokedKeys(metadata: Metadata): RevokedKeys {
-  // Nothing but what is written down counts: a transaction that was undone has told nothing.
+  // Reads only committed state, so a rolled back transaction leaves no trace.
   const known = () => JSON.parse(metadata.getCached(REVOKED_KEYS) ?? '[]') as string[]
   const forgotten = () => JSON.parse(metadata.getCached(REMINDERS) ?? '[]') as Revocation[]
 

@@ -13,7 +13,7 @@ export type UntrustedReason = 'revoked' | 'forked' | 'put_back'
 const ONLINE_ONLY = 'online_only_until'
 /** What it has forgotten comes back with the deny list: up to this number it must have been taken, however late that is. */
 const REQUIRED_DENY_SEQ = 'denials_awaited'
-/** The agent found its ledger behind the watermark, and the cloud has not seen that yet. */
+/** Metadata key: the ledger is behind its watermark, and the cloud does not know it yet. */
 const RESTORED = 'restored'
 const FORKED = 'forked'
 const REVOKED = 'revoked'
@@ -22,7 +22,7 @@ const REVOKING_KEYS_LIMIT = 8
 type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
 type RestorableLedger = Pick<Ledger, 'metadata' | 'isBehindWatermark'>
 
-/** The doubt about this ledger as the cloud last told it; kept over restarts. */
+/** Returns why the ledger is untrusted, or undefined if it is trusted. The state survives restarts. */
 export function untrustedReason(ledger: RestorableLedger, nowMs: number): UntrustedReason | undefined {
   const { metadata } = ledger
   if (revokingKeys(metadata).length > 0) return 'revoked'
@@ -32,14 +32,14 @@ export function untrustedReason(ledger: RestorableLedger, nowMs: number): Untrus
   return Number(metadata.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined
 }
 
-/** Keeps that the cloud says that there are two of this ledger, or no longer. Answers whether that is new. */
+/** Stores whether the cloud reports a fork of this ledger. Returns true if the state changed. */
 export function storeForked(ledger: MetadataStore, isForked: boolean): boolean {
   return store(ledger, FORKED, isForked ? '1' : '0')
 }
 
 /**
- * Keeps that the cloud has revoked this agent, by a word signed with this key: only another identity takes that away, or the end of
- * that key. Answers whether that is new.
+ * Stores that a command signed with this key revoked the agent. Only a new enrolment or the revocation of that key clears it.
+ * Returns true if the agent was not revoked before.
  */
 export function storeRevoked(ledger: MetadataStore, kid: string): boolean {
   const before = revokingKeys(ledger.metadata)
@@ -47,24 +47,24 @@ export function storeRevoked(ledger: MetadataStore, kid: string): boolean {
   return before.length === 0
 }
 
-/** Whoever stole one of these keys may have revoked this agent by it: if it was the cloud, that says so again instead of the next login. */
+/** Removes revocations that compromised keys signed. A real revocation comes again at the next login. */
 export function removeRevocationsBy(ledger: MetadataStore, kids: readonly string[]): void {
   const before = revokingKeys(ledger.metadata)
   const left = before.filter((kid) => !kids.includes(kid))
   if (left.length < before.length) store(ledger, REVOKED, left.join(' ') || '0')
 }
 
-/** With which keys the words were signed that revoke this agent. */
+/** Ids of the keys that signed revocations of this agent. */
 function revokingKeys(metadata: MetadataStore['metadata']): string[] {
   return (metadata.get(REVOKED) ?? '0').split(' ').filter((kid) => kid !== '0')
 }
 
-/** Whether this ledger was restored and the cloud is to be told so at the next login. */
+/** True if this ledger was restored and the cloud must learn it at the next login. */
 export function isRestored({ metadata, isBehindWatermark }: RestorableLedger): boolean {
   return isBehindWatermark || metadata.getCached(RESTORED) === '1'
 }
 
-/** Keeps that this ledger was restored, for it may be opened again after a reboot, which the watermark does not outlive. */
+/** Stores that this ledger was restored. The watermark does not survive a reboot. */
 export function storeRestored(ledger: MetadataStore, log: Log): void {
   log.warn(
     {},
@@ -73,22 +73,22 @@ export function storeRestored(ledger: MetadataStore, log: Log): void {
   try {
     store(ledger, RESTORED, '1')
   } catch (error) {
-    // Gates must alarm all the same (P6), and the watermark says so as long as this machine runs.
+    // Gates must work with a full disk (P6). The watermark keeps the state until the next reboot.
     if (!(error instanceof LedgerFull)) throw error
   }
 }
 
-/** In a transaction: the cloud has seen that this ledger was restored. */
+/** Clears the restored state after the cloud has seen it. Call it in a transaction. */
 export function clearRestored(metadata: MetadataStore['metadata']): void {
   if (metadata.get(RESTORED) === '1') metadata.set(RESTORED, '0')
 }
 
-/** In a transaction: nothing is decided alone before the deny list was taken up to here. */
+/** Blocks offline decisions until the deny list is applied up to `seq`. Call it in a transaction. */
 export function requireDenials(metadata: MetadataStore['metadata'], seq: number): void {
   metadata.set(REQUIRED_DENY_SEQ, String(seq))
 }
 
-/** Keeps until when nothing is decided alone; null: not at all. */
+/** Stores the end of the online-only period, trusted ms; null clears it. */
 export function storeOnlineOnly(ledger: MetadataStore, untilMs: number | null): void {
   store(ledger, ONLINE_ONLY, String(untilMs ?? 0))
 }

@@ -22,13 +22,13 @@ export interface AgentClock {
   now(): { nowMs: number; trust: ClockTrust }
   /** The epoch of the last signed time; before the first, below all. */
   readonly epoch: number
-  /** Takes a signed time into account and writes it down. Throws when the disk is full: then it does not count. */
+  /** Applies a signed time and stores it. Throws if the disk is full; the time is then ignored. */
   offer(time: SignedTime): SignedTimeVerdict
-  /** Takes the time of the store's home, ms, where nothing better is known. */
+  /** Applies the time of the receipt home, ms, if no better source is known. */
   offerHome(ms: number): void
 }
 
-/** By when what is shown is judged, s. While nobody knows the time it is no earlier than the last one that was signed; whether that is enough, the decision says (`clock_untrusted`). */
+/** Time for the validation of tokens and receipts, s. `isAtLeast`: there is no trusted time, only a lower bound. */
 export function validationTime(clock: Pick<AgentClock, 'now'>): { now: number; nowIsLowerBound: boolean } {
   const { nowMs, trust } = clock.now()
   return { now: nowMs / 1_000, nowIsLowerBound: trust === 'none' }
@@ -50,7 +50,7 @@ export function openAgentClock({ metadata, commits }: Pick<Ledger, 'metadata' | 
   const atOpen = found === undefined ? undefined : resumeAfterBoot(parse(found), clock)
   let [text, state] = [found, atOpen]
 
-  /** Nothing but what is written down counts: a transaction that was undone has told no time. */
+  /** Reads only committed state, so a rolled back transaction sets no time. */
   function current(): TrustedClockState | undefined {
     const kept = metadata.getCached(CLOCK_STATE)
     if (kept !== text) [text, state] = [kept, kept === found || kept === undefined ? atOpen : parse(kept)]
@@ -60,7 +60,7 @@ export function openAgentClock({ metadata, commits }: Pick<Ledger, 'metadata' | 
   return {
     now() {
       const known = current()
-      // Before the first signed time there is nothing to go by: only what needs no clock works.
+      // Before the first signed time there is no trusted time.
       const { nowMs, trust } = known ? trustedNow(known, clock) : { nowMs: clock.wall(), trust: 'none' as const }
       return { nowMs: Math.floor(nowMs), trust }
     },

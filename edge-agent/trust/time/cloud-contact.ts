@@ -1,21 +1,21 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 
-/** When the cloud was heard, by its own signed times. Kept in the ledger. */
+/** Last contact with the cloud, by its signed times. Stored in the ledger. */
 export interface CloudContact {
-  /** When it last confirmed the policy that we have, ms; 0: never. */
+  /** Time of the last freshness that confirmed the current policy, ms; 0: never. */
   readonly policyConfirmedMs: number
-  /** When it was last heard at all, ms; 0: never. */
+  /** Time of the last accepted freshness, ms; 0: never. */
   readonly lastContactMs: number
   notePolicyConfirmed(ms: number): void
   noteContact(ms: number): void
-  /** It is no later than this: what was heard later was never true. */
+  /** Clears times after `toMs`: trusted time was set back. */
   rewindTo(toMs: number): void
 }
 
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
 
-/** What this ledger remembers of it. */
+/** Reads the contact times from this ledger. */
 export function openCloudContact({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>): CloudContact {
   let policyConfirmedMs = Number(metadata.get(LAST_FRESH) ?? 0)
   let lastContactMs = Number(metadata.get(LAST_CONTACT) ?? 0)

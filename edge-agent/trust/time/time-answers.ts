@@ -12,11 +12,11 @@ import { openClaims, refused, type Refusal } from '../verify/open-claims.ts'
  * question, and for times within its own life.
  */
 export interface TimeAnswers {
-  /** A key set that is newer than ours, and that only our clock speaks against. */
+  /** Offers a newer key set that only the local clock rejects. */
   offerKeySet(keySet: KeySetClaims): void
-  /** A key set was taken: what was kept before is of no more use. */
+  /** Drops the offered key set after another one was accepted. */
   clear(): void
-  /** A key set waits for such an answer. */
+  /** True while an offered key set waits for a time answer. */
   readonly isPending: boolean
   /** `timeEpoch` of what it answers: how the key set counts time that it was checked with; `current` is that of `keys`. */
   open(jws: string, nonce: string, keys: KeyRing, current: number): OpenedTime
@@ -24,13 +24,13 @@ export interface TimeAnswers {
 
 export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | { ok: false; refusal: Refusal }
 
-/** An answer that a freshness has overtaken lies before it by so much at most, ms. */
+/** A freshness may be this much newer than a time answer that crossed it, ms. */
 const OVERTAKEN_MS = 60_000
 
-/** What is wrong with an answer, by what our clock has said to it; it lies `behindMs` before our time. */
+/** Turns the verdict of the trusted clock into a refusal. `behindMs`: how far the answer is behind trusted time. */
 export function timeRefusal(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
   if (verdict === 'unconfirmed') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
-  // The cloud's clock was wrong then or is now, and what it grants has ended here already.
+  // The cloud's clock is or was wrong: its grants would already be expired here.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
     return {
       ...refused(`its time lies ${Math.round(behindMs / 1_000)} s before what was signed earlier`),

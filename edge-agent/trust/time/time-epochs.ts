@@ -6,23 +6,23 @@ import type { CloudContact } from './cloud-contact.ts'
 /**
  *   a freshness key is revoked ─▶ key set with a new time epoch (signed by the root) ─▶ the answer to our question ─▶ the clock begins anew
  *
- * Whoever had the key may have told any time, and trusted time never falls. Only a new epoch lowers it, which only the root opens; times of
- * another one are not judged.
+ * A thief of a freshness key can sign a future time, and trusted time never decreases. Only a new epoch lowers it, and only the root
+ * opens an epoch. See ADR 0015.
  */
 export interface TimeEpochs {
   /** The key set in use counts time in this epoch. */
   readonly current: number
   follow(epoch: number): void
-  /** The clock is in a former one still. */
+  /** True while the clock still uses an earlier epoch. */
   readonly isBehind: boolean
-  /** Takes a time of the current epoch, or of a newer key set's that is known for it. */
+  /** Offers a signed time to the clock. */
   offer(time: SignedTime): SignedTimeVerdict
 }
 
-/** Clocks may differ by so much anyway, ms. */
+/** Allowed difference between clocks, ms. */
 const GUARD_MS = 60_000
 
-/** Begins with the epoch that no key set names. */
+/** Starts with epoch 0, before the first key set. */
 export function timeEpochs(
   ledger: Pick<Ledger, 'commits' | 'claims' | 'cloudGeneration'>,
   clock: AgentClock,
@@ -31,7 +31,7 @@ export function timeEpochs(
   const { commits, claims, cloudGeneration } = ledger
   let current = 0
 
-  /** What was given, forgotten or heard by the wrong time. */
+  /** Corrects everything that used the wrong time. */
   function setBack(toMs: number): void {
     const toS = Math.floor(toMs / 1_000)
     cloudGeneration.dropTokensBefore(toS)

@@ -1,6 +1,6 @@
 import type { AgentClock } from './clock.ts'
 
-/** Under which versions a genuine token was issued, and when. */
+/** Document versions that a verified token or receipt names, with its issue time. */
 export interface IssuedVersions {
   readonly policy: number
   /** Receipts do not name it. */
@@ -9,16 +9,16 @@ export interface IssuedVersions {
 }
 
 /**
- *   cloud ──✗── agent         a frozen agent cannot know that there is something newer,
- *     └─ token ─ shopper ──▲  and every shopper's token says under which versions it was issued
+ *   cloud ──✗── agent         an attacker keeps documents away,
+ *     └─ token ─ shopper ──▲  but each token names the versions under which the cloud issued it
  *
- * Kept in memory: the next shopper says it again.
+ * Newest versions that tokens and receipts name. In memory only: the next token names them again.
  */
 export interface TokenVersions {
   note(issued: IssuedVersions): void
-  /** Whether something newer than these was in force after this, the last that the cloud said itself (ms). */
+  /** True if a token issued after the last cloud contact (`heardMs`) names a newer version than `have`. */
   areNewer(have: { readonly policy: number | undefined; readonly keys: number | undefined }, heardMs: number): boolean
-  /** Whoever signed may have stolen the key. */
+  /** Discards all versions, because a signing key was compromised. */
   clear(): void
 }
 
@@ -30,24 +30,24 @@ interface IssuedVersion {
 /** How far clocks may lie apart (ADR 0015), s. */
 const CLOCKS_DIFFER_S = 60
 
-/** Nothing was told yet. */
+/** Starts without versions. */
 export function tokenVersions(clock: Pick<AgentClock, 'now'>): TokenVersions {
   const told: { policy?: IssuedVersion | undefined; keys?: IssuedVersion | undefined } = {}
 
-  /** The latest word counts, and not the highest: a cloud that was restored may begin lower. */
+  /** The latest token counts, not the highest version: a restored cloud may use lower versions. */
   function note(kind: 'policy' | 'keys', ver: number | undefined, issuedS: number): void {
     if (ver !== undefined && issuedS >= (told[kind]?.issuedS ?? 0)) told[kind] = { ver, issuedS }
   }
 
   return {
     note({ policy, keys, issuedS }) {
-      // Of what a clock issued that was ahead nobody knows when that was.
+      // An issue time in the future comes from a wrong clock.
       if (issuedS > clock.now().nowMs / 1_000 + CLOCKS_DIFFER_S) return
       note('policy', policy, issuedS)
       note('keys', keys, issuedS)
     },
     areNewer(have, heardMs) {
-      // Within one second nobody knows which came first.
+      // Issue times are whole seconds, so one second is added.
       const isNewer = (of: IssuedVersion | undefined, ver: number | undefined) =>
         of !== undefined && (of.issuedS + 1) * 1_000 > heardMs && of.ver > (ver ?? 0)
       return isNewer(told.policy, have.policy) || isNewer(told.keys, have.keys)

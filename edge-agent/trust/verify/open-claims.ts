@@ -8,10 +8,10 @@ import { requiredReleaseOf, type RequiredRelease } from './required-release.ts'
 /**
  *   document ─▶ signature, kind, audience, times ─▶ needs a later release? ─▶ schema of the claims ─▶ claims, or a refusal
  *
- * How documents are opened before anybody asks whether they are newer.
+ * Verifies documents before their versions are compared.
  */
 
-/** The kind that a document claims to be; nothing is believed by it but which way to check. */
+/** Returns the unverified `typ`, which selects the check. */
 export function claimedType(jws: string): string {
   try {
     const { typ }: { typ?: unknown } = decodeProtectedHeader(jws)
@@ -25,24 +25,24 @@ export interface Schema<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false }
 }
 
-/** Something is wrong with a document: to be reported. */
+/** A document was refused. The agent reports it. */
 export interface Refusal {
   taken: false
   why: 'refused'
   detail: string
-  /** It is for agents of a later release. */
+  /** Set if the document needs a later release. */
   requiredRelease?: RequiredRelease
 }
 
-/** What became of a document that an agent was shown. */
+/** Result of `accept` for one document. */
 export type Acceptance =
   | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
-  /** Known already, or not newer: nothing to say. */
+  /** The version is already known or not newer. */
   | { taken: false; why: 'known' }
-  /** `isDoubted`: a time that a second one may confirm. */
+  /** `isDoubted`: a second signed time may confirm this one. */
   | (Refusal & { isDoubted?: true })
 
-/** What an agent answers to a document that it does not take, with the reason. */
+/** Creates a refusal with its reason. */
 export function refused(detail: string): Refusal {
   return { taken: false, why: 'refused', detail }
 }
@@ -60,7 +60,7 @@ export function openClaims<T extends object>(
 ): OpenedClaims<T> {
   const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
   if (!opened.ok) return { ok: false, refusal: refused(`${kind.typ}: ${opened.fault} (${opened.detail})`) }
-  // Before the schema: what a later release has signed need not fit ours.
+  // Before the schema check: claims for a later release need not match this schema.
   const requiredRelease = kind.use === 'policy' ? requiredReleaseOf(opened.claims) : undefined
   if (requiredRelease)
     return {
@@ -77,7 +77,7 @@ export function openClaims<T extends object>(
   return { ok: true, claims: opened.claims as T }
 }
 
-/** A document that was accepted before is kept, however old it is. */
+/** Opens a document that was accepted earlier, whatever its age. Undefined if it no longer verifies. */
 export function openStoredClaims<T extends object>(
   jws: string,
   kind: DocumentKind,
@@ -86,11 +86,11 @@ export function openStoredClaims<T extends object>(
   schema: Schema<T>,
 ): T | undefined {
   const opened = openDocument<T>(jws, kind, { keys, audience })
-  // Also by a release that was put back to an earlier one, as long as that can read it.
+  // After a downgrade the schema may not match.
   return opened.ok && schema.safeParse(opened.claims).success ? (opened.claims as T) : undefined
 }
 
-/** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
+/** Treats retired keys as retiring, so that stored documents still verify. Revoked keys stay revoked. */
 export function withRetiredKeys(keys: KeyRing): KeyRing {
   return new Map(
     [...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]),

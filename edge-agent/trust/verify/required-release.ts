@@ -6,7 +6,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
  *   policy with `minAgent` ─ ours is older ─▶ refused, reported, shown        the last good one stays in force
  *                          └ not older ─────▶ judged like every other
  *
- * A policy may need a later release than this one: it says something of which this one knows nothing, or somebody requires it.
+ * A policy may require a later release of the agent.
  */
 export interface RequiredRelease extends DocumentVersion {
   release: string
@@ -16,7 +16,7 @@ const REQUIRED_RELEASE = 'needed_release'
 
 type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
 
-/** What these claims need, where this release is too old for them. Nothing else of them is looked at: it may be of a form that is not known here. */
+/** Returns the required release if this one is too old. Reads no other claim, because their form may be unknown. */
 export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
   const asked = VersionNumber.safeParse(minAgent)
@@ -28,19 +28,19 @@ export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   }
 }
 
-/** Keeps that the store's policy needs a later release, over restarts; not of an old copy, for the present policy needs none. */
+/** Stores the required release. Ignores policies that are not newer than the current one. */
 export function storeRequiredRelease({ metadata, commits }: MetadataStore, needed: RequiredRelease): void {
   const have = metadata.head('policy')
   if ((have && compareVersions(needed, have) <= 0) || metadata.getCached(REQUIRED_RELEASE) === needed.release) return
   commits.now(() => metadata.set(REQUIRED_RELEASE, needed.release))
 }
 
-/** A policy was taken: none needs more. */
+/** Clears the required release after a policy was accepted. */
 export function clearRequiredRelease({ metadata, commits }: MetadataStore): void {
   if (metadata.getCached(REQUIRED_RELEASE)) commits.now(() => metadata.set(REQUIRED_RELEASE, ''))
 }
 
-/** The release that the store's newest policy needs; undefined: this one is enough. */
+/** The release that the newest policy requires. Undefined if this release is sufficient. */
 export function requiredRelease({ metadata }: Pick<MetadataStore, 'metadata'>): string | undefined {
   const release = metadata.getCached(REQUIRED_RELEASE)
   return release && isOlderVersion(UNTAG_VERSION, release) ? release : undefined
