@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
 import { gateBench } from './gate-bench.ts'
-import { kindOf, troubles } from './random-faults.ts'
-import type { Told, TroubleOptions } from './random-faults.ts'
+import { kindOf, randomFaults } from './random-faults.ts'
+import type { ShiftRelease, RandomFaultOptions } from './random-faults.ts'
 import { RELEASE } from './workbench.ts'
 
 const SET = MESSAGES.SET_READER_CONFIG.type
 
-const TROUBLES: TroubleOptions = {
+const TROUBLES: RandomFaultOptions = {
   code: () => 401,
   mostDelayMs: 4_000,
   mostNoiseBytes: 80,
@@ -19,7 +19,7 @@ const TROUBLES: TroubleOptions = {
 const epcOf = (n: number) => `3034F4E4E4${n.toString(16).toUpperCase().padStart(14, '0')}`
 
 async function shift(seed: number) {
-  const { random, below, pick, fault } = troubles(seed, TROUBLES)
+  const { random, below, pick, fault } = randomFaults(seed, TROUBLES)
   const clockAheadMs = pick([0, 0, -7_200_000, 86_400_000])
   const hasClock = below(4) > 0
   const bench = gateBench({
@@ -27,7 +27,7 @@ async function shift(seed: number) {
     gate: { release: { gpo: 3, pulseMs: pick([200, 900]) }, passageInput: 1 },
     reader: { clockAheadMs, hasClock },
   })
-  const releases: Told[] = []
+  const releases: ShiftRelease[] = []
   const seenAt = new Map<string, number>()
   const ons = () => bench.reader.writes.filter(({ gpo, on }) => gpo === 3 && on).length
   await bench.untilReady()

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { kindOf, troubles } from './random-faults.ts'
-import type { Told, TroubleOptions } from './random-faults.ts'
+import { kindOf, randomFaults } from './random-faults.ts'
+import type { ShiftRelease, RandomFaultOptions } from './random-faults.ts'
 import { forEver, workbench } from './workbench.ts'
 
-const TROUBLES: TroubleOptions = {
+const TROUBLES: RandomFaultOptions = {
   code: (below) => 1 + below(11),
   mostDelayMs: 1_200,
   mostNoiseBytes: 40,
@@ -12,10 +12,10 @@ const TROUBLES: TroubleOptions = {
 }
 
 async function shift(framing: 'rtu' | 'tcp', seed: number) {
-  const { below, pick, fault } = troubles(seed, TROUBLES)
+  const { below, pick, fault } = randomFaults(seed, TROUBLES)
   const times = { pulseMs: pick([200, 700]), requestTimeoutMs: pick([100, 500]), pollMs: pick([20, 100]) }
   const bench = workbench({ seed, door: { framing, ...times, siren: { output: 3 } } })
-  const releases: Told[] = []
+  const releases: ShiftRelease[] = []
   const ons = () => bench.board.writes.filter((write) => write.coil === 0 && write.on).length
   await bench.untilReady()
 

@@ -5,7 +5,7 @@ import type { Fault } from '../../simulators/devices/faults.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** How a kind of device can be troubled. */
-export interface TroubleOptions {
+export interface RandomFaultOptions {
   /** What it refuses with. */
   code(below: (n: number) => number): number
   readonly mostDelayMs: number
@@ -15,7 +15,7 @@ export interface TroubleOptions {
   readonly mostTimes: number
 }
 
-export interface Troubles {
+export interface RandomFaults {
   readonly random: Randomness
   /** A whole number from 0 to below n. */
   below(n: number): number
@@ -24,10 +24,10 @@ export interface Troubles {
 }
 
 /** Random faults, equal for equal seeds. */
-export function troubles(
+export function randomFaults(
   seed: number,
-  { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: TroubleOptions,
-): Troubles {
+  { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: RandomFaultOptions,
+): RandomFaults {
   const random = seededRandom(seed)
   const below = (n: number) => Math.floor(randomFraction(random) * n)
   const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
@@ -49,7 +49,7 @@ export function troubles(
 }
 
 /** One release of a shift, and the number of ON commands of it. */
-export interface Told {
+export interface ShiftRelease {
   readonly ons: number
   readonly told: CommandResult
 }
