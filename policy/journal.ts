@@ -40,7 +40,7 @@ export const Evidence = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('void'), nonce: Nonce }),
   /** As the home of receipts: rights were given to another agent, which may be cut off from the cloud and claims them under the same id. */
   z.strictObject({
-    kind: z.literal('given'),
+    kind: z.literal('delegated'),
     redemptionId: name(64),
     /** The receipt's identity in hex. */
     nonce: Nonce,
@@ -52,7 +52,7 @@ export const Evidence = z.discriminatedUnion('kind', [
   }),
   /** The other agent reported to the receipt home that it did not use them, or that the outcome is unknown. */
   z.strictObject({
-    kind: z.literal('given_back'),
+    kind: z.literal('delegation_returned'),
     redemptionId: name(64),
     outcome: z.enum(['failed', 'unknown']),
     /** The `ask+jwt` with which that agent reported the outcome. A row without it has no effect. */

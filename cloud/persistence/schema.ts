@@ -36,7 +36,7 @@ import type {
   AlarmDispositionRow,
   AuthorizationUnitRow,
   DenyEntryRow,
-  GivenRightRow,
+  DelegatedRightRow,
   ItemGoneRow,
   ItemHeadRow,
   ItemMoveRow,
@@ -102,7 +102,7 @@ export interface Schema {
   operator_approval: OperatorApprovalRow
   authorization_unit: AuthorizationUnitRow
   unit_right: UnitRightRow
-  given_right: GivenRightRow
+  delegated_right: DelegatedRightRow
   redemption: RedemptionRow
   journal_row: JournalRowRow
   protection_event: ProtectionEventRow

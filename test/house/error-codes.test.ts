@@ -29,7 +29,9 @@ describe('docs/reference/errors.md', () => {
       'exceptions',
       all(/\b(?:kind|reason): '([a-z]+_[a-z_]+)'(?:,| as)/g).filter(
         (code) =>
-          !/^(not_understood|given_back|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(code),
+          !/^(not_understood|delegation_returned|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(
+            code,
+          ),
       ),
     ],
     ['faults of documents', members('DocumentFault')],

@@ -123,9 +123,9 @@ async function applyEvidence(
       return applyOutcome(scope, source, evidence.redemptionId, evidence.outcome)
     case 'void':
       return applyVoid(scope, source, evidence.nonce)
-    case 'given':
+    case 'delegated':
       return applyDelegated(scope, source, evidence)
-    case 'given_back':
+    case 'delegation_returned':
       return applyDelegationReturned(scope, source, evidence)
   }
 }

@@ -135,12 +135,12 @@ export interface UnitRightRow {
   failures: number
   /** The refund or cancellation that returned the goods. The right then stays used. */
   returned_by: string | null
-  /** A home of receipts has given it to another agent at some time: `given_right` tells what became of that. */
+  /** A home of receipts has given it to another agent at some time: `delegated_right` tells what became of that. */
   was_given: 0 | 1
 }
 
 /** What a home of receipts gave to another agent. */
-export interface GivenRightRow {
+export interface DelegatedRightRow {
   line_id: string
   unit_no: number
   right_class: string
@@ -149,7 +149,7 @@ export interface GivenRightRow {
   store_id: string
   /** To whom it was given. */
   agent_id: string
-  /** `given`, `unknown` or `failed`, as that agent told the home. */
+  /** `delegated`, `unknown` or `failed`, as that agent told the home. */
   state: string
   /** When the receipt has ended for every clock, s since 1970. */
   until_s: number

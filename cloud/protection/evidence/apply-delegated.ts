@@ -1,5 +1,5 @@
 import type { Evidence } from '../../../policy/journal.ts'
-import type { GivenRightRow } from '../../persistence/tables/protection.ts'
+import type { DelegatedRightRow } from '../../persistence/tables/protection.ts'
 import { endLease } from './end-lease.ts'
 import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseForeignEvidence } from './foreign-evidence.ts'
@@ -10,8 +10,8 @@ import type { UnitKey } from '../rights/rights.ts'
 /**
  * Reports of receipt homes about delegated rights. A report from another agent raises `foreign_evidence` (ADR 0012).
  */
-export type Delegated = Extract<Evidence, { kind: 'given' }>
-export type DelegationReturned = Extract<Evidence, { kind: 'given_back' }>
+export type Delegated = Extract<Evidence, { kind: 'delegated' }>
+export type DelegationReturned = Extract<Evidence, { kind: 'delegation_returned' }>
 
 /** Tolerance for the clock of another machine, s. */
 const GUARD_SECONDS = 60
@@ -58,7 +58,7 @@ export async function applyDelegationReturned(
   if (!report)
     return refuse(scope, source, row, 'an outcome of delegated rights came without the report of their agent')
   const delegated = await findDelegated(scope.db, redemptionId, source.storeId)
-  const matching: GivenRightRow[] = []
+  const matching: DelegatedRightRow[] = []
   for (const right of delegated) if (await isAbout(scope, source, report, right)) matching.push(right)
   // No rights under this id: the receipt home lost the request or its ledger.
   if (delegated.length > 0 && matching.length === 0)
@@ -74,7 +74,7 @@ async function isAbout(
   { facts }: EvidenceScope,
   source: EvidenceSource,
   { iss, homeEpoch, cti, rightClass, candidates }: OutcomeReport,
-  right: GivenRightRow,
+  right: DelegatedRightRow,
 ): Promise<boolean> {
   if (right.home_epoch !== homeEpoch || right.right_class !== rightClass) return false
   if (!(await facts.isOwn(right.home_agent_id, source))) return false

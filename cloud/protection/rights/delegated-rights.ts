@@ -1,6 +1,6 @@
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
-import type { GivenRightRow, UnitRightRow } from '../../persistence/tables/protection.ts'
+import type { DelegatedRightRow, UnitRightRow } from '../../persistence/tables/protection.ts'
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
@@ -27,7 +27,7 @@ const KEEP_AFTER_END = 90 * 86_400
 
 const insert = prepared((db, p: DelegatedRight) =>
   db
-    .insertInto('given_right')
+    .insertInto('delegated_right')
     .values({
       line_id: p.lineId,
       unit_no: p.unitNo,
@@ -36,7 +36,7 @@ const insert = prepared((db, p: DelegatedRight) =>
       purchase_id: p.purchaseId,
       store_id: p.storeId,
       agent_id: p.agentId,
-      state: 'given',
+      state: 'delegated',
       until_s: p.untilS,
       home_agent_id: p.homeAgentId,
       home_epoch: p.homeEpoch,
@@ -57,9 +57,9 @@ const markDelegated = prepared((db, p: UnitKey) =>
     })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet({ was_given: 1 })),
 )
-const setState = prepared((db, p: Pick<GivenRightRow, GivenRightKey> & { state: string }) =>
+const setState = prepared((db, p: Pick<DelegatedRightRow, GivenRightKey> & { state: string }) =>
   db
-    .updateTable('given_right')
+    .updateTable('delegated_right')
     .set({ state: p.state })
     .where('line_id', '=', p.line_id)
     .where('unit_no', '=', p.unit_no)
@@ -70,7 +70,7 @@ const setState = prepared((db, p: Pick<GivenRightRow, GivenRightKey> & { state: 
 )
 const byRedemption = prepared((db, p: { redemptionId: string; storeId: string }) =>
   db
-    .selectFrom('given_right')
+    .selectFrom('delegated_right')
     .selectAll()
     .where('redemption_id', '=', p.redemptionId)
     .where('store_id', '=', p.storeId),
@@ -78,19 +78,19 @@ const byRedemption = prepared((db, p: { redemptionId: string; storeId: string })
 /** Delegated rights without a redemption and without the outcome `failed`. */
 const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
   db
-    .selectFrom('given_right')
-    .leftJoin('agent', 'agent.agent_id', 'given_right.agent_id')
+    .selectFrom('delegated_right')
+    .leftJoin('agent', 'agent.agent_id', 'delegated_right.agent_id')
     .leftJoin('redemption', (join) =>
       join
-        .onRef('redemption.redemption_id', '=', 'given_right.redemption_id')
-        .onRef('redemption.line_id', '=', 'given_right.line_id')
-        .onRef('redemption.unit_no', '=', 'given_right.unit_no'),
+        .onRef('redemption.redemption_id', '=', 'delegated_right.redemption_id')
+        .onRef('redemption.line_id', '=', 'delegated_right.line_id')
+        .onRef('redemption.unit_no', '=', 'delegated_right.unit_no'),
     )
-    .select(['given_right.agent_id', 'given_right.state', 'given_right.until_s', 'agent.revoked_ms'])
-    .where('given_right.line_id', '=', p.lineId)
-    .where('given_right.unit_no', '=', p.unitNo)
-    .where('given_right.right_class', '=', p.rightClass)
-    .where('given_right.state', '<>', 'failed')
+    .select(['delegated_right.agent_id', 'delegated_right.state', 'delegated_right.until_s', 'agent.revoked_ms'])
+    .where('delegated_right.line_id', '=', p.lineId)
+    .where('delegated_right.unit_no', '=', p.unitNo)
+    .where('delegated_right.right_class', '=', p.rightClass)
+    .where('delegated_right.state', '<>', 'failed')
     .where('redemption.redemption_id', 'is', null),
 )
 
@@ -101,14 +101,14 @@ export async function storeDelegated(db: Db, delegated: DelegatedRight): Promise
 }
 
 /** Rights that receipt homes of this store delegated under this redemption id. */
-export async function findDelegated(db: Db, redemptionId: string, storeId: string): Promise<GivenRightRow[]> {
+export async function findDelegated(db: Db, redemptionId: string, storeId: string): Promise<DelegatedRightRow[]> {
   return byRedemption(db, { redemptionId, storeId })
 }
 
 /** Stores the reported outcome. `failed` is final. */
 export async function storeDelegationReturned(
   db: Db,
-  rights: readonly GivenRightRow[],
+  rights: readonly DelegatedRightRow[],
   state: 'failed' | 'unknown',
 ): Promise<void> {
   for (const right of rights) await setState(db, { ...right, state })
@@ -131,7 +131,8 @@ export async function viewGrantableRight(
   const others = (await unresolved(db, key)).filter((delegated) => delegated.agent_id !== agentId)
   if (
     others.some(
-      (delegated) => delegated.state === 'given' && delegated.revoked_ms === null && delegated.until_s * 1_000 > nowMs,
+      (delegated) =>
+        delegated.state === 'delegated' && delegated.revoked_ms === null && delegated.until_s * 1_000 > nowMs,
     )
   )
     return { state: 'used' }
@@ -142,7 +143,7 @@ export async function viewGrantableRight(
 export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
   const nowS = Math.floor(nowMs / 1_000)
   await db
-    .deleteFrom('given_right')
+    .deleteFrom('delegated_right')
     .where('until_s', '<=', nowS)
     .where(({ or, eb, exists, selectFrom }) =>
       or([
@@ -151,9 +152,9 @@ export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
         exists(
           selectFrom('redemption')
             .select('redemption.redemption_id')
-            .whereRef('redemption.redemption_id', '=', 'given_right.redemption_id')
-            .whereRef('redemption.line_id', '=', 'given_right.line_id')
-            .whereRef('redemption.unit_no', '=', 'given_right.unit_no'),
+            .whereRef('redemption.redemption_id', '=', 'delegated_right.redemption_id')
+            .whereRef('redemption.line_id', '=', 'delegated_right.line_id')
+            .whereRef('redemption.unit_no', '=', 'delegated_right.unit_no'),
         ),
       ]),
     )

@@ -105,7 +105,7 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
   function store(
     { redemptionId, agentId, exp }: Pick<GrantQuestion, 'redemptionId' | 'agentId' | 'exp'>,
     answer: GrantAnswer,
-    state: 'given' | 'refused' | 'back',
+    state: 'delegated' | 'refused' | 'back',
   ): void {
     insert.run(redemptionId, agentId, JSON.stringify(answer), state, exp)
   }
@@ -118,20 +118,18 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     grant(question, refused) {
       const known = find.get(question.redemptionId)
       if (known)
-        return known.agent_id === question.agentId && (known.state === 'given' || known.state === 'refused')
+        return known.agent_id === question.agentId && (known.state === 'delegated' || known.state === 'refused')
           ? (JSON.parse(known.answer) as GrantAnswer)
           : undefined
       const answer = refused ? { ...NO_RIGHTS, reason: refused } : decide(question)
       // A refusal is final for this id too, for whoever was refused asks under another: played back, the question gets nothing when the right is free again.
-      store(question, answer, answer.reason ? 'refused' : 'given')
-      const { redemptionId, cti: nonce, rightClass, agentId, nowMs, homeEpoch } = question
-      if (!answer.reason)
-        append(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId, homeEpoch })
+      store(question, answer, answer.reason ? 'refused' : 'delegated')
+      if (!answer.reason) append(question.nowMs, delegation(question, answer.ordinals))
       return answer
     },
     noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
-      const back: Evidence = { kind: 'given_back', redemptionId, outcome, report }
+      const back: Evidence = { kind: 'delegation_returned', redemptionId, outcome, report }
       // The question is lost, or still on its way: nothing is given under this id any more.
       if (!known) {
         store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
@@ -142,12 +140,12 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
       // The cloud would free no more than the report names.
       const { ordinals } = JSON.parse(known.answer) as GrantAnswer
       if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
-      if (outcome === 'unknown' && known.state === 'given') {
+      if (outcome === 'unknown' && known.state === 'delegated') {
         claims.unresolved.add(redemptionId, null)
         setState.run('unknown', redemptionId)
         append(nowMs, back)
       }
-      if (outcome === 'failed' && (known.state === 'given' || known.state === 'unknown')) {
+      if (outcome === 'failed' && (known.state === 'delegated' || known.state === 'unknown')) {
         free.run(redemptionId)
         setState.run('back', redemptionId)
         append(nowMs, back)
@@ -155,6 +153,11 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     },
     prune: (before) => void db.prepare('DELETE FROM home_grant WHERE exp <= ?').run(before),
   }
+}
+
+function delegation(question: GrantQuestion, ordinals: number[]): Evidence {
+  const { redemptionId, cti: nonce, rightClass, agentId, homeEpoch } = question
+  return { kind: 'delegated', redemptionId, nonce, rightClass, ordinals, agentId, homeEpoch }
 }
 
 function isUnknownOf(agentId: string, given: GrantRow | undefined): boolean {

@@ -86,7 +86,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       .executeTakeFirstOrThrow()
     const homeEpoch = await makeHome(gate, agent)
     const give = (redemptionId: string): Evidence => ({
-      kind: 'given',
+      kind: 'delegated',
       redemptionId,
       nonce: nonce ?? '',
       rightClass: 'release',
@@ -95,7 +95,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       homeEpoch,
     })
     const back = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({
-      kind: 'given_back',
+      kind: 'delegation_returned',
       redemptionId,
       outcome,
       report: outcomeReport(other, { aud: agent.agentId, redemptionId, cti: nonce ?? '', homeEpoch, outcome }),
@@ -154,11 +154,11 @@ onEveryDatabase('the journal of an agent', (kind) => {
     // When the receipt is over, those go of which is known what became of them; the other, of which nobody ever tells, is for staff.
     const { database } = gate.cloud.db
     const kept = async () =>
-      (await database.reads.selectFrom('given_right').select('redemption_id').orderBy('redemption_id').execute()).map(
-        (row) => row.redemption_id,
-      )
+      (
+        await database.reads.selectFrom('delegated_right').select('redemption_id').orderBy('redemption_id').execute()
+      ).map((row) => row.redemption_id)
     const { until_s: untilS } = await database.reads
-      .selectFrom('given_right')
+      .selectFrom('delegated_right')
       .select('until_s')
       .where('redemption_id', '=', 'given-3')
       .executeTakeFirstOrThrow()
@@ -166,9 +166,9 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await kept()).toEqual(['given-1', 'given-2', 'given-3'])
     await database.write((db) => pruneDelegated(db, untilS * 1_000))
     expect(await kept()).toEqual(['given-3'])
-    await database.write((db) => db.updateTable('given_right').set({ until_s: 1_000_000_000 }).execute())
+    await database.write((db) => db.updateTable('delegated_right').set({ until_s: 1_000_000_000 }).execute())
     expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
-    await database.write((db) => db.updateTable('given_right').set({ until_s: untilS }).execute())
+    await database.write((db) => db.updateTable('delegated_right').set({ until_s: untilS }).execute())
     // Whoever was revoked tells nothing more.
     await gate.ok('revokeAgent', { agentId: other.agentId })
     expect(await asked()).toMatchObject({ reason: 'manual_assistance_required' })
@@ -200,7 +200,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     const given = (redemptionId: string, nonce: string) =>
       stranger.row({
         evidence: {
-          kind: 'given',
+          kind: 'delegated',
           redemptionId,
           nonce,
           rightClass: 'exit',
@@ -213,10 +213,10 @@ onEveryDatabase('the journal of an agent', (kind) => {
       (await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body,
     ).toMatchObject({ accepted: 2 })
     expect(await raised('unapplied')).toContain('given-nowhere')
-    expect(await raised('foreign_evidence')).toContain(`${stranger.agentId}/given`)
+    expect(await raised('foreign_evidence')).toContain(`${stranger.agentId}/delegated`)
     expect(
       await gate.cloud.db.database.reads
-        .selectFrom('given_right')
+        .selectFrom('delegated_right')
         .selectAll()
         .where('redemption_id', 'like', 'given-%where')
         .execute(),

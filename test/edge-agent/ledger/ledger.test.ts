@@ -144,7 +144,7 @@ describe('the ledger', () => {
         'fetched token',
         'receipt',
         'receipt',
-        'given',
+        'delegated',
         'acknowledged',
         'told of others',
         'begun anew',
@@ -171,11 +171,11 @@ describe('the ledger', () => {
         let isOfOthers = false
 
         async function take(kind: string, operator: boolean, isOld: boolean, redemptionId: string): Promise<void> {
-          const isReceipt = kind === 'receipt' || kind === 'given'
+          const isReceipt = kind === 'receipt' || kind === 'delegated'
           const issuedS = nowS - (isOld ? 15 : 0)
-          const asker = kind !== 'given' ? 'itself' : isOld ? 'agt_2' : 'agt_3'
+          const asker = kind !== 'delegated' ? 'itself' : isOld ? 'agt_2' : 'agt_3'
           // Another agent asks again for what it does not know of only for staff.
-          const isForStaff = (agentId: string) => (kind === 'given' ? agentId === asker : operator)
+          const isForStaff = (agentId: string) => (kind === 'delegated' ? agentId === asker : operator)
           const mayGoOn = ({ outcome, agentId, toldS }: (typeof uses)[0]) =>
             outcome === 'failed' || (outcome === 'unknown' && (isForStaff(agentId) || (!isReceipt && issuedS > toldS)))
           const isFree = uses.every(mayGoOn) && !(isReceipt && isOfOthers)
@@ -187,7 +187,7 @@ describe('the ledger', () => {
             ...(kind === 'fetched token' && { reportedSeq: ledger.journal.acked }),
           }
           const isTaken =
-            kind === 'given'
+            kind === 'delegated'
               ? ledger.commits.now(() =>
                   ledger.homeGrants.grant({
                     ...right,
@@ -375,7 +375,7 @@ describe('the ledger', () => {
     const given = {
       homeEpoch: 1,
       agentId: 'agt_2',
-      redemptionId: 'given',
+      redemptionId: 'delegated',
       cti,
       rightClass: 'release' as const,
       candidates: [0, 1],
@@ -387,7 +387,7 @@ describe('the ledger', () => {
       expect(ledger.homeGrants.grant(given)).toMatchObject({ ordinals: [0, 1] })
       ledger.homeGrants.noteOutcome({
         agentId: 'agt_2',
-        redemptionId: 'given',
+        redemptionId: 'delegated',
         outcome: 'unknown',
         candidates: [0, 1],
         report: 'report',
@@ -425,7 +425,7 @@ describe('the ledger', () => {
       ledger.journal
         .unsent(100)
         .rows.flatMap(({ body: { evidence } }) =>
-          evidence?.kind === 'given_back' ? [[evidence.redemptionId, evidence.report]] : [],
+          evidence?.kind === 'delegation_returned' ? [[evidence.redemptionId, evidence.report]] : [],
         )
     ledger.commits.now(() => {
       const { agentId, exp, nowMs } = about

@@ -4,7 +4,7 @@ import { change, type Bug } from './bug.ts'
 export const LIAR_BUGS: readonly Bug[] = [
   {
     name: 'given-from-anyone',
-    what: 'the cloud accepts `given` from any agent of the store',
+    what: 'the cloud accepts `delegated` from any agent of the store',
     changes: [
       change(
         'cloud/protection/evidence/apply-delegated.js',
@@ -16,7 +16,7 @@ export const LIAR_BUGS: readonly Bug[] = [
   },
   {
     name: 'given-without-epoch',
-    what: 'the cloud accepts `given` without the epoch of the home',
+    what: 'the cloud accepts `delegated` without the epoch of the home',
     changes: [
       change(
         'cloud/protection/evidence/apply-delegated.js',
@@ -33,7 +33,7 @@ export const LIAR_BUGS: readonly Bug[] = [
   },
   {
     name: 'given-back-unsigned',
-    what: 'the cloud accepts `given_back` without the signature of the agent that had asked',
+    what: 'the cloud accepts `delegation_returned` without the signature of the agent that had asked',
     changes: [
       change(
         'cloud/protection/evidence/outcome-report.js',

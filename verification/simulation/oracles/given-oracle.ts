@@ -14,7 +14,7 @@ export interface GivenOracle {
   committed(connection: Connection): void
 }
 
-type Given = Extract<Evidence, { kind: 'given' }>
+type Given = Extract<Evidence, { kind: 'delegated' }>
 
 interface Unit {
   cti: string | null
@@ -48,7 +48,7 @@ export function givenOracle(core: Core, liar = ''): GivenOracle {
     back.clear()
     watch = {
       rows: db.prepare(
-        `SELECT rowid, body FROM journal_row WHERE rowid > ? AND agent_id <> ? AND applied = 1 AND body LIKE '%"kind":"given%' ORDER BY rowid`,
+        `SELECT rowid, body FROM journal_row WHERE rowid > ? AND agent_id <> ? AND applied = 1 AND body LIKE '%"kind":"delegat%' ORDER BY rowid`,
       ),
       units: db.prepare(
         `SELECT p.cti, pu.receipt_index, a.right_class, a.agent_id FROM protection_authorization a JOIN authorization_unit u ON u.nonce = a.nonce
@@ -66,8 +66,8 @@ export function givenOracle(core: Core, liar = ''): GivenOracle {
     for (const { rowid, body } of watch.rows.all(last, liar)) {
       last = rowid
       const { evidence } = JournalBody.parse(JSON.parse(body))
-      if (evidence?.kind === 'given_back') back.add(evidence.redemptionId)
-      if (evidence?.kind !== 'given') continue
+      if (evidence?.kind === 'delegation_returned') back.add(evidence.redemptionId)
+      if (evidence?.kind !== 'delegated') continue
       for (const ordinal of evidence.ordinals) {
         const right = `${evidence.nonce}/${evidence.rightClass}/${ordinal}`
         given.set(right, [...(given.get(right) ?? []), evidence])

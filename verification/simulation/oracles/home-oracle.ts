@@ -116,7 +116,7 @@ class Homes implements HomeOracle {
     }
     now.rows = rows.length
     for (const { redemption_id: redemptionId, agent_id: agentId, answer, state } of grants.all()) {
-      if (state !== 'given' && this.#states.get(`${name}/${redemptionId}`) !== state)
+      if (state !== 'delegated' && this.#states.get(`${name}/${redemptionId}`) !== state)
         this.#core.trace.note(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
       this.#states.set(`${name}/${redemptionId}`, state)
       if (this.#given.has(redemptionId)) continue
@@ -124,7 +124,7 @@ class Homes implements HomeOracle {
       this.#given.set(redemptionId, { ordinals })
       if (
         ordinals.length > 0 &&
-        !rows.some(({ body: { evidence } }) => evidence?.kind === 'given' && evidence.redemptionId === redemptionId)
+        !rows.some(({ body: { evidence } }) => evidence?.kind === 'delegated' && evidence.redemptionId === redemptionId)
       ) {
         this.#core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and tells nobody`)
       }
@@ -163,7 +163,7 @@ class Homes implements HomeOracle {
   /** What failed, and what was given back, has used nothing up; where nobody knows it is for staff, who are not counted. */
   #stands({ redemptionId, isGiven, ledger }: Use) {
     return isGiven
-      ? ['given', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
+      ? ['delegated', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
       : this.#outcomes.get(redemptionId) !== 'failed'
   }
 

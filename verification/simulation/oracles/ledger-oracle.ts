@@ -382,8 +382,9 @@ function describe({ evidence, event }: JournalBody): string {
   if (!evidence) return event?.type ?? 'nothing'
   if (evidence.kind === 'void') return `void ${evidence.nonce.slice(0, 6)}`
   const id = evidence.redemptionId.slice(-6)
-  if (evidence.kind === 'outcome' || evidence.kind === 'given_back') return `${evidence.kind} ${id} ${evidence.outcome}`
-  if (evidence.kind === 'given')
+  if (evidence.kind === 'outcome' || evidence.kind === 'delegation_returned')
+    return `${evidence.kind} ${id} ${evidence.outcome}`
+  if (evidence.kind === 'delegated')
     return `given ${id} of ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')} to ${evidence.agentId.slice(-6)}`
   return `claim ${id} of ${evidence.source} ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')}`
 }

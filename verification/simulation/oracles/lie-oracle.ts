@@ -53,18 +53,19 @@ export function lieOracle(core: Core, liar: string, watch: LieWatch): (db: Conne
     }
     expect(
       watch.given,
-      (id) => has('SELECT 1 FROM given_right WHERE redemption_id = ?', id),
+      (id) => has('SELECT 1 FROM delegated_right WHERE redemption_id = ?', id),
       'an agent that was not the home has given rights away',
     )
     expect(
       watch.gifts,
-      (id) => has("SELECT 1 FROM given_right WHERE redemption_id = ? AND state <> 'given'", id),
+      (id) => has("SELECT 1 FROM delegated_right WHERE redemption_id = ? AND state <> 'delegated'", id),
       'given rights came back without the report of the agent that had asked',
     )
     expect(
       watch.givenBack,
       (id) =>
-        has("SELECT 1 FROM given_right WHERE redemption_id = ? AND state <> 'given'", id) && !others('given_back', id),
+        has("SELECT 1 FROM delegated_right WHERE redemption_id = ? AND state <> 'delegated'", id) &&
+        !others('delegation_returned', id),
       'given rights came back by the word of an agent that did not give them',
     )
     expect(

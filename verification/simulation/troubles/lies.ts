@@ -156,9 +156,9 @@ class DrawnLies implements Lies {
     return signDocument(DOCUMENT_KINDS.homeRequest, made, signer)
   }
 
-  #given(unit: Unit, redemptionId: string, change: Partial<Extract<Evidence, { kind: 'given' }>>) {
+  #given(unit: Unit, redemptionId: string, change: Partial<Extract<Evidence, { kind: 'delegated' }>>) {
     return this.#row({
-      kind: 'given',
+      kind: 'delegated',
       redemptionId,
       nonce: unit.cti,
       rightClass: this.#chance.one(RIGHT_CLASSES),
@@ -218,7 +218,7 @@ class DrawnLies implements Lies {
       this.#report({ redemptionId, cti, rightClass, candidates: [ordinal] }),
     ])
     return this.#row({
-      kind: 'given_back',
+      kind: 'delegation_returned',
       redemptionId,
       outcome: 'failed',
       ...(text !== undefined && { report: text }),
@@ -228,14 +228,19 @@ class DrawnLies implements Lies {
   readonly #givenBackForAnotherHome = (db: Connection): JournalBody | undefined => {
     const known = db
       .prepare<[string, number], { redemption_id: string }>(
-        "SELECT redemption_id FROM given_right WHERE home_agent_id <> ? AND state <> 'failed' ORDER BY rowid DESC LIMIT ?",
+        "SELECT redemption_id FROM delegated_right WHERE home_agent_id <> ? AND state <> 'failed' ORDER BY rowid DESC LIMIT ?",
       )
       .all(this.#facts().agentId, NEWEST)
     const redemptionId = this.#one(known)?.redemption_id
     if (redemptionId === undefined) return undefined
     this.watch.givenBack.add(redemptionId)
     const outcome = this.#chance.one(['failed', 'unknown'] as const)
-    return this.#row({ kind: 'given_back', redemptionId, outcome, report: this.#report({ redemptionId, outcome }) })
+    return this.#row({
+      kind: 'delegation_returned',
+      redemptionId,
+      outcome,
+      report: this.#report({ redemptionId, outcome }),
+    })
   }
 
   readonly #outcomeOfAnother = (db: Connection): JournalBody | undefined => {

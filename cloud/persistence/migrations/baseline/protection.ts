@@ -43,12 +43,12 @@ export const PROTECTION: readonly string[] = [
     nonce text, device_id text, until_ms bigint, redemption_id text, outcome text, failures bigint NOT NULL, returned_by text,
     was_given bigint NOT NULL DEFAULT 0, PRIMARY KEY (line_id, unit_no, right_class))`,
   `CREATE INDEX unit_right_by_purchase ON unit_right (purchase_id)`,
-  `CREATE TABLE given_right (
+  `CREATE TABLE delegated_right (
     line_id text NOT NULL, unit_no bigint NOT NULL, right_class text NOT NULL, redemption_id text NOT NULL,
     purchase_id text NOT NULL, store_id text NOT NULL, agent_id text NOT NULL, state text NOT NULL, until_s bigint NOT NULL,
     home_agent_id text NOT NULL, home_epoch bigint NOT NULL, PRIMARY KEY (line_id, unit_no, right_class, redemption_id))`,
-  `CREATE INDEX given_right_by_redemption ON given_right (redemption_id)`,
-  `CREATE INDEX given_right_by_end ON given_right (until_s)`,
+  `CREATE INDEX delegated_right_by_redemption ON delegated_right (redemption_id)`,
+  `CREATE INDEX delegated_right_by_end ON delegated_right (until_s)`,
   `CREATE TABLE redemption (
     nonce text NOT NULL, step bigint NOT NULL, redemption_id text NOT NULL, tenant text NOT NULL, source text NOT NULL,
     agent_id text, device_id text NOT NULL, at_ms bigint NOT NULL, event_id text NOT NULL, outcome text, line_id text,

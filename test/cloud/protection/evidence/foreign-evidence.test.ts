@@ -33,9 +33,9 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   afterAll(() => shop.stop())
 
   const newRedemption = () => `rdm-${++ids}`
-  const given = (redemptionId: string, cti: string, change: Partial<Extract<Evidence, { kind: 'given' }>> = {}) =>
+  const given = (redemptionId: string, cti: string, change: Partial<Extract<Evidence, { kind: 'delegated' }>> = {}) =>
     ({
-      kind: 'given',
+      kind: 'delegated',
       redemptionId,
       nonce: cti,
       rightClass: 'release',
@@ -45,7 +45,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       ...change,
     }) satisfies Evidence
   const back = (redemptionId: string, report: string | undefined, outcome: 'failed' | 'unknown' = 'failed') =>
-    ({ kind: 'given_back', redemptionId, outcome, ...(report !== undefined && { report }) }) satisfies Evidence
+    ({ kind: 'delegation_returned', redemptionId, outcome, ...(report !== undefined && { report }) }) satisfies Evidence
   const report = async (by: TestAgent, ...rows: Evidence[]) =>
     expect((await by.report(rows.map((evidence) => by.row({ evidence })))).body).toMatchObject({
       accepted: rows.length,
@@ -53,7 +53,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   const kept = async (redemptionId: string) =>
     (
       await shop.cloud.db.database.reads
-        .selectFrom('given_right')
+        .selectFrom('delegated_right')
         .select('state')
         .where('redemption_id', '=', redemptionId)
         .execute()
@@ -75,7 +75,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     const redemptionId = newRedemption()
     const { purchaseId, cti } = await paidReceipt(shop)
     await report(home, given(redemptionId, cti))
-    expect(await kept(redemptionId)).toEqual(['given'])
+    expect(await kept(redemptionId)).toEqual(['delegated'])
     const claims = { aud: home.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
     return { redemptionId, purchaseId, cti, claims }
   }
@@ -260,12 +260,12 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const [own, foreign] = [newRedemption(), newRedemption()]
       epoch = await makeHome(shop, third)
       await report(home, given(own, late.cti, { homeEpoch: before }))
-      expect(await kept(own)).toEqual(['given'])
+      expect(await kept(own)).toEqual(['delegated'])
       await refuses(home, given(foreign, next.cti), [])
       await refuses(third, given(newRedemption(), next.cti, { homeEpoch: before }), [])
       const since = newRedemption()
       await report(third, given(since, next.cti))
-      expect(await kept(since)).toEqual(['given'])
+      expect(await kept(since)).toEqual(['delegated'])
       epoch = await makeHome(shop, home)
     })
   })
@@ -284,25 +284,25 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
 
     it('frees nothing when another agent sends the report instead of the receipt home', async () => {
       const { redemptionId, purchaseId, claims } = await lend()
-      await refuses(third, back(redemptionId, undefined), ['given'])
-      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['given'])
-      await refuses(third, back(redemptionId, outcomeReport(third, { ...claims, aud: third.agentId })), ['given'])
-      await refuses(asker, back(redemptionId, outcomeReport(asker, { ...claims, aud: asker.agentId })), ['given'])
+      await refuses(third, back(redemptionId, undefined), ['delegated'])
+      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['delegated'])
+      await refuses(third, back(redemptionId, outcomeReport(third, { ...claims, aud: third.agentId })), ['delegated'])
+      await refuses(asker, back(redemptionId, outcomeReport(asker, { ...claims, aud: asker.agentId })), ['delegated'])
       expect(await grantedTo(purchaseId)).toBe(false)
     })
 
     it('frees nothing without the report, or with one that another agent signed', async () => {
       const { redemptionId, purchaseId, claims } = await lend()
-      await refuses(home, back(redemptionId, undefined), ['given'])
-      await refuses(home, back(redemptionId, 'no report'), ['given'])
-      await refuses(home, back(redemptionId, outcomeReport(asker, claims, home.signer)), ['given'])
-      await refuses(home, back(redemptionId, outcomeReport(home, claims)), ['given'])
-      await refuses(home, back(redemptionId, outcomeReport(third, claims)), ['given'])
+      await refuses(home, back(redemptionId, undefined), ['delegated'])
+      await refuses(home, back(redemptionId, 'no report'), ['delegated'])
+      await refuses(home, back(redemptionId, outcomeReport(asker, claims, home.signer)), ['delegated'])
+      await refuses(home, back(redemptionId, outcomeReport(home, claims)), ['delegated'])
+      await refuses(home, back(redemptionId, outcomeReport(third, claims)), ['delegated'])
       const stranger: Signer = createSigner(
         newKey(shop.cloud.platform.random).x,
         newKey(shop.cloud.platform.random).secret,
       )
-      await refuses(home, back(redemptionId, outcomeReport(asker, claims, stranger)), ['given'])
+      await refuses(home, back(redemptionId, outcomeReport(asker, claims, stranger)), ['delegated'])
       expect(await grantedTo(purchaseId)).toBe(false)
     })
 
@@ -316,7 +316,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       ['outcome', { outcome: 'unknown' as const }],
     ])('frees nothing with a report about another %s', async (_, change) => {
       const { redemptionId, purchaseId, claims } = await lend()
-      await refuses(home, back(redemptionId, outcomeReport(asker, { ...claims, ...change })), ['given'])
+      await refuses(home, back(redemptionId, outcomeReport(asker, { ...claims, ...change })), ['delegated'])
       expect(await grantedTo(purchaseId)).toBe(false)
     })
 
@@ -349,7 +349,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     it('counts from a former home about what it gave in its own epoch', async () => {
       const { redemptionId, claims } = await lend()
       epoch = await makeHome(shop, third)
-      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, aud: third.agentId })), ['given'])
+      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, aud: third.agentId })), ['delegated'])
       await report(home, back(redemptionId, outcomeReport(asker, claims)))
       expect(await kept(redemptionId)).toEqual(['failed'])
       epoch = await makeHome(shop, home)
@@ -360,8 +360,8 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const before = epoch
       epoch = await makeHome(shop, third)
       const claims = { aud: third.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
-      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['given'])
-      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, homeEpoch: before })), ['given'])
+      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['delegated'])
+      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, homeEpoch: before })), ['delegated'])
       epoch = await makeHome(shop, home)
     })
 
@@ -387,7 +387,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const late = newRedemption()
       const { cti } = await paidReceipt(shop)
       await report(home, given(late, cti), back(ofHome.redemptionId, outcomeReport(former, ofHome.claims)))
-      expect(await kept(late)).toEqual(['given'])
+      expect(await kept(late)).toEqual(['delegated'])
       expect(await kept(ofHome.redemptionId)).toEqual(['failed'])
       const heard = { ...ofHome.claims, aud: home.agentId, redemptionId: late, cti }
       await report(home, back(late, outcomeReport(asker, heard)))
@@ -400,7 +400,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const { redemptionId, claims } = await lend()
       const signed = outcomeReport(asker, claims)
       await shop.ok('revokeAgent', { agentId: asker.agentId })
-      await refuses(home, back(redemptionId, signed), ['given'])
+      await refuses(home, back(redemptionId, signed), ['delegated'])
       asker = await enrolTestAgent(shop)
     })
   })
@@ -419,10 +419,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     const { cti } = await paidReceipt(shop)
     await report(home, back(lent.redemptionId, outcomeReport(asker, lent.claims)), given(known, cti))
     expect(await kept(lent.redemptionId)).toEqual(['failed'])
-    expect(await kept(known)).toEqual(['given'])
+    expect(await kept(known)).toEqual(['delegated'])
     // The home may have moved to any agent before the restore: no agent can be believed about such an epoch.
     await refuses(third, given(forgotten, cti, { homeEpoch: epoch + 1 }), [])
     await report(home, given(since, cti, { homeEpoch: policy.homeEpoch }))
-    expect(await kept(since)).toEqual(['given'])
+    expect(await kept(since)).toEqual(['delegated'])
   })
 })
