@@ -19,12 +19,12 @@ export async function closeDay(
   const lastOver = addDays(dayOf(nowMs - AFTER_MIDNIGHT_MS), -1)
   const to = day ?? lastOver
   if (to > lastOver)
-    throw precondition('day_not_over', `${to} is not over; the last day that can be closed is ${lastOver}`)
+    throw precondition('day_not_over', `${to} is not over: the last day that can be closed is ${lastOver}`)
   const before = await lastClosing(db, store.store_id)
   if (before && to <= before.to_day)
     throw new Failure(
       'already-exists',
-      `${to} is closed already: the last closing, number ${before.number}, covers ${before.to_day}`,
+      `${to} is already closed: closing number ${before.number} covers the days up to ${before.to_day}`,
     )
   const first = before ? addDays(before.to_day, 1) : await firstDay(db, store.store_id)
   const from = first !== undefined && first < to ? first : to

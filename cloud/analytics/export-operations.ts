@@ -17,10 +17,11 @@ export const exportSalesData = operation({
   name: 'exportSalesData',
   area: 'analytics',
   minimumPackage: 'PRIME',
-  summary: 'All paid purchases between two dates, as JSON or CSV.',
+  summary: 'Exports all paid purchases between two dates as JSON or CSV.',
   description:
-    'Both dates count. Store by store, oldest first; the answer is streamed and may be long. CSV has one row per line of a purchase. Amounts are cents. ' +
-    'Purchases that were paid and taken back are in it as CANCELLED; `refundedCent` is what has gone back by now, of each line and of the whole. Nothing of the shopper is in it.',
+    'Both dates are inclusive. Store by store, the oldest first; the response is streamed and may be long. CSV ' +
+    'has one row per purchase line. Amounts are in cents. Cancelled purchases are included as CANCELLED; ' +
+    '`refundedCent` is the amount refunded so far, per line and in total. It contains no data of the shopper.',
   changes: false,
   formats: [
     {

@@ -20,10 +20,11 @@ export const fetchAnalytics = operation({
   name: 'fetchAnalytics',
   area: 'analytics',
   minimumPackage: 'PRIME',
-  summary: 'Reports of a store by day, week or month.',
+  summary: 'Returns reports of a store by day, week or month.',
   description:
-    'Of every period between two dates, both counted; weeks begin on Mondays, and only days between the dates count. Purchases are counted as they stand now: one that is ' +
-    `taken back leaves the day on which it was paid. At most ${REPORTS_LIMIT} reports.`,
+    'Reports on each period between two dates, both inclusive. Weeks start on Monday; only days between the ' +
+    'dates count. Purchases count in their current state: a cancelled purchase leaves the day of its payment. ' +
+    `At most ${REPORTS_LIMIT} reports.`,
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -36,7 +37,7 @@ export const fetchAnalytics = operation({
   async run(call, { storeId, from, to, period = 'daily' }) {
     if (to < from) throw invalid('to', 'is before from')
     if (daysBetween(from, to) >= REPORTS_LIMIT * DAYS_OF[period])
-      throw invalid('to', `is too far from from: at most ${REPORTS_LIMIT} reports`, 'too_many')
+      throw invalid('to', `is too long after from: at most ${REPORTS_LIMIT} reports`, 'too_many')
     const store = await ownStore(call, storeId)
     const { db } = call
     const reports = makeReports({
@@ -56,10 +57,10 @@ export const recordEngagement = operation({
   name: 'recordEngagement',
   area: 'analytics',
   minimumPackage: 'DISCOVER',
-  summary: 'Counts what a shopper does with a store or an offer.',
+  summary: 'Counts an engagement of a shopper with a store or an offer.',
   description:
-    'With a `userId`, follows and favourites count once until they are taken back; `follow` and `unfollow` need it. Offer types need an `offerId`. ' +
-    '`recorded` is false for what was so already.',
+    'With a `userId`, a follow or favourite counts once until it is removed; `follow` and `unfollow` require ' +
+    'it. Offer types require an `offerId`. `recorded` is false if nothing changed.',
   callers: ['secret', 'publishable'],
   changes: true,
   // Not audited: thousands of shoppers a day are not changes of the merchant.
@@ -82,14 +83,15 @@ export const closeStoreDay = operation({
   name: 'closeStoreDay',
   area: 'analytics',
   minimumPackage: 'GROW',
-  summary: 'Closes the days of a store since its last closing, for good.',
+  summary: 'Closes the days of a store since its last closing, permanently.',
   description:
-    'What was sold and given back, by VAT rate, summed from the receipts. A day can be closed ten minutes after its end. It is no fiscal evidence: nothing here is signed by a certified device.',
+    'Contains sales and refunds by VAT rate, summed from the receipts. A day can be closed ten minutes after ' +
+    'its end. This is not fiscal evidence, because no certified device signs it.',
   refusals: ['day_not_over'],
   changes: true,
   request: z.strictObject({
     storeId: Id,
-    date: Day.optional().describe('The last day to close; default the last one that is over.'),
+    date: Day.optional().describe('The last day to close; default: the last day that is over.'),
   }),
   response: Closing.extend(Success),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', date: '2026-11-19' },
@@ -110,7 +112,7 @@ export const fetchClosings = operation({
   request: z.strictObject({
     storeId: Id,
     limit: Limit.optional(),
-    cursor: z.string().optional().describe('The `number` of the last closing of the page before.'),
+    cursor: z.string().optional().describe('`number` of the last closing on the previous page.'),
   }),
   response: z.strictObject({ ...Success, closings: z.array(Closing), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },

@@ -6,19 +6,19 @@ import { PERIODS } from './days.ts'
 export const Day = z.iso
   .date()
   .refine((day) => day >= '2000-01-01' && day <= '2099-12-31', 'must be between 2000-01-01 and 2099-12-31')
-  .describe('A date such as 2026-11-20, in the store’s time zone (Europe/Berlin).')
+  .describe('A date such as 2026-11-20 in the store’s time zone (Europe/Berlin).')
 
 const Percent = z.number().min(0).max(100).describe('Percent, one decimal.')
 
 /** Analytics report (specification). */
 export const AnalyticsReport = z.strictObject({
   storeId: z.string(),
-  date: z.string().describe('The day; of a week its Monday, of a month its first.'),
+  date: z.string().describe('The day; for weeks the Monday, for months the first day.'),
   period: z.enum(PERIODS),
   scanAndGo: z.strictObject({
     sessions: z.int(),
     completedCheckouts: z.int(),
-    abandonedRate: Percent.describe('Sessions of which no purchase came that still stands, in percent.'),
+    abandonedRate: Percent.describe('Sessions without a valid purchase, percent.'),
     revenueCent: z.int(),
     avgBasketCent: z.int(),
     itemsScanned: z.int().describe('Units in completed checkouts.'),
@@ -27,7 +27,7 @@ export const AnalyticsReport = z.strictObject({
     activeOffers: z.int(),
     totalClicks: z.int(),
     totalFavorites: z.int(),
-    conversionRate: Percent.describe('Clicks on offers that led to a favourite, in percent.'),
+    conversionRate: Percent.describe('Clicks on offers that led to a favourite, percent.'),
   }),
   store: z.strictObject({
     profileViews: z.int(),
@@ -43,9 +43,9 @@ const VatTotals = z.record(z.string(), z.strictObject({ net: z.int(), tax: z.int
 /** Closing of a store's days; it never changes. */
 export const Closing = z.strictObject({
   storeId: z.string(),
-  number: z.int().describe('Counts the closings of the store, from 1, with no gap.'),
-  from: z.string().describe('The day after the closing before: nothing falls between two closings.'),
-  date: z.string().describe('The last day that it covers.'),
+  number: z.int().describe('Number of the closing in its store, from 1 without gaps.'),
+  from: z.string().describe('The day after the previous closing, so that no day is omitted.'),
+  date: z.string().describe('The last day of the closing.'),
   closedAt: z.string(),
   currency: z.literal('EUR'),
   receiptCount: z.int(),
@@ -79,21 +79,21 @@ export const Sale = z.strictObject({
   transactionId: z.string(),
   storeId: z.string(),
   completedAt: z.string(),
-  status: z.enum(['SUCCESS', 'UNLOADED', 'CANCELLED']).describe('CANCELLED: paid and taken back.'),
+  status: z.enum(['SUCCESS', 'UNLOADED', 'CANCELLED']).describe('CANCELLED: paid and then cancelled.'),
   currency: z.string(),
-  totalCent: z.int().describe('As it was sold.'),
-  refundedCent: z.int().describe('What has gone back of it by now.'),
+  totalCent: z.int().describe('Amount of the sale.'),
+  refundedCent: z.int().describe('Amount refunded so far.'),
   refunds: z
     .array(
       z.strictObject({
         ...RefundFields,
         amountCent: z.int(),
         createdAt: z.string(),
-        completedAt: z.string().optional().describe('When the money had gone.'),
+        completedAt: z.string().optional().describe('When the refund was completed.'),
       }),
     )
-    .describe('In JSON only. `pushToPOS` and `pushToERP` write those that are done.'),
-  vatBreakdown: VatTotals.describe('As it was sold, by rate, cents.'),
+    .describe('JSON only. `pushToPOS` and `pushToERP` write the completed ones.'),
+  vatBreakdown: VatTotals.describe('Amount of the sale by rate, cents.'),
   items: z.array(
     z.strictObject({
       itemLineId: z.string(),
@@ -106,9 +106,9 @@ export const Sale = z.strictObject({
       refundedCent: z
         .int()
         .describe(
-          'What of the refunds falls to this line: first those that name it, then its share of those that name none.',
+          'Share of the refunds in this line: first refunds that name the line, then its part of those that name none.',
         ),
-      depositOf: z.string().optional().describe('The line whose deposit this one is.'),
+      depositOf: z.string().optional().describe('The line that this deposit belongs to.'),
     }),
   ),
 })

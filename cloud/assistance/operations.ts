@@ -27,12 +27,12 @@ export const createZone = operation({
   name: 'createZone',
   area: 'assistance',
   minimumPackage: 'ASSIST',
-  summary: 'Makes a zone of a store, with the QR code that hangs there.',
+  summary: 'Creates a zone of a store with a QR code to put up there.',
   description:
     'The code opens a page on which shoppers ask for help and exchange messages with staff, in German or English.',
   refusals: ['too_many_zones'],
   changes: true,
-  request: z.strictObject({ storeId: Id, name: text(80).describe('Such as “Herren, 1. Stock”. Shoppers read it.') }),
+  request: z.strictObject({ storeId: Id, name: text(80).describe('Such as “Herren, 1. Stock”. Shown to shoppers.') }),
   response: z.strictObject({
     ...Success,
     zoneId: z.string(),
@@ -43,7 +43,7 @@ export const createZone = operation({
   async run(call, { storeId, name }) {
     const store = await ownStore(call, storeId)
     if ((await listZones(call.db, store.store_id, ZONES_LIMIT)).length >= ZONES_LIMIT)
-      throw precondition('too_many_zones', `a store has ${ZONES_LIMIT} zones at most`)
+      throw precondition('too_many_zones', `a store can have at most ${ZONES_LIMIT} zones`)
     const zone: ZoneRow = {
       zone_id: newId('zon', call.services.platform),
       tenant: store.tenant,
@@ -96,8 +96,8 @@ export const requestAssistance = operation({
   name: 'requestAssistance',
   area: 'assistance',
   minimumPackage: 'ASSIST',
-  summary: 'Asks for help in a zone.',
-  description: '`url` is the page of this one conversation: whoever has it may read and write there.',
+  summary: 'Requests help in a zone.',
+  description: '`url` is the page of this conversation: everyone who has the address can read and write there.',
   callers: ['secret', 'publishable'],
   refusals: ['too_many_requests_open'],
   changes: true,
@@ -137,14 +137,15 @@ export const fetchAssistanceRequests = operation({
   name: 'fetchAssistanceRequests',
   area: 'assistance',
   minimumPackage: 'ASSIST',
-  summary: 'Lists requests for help in a store with their messages, newest first.',
+  summary: 'Lists requests for help in a store with their messages, the newest first.',
   description:
-    'Also those that a security tag has raised: `reason` is then `manual_assistance_required`. Requests are removed 30 days after the last word.',
+    'Includes requests that a security tag caused; their `reason` is `manual_assistance_required`. Requests are ' +
+    'deleted 30 days after the last message.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
     status: z.enum(REQUEST_STATUSES).optional(),
-    limit: Limit.optional().describe(`A page holds ${PAGE_LIMIT} at most; go on by cursor.`),
+    limit: Limit.optional().describe(`A page contains at most ${PAGE_LIMIT}; use the cursor for more.`),
     cursor: cursorField('hlp').optional(),
   }),
   response: z.strictObject({ ...Success, requests: z.array(AssistanceRequest), nextCursor: z.string().optional() }),
@@ -166,9 +167,10 @@ export const answerAssistanceRequest = operation({
   name: 'answerAssistanceRequest',
   area: 'assistance',
   minimumPackage: 'ASSIST',
-  summary: 'Answers a request for help, or moves it on.',
+  summary: 'Answers a request for help or changes its status.',
   description:
-    'A message makes it `answered` unless `status` says otherwise; the shopper’s next word opens it again. `closed` is final.',
+    'A message makes the request `answered` unless `status` is sent; the shopper’s next message opens it again. ' +
+    '`closed` is final.',
   refusals: ['request_closed', 'too_many_messages'],
   changes: true,
   request: z.strictObject({ requestId: Id, message: Message.optional(), status: z.enum(REQUEST_STATUSES).optional() }),
@@ -176,7 +178,7 @@ export const answerAssistanceRequest = operation({
   example: { requestId: 'hlp_01KANX6Y7C3V9Q2M8R5T4W6Z1B', message: 'Ich bin gleich bei Ihnen.' },
   async run(call, { requestId, message, status }) {
     if (message === undefined && status === undefined)
-      throw invalid('message', 'is missing: send message or status', 'missing')
+      throw invalid('message', 'is required: send message or status', 'missing')
     let request = await findRequest(call.db, knownCaller(call.caller).tenant, requestId)
     if (!request) throw notFound('request')
     await ownStoreOf(call, request.store_id, 'request')

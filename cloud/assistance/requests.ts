@@ -60,10 +60,7 @@ export async function openRequest(
 
 async function checkOpenLimit(db: Db, storeId: string): Promise<void> {
   if ((await countOpen(db, storeId, 'shopper')) >= OPEN_LIMIT)
-    throw precondition(
-      'too_many_requests_open',
-      `${OPEN_LIMIT} shoppers’ requests of this store wait already: close some`,
-    )
+    throw precondition('too_many_requests_open', `this store has ${OPEN_LIMIT} open requests of shoppers: close some`)
 }
 
 /** Adds a message. A shopper's message opens the request again; a message of staff answers it. */
@@ -75,7 +72,7 @@ export async function addMessage(
 ): Promise<AssistanceRequestRow> {
   checkNotClosed(request)
   if (request.message_count >= MESSAGES_LIMIT)
-    throw precondition('too_many_messages', `a request holds ${MESSAGES_LIMIT} messages at most: open another`)
+    throw precondition('too_many_messages', `a request can have at most ${MESSAGES_LIMIT} messages: open another one`)
   const number = request.message_count + 1
   await db
     .insertInto('assistance_message')
@@ -101,7 +98,7 @@ export async function setStatus(
 
 function checkNotClosed(request: AssistanceRequestRow): void {
   if (request.status === 'closed')
-    throw precondition('request_closed', 'the request is closed: open another', { allowedNext: [] })
+    throw precondition('request_closed', 'the request is closed: open another one', { allowedNext: [] })
 }
 
 function update(

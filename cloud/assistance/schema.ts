@@ -13,14 +13,14 @@ export const REQUEST_STATUSES = ['open', 'answered', 'closed'] as const
 export const Zone = z.strictObject({
   zoneId: z.string(),
   name: z.string(),
-  url: z.string().describe('What the zone’s QR code holds.'),
+  url: z.string().describe('Address in the zone’s QR code.'),
   createdAt: z.string(),
 })
 
 export const AssistanceRequest = z.strictObject({
   requestId: z.string(),
   storeId: z.string(),
-  reason: z.enum(['shopper', 'manual_assistance_required']).describe('Somebody asked, or a tag needs staff.'),
+  reason: z.enum(['shopper', 'manual_assistance_required']).describe('A shopper asked for help, or a tag needs staff.'),
   status: z.enum(REQUEST_STATUSES),
   zoneId: z.string().optional(),
   zoneName: z.string().optional(),

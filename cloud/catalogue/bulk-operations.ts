@@ -13,10 +13,10 @@ const WARNINGS_LIMIT = 100
 /** Response of both product imports. */
 export const ImportAnswer = z.strictObject({
   ...Success,
-  imported: z.int().describe('Rows taken, new and changed.'),
-  updated: z.int().describe('Of those, rows of products that the store had before.'),
-  errors: z.array(RowError).describe('At most 1,000.'),
-  errorCount: z.int().describe('All errors, also those that are not listed.'),
+  imported: z.int().describe('Valid rows that were written: new and changed products.'),
+  updated: z.int().describe('How many of these products the store already sold.'),
+  errors: z.array(RowError).describe('The first 1,000 errors.'),
+  errorCount: z.int().describe('Number of all errors, also of those that `errors` omits.'),
   warnings: z.array(z.string()).optional(),
 })
 
@@ -32,10 +32,11 @@ export const bulkImportProducts = operation({
   name: 'bulkImportProducts',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
-  summary: 'Adds up to 500 products to a store, and changes those that it has.',
+  summary: 'Adds up to 500 products to a store, or changes those that it already sells.',
   description:
-    'Good rows are imported even when others are not; `errors[]` names those. What a row leaves out stays as it is. ' +
-    'Prices are this store’s, the rest is the product’s in all stores.',
+    'Valid rows are imported even if others are invalid; `errors[]` names the invalid ones. Fields that a row ' +
+    'omits keep their values. The price applies to this store, all other fields apply to the product in every ' +
+    'store.',
   changes: true,
   bodyLimit: BULK_BODY_LIMIT,
   emits: ['product.bulk_imported'],
@@ -61,7 +62,7 @@ export const bulkImportProducts = operation({
           ean: product.ean,
           field: 'ean',
           code: 'repeated',
-          message: `ean: stands in products[${first}] already`,
+          message: `ean: products[${first}] has the same EAN`,
         })
       if (first === undefined) indexOfEan.set(product.ean, index)
     }

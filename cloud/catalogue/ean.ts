@@ -11,9 +11,9 @@ export function isEan(text: string): boolean {
 export const Ean = z
   .string()
   .refine(isEan, 'must be 8 or 13 digits without a leading zero')
-  .meta({ pattern: '^[1-9](\\d{7}|\\d{12})$', description: 'EAN-8 or EAN-13, without a leading zero.' })
+  .meta({ pattern: '^[1-9](\\d{7}|\\d{12})$', description: 'EAN-8 or EAN-13 without a leading zero.' })
 
 /** Warning for an EAN with a wrong check digit; undefined if the check digit is right. */
 export function eanWarning(ean: string): string | undefined {
-  return hasValidCheckDigit(ean) ? undefined : `ean ${ean}: the last digit is not its check digit`
+  return hasValidCheckDigit(ean) ? undefined : `ean ${ean}: the last digit is not the correct check digit`
 }

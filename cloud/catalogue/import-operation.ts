@@ -17,7 +17,11 @@ let filesBeingRead = 0
 
 async function readFile(file: UploadedFile): Promise<ReadProducts> {
   if (filesBeingRead >= CONCURRENT_READS_LIMIT)
-    throw new Failure('unavailable', 'too many files are being read; try again', { retryAfter: 5 })
+    throw new Failure(
+      'unavailable',
+      `the server is already reading ${CONCURRENT_READS_LIMIT} files; try again in 5 s`,
+      { retryAfter: 5 },
+    )
   filesBeingRead++
   try {
     return await readProducts(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength))
@@ -65,14 +69,19 @@ export const importProducts = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Imports products from a spreadsheet: .xlsx or .csv, up to 10,000 rows.',
   description:
-    'Multipart form with the file as `file`; templates are at `/templates/products.xlsx` and `/templates/products.csv`. Good rows are imported even when others are not, 500 in one ' +
-    'transaction; `errors[]` names the others by their row. A file that is no good as a whole is refused and nothing is imported. With `dryRun` nothing is changed. ' +
-    'Who accepts `text/event-stream` gets `progress` events, then `result`. The same file again does no harm.',
+    'Send a multipart form with the file as `file`; templates are at `/templates/products.xlsx` and ' +
+    '`/templates/products.csv`. Valid rows are imported even if others are invalid, 500 in one transaction; ' +
+    '`errors[]` names the invalid rows. A file that cannot be read as a whole is rejected, and nothing is ' +
+    'imported. With `dryRun` nothing is written. Clients that accept `text/event-stream` receive `progress` ' +
+    'events, then `result`. You can safely send the same file again.',
   changes: true,
   emits: ['product.bulk_imported'],
   multipart: { fileField: 'file', limit: FORM_LIMIT, alsoJson: false },
   request: z.strictObject({ storeId: Id, file: FileField, dryRun: FormBoolean.optional() }),
-  response: ImportAnswer.extend({ rows: z.int().describe('Rows with something in them.'), dryRun: z.boolean() }),
+  response: ImportAnswer.extend({
+    rows: z.int().describe('Rows that are not empty, without the header.'),
+    dryRun: z.boolean(),
+  }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', file: new UploadedFile('products.xlsx', new Uint8Array()) },
   async steps(work, { storeId, file, dryRun = false }) {
     await work.read((call) => ownStore(call, storeId))

@@ -42,6 +42,6 @@ export async function namedProduct(call: Call, names: ProductNames): Promise<Pro
 }
 
 function agreedValue(field: string, a: string | undefined, b: string | undefined): string | undefined {
-  if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is given twice, with different values')
+  if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is sent twice with different values')
   return a ?? b
 }

@@ -35,7 +35,7 @@ export const fetchProducts = operation({
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
   summary: 'Lists the products of a store.',
-  description: 'In the order they were made in. `total` is exact.',
+  description: 'Sorted by creation time. `total` is exact.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({
@@ -72,13 +72,13 @@ export const fetchProducts = operation({
 
 const OneProduct = z.strictObject({ ...PRODUCT_NAMES, storeId: Id.optional() })
 const LabelAnswer = z.strictObject({
-  barcode: z.string().describe('As it was scanned.'),
-  price: z.number().describe('EUR, what these goods cost.'),
+  barcode: z.string().describe('The scanned code.'),
+  price: z.number().describe('EUR, the price of the labelled goods.'),
   weightGrams: z.int().optional(),
 })
 const OneProductAnswer = Product.extend({
   ...Success,
-  label: LabelAnswer.optional().describe('Where the barcode is the label of a scale: what it says.'),
+  label: LabelAnswer.optional().describe('Present if the barcode is a label that a scale printed.'),
 })
 
 /** The product at the price of `storeId`, or at the global price without `storeId`. */
@@ -118,10 +118,11 @@ export const fetchProduct = operation({
   name: 'fetchProduct',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
-  summary: 'Answers one product, by its id or its barcode.',
+  summary: 'Returns one product by id or barcode.',
   description:
-    'With `storeId` at that store’s price, else at the global one; the code that a scale of the store printed is then read too, and `label` says what these goods cost. ' +
-    'The price of goods that a scale weighs is that of a kilogram.',
+    'With `storeId` the price is that of the store, else the global price. With `storeId` the operation also ' +
+    'reads codes that the store’s scales print; `label` then contains the price of the labelled goods. For ' +
+    'goods sold by weight, `price` is the price of a kilogram.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: OneProduct,
@@ -137,7 +138,9 @@ export const searchProducts = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Finds products of a store by the beginnings of words.',
   description:
-    'Each word of `q` must begin a word of the name or the brand, or the EAN; the code that a scale printed finds its product. Case and accents do not matter. Whole words come first; 20 products unless `limit` says otherwise.',
+    'Each word of `q` must begin a word of the name or brand, or begin the EAN. A code that a scale printed ' +
+    'finds its product. Case and accents do not matter. Whole words come first. Returns 20 products unless ' +
+    '`limit` is set.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({ storeId: Id.optional(), q: text(120), limit: Limit.optional() }),

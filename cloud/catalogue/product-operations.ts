@@ -45,8 +45,9 @@ export const insertProduct = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Adds one product to a store.',
   description:
-    'A product is known by its EAN: one that another store of the account sells keeps its `productId` and its fields, and gets this store’s price. ' +
-    'In the same store it is 409 `already-exists`. A check digit that does not fit is only told in `warnings`.',
+    'The EAN identifies a product. If another store of the account sells it, the product keeps its `productId` ' +
+    'and fields, and only the price of this store is added. If this store sells it, the operation fails with ' +
+    '409 `already-exists`. A wrong check digit only causes an entry in `warnings`.',
   changes: true,
   emits: ['product.created'],
   request: z.strictObject({ storeId: Id, ...BARCODE_FIELDS, ...PRODUCT_FIELDS }),
@@ -64,7 +65,7 @@ export const insertProduct = operation({
     const store = await ownStore(call, storeId)
     const ean = eanOfRequest(input)
     if (await findProduct(call.db, store.tenant, { ean }, storeId)) {
-      throw new Failure('already-exists', `the store sells a product with the ean ${ean} already: use updateProduct`, {
+      throw new Failure('already-exists', `the store already sells a product with the ean ${ean}: use updateProduct`, {
         reason: 'product_exists',
       })
     }
@@ -76,7 +77,9 @@ export const insertProduct = operation({
       data: { productId: product.productId, storeId, ean, name: product.name, price: product.price },
     })
     const warnings = ignored.map(
-      (name) => `${name} stays what it is: other stores sell this product too; use updateProduct to change it for all`,
+      (name) =>
+        `${name} was not changed, because other stores sell this product too; use updateProduct to change it for ` +
+        'all',
     )
     const wrongDigit = eanWarning(ean)
     if (wrongDigit !== undefined) warnings.unshift(wrongDigit)
@@ -90,8 +93,9 @@ export const updateProduct = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Changes a product.',
   description:
-    '`price` and `oldPrice` are this store’s; everything else is the product’s in all stores. What is left out stays, null clears an optional field. ' +
-    'The global price follows as long as one store alone sells the product. Fields that the system sets may be sent back as they are.',
+    '`price` and `oldPrice` apply to this store, all other fields to the product in every store. Omitted fields ' +
+    'keep their values; null clears an optional field. The global price follows the store price while only one ' +
+    'store sells the product. You may send back fields that the system sets if they are unchanged.',
   changes: true,
   request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES, ...PRODUCT_CHANGES, ...SYSTEM_FIELDS }),
   response: ProductAnswer,
@@ -112,8 +116,10 @@ export const registerProductToStore = operation({
   name: 'registerProductToStore',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
-  summary: 'Lets another store sell a product that the account has, or sets the price at which a store sells it.',
-  description: 'Without `price` the store gets the global price, or keeps the one it has.',
+  summary: 'Adds a product of the account to another store, or sets the price at which a store sells it.',
+  description:
+    'Without `price` a new store gets the global price, and a store that already sells the product keeps its ' +
+    'price.',
   changes: true,
   request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES, price: Euros.optional() }),
   response: ProductAnswer,
@@ -139,9 +145,10 @@ export const removeProductFromStore = operation({
   name: 'removeProductFromStore',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
-  summary: 'Takes a product out of a store.',
+  summary: 'Removes a product from a store.',
   description:
-    'Other stores keep it, purchases too; inserted again it has its `productId` again. Its stock here is counted no more.',
+    'Other stores and past purchases keep the product. If you insert it again, it gets the same `productId`. ' +
+    'The stock of this store is no longer counted.',
   changes: true,
   request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES }),
   response: z.strictObject(Success),

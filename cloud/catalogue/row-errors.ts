@@ -6,8 +6,8 @@ import { ProductInput } from './schema.ts'
 
 /** Error of one row of an import. */
 export const RowError = z.strictObject({
-  index: z.int().describe('Of the row among those that were sent, from 0.'),
-  row: z.int().optional().describe('Of the row in the file, from 1.'),
+  index: z.int().describe('Index in the list of rows, from 0.'),
+  row: z.int().optional().describe('Row number in the file, from 1.'),
   ean: z.string().nullable(),
   field: z.string(),
   code: z.string(),

@@ -22,7 +22,9 @@ export const Nutrition = z.strictObject({
 })
 export type Nutrition = z.output<typeof Nutrition>
 
-const Flags = z.strictObject({ requiresHumanVerification: z.boolean().describe('The buyer’s age is checked.') })
+const Flags = z.strictObject({
+  requiresHumanVerification: z.boolean().describe('Staff must check the age of the buyer.'),
+})
 const ImageAddress = z.url({ protocol: /^https?$/ }).max(2_048)
 
 /** Product as the API returns it. */
@@ -30,7 +32,7 @@ export const Product = z.strictObject({
   productId: z.string(),
   ean: z.string(),
   name: z.string(),
-  price: z.number().describe('EUR, this store’s price where a store is asked for.'),
+  price: z.number().describe('EUR; the price of the store if the request names one.'),
   oldPrice: z.number().optional(),
   vat: VatRate,
   storeId: z.string().optional(),
@@ -44,13 +46,13 @@ export const Product = z.strictObject({
   isOrganic: z.boolean().optional(),
   isVegan: z.boolean().optional(),
   allergens: z.array(z.string()).optional(),
-  deposit: z.number().optional().describe('EUR for one piece, a line of its own in a purchase.'),
-  depositVat: VatRate.optional().describe('Where the deposit is taxed otherwise than the product.'),
+  deposit: z.number().optional().describe('EUR for one piece. The deposit is a separate line of a purchase.'),
+  depositVat: VatRate.optional().describe('VAT rate of the deposit, if it differs from the product’s.'),
   nutrition: Nutrition.optional(),
-  tagged: z.boolean().describe('Whether its units carry a security tag, in stores that use them.'),
+  tagged: z.boolean().describe('True if its units carry a security tag in stores that use them.'),
   flags: Flags,
-  fromPos: z.boolean().describe('Whether it came from a POS sync.'),
-  posProductId: z.string().nullable().describe('Its id in the POS; null unless synced.'),
+  fromPos: z.boolean().describe('True if a POS sync created it.'),
+  posProductId: z.string().nullable().describe('Its id in the POS; null without a POS sync.'),
   nameLower: z.string(),
   brandLower: z.string().optional(),
   createdAt: z.string(),
@@ -72,7 +74,7 @@ const OPTIONAL_FIELDS = {
   isOrganic: z.boolean(),
   isVegan: z.boolean(),
   allergens: z.array(text(80)).max(50),
-  deposit: Euros.describe('EUR for one piece: a line of its own in a purchase, on top of the price.'),
+  deposit: Euros.describe('EUR for one piece, in addition to the price. The deposit is a separate line of a purchase.'),
   depositVat: VatRate.describe('Default: the product’s.'),
   nutrition: Nutrition,
 }
@@ -117,7 +119,7 @@ export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),
   barcode: Id.describe('Another name of `ean`.').optional(),
-  ean: Id.describe('The product’s EAN; of another form it is unknown.').optional(),
+  ean: Id.describe('EAN of the product. A text that is no EAN is not found.').optional(),
 }
 
 /** Product row; read for a store, it has the store's prices. */

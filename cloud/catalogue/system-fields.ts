@@ -56,7 +56,11 @@ export function settableFields<T extends Sent>(
     if (!isSame) throw invalid(name, 'is set by the system and cannot be changed', 'system_field')
   }
   if ((eans.ean ?? eans.barcode) !== undefined && eanOfRequest(eans) !== product.ean) {
-    throw invalid('ean', 'cannot be changed: a product is what its EAN says. Insert the other one', 'system_field')
+    throw invalid(
+      'ean',
+      'cannot be changed, because the EAN identifies the product. Insert a new product instead',
+      'system_field',
+    )
   }
   return fields
 }

@@ -36,12 +36,15 @@ export async function moveOrder(
   const { to, reason, pickupCode, estimatedMs = order.estimated_ms } = move
   const from = order.status as OrderStatus
   if (!nextOrderStatuses(from).includes(to)) {
-    throw precondition('illegal_order_move', `an order that is ${from} cannot become ${to}`, {
+    throw precondition('illegal_order_move', `an order with status ${from} cannot become ${to}`, {
       allowedNext: nextOrderStatuses(from),
     })
   }
   if (pickupCode !== undefined && !isPickupCode(order, pickupCode))
-    throw precondition('pickup_code_wrong', 'this is not the pick-up code of the order')
+    throw precondition(
+      'pickup_code_wrong',
+      'this is not the pick-up code of the order: ask the customer for the code again',
+    )
   if (to === 'cancelled') {
     await releaseItems(call, order)
     await releaseStock(db, order.order_id)

@@ -30,17 +30,18 @@ export const submitClickCollectOrder = operation({
   name: 'submitClickCollectOrder',
   area: 'click and collect',
   minimumPackage: 'GO',
-  summary: 'Orders products to be picked up in a store.',
+  summary: 'Orders products for pick-up in a store.',
   description:
-    'At the prices of the store. Counted stock and tagged items are kept for the order until 7 days after the estimated pick-up. ' +
-    'The pick-up code is told here only: show it to the customer, who shows it at the counter.',
+    'Uses the prices of the store. Counted stock and tagged items are reserved until 7 days after the estimated ' +
+    'pick-up. Only this response contains the pick-up code: show it to the customer, who presents it at the ' +
+    'counter.',
   changes: true,
   refusals: ['out_of_stock'],
   secretResponse: true,
   request: OrderRequest,
   response: Order.extend({
     ...Success,
-    pickupCode: z.string().describe('8 characters; case, O for 0 and I or L for 1 do not matter.'),
+    pickupCode: z.string().describe('8 characters. Case does not matter; O is read as 0, I and L as 1.'),
   }),
   example: {
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
@@ -63,19 +64,20 @@ export const updateClickCollectStatus = operation({
   name: 'updateClickCollectStatus',
   area: 'click and collect',
   minimumPackage: 'GO',
-  summary: 'Moves an order on.',
+  summary: 'Moves an order to its next status.',
   description:
-    'pending → confirmed (or `accepted`) → preparing (may be left out) → ready → picked_up; cancelled from each but the last. Any other move: 409 with `allowedNext`. ' +
-    'At pick-up kept items become picked_up, stock is used up and loyalty points are earned; a cancelled order frees both.',
+    'pending → confirmed (or `accepted`) → preparing (optional) → ready → picked_up; all but picked_up can move ' +
+    'to cancelled. Other moves fail with 409 and `allowedNext`. At pick-up, reserved items become picked_up, ' +
+    'stock is subtracted and loyalty points are earned. A cancelled order releases items and stock.',
   changes: true,
   refusals: ['illegal_order_move', 'pickup_code_wrong', 'item_mismatch', 'item_not_sellable'],
   request: z.strictObject({
     orderId: Id,
     status: z.enum(STATUS_NAMES),
-    pickupCode: text(40).optional().describe('What the customer shows: checked when it is sent.'),
-    estimatedPickupAt: Timestamp.optional().describe('A new estimate; goods are kept for 7 days after it.'),
+    pickupCode: text(40).optional().describe('Code that the customer presents; checked if sent.'),
+    estimatedPickupAt: Timestamp.optional().describe('A new estimate. Goods stay reserved for 7 days after it.'),
     reason: text(300).optional().describe('With `cancelled`.'),
-    epcs: Picked.describe('Tagged items that were really picked; they take the place of those kept so far.'),
+    epcs: Picked.describe('Tagged items that were picked. They replace the reserved items.'),
     tagUids: Picked,
     tagIds: Picked,
   }),
@@ -90,7 +92,7 @@ export const updateClickCollectStatus = operation({
     if (estimatedMs !== undefined && estimatedMs > call.nowMs + AHEAD_LIMIT_MS)
       throw invalid('estimatedPickupAt', 'is more than a year ahead')
     if (estimatedMs !== undefined && reservedUntil(estimatedMs) <= call.nowMs && !isFinal(statusOf(status))) {
-      throw invalid('estimatedPickupAt', 'is 7 days ago or more: the order would be cancelled at once')
+      throw invalid('estimatedPickupAt', 'is 7 days ago or more, so the order would be cancelled at once')
     }
     const moved = await moveOrder(call, order, store, { ...rest, to: statusOf(status), estimatedMs })
     call.changed(orderId)
@@ -102,12 +104,13 @@ export const verifyPickupCode = operation({
   name: 'verifyPickupCode',
   area: 'click and collect',
   minimumPackage: 'GO',
-  summary: 'Finds the order of a pick-up code, and says what is to be handed over.',
+  summary: 'Finds the order of a pick-up code and lists the goods to hand over.',
   description:
-    'Moves nothing: `updateClickCollectStatus` does, with the same code. A code of no open or recently fetched order of the store: 404. Agents ask for their handheld readers.',
+    'Does not change the order: use `updateClickCollectStatus` with the same code. Returns 404 if no open or ' +
+    'recently picked up order of the store has this code. Agents call it for their handheld readers.',
   callers: ['secret', 'agent'],
   changes: false,
-  request: z.strictObject({ storeId: Id, pickupCode: text(40).describe('As it was shown or typed.') }),
+  request: z.strictObject({ storeId: Id, pickupCode: text(40).describe('As presented or typed.') }),
   response: Order.omit({ userId: true }).extend(Success),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', pickupCode: '7K2M-9XQ4' },
   async run(call, { storeId, pickupCode }) {

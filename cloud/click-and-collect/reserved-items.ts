@@ -74,7 +74,7 @@ export async function replaceReservedItems(call: Call, order: PickupOrderRow, pi
     if (named.length > quantity)
       throw invalid(
         named[quantity]?.path ?? 'epcs',
-        `is one more than the ${quantity} of its product in the order`,
+        `is one item too many: the order contains ${quantity} of this product`,
         'too_many_items',
       )
     const reservedOfProduct = reserved.filter((item) => own.some((line) => line.line_no === item.line_no))
@@ -93,7 +93,7 @@ export async function replaceReservedItems(call: Call, order: PickupOrderRow, pi
   }
   notifyGates(call, order.store_id)
   const stray = [...items.values()].find(({ item }) => item.product_id === null || !products.has(item.product_id))
-  if (stray) throw precondition('item_mismatch', `${stray.path}: the item is of no product in the order`)
+  if (stray) throw precondition('item_mismatch', `${stray.path}: the order does not contain the product of this item`)
 }
 
 async function namedItems({ db }: Call, order: PickupOrderRow, { epcs = [], tagUids = [], tagIds = [] }: PickedItems) {

@@ -6,7 +6,7 @@ import { operation, type ReadContext } from '../operations/operation.ts'
 import type { Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
 
-const UserId = text(128).describe('As it was sent at check-in, at checkout, with engagements.')
+const UserId = text(128).describe('The customer id that you sent at check-in, at checkout or with engagements.')
 
 /**
  * The customer of a caller. Throws 403 for keys bound to stores, because the data of a customer includes all stores.
@@ -16,7 +16,7 @@ function customerOf(caller: Caller, userId: string): Customer {
   if (storeIds !== null)
     throw new Failure(
       'permission-denied',
-      'a customer is one of the whole account: use a key that is not bound to stores',
+      'customers belong to the whole account: use a key that is not bound to stores',
       { reason: 'key_bound_to_stores' },
     )
   return { tenant, userId }
@@ -26,9 +26,10 @@ export const exportCustomerData = operation({
   name: 'exportCustomerData',
   area: 'customers',
   minimumPackage: 'DISCOVER',
-  summary: 'All that is kept of one customer.',
+  summary: 'Exports all stored data of one customer.',
   description:
-    'By kind: purchases, orders, sessions, loyalty, follows, favourites, requests for help. The answer is streamed. An unknown customer has empty lists.',
+    'Grouped by kind: purchases, orders, sessions, loyalty, follows, favourites, requests for help. The ' +
+    'response is streamed. Lists are empty for an unknown customer.',
   changes: false,
   request: z.strictObject({ userId: UserId }),
   response: z.strictObject({
@@ -70,9 +71,10 @@ export const eraseCustomerData = operation({
   name: 'eraseCustomerData',
   area: 'customers',
   minimumPackage: 'DISCOVER',
-  summary: 'Forgets one customer.',
+  summary: 'Erases the data of one customer.',
   description:
-    'Purchases and their receipts stay with a random pseudonym that nothing maps back; everything else goes. Repeated, it finds nothing more. `records` says how many rows of each table.',
+    'Purchases and their receipts stay under a random pseudonym that cannot be mapped back; all other data is ' +
+    'deleted. A repeated call finds nothing more. `records` contains the number of rows of each table.',
   changes: true,
   request: z.strictObject({ userId: UserId }),
   response: z.strictObject({ ...Success, erased: z.literal(true), records: z.record(z.string(), z.int()) }),

@@ -13,7 +13,7 @@ const Place = z.strictObject({ id: Uri })
 /** An EPCIS 2.0 event as this cloud writes it: always an ObjectEvent. */
 export const EpcisEvent = z.object({
   type: z.literal('ObjectEvent'),
-  eventID: z.string().describe('The event hash ID of CBV 2.0 §8.9: the same event has the same id in every export.'),
+  eventID: z.string().describe('Event hash ID of CBV 2.0 §8.9: the same event has the same id in each export.'),
   eventTime: z.string(),
   eventTimeZoneOffset: z.string(),
   recordTime: z.string().optional(),

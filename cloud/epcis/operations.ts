@@ -12,32 +12,34 @@ export const exportEpcisEvents = operation({
   name: 'exportEpcisEvents',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'What happened to goods in a store, as EPCIS 2.0 events.',
+  summary: 'Exports what happened to goods in a store as EPCIS 2.0 events.',
   description:
-    'From paid purchases, changes of items’ statuses and protection events, in the order in which they became durable; streamed, so the answer may be long. ' +
-    'The same event has the same `eventID` in every export: capturing it twice does no harm. `format` `ndjson` gives one event a line. With a `limit` there may be `untag:nextCursor`. ' +
-    'With `format` `json-ld` the document is as the schema of EPCIS 2.0 has it, so without `success`. Nothing of shoppers or staff is in it.',
+    'Includes paid purchases, status changes of items and protection events, in the order in which they were ' +
+    'stored. The response is streamed and may be long. The same event has the same `eventID` in each export, so ' +
+    'that capturing it twice does no harm. `format` `ndjson` returns one event per line. With a `limit` the ' +
+    'response may contain `untag:nextCursor`. With `format` `json-ld` the document follows the EPCIS 2.0 ' +
+    'schema, so without `success`. It contains no data about shoppers or staff.',
   changes: false,
   formats: [
     {
       format: 'json-ld',
       contentType: 'application/ld+json',
-      description: 'With `format` `json-ld`: an EPCISDocument as the schema of EPCIS 2.0 has it.',
+      description: 'With `format` `json-ld`: an EPCISDocument that follows the EPCIS 2.0 schema.',
     },
     {
       format: 'ndjson',
       contentType: 'application/x-ndjson',
-      description: 'With `format` `ndjson`: one event a line, each with its own `@context`.',
+      description: 'With `format` `ndjson`: one event per line, each with its own `@context`.',
     },
   ],
   request: z.strictObject({
     storeId: Id,
-    type: z.enum(SOURCE_TYPES).optional().describe('What the events are made from.'),
+    type: z.enum(SOURCE_TYPES).optional().describe('Source of the events.'),
     deviceId: Id.optional(),
     purchaseId: Id.optional(),
-    since: Timestamp.optional().describe('By the time at which the cloud took it in.'),
+    since: Timestamp.optional().describe('Time at which the cloud received the event.'),
     limit: Limit.optional().describe('Default: all.'),
-    cursor: z.string().optional().describe('The `untag:nextCursor` of the page before.'),
+    cursor: z.string().optional().describe('`untag:nextCursor` of the previous page.'),
     format: z.enum(['json', 'json-ld', 'ndjson']).optional().describe('Default `json`.'),
   }),
   response: z.strictObject({

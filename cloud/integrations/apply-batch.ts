@@ -66,7 +66,7 @@ function repeated(dataType: DataType, index: number, field: string): SyncError {
     externalId: null,
     field,
     code: 'repeated',
-    message: `${field}: another record of this page has it already`,
+    message: `${field}: another record of this page has the same EAN`,
   }
 }
 

@@ -26,7 +26,7 @@ export function productOfArticle(record: unknown, index: number): { upsert: Upse
           externalId: null,
           field: '',
           code: 'invalid',
-          message: 'this is no article',
+          message: 'the article is not a JSON object',
         },
       ],
     }

@@ -45,7 +45,7 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
       return {
         path,
         code: finding.code,
-        message: `${path}: ${connector.name} has no such setting; it takes ${connector.needs}`,
+        message: `${path}: ${connector.name} does not have this setting; its settings are ${connector.needs}`,
       }
     return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: findingMessage(there) }
   })

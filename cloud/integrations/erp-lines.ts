@@ -49,12 +49,13 @@ type Found<A> = { fault: PushFault } | { found: { line: TransactionLine; article
 const MISSING = {
   deposit: {
     code: 'deposit_article_missing',
-    message: 'a deposit has no EAN: name the article that the system books deposits on in credentials.depositArticle',
+    message: 'a deposit has no EAN: set credentials.depositArticle to the article on which the system books deposits',
   },
   amount: {
     code: 'refund_article_missing',
     message:
-      'this refund is an amount, not goods: name the article that the system books such refunds on in credentials.refundArticle',
+      'this refund is an amount, not goods: set credentials.refundArticle to the article on which the system ' +
+      'books such refunds',
   },
 }
 
@@ -81,7 +82,7 @@ export async function articlesOf<A>(
           message:
             number === undefined
               ? 'the system has no article with this EAN'
-              : 'the system has no article of the number that the credentials name for it',
+              : 'the system has no article with the number that the credentials name',
         },
       }
     found.push({ line, article })

@@ -113,7 +113,12 @@ function read<T, R>(
     return made === undefined
       ? {
           errors: [
-            { ...at, field: 'ean', code: 'missing', message: 'ean is missing: nothing says which product it is' },
+            {
+              ...at,
+              field: 'ean',
+              code: 'missing',
+              message: 'ean is missing: send ean, barcode or productId to identify the product',
+            },
           ],
         }
       : { record: made }

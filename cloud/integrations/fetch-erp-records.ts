@@ -14,7 +14,7 @@ export const fetchERPRecords = operation({
   name: 'fetchERPRecords',
   area: 'integrations',
   minimumPackage: 'GROW',
-  summary: 'Lists purchase orders or suppliers as syncERP has read them.',
+  summary: 'Lists purchase orders or suppliers that syncERP has stored.',
   changes: false,
   request: z.strictObject({
     storeId: Id,

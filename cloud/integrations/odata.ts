@@ -18,7 +18,7 @@ export function odataPage<S extends z.ZodType>(
   if (link === undefined || link === null) return { records, next: null }
   const next = URL.canParse(link, `${base}/`) ? new URL(link, `${base}/`) : undefined
   if (next?.origin !== new URL(base).origin)
-    throw new VendorFault('answer_not_understood', 'the next page is at an address that is not the system’s own')
+    throw new VendorFault('answer_not_understood', 'the address of the next page does not belong to the system')
   return { records, next: next.href }
 }
 

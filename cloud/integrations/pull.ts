@@ -63,7 +63,7 @@ export async function pullAll(reading: Reading): Promise<Pulled> {
         error instanceof VendorFault && error.status === 404 && round.key.side === 'erp' && state.cursor === null
       if (!hasNone) throw error
       absent = error
-      pulled.warnings.push(`${dataType}: the system has none (404)`)
+      pulled.warnings.push(`${dataType}: the system does not have this data (404)`)
     }
   }
   if (absent && pulled.counts.size === 0) throw absent
@@ -113,8 +113,7 @@ async function pullOne(
     if (next === null) return page
     const isPossible =
       next.length > 0 && next.length <= CURSOR_LIMIT && !/[\u0000-\u001f\u007f]/.test(next) && next !== cursor
-    if (!isPossible)
-      throw new VendorFault('answer_not_understood', 'the next cursor is the same again, or none that can be kept')
+    if (!isPossible) throw new VendorFault('answer_not_understood', 'the next cursor is unchanged or too long')
     return page
   }
 }

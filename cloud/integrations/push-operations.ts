@@ -10,33 +10,34 @@ const RECORDS_LIMIT = 500
 const BODY_LIMIT = 2 * 1024 * 1024
 
 const request = {
-  storeId: Id.describe('May be left out with exactly one store.').optional(),
+  storeId: Id.describe('Optional if the account has exactly one store.').optional(),
   dataType: z
     .string()
     .min(1)
     .max(60)
     .regex(/^[A-Za-z][A-Za-z0-9_-]*$/)
-    .describe('Such as `transactions`; systems other than `generic` take what docs/guides/integrations.md lists.'),
+    .describe('Such as `transactions`; systems other than `generic` accept the types in docs/guides/integrations.md.'),
   records: z
     .array(z.record(z.string().max(120), z.unknown()))
     .min(1)
     .max(RECORDS_LIMIT)
-    .describe('Sent on as they are.'),
-  credentials: Credentials.describe('Instead of those that a sync has kept; they are not kept.').optional(),
+    .describe('Sent unchanged.'),
+  credentials: Credentials.describe('Used instead of the stored credentials, and not stored.').optional(),
 }
 
 const response = z.strictObject({
   ...Success,
   _sandbox: z.literal(true).optional(),
   system: z.string(),
-  pushed: z.int().describe('Records that the system took.'),
+  pushed: z.int().describe('Records that the system accepted.'),
   errors: z.array(SyncError),
   warnings: z.array(z.string()).optional(),
 })
 
 const HOW =
-  'The system gets an Idempotency-Key that is the same whenever this call is repeated under its own, so that a repeat after a crash or a 503 does nothing twice where the system knows such keys. ' +
-  'Records that it does not take are in `errors[]`. In the sandbox nothing is sent.'
+  'If you repeat this call with the same Idempotency-Key, the system also receives the same keys. A repeat ' +
+  'after a crash or a 503 then does nothing twice in systems that support such keys. `errors[]` contains the ' +
+  'records that the system did not accept. In the sandbox nothing is sent.'
 
 function answerOf(system: string, { isSandbox, pushed, errors, warnings }: Pushed) {
   return {

@@ -44,7 +44,7 @@ export async function push(work: StepContext, side: Side, input: PushInput, anno
   const connector = findConnector(input.system, side)
   if (connector?.takesNoRecords !== undefined) throw invalid('system', connector.takesNoRecords, 'not_supported')
   if (keyCaller(work.caller).mode === 'test') return pushSandbox(work, input, connector, announce)
-  if (!connector) throw invalid('system', `${input.system} is not built yet`, 'system_not_built')
+  if (!connector) throw invalid('system', `${input.system} is not available yet`, 'system_not_built')
   const { storeId, kept } = await work.read(async (call) => {
     const store = await ownStoreOrOnly(call, input.storeId)
     const row = await findConnection(call.db, { storeId: store.store_id, side, system: canonical(input.system) })
@@ -53,7 +53,7 @@ export async function push(work: StepContext, side: Side, input: PushInput, anno
   if (!kept)
     throw precondition(
       'system_not_connected',
-      'no credentials of this system are kept: send them, or synchronise first',
+      'no credentials of this system are stored: send them, or synchronise first',
     )
   const credentials = readCredentials(connector, kept, work.services.config)
   try {
@@ -99,9 +99,9 @@ async function pushWith(
 }
 
 function checkDataType(connector: Connector, to: Push | undefined, dataType: string): asserts to is Push {
-  if (!to) throw invalid('system', `${connector.name} takes no records`, 'not_supported')
+  if (!to) throw invalid('system', `${connector.name} does not accept records`, 'not_supported')
   if (to.dataTypes?.includes(dataType) === false)
-    throw invalid('dataType', `${connector.name} takes ${to.dataTypes.join(', ')}`, 'not_supported')
+    throw invalid('dataType', `${connector.name} accepts only ${to.dataTypes.join(', ')}`, 'not_supported')
 }
 
 /** The same call has the same batch keys, so that systems with idempotency keys write each batch once. */

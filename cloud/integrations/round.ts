@@ -99,14 +99,14 @@ export async function beginRound(work: StepContext, which: ConnectionKey, source
       work
         .step((call) => endLease(call.db, connectionId, leaseId))
         .catch((error: unknown) =>
-          work.services.log.error({ err: error, connectionId }, 'a lease was not given back; it ends by itself'),
+          work.services.log.error({ err: error, connectionId }, 'a lease could not be ended; it expires by itself'),
         ),
   }
 }
 
 async function holdLease({ db, nowMs }: Call, connectionId: string, leaseId: string): Promise<void> {
   if (await takeLease(db, connectionId, { id: leaseId, untilMs: nowMs + ROUND_LEASE_MS, nowMs })) return
-  throw new Failure('already-exists', 'this system is being read already', {
+  throw new Failure('already-exists', 'another call is reading this system: wait until it ends', {
     reason: 'sync_in_progress',
     retryAfter: 5,
   })

@@ -32,8 +32,8 @@ export function sandboxWarnings(
       ? checkTarget(baseUrl, { plainHttp: true, privateTargets: allowPrivateTargets })
       : undefined
   if (target && 'refusal' in target) throw invalid('credentials.baseUrl', target.refusal, 'url_refused')
-  if (!connector) return [`live mode refuses this: ${system} is not built yet`]
-  return faultsOf(connector, credentials).map(({ message }) => `live mode refuses this: ${message}`)
+  if (!connector) return [`live mode rejects this: ${system} is not available yet`]
+  return faultsOf(connector, credentials).map(({ message }) => `live mode rejects this: ${message}`)
 }
 
 /** Validates the records of a request without writing. */

@@ -2,10 +2,10 @@ import { z } from 'zod'
 
 /** Error of one record. */
 export const SyncError = z.strictObject({
-  dataType: z.string().describe('articles, stock, orders, suppliers, or what was pushed.'),
-  index: z.int().describe('Of the record among those of its kind, from 0.'),
+  dataType: z.string().describe('articles, stock, orders, suppliers, or the pushed data type.'),
+  index: z.int().describe('Index in the list of records of its type, from 0.'),
   ean: z.string().nullable(),
-  externalId: z.string().nullable().describe('Its id in the other system.'),
+  externalId: z.string().nullable().describe('Its id in the external system.'),
   field: z.string(),
   code: z.string(),
   message: z.string(),

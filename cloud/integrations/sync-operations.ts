@@ -14,18 +14,18 @@ const BODY_LIMIT = 2 * 1024 * 1024
 const request = {
   storeId: Id,
   credentials: Credentials.describe(
-    'What the system asks for. Kept encrypted, never answered. Once they are kept they may be left out.',
+    'Settings of the system. Stored encrypted and never returned. Optional when they are stored.',
   ).optional(),
   records: z
     .array(z.record(z.string().max(120), z.unknown()))
     .min(1)
     .max(RECORDS_LIMIT)
-    .describe('Instead of asking the system: its records, under its own names.')
+    .describe('Records under the system’s own names, instead of reading the system.')
     .optional(),
   remember: z
     .boolean()
     .describe(
-      'Whether to keep the credentials for later calls and for pushes (default true). False also forgets those that are kept.',
+      'Whether to store the credentials for later calls and pushes (default true). False also deletes stored ones.',
     )
     .optional(),
 }
@@ -34,15 +34,17 @@ const answer = {
   ...Success,
   _sandbox: z.literal(true).optional(),
   system: z.string(),
-  errors: z.array(SyncError).describe('Of this call, at most 1,000. Good records are taken all the same.'),
-  errorCount: z.int().describe('Records that were not taken, over all calls of this round.'),
-  hasMore: z.literal(true).optional().describe('A limit was reached: call again, and it goes on there.'),
+  errors: z.array(SyncError).describe('Errors of this call, at most 1,000. Valid records are written anyway.'),
+  errorCount: z.int().describe('Records that were not written, over all calls of this round.'),
+  hasMore: z.literal(true).optional().describe('A limit ended the call early: call again to continue.'),
   warnings: z.array(z.string()).optional(),
 }
 
 const HOW =
-  'Reads page by page; each page is durable with its cursor. After a crash, a fault of the system or a limit (`hasMore`) the next call goes on where this one stopped; counts are those of the whole round. ' +
-  'A round that is over begins at the beginning. Who accepts `text/event-stream` gets `progress` events, then `result`. In the sandbox no system is asked and the counts are made up.'
+  'Reads page by page and stores each page with its cursor. After a crash, an error of the system or a limit ' +
+  '(`hasMore`) the next call continues; counts include the whole round. The next call after a complete round ' +
+  'starts at the beginning. Clients that accept `text/event-stream` receive `progress` events, then `result`. ' +
+  'In the sandbox no system is used and the counts are invented.'
 
 function rest({ isSandbox, counts, errors, hasMore, warnings }: Synced) {
   return {
@@ -76,7 +78,7 @@ export const syncPOS = operation({
   area: 'integrations',
   minimumPackage: 'GROW',
   summary: 'Reads the products of a till system into a store.',
-  description: `${HOW} \`credentials\` of ${describeSystems('pos')}. Every connector was tested against a simulator only.`,
+  description: `${HOW} \`credentials\` of ${describeSystems('pos')}. All connectors were tested against simulators only.`,
   changes: true,
   bodyLimit: BODY_LIMIT,
   request: z.strictObject({ system: z.enum(POS_SYSTEMS), ...request }),
@@ -84,8 +86,8 @@ export const syncPOS = operation({
     ...answer,
     synced: z.strictObject({
       products: z.int(),
-      categories: z.int().describe('Different ones among the products.'),
-      priceUpdates: z.int().describe('Products that the store had at another price.'),
+      categories: z.int().describe('Distinct categories of the products.'),
+      priceUpdates: z.int().describe('Products whose price in the store changed.'),
     }),
   }),
   example: {
@@ -121,13 +123,13 @@ export const syncERP = operation({
   minimumPackage: 'GROW',
   summary: 'Reads stock, purchase orders and suppliers of an ERP system into a store.',
   description:
-    `${HOW} Stock sets what the store counts (\`setStock\`); orders and suppliers are kept as they are and read by \`fetchERPRecords\`. ` +
-    `\`credentials\` of ${describeSystems('erp')}. Every connector was tested against a simulator only.`,
+    `${HOW} Stock records set the counted stock (\`setStock\`); orders and suppliers are stored unchanged, and \`fetchERPRecords\` returns them. ` +
+    `\`credentials\` of ${describeSystems('erp')}. All connectors were tested against simulators only.`,
   changes: true,
   bodyLimit: BODY_LIMIT,
   request: z.strictObject({
     system: z.enum(ERP_SYSTEMS),
-    dataType: z.enum(['stock', 'orders', 'suppliers']).describe('What `records` are (default stock).').optional(),
+    dataType: z.enum(['stock', 'orders', 'suppliers']).describe('Type of `records` (default stock).').optional(),
     ...request,
   }),
   response: z.strictObject({

@@ -53,7 +53,7 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
   const isSandbox = keyCaller(work.caller).mode === 'test'
   const connector = findConnector(input.system, side)
   if (isSandbox) return syncSandbox(work, side, input, connector, announce)
-  if (!connector) throw invalid('system', `${input.system} is not built yet`, 'system_not_built')
+  if (!connector) throw invalid('system', `${input.system} is not available yet`, 'system_not_built')
   const which = { storeId: input.storeId, side, system: canonical(input.system) }
   const kept = await work.read(async (call) => {
     await ownStore(call, input.storeId)
@@ -63,7 +63,11 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
   if (!kept) throw missingCredentials()
   const read = readCredentials(connector, kept, work.services.config)
   if (syncsInProgress >= CONCURRENT_SYNCS_LIMIT)
-    throw new Failure('unavailable', 'too many systems are being read; try again', { retryAfter: 5 })
+    throw new Failure(
+      'unavailable',
+      `the server is already reading ${CONCURRENT_SYNCS_LIMIT} systems; try again in 5 s`,
+      { retryAfter: 5 },
+    )
   const round = await beginRound(work, which, connector.sourceOf(read))
   syncsInProgress++
   try {
@@ -88,12 +92,12 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
 }
 
 function missingCredentials(): Failure {
-  return new Failure('invalid-argument', 'credentials is missing (object)', {
+  return new Failure('invalid-argument', 'credentials is missing: send an object', {
     details: [
       {
         path: 'credentials',
         code: 'missing',
-        message: 'credentials is missing (object): none are kept for this system',
+        message: 'credentials is missing: send an object, because none are stored for this system',
       },
     ],
   })

@@ -68,7 +68,7 @@ export function readRefunds(sent: readonly SentRefund[], lines: readonly NamedLi
     (refund) => (refund.status ?? 'done') === 'done' && refund.kind !== 'late' && centOf(refund) > 0,
   )
   const sum = done.reduce((total, refund) => total + centOf(refund), 0)
-  if (sum > stated.totalCent) return { fault: invalid('the refunds are more than the sale') }
+  if (sum > stated.totalCent) return { fault: invalid('the refunds exceed the sale') }
   const fault = unexplained(stated, sum)
   return fault ? { fault } : refundsOf(done, lines)
 }
@@ -79,13 +79,16 @@ function unexplained(stated: Stated, sum: number): Omit<PushFault, 'index'> | un
       field: 'status',
       code: 'taken_back',
       message:
-        'the purchase was cancelled, and refunds[] do not show that all its money has gone back: push it again after payment.refunded',
+        'the purchase was cancelled, but refunds[] do not contain its whole amount: push it again after ' +
+        'payment.refunded',
     }
   if (sum >= stated.refundedCent) return undefined
   return {
     field: stated.field,
     code: 'taken_back',
-    message: 'more has gone back than refunds[] show: send the refunds[] that fetchPurchase and exportSalesData answer',
+    message:
+      'refunds[] contain less than the refunded amount: send the refunds[] that fetchPurchase and exportSalesData ' +
+      'return',
   }
 }
 
@@ -98,7 +101,7 @@ function refundsOf(done: readonly SentRefund[], lines: readonly NamedLine[]): Re
     const goods = returnedBy(refund, amountCent, lines, returned)
     const back = goods?.map(({ line }) => line) ?? amounts(refund, amountCent, lines, gone)
     if (back.reduce((sum, line) => sum + costOf(line), 0) !== amountCent)
-      return { fault: invalid('the refunds are more than the items cost') }
+      return { fault: invalid('the refunds exceed the price of the items') }
     for (const named of goods ?? []) returned.add(named)
     gone.push(...sharesBy(back))
     const { refundId: id, completedAt } = refund

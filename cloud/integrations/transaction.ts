@@ -107,7 +107,7 @@ function transactionOf(sent: Sent): { transaction: Transaction } | { fault: Omit
   const { transactionId, completedAt, status, currency, totalCent, total, items } = sent
   if (status === 'CREATED' || status === 'PENDING_PAYMENT')
     return {
-      fault: { field: 'status', code: 'not_paid', message: 'this purchase is not paid: there is no sale to write' },
+      fault: { field: 'status', code: 'not_paid', message: 'this purchase is not paid, so there is no sale to write' },
     }
   const isCents = typeof totalCent === 'number'
   const cents = (amount: number) => (isCents ? Math.round(amount) : Math.round(amount * 100))

@@ -103,7 +103,7 @@ async function sendRequest(
   throttled: Throttled,
 ): Promise<VendorAnswer> {
   if (!URL.canParse(request.url) || new URL(request.url).origin !== origin)
-    throw new VendorFault('answer_not_understood', 'the system names an address that is not its own')
+    throw new VendorFault('answer_not_understood', 'the system uses an address that does not belong to it')
   const delays = retryDelays(parts.platform.random, FIRST_WAIT_MS, LAST_WAIT_MS)
   for (let attempt = 1; ; attempt++) {
     await parts.beat()
@@ -152,10 +152,10 @@ async function attemptOnce(request: VendorRequest, parts: VendorClientParts, thr
   } catch (error) {
     if (!(error instanceof OutgoingFault)) throw error
     if (error.code === 'address_refused')
-      throw new VendorFault('url_refused', `the address is not possible: ${error.message}`)
+      throw new VendorFault('url_refused', `the address is not allowed: ${error.message}`)
     const never = error.code === 'name_not_found' || error.code === 'connection_refused' || error.code === 'tls_failed'
     return {
-      fault: new VendorFault('system_unavailable', `the system did not answer: ${error.code}`),
+      fault: new VendorFault('system_unavailable', `the system did not respond: ${error.code}`),
       waitMs: undefined,
       mayHaveArrived: !never,
     }
@@ -172,7 +172,7 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
   if (isGood && sent.isCut)
     throw new VendorFault(
       'answer_not_understood',
-      `an answer was cut off, or has over ${ANSWER_LIMIT / 1024 / 1024} MB`,
+      `a response was incomplete or larger than ${ANSWER_LIMIT / 1024 / 1024} MB`,
       { status },
     )
   const json = parse(sent.body)
@@ -181,7 +181,7 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
   if (wait !== undefined || status === 429) {
     const waitMs = retryAfterMs(headers['retry-after'], nowMs) ?? wait
     return {
-      fault: new VendorFault('rate_limited', 'the system asks for fewer requests', {
+      fault: new VendorFault('rate_limited', 'the system limits the number of requests', {
         status,
         retryAfter: Math.ceil((waitMs ?? 30_000) / 1_000),
       }),
@@ -191,17 +191,20 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
   }
   if (isGood) {
     if (json === undefined && sent.body.length > 0)
-      throw new VendorFault('answer_not_understood', 'the answer is no JSON', { status })
+      throw new VendorFault('answer_not_understood', 'the response is not JSON', { status })
     return { answer }
   }
   if (RETRYABLE_STATUSES.has(status)) {
-    const fault = new VendorFault('system_unavailable', `the system answered ${status}`, { status, json })
+    const fault = new VendorFault('system_unavailable', `the system responded with status ${status}`, { status, json })
     return { fault, waitMs: retryAfterMs(headers['retry-after'], nowMs), mayHaveArrived: true }
   }
   if (status === 401 || status === 403)
-    throw new VendorFault('credentials_refused', `the system refuses the credentials (${status})`, { status, json })
+    throw new VendorFault('credentials_refused', `the system rejects the credentials (status ${status})`, {
+      status,
+      json,
+    })
   const path = new URL(request.url).pathname.slice(0, 100)
-  throw new VendorFault('system_refused', `the system answered ${status} to ${request.method} ${path}`, {
+  throw new VendorFault('system_refused', `the system responded with status ${status} to ${request.method} ${path}`, {
     status,
     json,
   })

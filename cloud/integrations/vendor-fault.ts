@@ -1,6 +1,6 @@
 import { Failure, invalid } from '../foundation/failure.ts'
 
-/** Why a merchant's system did not do what it was asked; the words stand in docs/reference/errors.md. */
+/** Reason of a failed request to a merchant's system; docs/reference/errors.md explains the codes. */
 export type VendorFaultCode =
   | 'credentials_refused'
   | 'system_refused'

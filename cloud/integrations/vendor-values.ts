@@ -10,7 +10,7 @@ export function readAnswer<S extends z.ZodType>(schema: S, json: unknown, what: 
   const at = read.error.issues[0]?.path.join('.') ?? ''
   throw new VendorFault(
     'answer_not_understood',
-    `the answer to ${what} is not what its API promises${at === '' ? '' : ` (${at.slice(0, 80)})`}`,
+    `the response to ${what} does not match the API description${at === '' ? '' : ` (${at.slice(0, 80)})`}`,
   )
 }
 

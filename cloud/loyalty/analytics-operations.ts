@@ -11,7 +11,8 @@ import { listPrograms, programsOfStore } from './queries.ts'
 import { PROGRAM_TYPES } from './schema.ts'
 
 const REVERSED =
-  'Reversed after cancellations and refunds. Negative in a month in which failed refunds gave back more than that.'
+  'Reversed after cancellations and refunds. Negative in a month in which failed refunds returned more than ' +
+  'was reversed.'
 const FIGURES = {
   pointsIssued: z.number(),
   pointsRedeemed: z.number(),
@@ -26,22 +27,24 @@ const AMOUNTS = {
   reversed: z.number().describe(REVERSED),
 }
 const Rate = z.number().describe('Redeemed share of the issued amount, percent.')
-const STAMPS = 'Of stamp cards, in stamps.'
-const CASHBACK = 'Of cashback programs, in EUR.'
+const STAMPS = 'Stamp cards, in stamps.'
+const CASHBACK = 'Cashback programs, in EUR.'
 const ANALYSED_LIMIT = 500
 
 export const getLoyaltyAnalytics = operation({
   name: 'getLoyaltyAnalytics',
   area: 'loyalty',
   minimumPackage: 'GO',
-  summary: 'Answers members, points and redemptions, in all, by month and by program.',
+  summary: 'Returns members, points and redemptions: in total, by month and by program.',
   description:
-    'Of one program, of the programs of one store, or of all own stores. Months in UTC. Points, stamps and EUR are never added up: `pointsIssued` and its siblings count programs of type `points` and `tier`; in `programs` they are in the unit of the program.',
+    'Of one program, of the programs of one store, or of all own stores. Months are in UTC. Points, stamps and ' +
+    'EUR are never added: `pointsIssued` and similar fields contain programs of type `points` and `tier`; in ' +
+    '`programs` they have the unit of the program.',
   changes: false,
   request: z.strictObject({
     programId: Id.optional(),
     storeId: Id.optional(),
-    months: z.int().min(1).max(36).optional().describe('In `monthly`; default 12.'),
+    months: z.int().min(1).max(36).optional().describe('Number of months in `monthly`; default 12.'),
   }),
   response: z.strictObject({
     ...Success,

@@ -38,13 +38,18 @@ export async function checkInCustomer(
   const { db, nowMs } = scope
   const programId = program.row.program_id
   if (!program.methods.includes(method))
-    throw precondition('earning_method_off', `this program does not earn by ${method}`)
+    throw precondition(
+      'earning_method_off',
+      `this program does not earn points by ${method}: change its earningMethods`,
+    )
   if (checkIn.method === 'qr_checkin') assertCode(program, checkIn.code)
   else assertNear(store, checkIn.at)
   const enrolled = await enrol(scope, program, userId, method)
   if (!(await recordCheckIn(db, programId, userId, COLUMN[method], nowMs, WAIT_MS[method]))) {
     const last = (await findMember(db, programId, userId))?.[COLUMN[method]] ?? nowMs
-    throw precondition('too_soon', 'this customer has checked in already', { retryAt: iso(last + WAIT_MS[method]) })
+    throw precondition('too_soon', 'this customer has already checked in: try again after retryAt', {
+      retryAt: iso(last + WAIT_MS[method]),
+    })
   }
   const units = earnedByVisit(program)
   const balance =
@@ -61,7 +66,10 @@ function assertCode({ row }: Program, code: string): void {
 
 function assertNear({ lat, lng }: StoreRow, at: Position): void {
   if (lat === null || lng === null)
-    throw precondition('store_position_unknown', 'nobody has said where this store is: set its coordinates')
+    throw precondition(
+      'store_position_unknown',
+      'the position of this store is unknown: set its coordinates with updateStore',
+    )
   const km = distanceKm({ lat, lng }, at)
   if (km > NEAR_KM)
     throw precondition('too_far', `${Math.round(km * 1_000)} m from the store; at most ${NEAR_KM * 1_000} m`)

@@ -9,7 +9,7 @@ const Earned = z.strictObject({
   ...MemberFields,
   amount: z.number(),
   newBalance: z.number(),
-  transactionId: z.string().describe('The purchase, order or receipt that earned; of its own where there is none.'),
+  transactionId: z.string().describe('The purchase, order or receipt; a generated id if there is none.'),
   source: z.enum(EARNING_SOURCES),
 })
 

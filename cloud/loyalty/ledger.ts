@@ -99,7 +99,7 @@ export async function earn(
 
 async function earnedBefore({ db }: Scope, known: LoyaltyEntryRow, userId: string): Promise<Moved> {
   if (known.user_id !== userId)
-    throw precondition('transaction_used', 'another customer has earned with this transaction')
+    throw precondition('transaction_used', 'another customer has already earned with this transaction')
   const member = await findMember(db, known.program_id, userId)
   return {
     entryId: known.entry_id,
@@ -121,7 +121,7 @@ export async function redeem(
   const balance = await moveBalance(scope.db, programId, userId, -units)
   if (balance === undefined) {
     const has = amountOf(program.type, (await findMember(scope.db, programId, userId))?.balance ?? 0)
-    throw precondition('balance_too_low', `the balance is ${has}, and this costs ${amountOf(program.type, units)}`)
+    throw precondition('balance_too_low', `the balance is ${has}, but ${amountOf(program.type, units)} are needed`)
   }
   const moved = await post(scope, program, { userId, kind: 'redeem', units: -units, balance, rewardId })
   const amounts = {

@@ -18,7 +18,7 @@ const Movement = {
   userId: z.string(),
   amount: z.number(),
   newBalance: z.number(),
-  tier: z.string().nullable().describe('After it; null in a program without tiers, and below the first.'),
+  tier: z.string().nullable().describe('Tier after this movement; null without tiers or below the first.'),
 }
 
 function movement(program: Program, userId: string, units: number, balance: number) {
@@ -36,9 +36,10 @@ export const addLoyaltyPoints = operation({
   name: 'addLoyaltyPoints',
   area: 'loyalty',
   minimumPackage: 'GO',
-  summary: 'Gives a customer points, stamps or cashback.',
+  summary: 'Credits points, stamps or cashback to a customer.',
   description:
-    'An `amount`, or what a paid purchase (`purchaseId`) earns by the rules of the program, less what of it was refunded. A transaction earns once in a program: the same again changes nothing and answers what it earned.',
+    'Credits an `amount`, or what a paid purchase (`purchaseId`) earns by the rules of the program, without ' +
+    'refunded parts. A transaction earns once per program; repeated calls return the first result.',
   changes: true,
   refusals: ['program_inactive', 'transaction_used', 'purchase_not_paid', 'nothing_earned'],
   request: z.strictObject({
@@ -47,7 +48,7 @@ export const addLoyaltyPoints = operation({
     amount: Amount.optional(),
     purchaseId: Id.optional(),
     source: z.enum(EARNING_SOURCES).optional().describe('Default `scan_and_go` with a purchase, else `manual`.'),
-    transactionId: text(128).optional().describe('Of your own system; with a purchase, its id.'),
+    transactionId: text(128).optional().describe('Id in your own system; with a purchase, its id.'),
   }),
   response: z.strictObject({ ...Movement, transactionId: z.string() }),
   example: {
@@ -69,7 +70,7 @@ export const addLoyaltyPoints = operation({
     const { program } = await programOfCaller(call, programId)
     assertActive(program)
     if (purchaseId !== undefined && input.transactionId !== undefined && input.transactionId !== purchaseId)
-      throw invalid('transactionId', 'is another than purchaseId')
+      throw invalid('transactionId', 'differs from purchaseId')
     const earned = await toAdd(call, program, input)
     const source = input.source ?? (purchaseId === undefined ? 'manual' : 'scan_and_go')
     const moved = await earn(call, program, {
@@ -95,13 +96,13 @@ async function toAdd(
   { amount, purchaseId }: PointsRequest,
 ): Promise<Pick<Earning, 'units' | 'earnedOnCent'>> {
   if (purchaseId === undefined) {
-    if (amount === undefined) throw invalid('amount', 'is missing: say an amount or a purchaseId', 'missing')
+    if (amount === undefined) throw invalid('amount', 'is missing: send an amount or a purchaseId', 'missing')
     return { units: unitsOf(program.type, amount, 'amount') }
   }
   const { purchase } = await purchaseOfCaller(call, purchaseId)
   if (purchase.store_id !== program.row.store_id) throw notFound('purchase')
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED')
-    throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} earns nothing`)
+    throw precondition('purchase_not_paid', `a purchase with status ${purchase.status} earns nothing`)
   const earnedOnCent = unrefundedCent(purchase, await refundsOf(call.db, purchaseId))
   if (amount !== undefined) return { units: unitsOf(program.type, amount, 'amount'), earnedOnCent }
   const isAllBack = earnedOnCent <= 0 && purchase.total_cent > 0
@@ -110,7 +111,7 @@ async function toAdd(
   if (units === 0 && !(await findEarned(call.db, program.row.program_id, purchaseId)))
     throw precondition(
       'nothing_earned',
-      isAllBack ? 'all that was paid has gone back' : 'this purchase is too small to earn anything in this program',
+      isAllBack ? 'the whole payment was refunded' : 'this purchase is too small to earn anything in this program',
     )
   return { units, earnedOnCent }
 }
@@ -119,8 +120,8 @@ export const redeemLoyaltyPoints = operation({
   name: 'redeemLoyaltyPoints',
   area: 'loyalty',
   minimumPackage: 'GO',
-  summary: 'Takes points, stamps or cashback from a customer, for a reward or as an amount.',
-  description: 'Never below 0: 409 `balance_too_low`.',
+  summary: 'Redeems points, stamps or cashback of a customer, for a reward or as an amount.',
+  description: 'The balance never falls below 0: the operation fails with 409 `balance_too_low`.',
   changes: true,
   refusals: ['balance_too_low'],
   request: z.strictObject({ programId: Id, userId: UserId, rewardId: Id.optional(), amount: Amount.optional() }),
@@ -137,9 +138,9 @@ export const redeemLoyaltyPoints = operation({
     const reward = rewardId === undefined ? undefined : program.rewards.find((each) => each.rewardId === rewardId)
     if (rewardId !== undefined && !reward) throw notFound('reward')
     if (reward === undefined && amount === undefined)
-      throw invalid('rewardId', 'is missing: say a rewardId or an amount', 'missing')
+      throw invalid('rewardId', 'is missing: send a rewardId or an amount', 'missing')
     const units = amount === undefined ? (reward?.cost ?? 0) : unitsOf(program.type, amount, 'amount')
-    if (reward && reward.cost !== units) throw invalid('amount', 'is not what the reward costs')
+    if (reward && reward.cost !== units) throw invalid('amount', 'differs from the cost of the reward')
     const moved = await redeem(call, program, userId, units, rewardId)
     call.changed(moved.entryId)
     return {
@@ -156,25 +157,27 @@ export const loyaltyCheckIn = operation({
   name: 'loyaltyCheckIn',
   area: 'loyalty',
   minimumPackage: 'GO',
-  summary: 'Checks a customer in by the QR code at the counter, or by being at the store.',
+  summary: 'Checks a customer in by the QR code at the counter or by the position.',
   description:
-    'By QR code once an hour, at the store (within 200 m) once in 24 hours; too soon: 409 `too_soon` with `retryAt`. The first check-in enrols. In a cashback program a visit earns nothing.',
+    'By QR code once per hour, by position (within 200 m of the store) once in 24 hours. Earlier check-ins fail ' +
+    'with 409 `too_soon` and `retryAt`. The first check-in enrols the customer. In a cashback program a visit ' +
+    'earns nothing.',
   changes: true,
   refusals: ['too_soon', 'too_far', 'earning_method_off', 'program_inactive', 'store_position_unknown'],
   request: z.strictObject({
     programId: Id,
     userId: UserId,
     method: z.enum(['qr_checkin', 'store_checkin']),
-    code: text(400).optional().describe('With `qr_checkin`: what the QR code holds.'),
+    code: text(400).optional().describe('With `qr_checkin`: content of the QR code.'),
     lat: Degrees(90).describe('With `store_checkin`.'),
     lng: Degrees(180),
-    latitude: Degrees(90).describe('Another name of `lat`.'),
-    longitude: Degrees(180).describe('Another name of `lng`.'),
+    latitude: Degrees(90).describe('Synonym of `lat`.'),
+    longitude: Degrees(180).describe('Synonym of `lng`.'),
   }),
   response: z.strictObject({
     ...Movement,
     method: z.enum(['qr_checkin', 'store_checkin']),
-    enrolled: z.boolean().describe('By this check-in.'),
+    enrolled: z.boolean().describe('True if this check-in enrolled the customer.'),
     nextCheckInAt: z.string(),
   }),
   example: {
@@ -218,16 +221,16 @@ interface CheckInInput {
 
 function checkInOf({ method, code, ...input }: CheckInInput): CheckIn {
   if (method === 'qr_checkin') {
-    if (code === undefined) throw invalid('code', 'is missing: what the QR code holds', 'missing')
+    if (code === undefined) throw invalid('code', 'is missing: send the content of the QR code', 'missing')
     return { method, code }
   }
   const [lat, lng] = [agreedValue('lat', input.lat, input.latitude), agreedValue('lng', input.lng, input.longitude)]
-  if (lat === undefined) throw invalid('lat', 'is missing: where the customer is', 'missing')
-  if (lng === undefined) throw invalid('lng', 'is missing: where the customer is', 'missing')
+  if (lat === undefined) throw invalid('lat', 'is missing: send the position of the customer', 'missing')
+  if (lng === undefined) throw invalid('lng', 'is missing: send the position of the customer', 'missing')
   return { method, at: { lat, lng } }
 }
 
 function agreedValue(field: string, a: number | undefined, b: number | undefined): number | undefined {
-  if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is given twice, with different values')
+  if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is sent twice with different values')
   return a ?? b
 }

@@ -18,5 +18,6 @@ export async function programOfCaller(call: Call, programId: string): Promise<{ 
 
 /** Throws 409 if the program is inactive. */
 export function assertActive({ row }: Program): void {
-  if (row.is_active !== 1) throw precondition('program_inactive', 'this loyalty program is not active')
+  if (row.is_active !== 1)
+    throw precondition('program_inactive', 'this loyalty program is not active: activate it with updateLoyaltyProgram')
 }

@@ -26,7 +26,11 @@ async function assertProgramLimits(
 ): Promise<void> {
   const others = (await programsOfStore(db, storeId)).filter((row) => row.program_id !== programId)
   if (others.length >= PROGRAMS_PER_STORE)
-    throw invalid('storeId', `has ${PROGRAMS_PER_STORE} loyalty programs: change one of them`, 'too_many_programs')
+    throw invalid(
+      'storeId',
+      `has ${PROGRAMS_PER_STORE} loyalty programs, the maximum: change one of them`,
+      'too_many_programs',
+    )
   if (isActive === 1 && others.filter((row) => row.is_active === 1).length >= ACTIVE_PER_STORE) {
     const fix = 'set isActive to false for one with updateLoyaltyProgram'
     throw invalid(
@@ -43,10 +47,11 @@ export const createLoyaltyProgram = operation({
   name: 'createLoyaltyProgram',
   area: 'loyalty',
   minimumPackage: 'GO',
-  summary: 'Makes a loyalty program for a store.',
+  summary: 'Creates a loyalty program for a store.',
   description:
-    'Stamps count visits, points and tier programs count euros, cashback is a share of what was paid. Customers become members by their first earning. ' +
-    '`scan_and_go` and `click_collect` earn by themselves when a checkout is paid and when an order is picked up.',
+    'Stamps count visits, points and tier programs count euros, cashback is a share of the payment. Customers ' +
+    'become members with their first earning. `scan_and_go` and `click_collect` credit automatically when a ' +
+    'checkout is paid or an order is picked up.',
   changes: true,
   request: z.strictObject({ storeId: Id, name: Name, type: z.enum(PROGRAM_TYPES), ...PROGRAM_SETTINGS }),
   response: LoyaltyProgram.extend(Success),
@@ -74,7 +79,8 @@ export const updateLoyaltyProgram = operation({
   minimumPackage: 'GO',
   summary: 'Changes a loyalty program.',
   description:
-    'Only what is sent changes; `rewards` and `tiers` replace the whole list, rewards sent with their `rewardId` stay the same ones. The type of a program is fixed.',
+    'Omitted fields keep their values. `rewards` and `tiers` replace the whole list; rewards that you send with ' +
+    'their `rewardId` keep it. The type of a program cannot change.',
   changes: true,
   request: z.strictObject({ programId: Id, name: Name.optional(), ...PROGRAM_SETTINGS, ...SYSTEM_FIELDS }),
   response: LoyaltyProgram.extend(Success),
@@ -99,7 +105,7 @@ export const updateLoyaltyProgram = operation({
 
 const ProgramToPrint = LoyaltyProgram.extend({
   ...Success,
-  qrCodeImage: z.string().describe('PNG of `checkInCode`, Base64, to be printed and put up at the counter.'),
+  qrCodeImage: z.string().describe('PNG of `checkInCode`, Base64, to print and put up at the counter.'),
   membership: Membership.optional(),
 })
 
@@ -107,8 +113,8 @@ export const getLoyaltyProgram = operation({
   name: 'getLoyaltyProgram',
   area: 'loyalty',
   minimumPackage: 'GO',
-  summary: 'Answers one loyalty program with the QR code to print.',
-  description: 'With `userId` (secret keys only) also how this customer stands in it.',
+  summary: 'Returns one loyalty program with its QR code to print.',
+  description: 'With `userId` (secret keys only) the response contains the membership of this customer.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({ programId: Id, userId: UserId.optional() }),
@@ -116,7 +122,7 @@ export const getLoyaltyProgram = operation({
   example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { programId, userId }) {
     if (userId !== undefined && knownCaller(call.caller).kind === 'publishable') {
-      throw new Failure('permission-denied', 'balances are shown to secret keys only', { reason: 'secret_keys_only' })
+      throw new Failure('permission-denied', 'only secret keys can read balances', { reason: 'secret_keys_only' })
     }
     const { program } = await programOfCaller(call, programId)
     const qrCodeImage = qrPngBase64(checkInCode(program.row))

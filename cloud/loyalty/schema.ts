@@ -24,7 +24,7 @@ export const UserId = text(128).describe('The customer, by your own id.')
 
 const RewardId = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters without spaces')
 const RewardInput = z.strictObject({
-  rewardId: RewardId.optional().describe('Given by the server when left out.'),
+  rewardId: RewardId.optional().describe('Generated if omitted.'),
   name: text(120),
   cost: Amount,
 })
@@ -70,36 +70,34 @@ export const PROGRAM_SETTINGS = {
       'must have different thresholds',
     )
     .optional()
-    .describe('The tier of a member is the highest whose threshold the balance has reached.'),
+    .describe('The tier of a member is the highest whose threshold the balance reaches.'),
   pointsPerEuro: z
     .number()
     .min(0)
     .max(1_000)
     .refine(decimals(3), 'must have at most 3 decimals')
     .optional()
-    .describe('Of points and tier programs; default 1. Rounded down per purchase.'),
+    .describe('For points and tier programs; default 1. Rounded down per purchase.'),
   stampsPerVisit: z
     .int()
     .min(1)
     .max(1_000)
     .optional()
-    .describe('Default 1. In points and tier programs: the points of a check-in.'),
+    .describe('Default 1. In points and tier programs: points per check-in.'),
   cashbackPercent: z
     .number()
     .min(0)
     .max(100)
     .refine(decimals(2), 'must have at most 2 decimals')
     .optional()
-    .describe('Of cashback programs; default 1. Half up to a cent.'),
+    .describe('For cashback programs; default 1. Rounded half up to a cent.'),
   pointsValidMonths: z
     .int()
     .min(1)
     .max(120)
     .nullable()
     .optional()
-    .describe(
-      'Calendar months after which what was earned expires; null (default): never. Counts for what is earned from now on.',
-    ),
+    .describe('Calendar months until earnings expire; null (default): never. Applies to future earnings.'),
   isActive: z
     .boolean()
     .optional()
@@ -119,7 +117,7 @@ const PROGRAM_FIELDS = {
   cashbackPercent: z.number(),
   pointsValidMonths: z.int().nullable(),
   isActive: z.boolean(),
-  checkInCode: z.string().describe('What the printed QR code holds; `loyaltyCheckIn` takes it as `code`.'),
+  checkInCode: z.string().describe('Content of the printed QR code; `loyaltyCheckIn` accepts it as `code`.'),
   createdAt: z.string(),
   updatedAt: z.string(),
 }
@@ -133,7 +131,7 @@ export const Membership = z.strictObject({
   userId: z.string(),
   balance: z.number(),
   tier: z.string().nullable(),
-  enrolledAt: z.string().optional().describe('Absent: not a member yet.'),
+  enrolledAt: z.string().optional().describe('Absent if the customer is not a member.'),
 })
 
 /** Fields that the system sets. Ignored if unchanged (ADR 0002). */

@@ -54,7 +54,7 @@ function pricesByStore(
     const own = adjusted(products, adjustment)
     const tooHigh = own.findIndex((product) => product.priceCent > HIGHEST_CENT)
     if (tooHigh >= 0)
-      throw invalid(`priceAdjustments.${first}`, `makes the price of ${own[tooHigh]?.name} higher than 1,000,000 EUR`)
+      throw invalid(`priceAdjustments.${first}`, `raises the price of ${own[tooHigh]?.name} above 1,000,000 EUR`)
     return { storeIds, products: own }
   })
 }

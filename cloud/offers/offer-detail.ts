@@ -6,16 +6,16 @@ import { readLists, readPricedBranches } from './queries.ts'
 import { ListedOffer } from './schema.ts'
 
 const PRICES = {
-  originalPrice: z.number().optional().describe('EUR before the offer. Absent if the offer names none.'),
+  originalPrice: z.number().optional().describe('EUR before the offer. Absent if the offer does not state it.'),
   discountPrice: z.number().describe('EUR while the offer is active.'),
 }
 
 /** One product of an offer, with its price in each branch. */
 export const OfferedProduct = z.strictObject({
-  ean: z.string().optional().describe('Absent if the offer names the product without one.'),
+  ean: z.string().optional().describe('Absent if the offer has no EAN for this product.'),
   name: z.string(),
   ...PRICES,
-  prices: z.array(z.strictObject({ storeId: z.string(), ...PRICES })).describe('One entry a store.'),
+  prices: z.array(z.strictObject({ storeId: z.string(), ...PRICES })).describe('One entry for each store.'),
 })
 
 /** An offer with its products. `prices` follow the order of `storeIds`. */

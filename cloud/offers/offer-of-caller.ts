@@ -51,7 +51,7 @@ export function assertMayChangeAllBranches(call: Call, storeIds: readonly string
   const { storeIds: own } = caller
   if (!own.includes(namedStoreId)) throw notFound('offer')
   if (storeIds.every((id) => own.includes(id))) return
-  throw new Failure('permission-denied', 'the offer has branches in stores that this key may not touch', {
+  throw new Failure('permission-denied', 'the offer has branches in stores that this key may not change', {
     reason: 'offer_of_other_stores',
   })
 }

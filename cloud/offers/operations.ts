@@ -63,7 +63,9 @@ export const createOffer = operation({
   minimumPackage: 'GO',
   summary: 'Publishes an offer to one or many stores.',
   description:
-    'One document a store, linked by `groupId`. It is live from `validFrom` on, at once when that has passed. Products with an `ean` must be in the catalogue of every store, and price baskets at checkout.',
+    'Creates one document for each store; `groupId` links them. The offer is active from `validFrom`, or at ' +
+    'once if that time has passed. Products with an `ean` must be in the catalogue of every store; the offer ' +
+    'then lowers their price at checkout.',
   changes: true,
   emits: ['offer.published'],
   request: CreateOffer,
@@ -97,9 +99,10 @@ export const updateOffer = operation({
   name: 'updateOffer',
   area: 'offers',
   minimumPackage: 'GO',
-  summary: 'Changes an offer at all its branches; what is left out stays.',
+  summary: 'Changes an offer in all its branches. Omitted fields keep their values.',
   description:
-    '`products` and `storeIds` replace the whole list. Added stores get documents of their own, dropped ones are deactivated. New dates set the status anew.',
+    '`products` and `storeIds` replace the whole list. Added stores get new documents, documents of removed ' +
+    'stores are deactivated. New dates determine the status again.',
   changes: true,
   emits: ['offer.published'],
   request: UpdateOffer,
@@ -108,7 +111,7 @@ export const updateOffer = operation({
     ...Sandbox,
     offerId: z.string(),
     updatedFields: z.array(z.string()),
-    siblingUpdates: z.int().describe('Other branch documents that were changed alike.'),
+    siblingUpdates: z.int().describe('Other branch documents with the same changes.'),
     addedStores: z.array(z.string()),
     removedStores: z.array(z.string()),
   }),
@@ -151,7 +154,7 @@ export const deleteOffer = operation({
   name: 'deleteOffer',
   area: 'offers',
   minimumPackage: 'GO',
-  summary: 'Deletes an offer with all its branch documents, at once.',
+  summary: 'Deletes an offer and all its branch documents immediately.',
   changes: true,
   request: DeleteOffer,
   response: z.strictObject({
@@ -183,9 +186,8 @@ export const getManagerOffers = operation({
   name: 'getManagerOffers',
   area: 'offers',
   minimumPackage: 'GO',
-  summary: 'Lists the offers of the account, the newest first, each once for all its branches.',
-  description:
-    '`scheduled` and `draft` are offers that begin later; `expired` has those that are over, also the archived.',
+  summary: 'Lists the offers of the account, the newest first, one entry for all branches of an offer.',
+  description: '`scheduled` and `draft` are offers that start later. `expired` includes archived offers.',
   changes: false,
   request: z.strictObject({
     status: z.enum(Object.keys(OFFER_FILTERS) as [OfferFilter, ...OfferFilter[]]).optional(),
@@ -256,9 +258,10 @@ export const cloneOffer = operation({
   name: 'cloneOffer',
   area: 'offers',
   minimumPackage: 'GO',
-  summary: 'Copies an offer to other stores, at prices of their own where wanted.',
+  summary: 'Copies an offer to other stores, optionally with adjusted prices.',
   description:
-    'Prices are those of the named branch, adjusted by percentage (−100 … 1000) or by a fixed amount in EUR, half up to a cent, never below 0.',
+    'Takes the prices of the named branch. `priceAdjustments` changes them by a percentage (−100 … 1000) or a ' +
+    'fixed amount in EUR, rounded half up to a cent, at least 0.',
   changes: true,
   emits: ['offer.published'],
   request: CloneOffer,

@@ -26,13 +26,15 @@ export const fetchOffer = operation({
   name: 'fetchOffer',
   area: 'offers',
   minimumPackage: 'GO',
-  summary: 'Answers an offer with its products and their prices in each store.',
+  summary: 'Returns an offer with its products and their prices in each store.',
   description:
-    '`prices` has one entry for each store in `storeIds`, after `priceAdjustments`. `originalPrice` and `discountPrice` of a product are those of the first store. An offer with more than 50,000 prices needs `storeId`.',
+    '`prices` has one entry for each store in `storeIds`, with `priceAdjustments` applied. `originalPrice` and ' +
+    '`discountPrice` of a product are those of the first store. An offer with more than 50,000 prices needs ' +
+    '`storeId`.',
   changes: false,
   request: z.strictObject({
     offerId: Id.describe('Any id of the group.'),
-    storeId: Id.optional().describe('Answers the prices of this store only.'),
+    storeId: Id.optional().describe('Returns only the prices of this store.'),
   }),
   response: z.strictObject({ ...Success, ...Sandbox, offer: OfferDetail }),
   example: { offerId: 'off_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
@@ -51,7 +53,10 @@ export const fetchOffer = operation({
     if (!listed || listed.storeIds.length === 0) throw notFound('offer')
     const prices = listed.storeIds.length * listed.productCount
     if (prices > PRICES_LIMIT)
-      throw invalid('storeId', `is needed: this offer has ${prices} prices, and one answer has at most ${PRICES_LIMIT}`)
+      throw invalid(
+        'storeId',
+        `is required: this offer has ${prices} prices, and one response contains at most ${PRICES_LIMIT}`,
+      )
     const [offer] = await withProducts(call.db, [{ listed, groupId: group.group_id }], storeId)
     if (!offer) throw notFound('offer')
     return { success: true as const, offer }
@@ -64,7 +69,7 @@ export const fetchActiveOffers = operation({
   minimumPackage: 'GO',
   summary: 'Lists the active offers of a store with their products, the newest first.',
   description:
-    'Prices are those of this store. An offer is listed from `validFrom` until `validTo`, and disappears as soon as it is deleted.',
+    'Prices are those of this store. An offer is listed from `validFrom` until `validTo`, or until it is deleted.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({

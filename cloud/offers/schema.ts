@@ -18,8 +18,8 @@ function percent(min: number, max: number) {
 /** One product of an offer: the API form, the EAN form, or both. */
 export const OfferProductInput = z
   .strictObject({
-    name: text(120).optional().describe('Needed without an ean.'),
-    price: Euros.optional().describe('EUR, the offer’s price. With discountPercentage it is computed from oldPrice.'),
+    name: text(120).optional().describe('Required without an ean.'),
+    price: Euros.optional().describe('EUR, the offer’s price. Calculated from oldPrice if discountPercentage is sent.'),
     oldPrice: Euros.optional(),
     discountPercentage: percent(0, 100).optional(),
     category: text(120).optional(),
@@ -39,7 +39,7 @@ export const OfferProductInput = z
     const oldPrice = product.oldPrice ?? product.originalPrice
     const priceField = product.ean !== undefined && product.price === undefined ? 'discountPrice' : 'price'
     if (product.name === undefined && product.ean === undefined)
-      wrong('name', 'is missing: an offer product has a name or an ean')
+      wrong('name', 'is missing: a product of an offer needs a name or an ean')
     if (product.price !== undefined && product.discountPrice !== undefined && product.price !== product.discountPrice)
       wrong('price', 'differs from discountPrice')
     if (
@@ -49,7 +49,7 @@ export const OfferProductInput = z
     )
       wrong('oldPrice', 'differs from originalPrice')
     if (product.discountPercentage !== undefined && oldPrice === undefined)
-      wrong('discountPercentage', 'needs oldPrice, from which the price is computed')
+      wrong('discountPercentage', 'needs oldPrice to calculate the price')
     else if (price === undefined && product.discountPercentage === undefined) wrong(priceField, 'is missing')
     if (price !== undefined && oldPrice !== undefined && product.discountPercentage === undefined && price > oldPrice)
       wrong(priceField, 'must not be above the old price')
@@ -74,14 +74,14 @@ const Products = z
     const seen = new Set<string>()
     for (const [i, { ean }] of products.entries()) {
       if (ean !== undefined && seen.has(ean))
-        context.addIssue({ code: 'custom', path: [i, 'ean'], message: `${ean} is in the offer twice` })
+        context.addIssue({ code: 'custom', path: [i, 'ean'], message: `${ean} occurs twice in the offer` })
       if (ean !== undefined) seen.add(ean)
     }
   })
 
 const Title = text(80, 3).refine(
   (title) => title.length < 3 || title.trim().length >= 3,
-  'must have at least 3 characters beside spaces',
+  'must have at least 3 characters without leading and trailing spaces',
 )
 const Description = text(1_000, 0).transform((words) => words.trim())
 const Color = z
@@ -105,7 +105,7 @@ export const CreateOffer = z
     validTo: Timestamp.optional(),
     validUntil: Timestamp.optional().describe('The same as validTo.'),
     products: Products,
-    description: Description.optional().describe('Generated when empty.'),
+    description: Description.optional().describe('Generated if empty.'),
     merchantColor: Color.optional(),
     tags: z.array(text(50)).max(TAGS_LIMIT).optional(),
     imageUrl: ImageUrl.optional(),
@@ -163,13 +163,13 @@ export const UpdateOffer = z
     ...OfferName,
     title: Title.optional(),
     products: Products.optional().describe('Replaces the list completely.'),
-    storeIds: StoreIds.optional().describe('The complete new list.'),
+    storeIds: StoreIds.optional().describe('The complete new list of stores.'),
     validFrom: Timestamp.optional(),
     validTo: Timestamp.optional(),
     validUntil: Timestamp.optional().describe('The same as validTo.'),
     merchantColor: Color.optional(),
     tags: z.array(text(50)).max(TAGS_LIMIT).optional(),
-    description: Description.optional().describe('Generated when empty.'),
+    description: Description.optional().describe('Generated if empty.'),
     imageUrl: ImageUrl.nullable().optional(),
     quantity: Quantity.nullable().optional(),
     ...SystemFields,
@@ -208,7 +208,7 @@ export const CloneOffer = z
       context.addIssue({
         code: 'custom',
         path: ['priceAdjustments', storeId],
-        message: 'is none of targetStoreIds',
+        message: 'is not in targetStoreIds',
         input: storeId,
       })
     }
@@ -232,7 +232,7 @@ export const CreatedOffer = {
 /** An offer in lists: one entry for all branches. */
 export const ListedOffer = z.strictObject({
   id: z.string(),
-  groupId: z.string().nullable().describe('null for an offer of a single store.'),
+  groupId: z.string().nullable().describe('null for an offer in a single store.'),
   title: z.string(),
   description: z.string(),
   storeIds: z.array(z.string()),
@@ -245,7 +245,7 @@ export const ListedOffer = z.strictObject({
   productCount: z.int(),
   isActive: z.boolean(),
   status: z.enum(OFFER_STATUSES),
-  discountPercent: z.int().describe('Of the product that is reduced most.'),
+  discountPercent: z.int().describe('Highest discount of its products, whole percent.'),
   scope: z.enum(OFFER_SCOPES),
   storeCount: z.int(),
   clickCount: z.int(),

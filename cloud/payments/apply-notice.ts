@@ -63,7 +63,9 @@ async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice
     await raiseException(scope, {
       ...about,
       kind: 'payment_mismatch',
-      detail: `the provider was paid ${amountCent} cents ${notice.currency ?? ''} instead of ${payment.amount_cent} ${payment.currency}`,
+      detail:
+        `the provider received ${amountCent} cents ${notice.currency ?? ''} instead of ${payment.amount_cent} ` +
+        `${payment.currency}`,
     })
     return true
   }

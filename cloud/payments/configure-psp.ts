@@ -19,10 +19,12 @@ export const configurePSP = operation({
   minimumPackage: 'GROW',
   summary: 'Sets the payment service provider of a store.',
   description:
-    'Credentials are kept encrypted and never answered. Payments that are open at the former provider go on there, and what was paid there is refunded there. ' +
-    'Register `notificationUrl` with the provider. `config` by provider: ' +
-    'custom `baseUrl`, `webhookSecret`, `apiKey`?; stripe `secretKey`, `webhookSecret`, `accountId`?; mollie `apiKey`; adyen `apiKey`, `merchantAccount`, `hmacKey`, `liveUrlPrefix`?; ' +
-    'paypal `clientId`, `clientSecret`, `webhookId`; klarna `username`, `password`, `country`?; sumup `apiKey`, `merchantCode`; worldline `merchantId`, `apiKeyId`, `secretApiKey`, `webhookSecret`.',
+    'Credentials are stored encrypted and never returned. Open payments continue at the previous provider, and ' +
+    'its payments are refunded there. Register `notificationUrl` with the provider. `config` by provider: ' +
+    'custom `baseUrl`, `webhookSecret`, `apiKey`?; stripe `secretKey`, `webhookSecret`, `accountId`?; mollie ' +
+    '`apiKey`; adyen `apiKey`, `merchantAccount`, `hmacKey`, `liveUrlPrefix`?; paypal `clientId`, ' +
+    '`clientSecret`, `webhookId`; klarna `username`, `password`, `country`?; sumup `apiKey`, `merchantCode`; ' +
+    'worldline `merchantId`, `apiKeyId`, `secretApiKey`, `webhookSecret`.',
   changes: true,
   request: z.strictObject({
     provider: z.enum(PROVIDER_NAMES),
@@ -87,7 +89,7 @@ function readConfig(provider: PaymentProvider, config: Record<string, string>): 
   const details = validationFindings(read.error.issues, config).map((finding): ErrorDetail => {
     const path = pathText(['config', ...finding.path])
     if (finding.code === 'unknown_field')
-      return { path, code: finding.code, message: `${provider.name} has no such setting` }
+      return { path, code: finding.code, message: `${provider.name} does not have this setting` }
     return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: finding.message }
   })
   throw new Failure('invalid-argument', `config: ${details[0]?.path} ${details[0]?.message}`, { details })

@@ -44,7 +44,11 @@ export function notificationUrlOf(
 /** Current provider settings of a store. Throws 409 if there are none. */
 export async function pspOf(call: Call, storeId: string) {
   const config = await currentConfig(call.db, storeId)
-  if (!config) throw precondition('psp_not_configured', 'no payment service provider is configured for this store')
+  if (!config)
+    throw precondition(
+      'psp_not_configured',
+      'no payment service provider is configured for this store: use configurePSP',
+    )
   return config
 }
 
@@ -97,13 +101,18 @@ export async function openPayment(run: Runner, paymentId: string): Promise<Payme
     )
     const open = await run.step((call) => endUnopenedPayment(call, payment.payment_id))
     if (open?.state === 'open') return open
-    throw new Failure('unavailable', 'the payment service provider does not answer; try again', {
-      reason: 'psp_unavailable',
-      retryAfter: 5,
-    })
+    throw new Failure(
+      'unavailable',
+      'the payment service provider does not respond, and the purchase was cancelled; start a new checkout',
+      {
+        reason: 'psp_unavailable',
+        retryAfter: 5,
+      },
+    )
   }
   const opened = await run.step((call) => recordOpened(call, payment.payment_id, session))
-  if (!opened?.url) throw precondition('checkout_ended', 'the purchase ended while its payment was being opened')
+  if (!opened?.url)
+    throw precondition('checkout_ended', 'the purchase ended while its payment was opened: start a new checkout')
   return opened
 }
 

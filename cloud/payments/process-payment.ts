@@ -17,9 +17,9 @@ const PaymentAnswer = z.strictObject({
   ...Success,
   transactionId: z.string(),
   status: z.enum(PURCHASE_STATUSES),
-  checkoutUrl: z.string().describe('Where the shopper pays.'),
-  paymentId: z.string().optional().describe('Live mode.'),
-  provider: z.string().optional().describe('Live mode.'),
+  checkoutUrl: z.string().describe('Page on which the shopper pays.'),
+  paymentId: z.string().optional().describe('In live mode.'),
+  provider: z.string().optional().describe('In live mode.'),
   amount: z.number().describe('EUR.'),
   currency: z.string(),
 })
@@ -28,16 +28,17 @@ export const processPayment = operation({
   name: 'processPayment',
   area: 'payments',
   minimumPackage: 'GROW',
-  summary: 'Opens the payment of a purchase, or answers the one that is open.',
+  summary: 'Opens the payment of a purchase, or returns the open one.',
   description:
-    'However often it is called, a purchase has one open payment. In the sandbox it answers the test checkout page.',
+    'A purchase has at most one open payment; repeated calls return it. In the sandbox the response contains ' +
+    'the test checkout page.',
   refusals: ['awaiting_approval', 'already_paid', 'checkout_ended', 'psp_not_configured'],
   changes: true,
   request: z.strictObject({
     purchaseId: Id.optional(),
     transactionId: Id.optional(),
     id: Id.optional(),
-    method: text(40).optional().describe('A wish; what can be chosen is the provider’s page’s.'),
+    method: text(40).optional().describe('Preferred method. The provider’s page decides which methods are offered.'),
   }),
   response: PaymentAnswer,
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
@@ -71,13 +72,18 @@ export const processPayment = operation({
 
 function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
   if (purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED')
-    throw precondition('already_paid', 'the purchase is paid', { allowedNext: [] })
+    throw precondition('already_paid', 'the purchase is already paid', { allowedNext: [] })
   const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= nowMs
   if (purchase.status === 'CANCELLED' || isLate)
-    throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : 'the purchase is CANCELLED', {
-      allowedNext: [],
-    })
-  if (purchase.approval === 'awaiting') throw precondition('awaiting_approval', 'staff must look at this basket first')
+    throw precondition(
+      'checkout_ended',
+      isLate ? 'the time to pay has expired: start a new checkout' : 'the purchase is CANCELLED: start a new checkout',
+      {
+        allowedNext: [],
+      },
+    )
+  if (purchase.approval === 'awaiting')
+    throw precondition('awaiting_approval', 'staff must approve this basket first: use approveCheckout')
 }
 
 /** The payment to open or return; undefined in the sandbox, which has a test page instead. */
@@ -86,6 +92,6 @@ async function paymentOf(call: Call, purchase: PurchaseRow): Promise<PaymentRow 
   const open = await openPaymentOf(call.db, purchase.purchase_id)
   if (open) return open
   if (purchase.status !== 'CREATED')
-    throw precondition('checkout_ended', 'the payment has ended; start a new checkout', { allowedNext: [] })
+    throw precondition('checkout_ended', 'the payment has ended: start a new checkout', { allowedNext: [] })
   return beginPayment(call, purchase)
 }

@@ -152,9 +152,9 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 /** Parses a response. Throws a `ProviderFault`, final if the provider rejected the request. */
 export function readAnswer<S extends z.ZodType>({ status, json }: ProviderAnswer, schema: S): z.output<S> {
   if (status >= 400 && status < 500 && !RETRYABLE_STATUSES.has(status))
-    throw new ProviderFault(`the provider answered ${status}`, true)
-  if (status < 200 || status > 299) throw new ProviderFault(`the provider answered ${status}`, false)
+    throw new ProviderFault(`the provider responded with status ${status}`, true)
+  if (status < 200 || status > 299) throw new ProviderFault(`the provider responded with status ${status}`, false)
   const read = schema.safeParse(json)
-  if (!read.success) throw new ProviderFault('the provider answered something else than it should', false)
+  if (!read.success) throw new ProviderFault('the provider sent a response in an unexpected format', false)
   return read.data
 }

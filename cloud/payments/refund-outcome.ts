@@ -116,7 +116,7 @@ export async function recordRefundFailed(
       kind: 'refund_failed',
       subject: `${refund.refund_id}/${nowMs}`,
       purchaseId: refund.purchase_id,
-      detail: `${refund.amount_cent} cents did not go back: ${why}`,
+      detail: `${refund.amount_cent} cents were not refunded: ${why}`,
     },
   )
   return failed
@@ -140,7 +140,7 @@ export async function applyRefundNotice(
   if (!refund || !changesRefund(refund, state)) return undefined
   if (state === 'done') await recordRefundDone(call, refundId, refundRef)
   else if (refund.state === 'failed') await updateRefund(call.db, refund, { in_doubt: 0 })
-  else await recordRefundFailed(call, refund, 'the provider told so afterwards', false)
+  else await recordRefundFailed(call, refund, 'the provider reported the failure later', false)
   call.changed(refund.purchase_id)
   return true
 }

@@ -37,13 +37,14 @@ const Request = z.strictObject({
   id: Id.optional(),
   amount: Euros.refine((euros) => euros > 0, 'must be over 0')
     .optional()
-    .describe('EUR; with `itemLineIds` instead of what those lines cost.'),
-  itemLineIds: z.array(Id).min(1).max(LINES_LIMIT).optional().describe('Lines whose items came back.'),
+    .describe('EUR. With `itemLineIds`: instead of the price of those lines.'),
+  itemLineIds: z.array(Id).min(1).max(LINES_LIMIT).optional().describe('Lines whose items were returned.'),
   reason: text(300).optional().describe('An internal note.'),
   confirmedBy: text(128)
     .optional()
     .describe(
-      'Who of the staff has the goods in hand, or the tag still on them: the whole goes back now, without waiting for authorizations that are out and agents that are away.',
+      'Staff member who has the goods in hand, or saw that the tag is still on them. The whole amount is refunded ' +
+        'now, without waiting for open authorizations and offline agents.',
     ),
 })
 
@@ -51,10 +52,14 @@ export const refundPayment = operation({
   name: 'refundPayment',
   area: 'payments',
   minimumPackage: 'GROW',
-  summary: 'Gives a payment back, in whole or in part.',
+  summary: 'Refunds a payment, in whole or in part.',
   description:
-    'Whole (neither `amount` nor `itemLineIds`): as `markPurchaseCancelled`; it waits until nothing can be released for it any more, unless staff confirm (`confirmedBy`). With `itemLineIds`: those items become `returned` and nothing is released for them any more; the purchase stays. ' +
-    'With `amount` alone only money moves. A refund that the provider does not take at once is tried again for hours (`pending`); repeating a `failed` one tries again, and never pays twice; of a CANCELLED purchase any call sends what is missing.',
+    'Whole refund (neither `amount` nor `itemLineIds`): like `markPurchaseCancelled`; it waits until nothing ' +
+    'can be released for the purchase any more, unless staff confirm (`confirmedBy`). With `itemLineIds`: those ' +
+    'items become `returned`, their rights end, and the purchase stays. With `amount` alone only money moves. ' +
+    'If the provider does not accept a refund at once, it is repeated for hours (`pending`). Repeating a ' +
+    '`failed` refund tries again and never pays twice. For a CANCELLED purchase, any call refunds the missing ' +
+    'amount.',
   refusals: ['purchase_not_refundable', 'already_refunded', 'refund_too_high', 'purchase_not_cancellable'],
   changes: true,
   request: Request,
@@ -117,7 +122,7 @@ async function beginRefund(
   const { purchase } = whole
   const isPart = input.amount !== undefined || input.itemLineIds !== undefined
   if (input.confirmedBy !== undefined) {
-    if (isPart) throw invalid('confirmedBy', 'is for the whole: a part does not wait')
+    if (isPart) throw invalid('confirmedBy', 'applies only to a whole refund: partial refunds do not wait')
     await assertOperator(call, input.confirmedBy, purchase.store_id)
   }
   if (purchase.status === 'CANCELLED') {
@@ -148,7 +153,7 @@ async function releaseConfirmedRefunds(call: Call, purchase: PurchaseRow): Promi
 
 async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reason: string | undefined) {
   if (purchase.status !== 'SUCCESS') {
-    const how = purchase.status === 'UNLOADED' ? '; its goods have left: name itemLineIds or an amount' : ''
+    const how = purchase.status === 'UNLOADED' ? '; its goods have left: send itemLineIds or an amount' : ''
     throw precondition(
       'purchase_not_refundable',
       `a purchase that is ${purchase.status} cannot be refunded as a whole${how}`,
@@ -212,7 +217,7 @@ async function refundPart(
   const costCent = named?.reduce((sum, line) => sum + line.price_cent * line.quantity, 0)
   const amountCent = input.amount === undefined ? (costCent ?? 0) : centsOf(input.amount)
   if (costCent !== undefined && amountCent > costCent)
-    throw invalid('amount', `is more than these lines cost: ${eurosOf(costCent)} EUR`)
+    throw invalid('amount', `is more than the price of these lines: ${eurosOf(costCent)} EUR`)
   const inDoubt = refunds.find(
     (refund) =>
       refund.kind === 'part' &&
@@ -224,7 +229,7 @@ async function refundPart(
   if (inDoubt) return (await retryRefundInDoubt(call, inDoubt, 'due')) ?? inDoubt
   const returned = returnedLines(refunds)
   if (lineIds?.some((lineId) => returned.has(lineId)))
-    throw precondition('already_refunded', 'one of these lines was refunded before', { allowedNext: [] })
+    throw precondition('already_refunded', 'one of these lines was already refunded', { allowedNext: [] })
   const leftCent = refundableCent(purchase, refunds)
   if (amountCent > leftCent)
     throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })

@@ -36,7 +36,10 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
     return await run.step((call) => recordRefundDone(call, refundId, providerRef))
   } catch (error) {
     if (!(error instanceof ProviderFault)) throw error
-    run.services.log.warn({ refundId, provider: payment.provider, fault: error.message }, 'a refund was not taken')
+    run.services.log.warn(
+      { refundId, provider: payment.provider, fault: error.message },
+      'the provider did not accept a refund',
+    )
     const isOver = error.isFinal || refund.attempts > RETRY_MINUTES.length
     return isOver ? run.step((call) => recordRefusal(call, refund, error)) : refund
   }

@@ -17,7 +17,7 @@ export const OrderRequest = z.strictObject({
   storeId: Id,
   userId: text(128),
   items: z.array(OrderLineInput).min(1).max(LINES_LIMIT),
-  pickupTime: Timestamp.optional().describe('When the customer wants to come; at most a year ahead.'),
+  pickupTime: Timestamp.optional().describe('When the customer wants to pick up the order; at most a year ahead.'),
   note: text(250, 0).optional(),
 })
 
@@ -32,13 +32,13 @@ export const Order = z.strictObject({
       productId: z.string(),
       ean: z.string(),
       name: z.string(),
-      price: z.number().describe('EUR, of one.'),
+      price: z.number().describe('EUR for one piece.'),
       quantity: z.int(),
       reservedTags: z
         .array(
           z.strictObject({ epc: z.string().optional(), tagUid: z.string().optional(), tagId: z.string().optional() }),
         )
-        .describe('The tagged items that are kept for the order.'),
+        .describe('Tagged items that are reserved for the order.'),
     }),
   ),
   total: z.number(),
@@ -46,7 +46,7 @@ export const Order = z.strictObject({
   note: z.string().optional(),
   pickupTime: z.string().optional(),
   estimatedPickupAt: z.string(),
-  reason: z.string().optional().describe('Why it was cancelled; `expired` when nobody came.'),
+  reason: z.string().optional().describe('Why it was cancelled; `expired` if it was not picked up in time.'),
   createdAt: z.string(),
   updatedAt: z.string(),
   pickedUpAt: z.string().optional(),

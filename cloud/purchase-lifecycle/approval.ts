@@ -63,7 +63,7 @@ export async function decideApproval(
 ): Promise<PurchaseRow> {
   await assertOperator(call, operatorId, purchase.store_id)
   if (purchase.status !== 'CREATED' || purchase.approval !== 'awaiting') {
-    throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
+    throw precondition('not_awaiting_approval', `a purchase with status ${purchase.status} is not awaiting approval`)
   }
   if (!isApproved)
     return cancelUnpaidPurchase(call.db, purchase, {

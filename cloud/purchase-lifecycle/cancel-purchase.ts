@@ -28,7 +28,7 @@ export async function cancelPurchase(
     return cancelUnpaidPurchase(call.db, purchase, change)
   if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return retryMissingRefund(call, purchase)
   if (purchase.status !== 'SUCCESS') {
-    throw precondition('purchase_not_cancellable', `a purchase that is ${purchase.status} cannot be cancelled`, {
+    throw precondition('purchase_not_cancellable', `a purchase with status ${purchase.status} cannot be cancelled`, {
       allowedNext: [],
     })
   }

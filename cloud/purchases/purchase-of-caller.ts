@@ -18,7 +18,7 @@ export function purchaseIdOf(names: {
   const ids = [names.transactionId, names.purchaseId, names.id].filter((id) => id !== undefined)
   const [first] = ids
   if (first === undefined) throw invalid('transactionId', 'is missing', 'missing')
-  if (ids.some((id) => id !== first)) throw invalid('transactionId', 'is given twice, with different values')
+  if (ids.some((id) => id !== first)) throw invalid('transactionId', 'is sent twice with different values')
   return first
 }
 

@@ -24,10 +24,10 @@ export const CheckoutLine = z.strictObject({
     .min(0)
     .max(100_000_000)
     .optional()
-    .describe('Cents; needed where the server does not know the price.'),
+    .describe('Cents; required if the server does not know the price.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
   vat: VatRate.optional(),
-  ean: text(128).optional().describe('Also the code that a scale printed: it is priced from it.'),
+  ean: text(128).optional().describe('An EAN or a code that a scale printed; the code contains price or weight.'),
   productId: Id.optional(),
   tagIds: Identifiers,
   epcs: Identifiers,
@@ -56,17 +56,18 @@ export const RefundFields = {
   refundId: z.string(),
   kind: z
     .enum(['whole', 'part', 'late'])
-    .describe('`late`: money that came when the purchase was over; it never was its own.'),
+    .describe('`late`: refund of a payment that arrived after the purchase had ended.'),
   status: z.enum(['pending', 'done', 'failed']),
-  inDoubt: z.literal(true).optional().describe('It failed, but nobody knows whether the money went all the same.'),
-  itemLineIds: z.array(z.string()).optional().describe('Lines whose items came back.'),
+  inDoubt: z.literal(true).optional().describe('The refund failed, but the provider may have paid it.'),
+  itemLineIds: z.array(z.string()).optional().describe('Lines whose items were returned.'),
 }
-const REFUNDED = 'What has gone back of it; not what is on its way, has failed, or came too late.'
+const REFUNDED = 'Amount of completed refunds, without pending and failed refunds and refunds of late payments.'
 const RefundStatus = z
   .enum(['pending', 'done', 'failed'])
   .optional()
   .describe(
-    '`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.',
+    '`failed`: money is missing, and you may repeat the request. With status SUCCESS the cancellation was ' +
+      'undone; with CANCELLED a part was refunded.',
   )
 
 /** The store in the data of a purchase. */
@@ -82,7 +83,8 @@ const PriceOrigin = z
   .enum(PRICE_ORIGINS)
   .optional()
   .describe(
-    'Who says what it costs: the store’s catalogue and offers, its registered item, or only who began the checkout. Not on public receipts.',
+    'Source of the price: the store’s catalogue and offers, its registered item, or the client that started the ' +
+      'checkout. Not on public receipts.',
   )
 
 /** Transaction data form: amounts in cents. */
@@ -91,7 +93,7 @@ export const TransactionData = z.strictObject({
   sessionId: z
     .string()
     .optional()
-    .describe('Not told to whoever reads a receipt by its token: with it a publishable key reads the purchase.'),
+    .describe('Omitted when a receipt is read by its token, because a publishable key can read the purchase with it.'),
   userId: z.string().optional(),
   checkoutSessionId: z.string().optional(),
   storeData: StoreData,
@@ -104,8 +106,8 @@ export const TransactionData = z.strictObject({
       quantity: z.int(),
       vat: VatRate,
       totalCent: z.int(),
-      depositOf: z.string().optional().describe('The line whose deposit this one is.'),
-      barcode: z.string().optional().describe('The label that was scanned, where a scale printed it.'),
+      depositOf: z.string().optional().describe('The line that this deposit belongs to.'),
+      barcode: z.string().optional().describe('The scanned label, if a scale printed it.'),
       weightGrams: z.int().optional(),
       pricePerKgCent: z.int().optional(),
       priceOrigin: PriceOrigin,
@@ -122,7 +124,7 @@ export const TransactionData = z.strictObject({
       ...RefundFields,
       amountCent: z.int(),
       createdAt: z.int().describe('Unix time, ms.'),
-      completedAt: z.int().optional().describe('When the money had gone.'),
+      completedAt: z.int().optional().describe('When the refund was completed.'),
     }),
   ),
   status: z.enum(PURCHASE_STATUSES),
@@ -133,11 +135,11 @@ export const TransactionData = z.strictObject({
   receiptQrCode: z
     .string()
     .optional()
-    .describe('Data URI of a PNG. Absent once the receipt has expired, 24 hours after payment.'),
+    .describe('Data URI of a PNG. Absent after the receipt has expired, 24 hours after payment.'),
   tse: z
     .record(z.string(), z.string())
     .nullable()
-    .describe('No fiscal evidence: placeholder values in the sandbox, null in live mode.'),
+    .describe('Not fiscal evidence: placeholder values in the sandbox, null in live mode.'),
   ...TagFields,
 })
 export type TransactionData = z.infer<typeof TransactionData>
@@ -153,7 +155,7 @@ export const Purchase = z.strictObject({
       name: z.string(),
       price: z.number(),
       quantity: z.int(),
-      depositOf: z.string().optional().describe('The line whose deposit this one is.'),
+      depositOf: z.string().optional().describe('The line that this deposit belongs to.'),
       weightGrams: z.int().optional(),
       priceOrigin: PriceOrigin,
     }),
@@ -165,14 +167,14 @@ export const Purchase = z.strictObject({
       ...RefundFields,
       amount: z.number().describe('EUR.'),
       createdAt: z.string(),
-      completedAt: z.string().optional().describe('When the money had gone.'),
+      completedAt: z.string().optional().describe('When the refund was completed.'),
     }),
   ),
   currency: z.string(),
   timestamp: z.string(),
   status: z.enum(PURCHASE_STATUSES),
   refundStatus: RefundStatus,
-  awaitingApproval: z.boolean().optional().describe('Staff must look first: `approveCheckout`.'),
+  awaitingApproval: z.boolean().optional().describe('Staff must approve the basket first: `approveCheckout`.'),
   approvalReason: z.enum(['age', 'spot_check']).optional(),
   ...TagFields,
   receipt: TransactionData,

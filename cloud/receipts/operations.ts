@@ -17,8 +17,8 @@ const READING_MS = 400 * 86_400_000
 const ReceiptQr = z.strictObject({
   ...Success,
   token: z.string(),
-  url: z.string().describe('What the code holds.'),
-  expiresAt: z.string().describe('Until when the receipt opens doors.'),
+  url: z.string().describe('Address in the code.'),
+  expiresAt: z.string().describe('When devices stop accepting the receipt.'),
   imageBase64: z.string().describe('PNG.'),
 })
 
@@ -26,9 +26,10 @@ export const generateReceiptQR = operation({
   name: 'generateReceiptQR',
   area: 'receipts',
   minimumPackage: 'GROW',
-  summary: 'Answers the QR code of a receipt.',
+  summary: 'Returns the QR code of a receipt.',
   description:
-    'Every call answers the same receipt: agents count its uses, so a reprint releases nothing twice. After 24 hours it answers 409 `receipt_expired`.',
+    'Every call returns the same receipt: agents count its redemptions, so a reprint releases nothing twice. ' +
+    'After 24 hours the operation fails with 409 `receipt_expired`.',
   refusals: ['purchase_not_paid', 'receipt_expired'],
   changes: false,
   request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
@@ -37,12 +38,13 @@ export const generateReceiptQR = operation({
   async run(call, input) {
     const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
     if (purchase.receipt_token === null || purchase.receipt_exp === null) {
-      throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} has no receipt`)
+      throw precondition('purchase_not_paid', `a purchase with status ${purchase.status} has no receipt`)
     }
     if (isReceiptExpired(purchase, call.nowMs)) {
       throw precondition(
         'receipt_expired',
-        'the receipt released goods for 24 hours after payment; staff release them by `purchaseId` with their `operatorId`, and getReceiptFromToken still reads the receipt',
+        'the receipt expired 24 hours after payment: staff can release goods by `purchaseId` with their ' +
+          '`operatorId`; getReceiptFromToken still returns the receipt',
       )
     }
     const url = receiptAddress(originOf(call.services.config), purchase.receipt_token)
@@ -84,8 +86,8 @@ export const getReceiptFromToken = operation({
   name: 'getReceiptFromToken',
   area: 'receipts',
   minimumPackage: 'DISCOVER',
-  summary: 'Answers a receipt to whoever has its token. No authentication.',
-  description: 'GET only. Takes the token, or the whole text of the QR code.',
+  summary: 'Returns a receipt by its token. No authentication.',
+  description: 'GET only. Accepts the token or the whole text of the QR code.',
   callers: ['anyone'],
   changes: false,
   getOnly: true,

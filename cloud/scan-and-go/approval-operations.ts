@@ -13,9 +13,12 @@ export const approveCheckout = operation({
   name: 'approveCheckout',
   area: 'scan and go',
   minimumPackage: 'GROW',
-  summary: 'Staff have looked at a basket that awaits approval: it may be paid, or not.',
+  summary: 'Records that staff checked a basket that awaits approval, and whether it may be paid.',
   description:
-    'Baskets with age-restricted goods, and those that a spot check picks (`spotCheckRate` of the protection policy), are CREATED with `awaitingApproval: true` until then. A spot check that has picked a session, or a shopper by `userId`, stays due through every checkout after it until staff approve one.',
+    'Baskets with age-restricted goods, and baskets that a spot check selects (`spotCheckRate` of the ' +
+    'protection policy), stay CREATED with `awaitingApproval: true` until staff approve them. After a spot ' +
+    'check selects a session, or a shopper by `userId`, all their checkouts await approval until staff approve ' +
+    'one.',
   refusals: ['not_awaiting_approval', 'psp_not_configured', 'checkout_ended'],
   emits: ['payment.created', ...COMPLETION_EVENTS],
   changes: true,
@@ -24,7 +27,8 @@ export const approveCheckout = operation({
     purchaseId: Id.optional(),
     id: Id.optional(),
     operatorId: text(128).describe(
-      'Who looked: recorded as asserted by the caller. An operator who was removed, or is another store’s, is unknown (404).',
+      'Who checked the basket, as stated by the caller. Returns 404 for an operator who was removed or belongs to ' +
+        'another store.',
     ),
     approved: z.boolean().optional().describe('Default true; false cancels the purchase.'),
   }),

@@ -10,8 +10,8 @@ export const generateCodes = operation({
   name: 'generateCodes',
   area: 'scan and go',
   minimumPackage: 'GROW',
-  summary: 'Draws the QR codes that hang in a store.',
-  description: 'What a code holds is `untag://{type}/{storeId}`, which the shopper’s app opens.',
+  summary: 'Draws QR codes to put up in a store.',
+  description: 'A code contains `untag://{type}/{storeId}`, which the shopper’s app opens.',
   changes: false,
   request: z.strictObject({
     storeId: Id,

@@ -16,7 +16,8 @@ export const fetchPurchaseHistory = operation({
   minimumPackage: 'GROW',
   summary: 'Lists purchases, the newest first.',
   description:
-    'Of one store or all, of one shopper or all. QR codes of receipts are left out here: `fetchPurchase` has them.',
+    'All purchases, or only those of one store or one shopper. Omits QR codes of receipts; `fetchPurchase` ' +
+    'returns them.',
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),

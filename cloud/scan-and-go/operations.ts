@@ -37,7 +37,8 @@ export const checkIn = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17' },
   async run(call, { storeId, userId }) {
     const store = await ownStore(call, storeId)
-    if (store.has_scan_and_go !== 1) throw precondition('scan_and_go_off', 'this store has no scan and go')
+    if (store.has_scan_and_go !== 1)
+      throw precondition('scan_and_go_off', 'scan and go is switched off in this store: switch it on with updateStore')
     const session = await openSession(call, storeId, userId)
     call.changed(session.session_id)
     return { success: true as const, sessionId: session.session_id, storeId, checkedInAt: iso(session.created_ms) }
@@ -48,11 +49,12 @@ export const startCheckout = operation({
   name: 'startCheckout',
   area: 'scan and go',
   minimumPackage: 'GROW',
-  summary: 'Turns a basket into a purchase and opens its payment.',
+  summary: 'Creates a purchase from a basket and opens its payment.',
   description:
-    'Lines with `ean`, `productId` or a named item are priced by the server; a different `priceUnit` is refused with 409 and a row per line. ' +
-    'With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel; with a live key the page of the store’s payment provider. ' +
-    'A provider that does not answer: 503 with `psp_unavailable`, and the purchase is CANCELLED.',
+    'The server prices lines with `ean`, `productId` or a named item; a different `priceUnit` fails with 409 ' +
+    'and a detail for each line. With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel; ' +
+    'with a live key it is the page of the store’s payment provider. If the provider does not respond, the ' +
+    'operation fails with 503 `psp_unavailable` and the purchase is CANCELLED.',
   callers: ['secret', 'publishable'],
   refusals: [
     'out_of_stock',
@@ -101,7 +103,7 @@ const PurchaseNames = z.strictObject({
   transactionId: Id.optional(),
   purchaseId: Id.optional(),
   id: Id.optional(),
-  sessionId: Id.optional().describe('With a publishable key: the session of the purchase.'),
+  sessionId: Id.optional().describe('Required with a publishable key: the session of the purchase.'),
 })
 
 /** A publishable key must also name the session of the purchase. */
@@ -116,9 +118,10 @@ export const fetchPurchase = operation({
   name: 'fetchPurchase',
   area: 'scan and go',
   minimumPackage: 'GROW',
-  summary: 'Answers one purchase with its receipt data.',
+  summary: 'Returns one purchase with its receipt data.',
   description:
-    'POST answers the API form (EUR) with the transaction data form (cents) as `receipt`; GET the transaction data form alone.',
+    'POST returns the API form (EUR) with the transaction data form (cents) as `receipt`; GET returns only the ' +
+    'transaction data form.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: PurchaseNames,
@@ -140,9 +143,11 @@ export const markPurchaseCancelled = operation({
   name: 'markPurchaseCancelled',
   area: 'scan and go',
   minimumPackage: 'GROW',
-  summary: 'Cancels a purchase; a paid one is refunded.',
+  summary: 'Cancels a purchase and refunds it if it was paid.',
   description:
-    'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund runs once none can be used any more. Repeated for one that is CANCELLED with `refundStatus: failed`, it sends what is missing.',
+    'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund is sent ' +
+    'when none of them can be used any more. For a CANCELLED purchase with `refundStatus: failed`, the ' +
+    'operation sends the missing amount.',
   refusals: ['purchase_not_cancellable'],
   changes: true,
   request: z.strictObject({
@@ -176,13 +181,13 @@ export async function endTestCheckout(
   const done = result === 'paid' ? ['SUCCESS', 'UNLOADED'] : ['CANCELLED']
   if (done.includes(purchase.status)) return
   if (purchase.approval === 'awaiting' && purchase.status === 'CREATED' && result === 'paid') {
-    throw precondition('awaiting_approval', 'staff must look at this basket first')
+    throw precondition('awaiting_approval', 'staff must approve this basket first: use approveCheckout')
   }
   const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= call.nowMs
   if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {
     throw precondition(
       'checkout_ended',
-      isLate ? 'the time for the payment is over' : `the purchase is ${purchase.status} already`,
+      isLate ? 'the time to pay has expired: start a new checkout' : `the purchase is already ${purchase.status}`,
       { allowedNext: [] },
     )
   }
@@ -195,7 +200,7 @@ export const completeTestCheckout = operation({
   name: 'completeTestCheckout',
   area: 'scan and go',
   minimumPackage: 'GROW',
-  summary: 'Ends a test checkout without its page. Test keys only.',
+  summary: 'Ends a test checkout without its test page. Test keys only.',
   refusals: ['checkout_ended', 'awaiting_approval'],
   changes: true,
   request: z.strictObject({

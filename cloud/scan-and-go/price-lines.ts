@@ -73,7 +73,11 @@ export async function priceLines(
     }
   }
   if (differences.length > 0)
-    throw precondition('price_changed', 'prices differ from those of the store', { details: differences })
+    throw precondition(
+      'price_changed',
+      'some prices differ from those of the store: show them to the shopper and start the checkout again',
+      { details: differences },
+    )
   return priced
 }
 
@@ -164,12 +168,12 @@ async function priceLine(
   const own = registeredPrice(items, whereOf)
   const [first] = items
   if (line.name === undefined)
-    throw invalid(`${path}.name`, 'is missing: the server does not know this product', 'missing')
+    throw invalid(`${path}.name`, 'is required, because the server does not know this product', 'missing')
   if (line.vat === undefined)
-    throw invalid(`${path}.vat`, 'is missing: the server does not know this product', 'missing')
+    throw invalid(`${path}.vat`, 'is required, because the server does not know this product', 'missing')
   const priceCent = own ?? line.priceUnit
   if (priceCent === undefined)
-    throw invalid(`${path}.priceUnit`, 'is missing: the server does not know this product', 'missing')
+    throw invalid(`${path}.priceUnit`, 'is required, because the server does not know this product', 'missing')
   return {
     ...common,
     name: line.name,
@@ -213,7 +217,7 @@ async function productOfItems(
   if (others.length > 0)
     throw refused(
       'item_mismatch',
-      others.map((item) => ({ where: whereOf(item), why: 'is of another product than the first item of its line' })),
+      others.map((item) => ({ where: whereOf(item), why: 'has another product than the first item of its line' })),
     )
   return findProduct(db, store.tenant, { productId }, store.store_id)
 }
@@ -232,7 +236,7 @@ function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[],
 
 function mismatchOf(product: PricedProduct, item: ProtectedItemRow): string | undefined {
   const gtin = item.epc === null ? undefined : parseEpc(item.epc)?.gtin14
-  if (gtin !== undefined && gtin !== toGtin14(product.ean)) return `its SGTIN says ${eanOfGtin14(gtin) ?? gtin}`
+  if (gtin !== undefined && gtin !== toGtin14(product.ean)) return `its SGTIN contains ${eanOfGtin14(gtin) ?? gtin}`
   if (item.product_id !== null && item.product_id !== product.product_id)
     return `it is registered as ${item.ean ?? 'another product'}`
   return item.product_id === null && gtin === undefined ? 'it is registered without a product' : undefined

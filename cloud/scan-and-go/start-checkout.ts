@@ -24,7 +24,8 @@ export async function startPurchase(
   const priced = await priceLines(db, store, lines, nowMs)
   assertPricesKnown(priced, caller)
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
-  if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
+  if (units > UNITS_LIMIT)
+    throw invalid('items', `contains ${units} units; the maximum is ${UNITS_LIMIT}`, 'too_many_units')
   const shopper = { session, userId: userId ?? session.user_id }
   const reason = await approvalNeeded(call, priced, store, shopper)
   const purchase: PurchaseRow = {
@@ -72,7 +73,7 @@ function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller):
   if (kind !== 'publishable' || n < 0) return
   throw precondition(
     'price_unknown',
-    `items[${n}]: the store knows no price for the item: staff must sell it, or register it with a price`,
+    `items[${n}]: the store has no price for this item: staff must sell it, or register it with a price`,
   )
 }
 

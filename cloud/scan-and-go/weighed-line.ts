@@ -28,9 +28,13 @@ export function weighedLine(
   if (own.value === 0)
     throw invalid(`${path}.ean`, 'is sold by weight: send the code that the scale printed', 'label_missing')
   if (!own.isSound)
-    throw invalid(`${path}.ean`, 'is a label of a scale that was misread: its check digits do not fit', 'label_misread')
+    throw invalid(`${path}.ean`, 'is a misread scale label: a check digit is wrong; scan it again', 'label_misread')
   if (line.tagIds ?? line.epcs ?? line.tagUids)
-    throw invalid(path, 'is weighed, and weighed goods carry no tags', 'weighed_item')
+    throw invalid(
+      path,
+      'is sold by weight, and weighed goods carry no tags: remove the tags from the line',
+      'weighed_item',
+    )
   return { label: own, kgPriceCent: own.kind === 'weight' ? product.price_cent : null }
 }
 

@@ -13,9 +13,9 @@ const QUANTITY_LIMIT = 1_000_000_000
 const Stock = z.strictObject({
   storeId: z.string(),
   productId: z.string(),
-  quantity: z.int().nullable().describe('Pieces in the store; null: not counted.'),
-  reserved: z.int().describe('Pieces that orders and open checkouts were promised.'),
-  available: z.int().nullable().describe('What may still be promised; null: not counted.'),
+  quantity: z.int().nullable().describe('Pieces in the store; null if they are not counted.'),
+  reserved: z.int().describe('Pieces that are reserved for orders and open checkouts.'),
+  available: z.int().nullable().describe('Pieces that can still be reserved; null if they are not counted.'),
   updatedAt: z.string(),
 })
 
@@ -23,10 +23,11 @@ export const setStock = operation({
   name: 'setStock',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
-  summary: 'Says how many pieces of a product a store has.',
+  summary: 'Sets how many pieces of a product a store has.',
   description:
-    'Optional: without it nothing is counted. From then on orders and open checkouts reserve pieces, pick-up and payment use them up, ' +
-    'and what cannot be promised any more is refused with 409 `out_of_stock`. `quantity: null` ends the counting.',
+    'Optional: without it nothing is counted. After the first call, orders and open checkouts reserve pieces; ' +
+    'pick-up and payment subtract them. Orders and checkouts beyond the available pieces fail with 409 ' +
+    '`out_of_stock`. `quantity: null` ends the counting.',
   changes: true,
   request: z.strictObject({ productId: Id, storeId: Id, quantity: z.int().min(0).max(QUANTITY_LIMIT).nullable() }),
   response: Stock.extend(Success),
@@ -64,8 +65,8 @@ export const fetchStock = operation({
   name: 'fetchStock',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
-  summary: 'Lists what a store counts: pieces, what is promised of them, and what is left.',
-  description: 'Products that are not counted are not listed.',
+  summary: 'Lists the counted products of a store: pieces, reserved pieces and available pieces.',
+  description: 'Products without counted stock are not listed.',
   changes: false,
   request: z.strictObject({
     storeId: Id,

@@ -57,7 +57,7 @@ export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs 
     } else missing.set(productId, await available(db, storeId, productId))
   }
   if (missing.size > 0)
-    throw precondition('out_of_stock', 'there is not enough of some lines', { details: shortages(lines, missing) })
+    throw precondition('out_of_stock', 'some lines exceed the available stock', { details: shortages(lines, missing) })
   await insertReservations(db, held)
 }
 
@@ -74,7 +74,7 @@ function shortages(lines: readonly StockLine[], missing: ReadonlyMap<string, num
       {
         path: `${path}.quantity`,
         code: 'out_of_stock',
-        message: `${path}: ${left} of "${name}" left, ${quantity} wanted`,
+        message: `${path}: ${left} of "${name}" available, ${quantity} requested`,
       },
     ]
   })

@@ -12,9 +12,11 @@ export const insertStore = operation({
   name: 'insertStore',
   area: 'stores',
   minimumPackage: 'DISCOVER',
-  summary: 'Adds a store: with a test key a demo store at once, with a live key a registration that waits for review.',
+  summary: 'Adds a store: a demo store at once with a test key, a registration for review with a live key.',
   description:
-    'Needs both names (`name` or `companyName` and `tradingName`), the whole address (either spelling) and a phone number. With a test key the answer is the store; with a live key `{registrationId, status: "pending"}`. `package` is a wish: the reviewer decides.',
+    'Required: both names (`name` or `companyName` and `tradingName`), the whole address (either spelling) and ' +
+    'a phone number. With a test key the response is the store, with a live key `{registrationId, status: ' +
+    '"pending"}`. The reviewer decides the package; `package` is a request.',
   refusals: ['too_many_registrations', 'too_many_stores'],
   changes: true,
   request: z

@@ -22,9 +22,9 @@ export const fetchStores = operation({
   name: 'fetchStores',
   area: 'stores',
   minimumPackage: 'DISCOVER',
-  summary: 'Lists the stores of the account, in a city or around a place.',
+  summary: 'Lists the stores of the account, in a city or within a radius.',
   description:
-    '`city` ignores case. `radius` (km) lies around `lat` and `lng`, else around the middle of the stores in `city`.',
+    '`city` ignores case. The centre of `radius` (km) is `lat` and `lng`, or the middle of the stores in `city`.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({
@@ -85,8 +85,8 @@ export const fetchStore = operation({
   name: 'fetchStore',
   area: 'stores',
   minimumPackage: 'DISCOVER',
-  summary: 'Answers one store.',
-  description: 'With `includeProducts` it carries the first 100 products of the store.',
+  summary: 'Returns one store.',
+  description: 'With `includeProducts` the response contains the first 100 products of the store.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({ storeId: Id, includeProducts: z.boolean().optional() }),

@@ -14,9 +14,10 @@ export const setStorePackage = operation({
   name: 'setStorePackage',
   area: 'stores',
   minimumPackage: 'DISCOVER',
-  summary: 'Gives any store another package, at once. For administrators.',
+  summary: 'Sets the package of any store immediately. Administrators only.',
   description:
-    'The account has the highest package of its live stores. What the new package has is switched on; what it has not, off.',
+    'The package of the account is the highest of its live stores. Features that the package adds are switched ' +
+    'on, features that it lacks are switched off.',
   callers: ['admin'],
   changes: true,
   request: z.strictObject({ storeId: Id, package: AnyCasePackage }),

@@ -37,7 +37,9 @@ export const updateStore = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Changes a store.',
   description:
-    'Takes the fields of both forms, as fetchStore answers them; what is left out stays, `null` clears what may be empty. Fields that the system sets are ignored when they come back unchanged, else refused. Agents get a new policy when names or anything about tags has changed.',
+    'Accepts the fields of both forms, as fetchStore returns them. Omitted fields keep their values; `null` ' +
+    'clears optional fields. Fields that the system sets are ignored if unchanged, else rejected. Agents ' +
+    'receive a new policy if names or tag settings change.',
   changes: true,
   request: z.strictObject({ storeId: Id, ...STORE_INPUT_SHAPE, ...SYSTEM_SET_SHAPE }).transform((input, faults) => ({
     storeId: input.storeId,
@@ -65,11 +67,11 @@ export const updateStore = operation({
 function assertUnchanged(store: StoreRow, sent: SystemSet): void {
   const { id, mode, rating, receiptCount } = toMasterData(store)
   const refuse = (path: string) => invalid(path, 'is set by the system')
-  if (sent.id !== undefined && sent.id !== id) throw invalid('id', 'says something else than storeId')
+  if (sent.id !== undefined && sent.id !== id) throw invalid('id', 'differs from storeId')
   if (sent.mode !== undefined && sent.mode !== mode) throw refuse('mode')
   if (sent.rating !== undefined && sent.rating !== rating) throw refuse('rating')
   if (sent.package !== undefined && sent.package.toUpperCase() !== store.package)
-    throw invalid('package', 'is set with setStorePackage, by an administrator')
+    throw invalid('package', 'is set by an administrator with setStorePackage')
   // The count may have grown since the client read it.
   if (sent.receiptCount !== undefined && (sent.receiptCount < 0 || sent.receiptCount > receiptCount))
     throw refuse('receiptCount')

@@ -40,8 +40,8 @@ function comparable(city: string): string {
 function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly StoreRow[]): Position | undefined {
   if (lat !== undefined && lng !== undefined) return { lat, lng }
   if (lat !== undefined || lng !== undefined)
-    throw invalid(lat === undefined ? 'lat' : 'lng', 'needed beside the other coordinate', 'missing')
-  if (city === undefined) throw invalid('radius', 'needs a city, or lat and lng, to lie around')
+    throw invalid(lat === undefined ? 'lat' : 'lng', 'is required together with the other coordinate', 'missing')
+  if (city === undefined) throw invalid('radius', 'needs a centre: send city, or lat and lng')
   return centroid(inCity.flatMap((store) => positionOf(store) ?? []))
 }
 

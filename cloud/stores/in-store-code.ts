@@ -26,17 +26,22 @@ export const InStoreCodes = z
       .length(13)
       .regex(
         SHAPE,
-        'must read like 28IIIIVPPPPPC: a prefix from 20, I for the item, V for a price check digit, P for cents or W for grams, C for the check digit',
+        'must look like 28IIIIVPPPPPC: a prefix from 20, I for the item, V for a price check digit, P for cents or ' +
+          'W for grams, C for the check digit',
       )
       .refine(
         (layout) => !layout.includes('V') || /[^PW](?:P{4,5}|W{4,5})C$/.test(layout),
-        'a price check digit belongs to four or five digits',
+        'can have a price check digit only with four or five digits of price or weight',
       ),
   )
   .max(LAYOUTS_LIMIT)
-  .refine((layouts) => new Set(layouts.map(prefixOf)).size === layouts.length, 'must not give one prefix two layouts')
+  .refine(
+    (layouts) => new Set(layouts.map(prefixOf)).size === layouts.length,
+    'must not contain two layouts with the same prefix',
+  )
   .describe(
-    'Layouts of the EAN-13 codes that the store’s scales print, such as `28IIIIVPPPPPC` (price) and `29IIIIVWWWWWC` (weight). An empty list: none.',
+    'Layouts of the EAN-13 codes that the store’s scales print, such as `28IIIIVPPPPPC` (price) and ' +
+      '`29IIIIVWWWWWC` (weight). An empty list disables them.',
   )
 
 /** Usual layouts in Germany: 28 contains a price, 29 a weight, both with a price check digit. */

@@ -19,7 +19,7 @@ export async function makeStore(
   chosenPackage: Package,
 ): Promise<StoreRow> {
   if ((await countStores(call.db, tenant)) >= STORES_LIMIT)
-    throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the most`)
+    throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the maximum`)
   const legalName = fields.legal_name ?? fields.trading_name ?? ''
   const row: StoreRow = {
     store_id: newId('st', call.services.platform),

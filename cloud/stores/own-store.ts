@@ -31,7 +31,7 @@ export async function ownStoreOrOnly(call: Call, storeId: string | undefined): P
   const stores = (await listStores(call.db, caller.tenant, 500)).filter((store) => maySee(caller, store))
   const [only] = stores
   if (only && stores.length === 1) return ownStore(call, only.store_id)
-  throw invalid('storeId', `needed, because this key has ${stores.length} stores`, 'missing')
+  throw invalid('storeId', `is required, because this key has ${stores.length} stores`, 'missing')
 }
 
 /** Finds the store of an object that was named by its own id. Throws 404 for the object if the store is not visible. */

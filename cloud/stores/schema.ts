@@ -17,7 +17,7 @@ const Additions = {
   inStoreCodes: z
     .array(z.string())
     .optional()
-    .describe('Layouts of the codes that the store’s scales print, where they are not the usual ones.'),
+    .describe('Layouts of the codes that the store’s scales print. Absent for the default layouts.'),
 }
 
 /** Store, API form. */

@@ -42,7 +42,7 @@ export type StoreFields = Partial<
 
 export const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 
-const Url = z.url({ protocol: /^https?$/, error: 'must be an address beginning with https:// or http://' }).max(2_048)
+const Url = z.url({ protocol: /^https?$/, error: 'must start with https:// or http://' }).max(2_048)
 
 /** Package name in upper or lower case. */
 export const AnyCasePackage = z
@@ -51,16 +51,16 @@ export const AnyCasePackage = z
   .transform((sent, ctx): Package => {
     const known = PACKAGES.find((name) => name === sent.toUpperCase())
     if (known) return known
-    ctx.addIssue({ code: 'custom', message: `must be one of ${PACKAGES.join(', ')}, in either case` })
+    ctx.addIssue({ code: 'custom', message: `must be one of ${PACKAGES.join(', ')} in upper or lower case` })
     return z.NEVER
   })
-  .describe(`${PACKAGES.join(', ')}, in either case.`)
+  .describe(`${PACKAGES.join(', ')} in upper or lower case.`)
 
 const Country = z
   .string()
   .max(8)
   .transform((code) => code.toUpperCase())
-  .refine((code) => COUNTRY_CODES.has(code), 'must be a code of ISO 3166-1 alpha-2, such as DE')
+  .refine((code) => COUNTRY_CODES.has(code), 'must be an ISO 3166-1 alpha-2 code, such as DE')
   .describe('ISO 3166-1 alpha-2.')
 
 const Latitude = z.number().min(-90).max(90)
@@ -83,14 +83,16 @@ const OpeningHours = z
         day,
         z
           .string()
-          .regex(/^([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'must read HH:MM-HH:MM')
+          .regex(/^([01]\d|2[0-3]):[0-5]\d-(([01]\d|2[0-3]):[0-5]\d|24:00)$/, 'must have the form HH:MM-HH:MM')
           .optional(),
       ]),
     ) as {
       [K in (typeof WEEKDAYS)[number]]: z.ZodOptional<z.ZodString>
     },
   )
-  .describe('Weekday to `HH:MM-HH:MM`, such as `{"monday": "09:00-18:30"}`; a day that is missing is closed.')
+  .describe(
+    'Weekday to `HH:MM-HH:MM`, such as `{"monday": "09:00-18:30"}`. The store is closed on days that are ' + 'absent.',
+  )
 
 /** Fields of a store in both forms. `null` clears optional fields. */
 export const STORE_INPUT_SHAPE = {
@@ -132,7 +134,7 @@ export const STORE_INPUT_SHAPE = {
     .regex(/^\d{13}$/, 'must be 13 digits')
     .refine(hasValidCheckDigit, 'has a wrong check digit')
     .nullish()
-    .describe('Its GS1 Global Location Number: EPCIS exports name the store by it.'),
+    .describe('GS1 Global Location Number. EPCIS exports use it to name the store.'),
 }
 const StoreInput = z.strictObject(STORE_INPUT_SHAPE)
 export type StoreInput = z.output<typeof StoreInput>
@@ -147,7 +149,7 @@ function agreed<T>(
   b: { path: string[]; value: T | undefined },
 ): T | undefined {
   if (a.value !== undefined && b.value !== undefined && a.value !== b.value) {
-    faults.addIssue({ code: 'custom', path: b.path, message: `says something else than ${a.path.join('.')}` })
+    faults.addIssue({ code: 'custom', path: b.path, message: `differs from ${a.path.join('.')}` })
   }
   return a.value ?? b.value
 }

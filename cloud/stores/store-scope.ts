@@ -61,11 +61,12 @@ export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[
 export const TOTAL_LIMIT = 10_000
 
 /** Schema of `total`. */
-export const Total = z.int().describe(`Matching rows of all pages; ${TOTAL_LIMIT} stands for that many or more.`)
+export const Total = z.int().describe(`Matching rows on all pages; ${TOTAL_LIMIT} means that many or more.`)
 
 /** Description of an optional `storeId`. */
 export const ALL_STORES =
-  'Without `storeId` all stores of the account are listed that the key may see. Stores whose package is too low are left out.'
+  'Without `storeId`, the list contains all stores of the account that the key may see, except stores whose ' +
+  'package is too low.'
 
 /** At most limit + 1 rows of one scope in list order, and their number up to `TOTAL_LIMIT`. */
 export interface ScopePage<R> {

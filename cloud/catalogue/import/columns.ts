@@ -45,14 +45,15 @@ export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
     if (column === undefined)
       faults.push({ path: 'file', code: 'unknown_column', message: `unknown column "${shown}"` })
     else if (places.has(column))
-      faults.push({ path: 'file', code: 'repeated_column', message: `the column "${shown}" is there twice` })
+      faults.push({ path: 'file', code: 'repeated_column', message: `the column "${shown}" occurs twice` })
     else places.set(column, at)
   }
   if (places.size === 0) {
     const found = faults.slice(0, 5).map((fault) => fault.message.replace('unknown column ', ''))
     throw invalid(
       'file',
-      `has no header: row ${row} of the first sheet must name the columns ${COLUMNS.join(', ')}, and it holds ${found.join(', ')}`,
+      `has no header: row ${row} of the first sheet must name the columns ${COLUMNS.join(', ')}, but contains ` +
+        `${found.join(', ')}`,
       'no_header',
     )
   }

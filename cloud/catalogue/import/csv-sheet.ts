@@ -26,11 +26,11 @@ function decode(file: Buffer): { text: string; warnings: string[] } {
   if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)) {
     return { text: new TextDecoder(a === 0xff ? 'utf-16le' : 'utf-16be').decode(file), warnings: [] }
   }
-  if (file.includes(0)) throw invalid('file', 'is neither an .xlsx workbook nor a .csv text', 'not_a_spreadsheet')
+  if (file.includes(0)) throw invalid('file', 'is neither an .xlsx workbook nor a CSV text', 'not_a_spreadsheet')
   try {
     return { text: new TextDecoder('utf-8', { fatal: true }).decode(file), warnings: [] }
   } catch {
-    return { text: fromWindows1252(file), warnings: ['the file is not UTF-8: it was read as Windows-1252'] }
+    return { text: fromWindows1252(file), warnings: ['the file is not valid UTF-8, so it was read as Windows-1252'] }
   }
 }
 
@@ -81,7 +81,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
       if (row % ROWS_AT_A_TIME === 0) await yieldToEventLoop()
       if (isEmptyRow(cells)) {
         if (++empty > EMPTY_ROWS_LIMIT)
-          throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
+          throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows; delete them and try again`, 'too_many_rows')
         continue
       }
       if (cells.length > COLUMNS_LIMIT && !isEmptyRow(cells.slice(COLUMNS_LIMIT))) {
@@ -105,7 +105,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
 }
 
 function csvErrorText(code: string): string {
-  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'a quotation mark is never closed'
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'a quotation mark is not closed'
   if (code === 'CSV_MAX_RECORD_SIZE') return `it has over ${ROW_LIMIT} characters`
-  return 'a quotation mark stands where none may'
+  return 'a quotation mark is not allowed here'
 }

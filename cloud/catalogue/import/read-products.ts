@@ -14,7 +14,7 @@ import { readXlsxSheet } from './xlsx-sheet.ts'
  */
 
 const TOO_MANY_CELLS =
-  'the row has more cells than the header: put what holds the separator, such as 1,99, into quotation marks'
+  'the row has more cells than the header: put values that contain the separator, such as 1,99, into quotation marks'
 
 /** A valid product with its place in the file. */
 export interface ReadProduct {
@@ -37,11 +37,7 @@ async function readSheet(file: Buffer): Promise<Sheet> {
   const magic = file.subarray(0, 4).toString('latin1')
   if (magic === 'PK\u0003\u0004' || magic === 'PK\u0005\u0006') return readXlsxSheet(file)
   if (magic === '\u00d0\u00cf\u0011\u00e0') {
-    throw invalid(
-      'file',
-      'is an old .xls workbook, or one with a password: save it as .xlsx without a password',
-      'encrypted',
-    )
+    throw invalid('file', 'is an old .xls workbook or has a password: save it as .xlsx without a password', 'encrypted')
   }
   return readCsvSheet(file)
 }
@@ -62,7 +58,7 @@ export async function readProducts(file: Buffer): Promise<ReadProducts> {
     }
     const { row, cells, isOverfull = false } = sheetRow
     const index = read.rows++
-    if (read.rows > ROWS_LIMIT) throw invalid('file', `has over ${ROWS_LIMIT} rows: send it in parts`, 'too_many_rows')
+    if (read.rows > ROWS_LIMIT) throw invalid('file', `has over ${ROWS_LIMIT} rows: split the file`, 'too_many_rows')
     if (isOverfull) {
       const ean = cellOf(cells, places, 'ean')
       read.errors.add({
@@ -88,11 +84,11 @@ export async function readProducts(file: Buffer): Promise<ReadProducts> {
         ean: product.ean,
         field: 'ean',
         code: 'repeated',
-        message: `ean: stands in row ${first} already`,
+        message: `ean: row ${first} has the same EAN`,
       })
     }
   }
-  if (!places) throw invalid('file', 'holds nothing: the first sheet is empty', 'empty_file')
-  if (read.rows === 0) throw invalid('file', 'holds a header and no products', 'empty_file')
+  if (!places) throw invalid('file', 'is empty: the first sheet has no rows', 'empty_file')
+  if (read.rows === 0) throw invalid('file', 'has a header but no products', 'empty_file')
   return read
 }

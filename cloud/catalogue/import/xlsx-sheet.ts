@@ -27,7 +27,7 @@ async function* rowsOf(file: Buffer): AsyncGenerator<SheetRow> {
       if (++seen % ROWS_AT_A_TIME === 0) await yieldToEventLoop()
       if (isEmptyRow(values)) {
         if (++empty > EMPTY_ROWS_LIMIT)
-          throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
+          throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows; delete them and try again`, 'too_many_rows')
         continue
       }
       if (values.length > COLUMNS_LIMIT && !isEmptyRow(values.slice(COLUMNS_LIMIT))) {

@@ -50,15 +50,18 @@ function refuse(code: string, message: string): Failure {
 export async function checkWorkbook(file: Buffer): Promise<void> {
   const entries = readDirectory(file)
   if (!entries.some((entry) => entry.name === '[Content_Types].xml'))
-    throw refuse('not_a_workbook', 'is a zip archive, but no .xlsx workbook')
+    throw refuse('not_a_workbook', 'is a zip archive but not an .xlsx workbook')
   let total = 0
   for (const { name, method, packed, size } of entries) {
     if (method !== 0 && method !== 8)
-      throw refuse('not_a_workbook', `holds a part packed in a way that workbooks are not (${name.slice(0, 80)})`)
+      throw refuse(
+        'not_a_workbook',
+        `contains a part with a compression method that workbooks do not use (${name.slice(0, 80)})`,
+      )
     total += size
     if (total > SIZE_LIMIT) throw refuse('too_large_unpacked', `unpacks to more than ${SIZE_LIMIT / 1024 / 1024} MB`)
     if (size > RATIO_FROM && size > packed * RATIO_LIMIT)
-      throw refuse('too_large_unpacked', `is packed more than ${RATIO_LIMIT} times: it looks like a zip bomb`)
+      throw refuse('too_large_unpacked', `has a compression ratio over ${RATIO_LIMIT}, like a zip bomb`)
   }
   for (const entry of entries) {
     if (!/\.(?:xml|rels)$/i.test(entry.name)) continue
@@ -67,10 +70,13 @@ export async function checkWorkbook(file: Buffer): Promise<void> {
     if (isTexts && entry.size > TEXTS_SIZE_LIMIT)
       throw refuse(
         'too_many_texts',
-        `holds over ${TEXTS_SIZE_LIMIT / 1024 / 1024} MB of texts: far more than ${ROWS_LIMIT} products have`,
+        `contains over ${TEXTS_SIZE_LIMIT / 1024 / 1024} MB of texts: far more than ${ROWS_LIMIT} products need`,
       )
     if (!isTexts && !isSheet && entry.size > SMALL_PART_LIMIT && !/drawings?\/|media\/|charts?\//i.test(entry.name)) {
-      throw refuse('too_large_unpacked', `has a part of over ${SMALL_PART_LIMIT / 1024 / 1024} MB that is no sheet`)
+      throw refuse(
+        'too_large_unpacked',
+        `contains a part of over ${SMALL_PART_LIMIT / 1024 / 1024} MB that is not a sheet`,
+      )
     }
     await scanPart(file, entry, isTexts)
   }
@@ -81,14 +87,13 @@ function readDirectory(file: Buffer): Entry[] {
   const count = file.readUInt16LE(end + 10)
   let at = file.readUInt32LE(end + 16)
   if (count === 0xffff || at === 0xffffffff)
-    throw refuse('not_a_workbook', 'is a zip archive of a kind that no workbook is (zip64)')
+    throw refuse('not_a_workbook', 'is a zip64 archive, which workbooks do not use')
   if (count > ENTRIES_LIMIT) throw refuse('too_many_parts', `has over ${ENTRIES_LIMIT} parts`)
   const entries: Entry[] = []
   for (let i = 0; i < count; i++) {
     if (at + ENTRY_SIZE > file.length || file.readUInt32LE(at) !== ENTRY_RECORD)
       throw refuse('damaged', 'is damaged: its directory is cut off')
-    if ((file.readUInt16LE(at + 8) & 1) !== 0)
-      throw refuse('encrypted', 'is protected by a password: save it without one')
+    if ((file.readUInt16LE(at + 8) & 1) !== 0) throw refuse('encrypted', 'has a password: save it without one')
     const nameLength = file.readUInt16LE(at + 28)
     const next = at + ENTRY_SIZE + nameLength + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32)
     entries.push({
@@ -123,14 +128,15 @@ async function scanPart(file: Buffer, entry: Entry, isTexts: boolean): Promise<v
   let [seen, texts, before] = [0, 0, '']
   const look = (chunk: Buffer) => {
     seen += chunk.length
-    if (seen > size) throw refuse('damaged', `unpacks to more than it says (${name.slice(0, 80)})`)
+    if (seen > size)
+      throw refuse('damaged', `contains a part that is larger than the directory claims (${name.slice(0, 80)})`)
     const text = chunk.toString('latin1')
     // The end of a chunk may split a marker.
-    if (DTD.test(before + text)) throw refuse('dtd', 'holds a document type definition, which no workbook needs')
+    if (DTD.test(before + text)) throw refuse('dtd', 'contains a document type definition, which workbooks do not need')
     if (isTexts) {
       for (const mark of TEXT_ENDS) texts += occurrences(before.slice(1 - mark.length) + text, mark)
       if (texts > TEXTS_LIMIT)
-        throw refuse('too_many_texts', `holds over ${TEXTS_LIMIT} texts: far more than ${ROWS_LIMIT} products have`)
+        throw refuse('too_many_texts', `contains over ${TEXTS_LIMIT} texts: far more than ${ROWS_LIMIT} products need`)
     }
     before = text.slice(-8)
   }

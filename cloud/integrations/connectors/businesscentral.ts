@@ -21,14 +21,14 @@ const PAGE = 500
 /** Maximum length of an external document number. */
 const NUMBER_LENGTH = 35
 
-const guid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'is a GUID')
+const guid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a GUID')
 const BcCredentials = z.strictObject({
   tenantId: guid,
   clientId: guid,
   clientSecret: Secret,
   environment: z
     .string()
-    .regex(/^[A-Za-z0-9-]{1,60}$/, 'is letters, digits and hyphens')
+    .regex(/^[A-Za-z0-9-]{1,60}$/, 'must consist of letters, digits and hyphens')
     .optional(),
   companyId: guid,
   customerNumber: z.string().min(1).max(20).optional(),
@@ -65,7 +65,7 @@ function api(client: VendorClient, credentials: BcCredentials): Api {
       expected: [400],
     })
     if (status === 400)
-      throw new VendorFault('credentials_refused', 'Microsoft Entra refuses tenantId, clientId or clientSecret', {
+      throw new VendorFault('credentials_refused', 'Microsoft Entra rejects tenantId, clientId or clientSecret', {
         status,
       })
     return readAnswer(z.looseObject({ access_token: z.string().min(1) }), json, 'the login').access_token
@@ -164,7 +164,7 @@ function pushTo({ base, get, post }: Api, credentials: BcCredentials): Push {
     batch: 50,
     async send(_dataType, records) {
       if (customerNumber === undefined)
-        throw new VendorFault('system_refused', 'customerNumber is needed to write sales to Business Central')
+        throw new VendorFault('system_refused', 'customerNumber is required to write sales to Business Central')
       return sendTransactions(records, { sale, refund })
     },
   }

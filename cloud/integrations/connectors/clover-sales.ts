@@ -22,7 +22,7 @@ const LINES_AT_ONCE = 100
 const RATE_UNIT = 100_000
 
 /** Clover's public API cannot record a refund: /v1/refunds and /v1/credits move money. */
-const NO_REFUNDS = 'Clover records no refund of a payment that it did not process: enter this refund at the till'
+const NO_REFUNDS = 'Clover cannot record a refund of a payment that it did not process: enter this refund at the till'
 
 const elements = <S extends z.ZodType>(schema: S) => z.looseObject({ elements: z.array(schema) })
 const Id = z.looseObject({ id: z.string() })
@@ -70,7 +70,8 @@ export function cloverSales(api: CloverApi, tenderId: string | undefined): Push 
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
-      if (tenderId === undefined) throw new VendorFault('system_refused', 'tenderId is needed to write sales to Clover')
+      if (tenderId === undefined)
+        throw new VendorFault('system_refused', 'tenderId is required to write sales to Clover')
       return sendTransactions(records, { sale, refund: NO_REFUNDS })
     },
   }
@@ -81,16 +82,22 @@ function unsuitable({ completedAt, lines }: Transaction, nowMs: number): Omit<Pu
     return {
       field: 'completedAt',
       code: 'invalid',
-      message: 'completedAt is missing: Clover finds orders by their age',
+      message: 'completedAt is missing: Clover needs it to find the order again',
     }
   if (nowMs - Date.parse(completedAt) > FOUND_FOR_MS)
     return {
       field: 'completedAt',
       code: 'too_old',
-      message: 'Clover finds orders of the last 90 days only: an older sale could be written twice',
+      message:
+        'Clover finds only orders of the last 90 days, so an older sale could be written twice: enter it at the ' +
+        'till',
     }
   if (lines.reduce((sum, { quantity }) => sum + quantity, 0) <= LINE_ITEMS_LIMIT) return undefined
-  return { field: 'items', code: 'too_many_items', message: `Clover takes ${LINE_ITEMS_LIMIT} units in one order` }
+  return {
+    field: 'items',
+    code: 'too_many_items',
+    message: `Clover accepts at most ${LINE_ITEMS_LIMIT} units per order`,
+  }
 }
 
 function unitOf({ name, unitCent, ean }: TransactionLine, rate: string): object {
@@ -142,6 +149,7 @@ function unknownTax({ vat }: TransactionLine, index: number, at: number): PushFa
     index,
     field: `items.${at}.vat`,
     code: 'unknown_tax',
-    message: vat === undefined ? 'vat is missing: Clover needs it' : `Clover has no tax rate of ${vat} %: add it there`,
+    message:
+      vat === undefined ? 'vat is missing: Clover requires it' : `Clover has no tax rate of ${vat} %: add it there`,
   }
 }

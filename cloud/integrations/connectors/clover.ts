@@ -19,13 +19,13 @@ const HOSTS = {
 } as const
 
 const CloverCredentials = z.strictObject({
-  merchantId: z.string().regex(/^[A-Za-z0-9]{1,40}$/, 'is letters and digits'),
+  merchantId: z.string().regex(/^[A-Za-z0-9]{1,40}$/, 'must consist of letters and digits'),
   accessToken: Secret,
   region: z.enum(['eu', 'us', 'sandbox']).optional(),
   vat: VatSetting.optional(),
   tenderId: z
     .string()
-    .regex(/^[A-Za-z0-9]{1,40}$/, 'is letters and digits')
+    .regex(/^[A-Za-z0-9]{1,40}$/, 'must consist of letters and digits')
     .optional(),
   baseUrl: BaseUrlSetting,
 })

@@ -195,7 +195,7 @@ function pushTo(api: Frappe, credentials: ErpnextCredentials): Push {
     batch: 50,
     async send(_dataType, records) {
       if (customer === undefined)
-        throw new VendorFault('system_refused', 'customer is needed to write sales to ERPNext')
+        throw new VendorFault('system_refused', 'customer is required to write sales to ERPNext')
       return sendTransactions(records, { sale, refund })
     },
   }

@@ -18,13 +18,13 @@ const GenericCredentials = z
       .record(z.string().min(1).max(120), z.string().min(1).max(60))
       .refine(
         (mapping) => unknownTargets(mapping).length === 0,
-        'each entry names a field of ours, such as {"sku": "ean"}',
+        'must map fields to fields of this API, such as {"sku": "ean"}',
       )
       .optional(),
   })
   .refine(
     (given) => given.username === undefined || (given.token ?? given.apiKey) === undefined,
-    'either token (or apiKey), or username and password',
+    'must contain either token (or apiKey), or username and password',
   )
 type GenericCredentials = z.output<typeof GenericCredentials>
 
@@ -62,7 +62,7 @@ function pull(
     if (!answered.success || !Array.isArray(records))
       throw new VendorFault(
         'answer_not_understood',
-        `the answer to GET /${dataType} is not {"${dataType}": […], "nextCursor"?}`,
+        `the response to GET /${dataType} is not {"${dataType}": […], "nextCursor"?}`,
       )
     const { nextCursor } = answered.data
     const next = nextCursor === undefined || nextCursor === null || nextCursor === '' ? null : String(nextCursor)
@@ -127,18 +127,20 @@ export const generic = connector<GenericCredentials>({
         if (!answered.success)
           throw new VendorFault(
             'answer_not_understood',
-            `the answer to POST /${dataType} is not {"errors"?: [{"index", …}]}`,
+            `the response to POST /${dataType} is not {"errors"?: [{"index", …}]}`,
           )
         const errors = answered.data.errors ?? []
         if (status === 422 && errors.length === 0)
-          throw new VendorFault('system_refused', `the system answered 422 to POST /${dataType}`, { status })
+          throw new VendorFault('system_refused', `the system responded with status 422 to POST /${dataType}`, {
+            status,
+          })
         if (errors.some(({ index }) => index >= records.length))
-          throw new VendorFault('answer_not_understood', 'an error is about a record that was not sent')
+          throw new VendorFault('answer_not_understood', 'an error refers to a record that was not sent')
         return errors.map(({ index, field, code, message }) => ({
           index,
           field: field ?? '',
           code: code ?? 'refused',
-          message: message ?? 'the system did not take it',
+          message: message ?? 'the system did not accept it',
         }))
       },
     },

@@ -79,7 +79,7 @@ export function lightspeedSales(
       if (registerId === undefined || userId === undefined || paymentTypeId === undefined)
         throw new VendorFault(
           'system_refused',
-          'registerId, userId and paymentTypeId are needed to write sales to Lightspeed',
+          'registerId, userId and paymentTypeId are required to write sales to Lightspeed',
         )
       return sendTransactions(records, {
         sale: (transaction, index) => sales.sale(transaction, index),
@@ -111,7 +111,7 @@ class LightspeedSales {
     const document = this.#documentOf(transaction.id, made.lines, transaction.totalCent, transaction.completedAt)
     const answer = readAnswer(Sale, await this.#api.send('POST', `${VERSION}/sales`, { id, ...document }), 'POST sales')
     if (answer.data.id !== id)
-      throw new VendorFault('answer_not_understood', 'Lightspeed gave the sale an id of its own: check it there')
+      throw new VendorFault('answer_not_understood', 'Lightspeed assigned its own id to the sale: check the sale there')
     return undefined
   }
 
@@ -121,7 +121,7 @@ class LightspeedSales {
         index: place.index,
         field: place.field,
         code: 'refund_not_supported',
-        message: 'Lightspeed takes back goods, not amounts: enter this refund at the till',
+        message: 'Lightspeed can only refund goods, not amounts: enter this refund at the till',
       }
     const parked = await this.#returnFor(saleIdOf(this.#shop, place.sale.id), back.id)
     if (parked.state === 'closed') return undefined
@@ -212,6 +212,6 @@ function unknownTax(
     field: field === 'items' ? `items.${at}.vat` : field,
     code: 'unknown_tax',
     message:
-      vat === undefined ? 'vat is missing: Lightspeed needs it' : `Lightspeed has no tax of ${vat} %: add it there`,
+      vat === undefined ? 'vat is missing: Lightspeed requires it' : `Lightspeed has no tax of ${vat} %: add it there`,
   }
 }

@@ -16,11 +16,11 @@ const PAGE = '200'
 /** Product pages that one push reads: 100,000 products. */
 const PRODUCT_PAGES_LIMIT = 500
 
-const Uuid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'is a UUID')
+const Uuid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
 const LightspeedCredentials = z.strictObject({
   domainPrefix: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'is the part of the shop’s address before .retail.lightspeed.app'),
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be the part of the shop’s address before .retail.lightspeed.app'),
   accessToken: Secret,
   vat: VatSetting.optional(),
   registerId: Uuid.optional(),
@@ -126,7 +126,7 @@ function productFinder(client: VendorClient, credentials: LightspeedCredentials)
   return async (code) => {
     while (!ids.has(code) && cursor !== null) {
       if (++pages > PRODUCT_PAGES_LIMIT)
-        throw new VendorFault('system_refused', 'Lightspeed has more products than a push reads to find this one')
+        throw new VendorFault('system_refused', 'Lightspeed has more products than a push can search for this one')
       const { data, next } = await readProducts(client, credentials, cursor ?? null)
       for (const raw of data.filter(isSold)) {
         const product = Product.safeParse(raw).data

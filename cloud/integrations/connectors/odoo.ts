@@ -23,18 +23,18 @@ const OdooCredentials = z
     username: z.string().min(1).max(256).optional(),
     locationId: z
       .string()
-      .regex(/^\d{1,9}$/, 'is the number of a stock location')
+      .regex(/^\d{1,9}$/, 'must be the id of a stock location')
       .optional(),
     partnerId: z
       .string()
-      .regex(/^\d{1,9}$/, 'is the number of the contact that sales are written to')
+      .regex(/^\d{1,9}$/, 'must be the id of the contact for sales')
       .optional(),
     ...BOOKING_SETTINGS,
     prices: PricesSetting.optional(),
   })
   .refine(
     (given) => given.api !== 'jsonrpc' || (given.database !== undefined && given.username !== undefined),
-    'jsonrpc needs database and username',
+    'requires database and username with jsonrpc',
   )
 type OdooCredentials = z.output<typeof OdooCredentials>
 
@@ -75,14 +75,14 @@ function jsonrpc(client: VendorClient, { baseUrl, database, username, apiKey }: 
     const isRefused = /AccessDenied|AccessError|SessionExpired/.test(name)
     throw new VendorFault(
       isRefused ? 'credentials_refused' : 'system_refused',
-      isRefused ? 'Odoo refuses the credentials' : `Odoo refuses the call (${name.slice(0, 80)})`,
+      isRefused ? 'Odoo rejects the credentials' : `Odoo rejects the call (${name.slice(0, 80)})`,
     )
   }
   return async (model, method, args, repeatable = true) => {
     if (uid === undefined) {
       const found = await rpc('common', 'login', [database, username, apiKey], true)
       if (typeof found !== 'number')
-        throw new VendorFault('credentials_refused', 'Odoo refuses database, username or apiKey')
+        throw new VendorFault('credentials_refused', 'Odoo rejects database, username or apiKey')
       uid = found
     }
     return rpc('object', 'execute_kw', [database, uid, apiKey, model, method, [], args], repeatable)
@@ -206,7 +206,8 @@ function pushTo(execute: Execute, credentials: OdooCredentials): Push {
     dataTypes: ['transactions'],
     batch: 50,
     async send(_dataType, records) {
-      if (partnerId === undefined) throw new VendorFault('system_refused', 'partnerId is needed to write sales to Odoo')
+      if (partnerId === undefined)
+        throw new VendorFault('system_refused', 'partnerId is required to write sales to Odoo')
       return sendTransactions(records, { sale, refund })
     },
   }

@@ -60,7 +60,7 @@ function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, pass
         answer = await send(request, cookie)
       }
       if (answer.status === 401)
-        throw new VendorFault('credentials_refused', 'the Service Layer refuses the session (401)', { status: 401 })
+        throw new VendorFault('credentials_refused', 'the Service Layer rejects the session (401)', { status: 401 })
       return answer.json
     },
   }
@@ -168,7 +168,7 @@ function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
     batch: 50,
     async send(_dataType, records) {
       if (cardCode === undefined)
-        throw new VendorFault('system_refused', 'cardCode is needed to write sales to SAP Business One')
+        throw new VendorFault('system_refused', 'cardCode is required to write sales to SAP Business One')
       return sendTransactions(records, { sale, refund })
     },
   }

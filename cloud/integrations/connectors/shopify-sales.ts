@@ -138,7 +138,7 @@ export function shopifySales(ask: SendQuery): Push {
     const id = written.get(saleId)
     const { order } =
       id === undefined ? { order: null } : readAnswer(Order, await ask(READ_ORDER, { id }, true), 'order').data
-    if (!order) throw new VendorFault('answer_not_understood', 'Shopify does not answer the order of this sale')
+    if (!order) throw new VendorFault('answer_not_understood', 'Shopify does not return the order of this sale')
     if (order.refunds.some(({ note }) => note === noteOf(back.id, saleId))) return undefined
     const input = refundOf(back, order, place.sale)
     const json = await ask(CREATE_REFUND, { input, key: back.id }, true)

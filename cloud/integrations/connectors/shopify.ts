@@ -39,7 +39,7 @@ const ShopifyCredentials = z
   })
   .refine(
     (given) => (given.accessToken === undefined) !== (given.clientId === undefined || given.clientSecret === undefined),
-    'either accessToken, or clientId and clientSecret',
+    'must contain either accessToken, or clientId and clientSecret',
   )
 type ShopifyCredentials = z.output<typeof ShopifyCredentials>
 
@@ -98,7 +98,7 @@ function querySender(client: VendorClient, credentials: ShopifyCredentials): Sen
       expected: [400],
     })
     if (status === 400)
-      throw new VendorFault('credentials_refused', 'the shop refuses clientId and clientSecret', { status })
+      throw new VendorFault('credentials_refused', 'the shop rejects clientId and clientSecret', { status })
     return readAnswer(z.looseObject({ access_token: z.string().min(1) }), json, 'the login').access_token
   }
   return async (query, variables, repeatable) => {
@@ -115,12 +115,12 @@ function querySender(client: VendorClient, credentials: ShopifyCredentials): Sen
     if (code === 'ACCESS_DENIED')
       throw new VendorFault(
         'credentials_refused',
-        'the token lacks an access scope: read_products, and write_orders for pushes',
+        'the token lacks an access scope: read_products, or write_orders for pushes',
       )
     if (code !== undefined)
       throw new VendorFault(
         code === 'INTERNAL_SERVER_ERROR' ? 'system_unavailable' : 'system_refused',
-        `Shopify refuses the query (${code.slice(0, 80)})`,
+        `Shopify rejects the query (${code.slice(0, 80)})`,
       )
     return json
   }

@@ -72,7 +72,7 @@ export function squareSales(api: SquareApi, locationId: string | undefined): Pus
 
   const refund = async ({ id, amountCent }: TransactionRefund, place: RefundPlace): Promise<PushFault | undefined> => {
     const payment = written.get(place.sale.id)
-    if (!payment) throw new VendorFault('answer_not_understood', 'Square does not answer the payment of this sale')
+    if (!payment) throw new VendorFault('answer_not_understood', 'Square does not return the payment of this sale')
     const reason = `untag ${id}`
     for (const refundId of payment.refund_ids ?? []) {
       const before = readAnswer(
@@ -96,7 +96,7 @@ export function squareSales(api: SquareApi, locationId: string | undefined): Pus
     batch: 50,
     async send(_dataType, records) {
       if (locationId === undefined)
-        throw new VendorFault('system_refused', 'locationId is needed to write sales to Square')
+        throw new VendorFault('system_refused', 'locationId is required to write sales to Square')
       return sendTransactions(records, { sale, refund })
     },
   }
@@ -126,7 +126,10 @@ async function findPayment(
     if (next === undefined || next === null || next === '') return undefined
     cursor = next
   }
-  throw new VendorFault('system_refused', 'Square has too many payments of this amount to find the one of this sale')
+  throw new VendorFault(
+    'system_refused',
+    'Square has too many payments of this amount to find the payment of this sale',
+  )
 }
 
 function faultOf(json: unknown, index: number, field: string): PushFault {

@@ -111,7 +111,7 @@ async function readNames(client: VendorClient, credentials: SquareCredentials): 
     cursor = listed.cursor ?? null
     if (cursor === null || cursor === '') return names
   }
-  throw new VendorFault('answer_not_understood', 'the list of categories and taxes has no end')
+  throw new VendorFault('answer_not_understood', 'the list of categories and taxes does not end')
 }
 
 function isSoldAt(item: Item, locationId: string | undefined): boolean {

@@ -20,7 +20,7 @@ const SumupCredentials = z.strictObject({
   outletId: z.string().min(1).max(100).optional(),
   eanField: z
     .string()
-    .regex(/^[a-z][a-z0-9_]{0,59}$/, 'is the name of a field of a product, such as product_sku')
+    .regex(/^[a-z][a-z0-9_]{0,59}$/, 'must be the name of a product field, such as product_sku')
     .optional(),
   vat: VatSetting.optional(),
   baseUrl: BaseUrlSetting,
@@ -61,7 +61,7 @@ async function readShop(client: VendorClient, credentials: SumupCredentials): Pr
     expected: [422],
   })
   if (login.status === 422)
-    throw new VendorFault('credentials_refused', 'SumUp POS refuses subdomain, username or password', { status: 422 })
+    throw new VendorFault('credentials_refused', 'SumUp POS rejects subdomain, username or password', { status: 422 })
   const { token } = readAnswer(z.looseObject({ token: z.string().min(1) }), login.json, 'the login')
   const headers = { authorization: `Bearer ${token}`, ...(outletId !== undefined && { 'outlet-id': outletId }) }
   const list = async (what: string) =>
@@ -117,7 +117,8 @@ export const sumup = connector<SumupCredentials>({
   credentials: SumupCredentials,
   needs: '`subdomain`, `username`, `password`, `outletId`?, `eanField`? (product_sku), `vat`? (SumUp POS)',
   takesNoRecords:
-    'untag cannot write finished sales to SumUp POS: its External Sale API takes orders that staff accept and complete at the till, and only with a Vendor-Id that SumUp issues. Take the sales from exportSalesData',
+    'untag cannot write finished sales to SumUp POS: its External Sale API accepts only orders that staff ' +
+    'complete at the till, and requires a Vendor-Id that SumUp issues. Use exportSalesData instead',
   addressOf,
   sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.subdomain} ${credentials.outletId ?? ''}`,
   connect: (credentials, client) => ({ pull: { articles: pullArticles(client, credentials) } }),

@@ -16,7 +16,7 @@ const Config = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9-]{1,80}$/)
     .optional()
-    .describe('Of live accounts; without it the test system is asked.'),
+    .describe('Required for live accounts; without it requests go to the test system.'),
   baseUrl: BaseUrl.optional(),
 })
 
@@ -109,7 +109,7 @@ export const adyen = paymentProvider({
           expiresAt: new Date(untilMs).toISOString(),
         }
         const { id, url } = readAnswer(await post('/paymentLinks', paymentId, request), PaymentLink)
-        if (!url) throw new ProviderFault('the provider answered a link without its address', false)
+        if (!url) throw new ProviderFault('the provider sent a link without its address', false)
         return { sessionId: id, url }
       },
       async findSession(sessionId) {
@@ -131,8 +131,7 @@ export const adyen = paymentProvider({
         )
       },
       async refund({ refundId, chargeId, amountCent, currency }) {
-        if (chargeId === null)
-          throw new ProviderFault('the notification that names the payment has not come yet', false)
+        if (chargeId === null) throw new ProviderFault('the notification with the charge id has not arrived yet', false)
         return readAnswer(
           await post(`/payments/${chargeId}/refunds`, refundId, {
             reference: refundId,

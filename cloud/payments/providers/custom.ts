@@ -14,12 +14,12 @@ import { isStandardSigned } from './signed-notifications.ts'
 /** Any provider that implements our protocol (ADR 0032). `GET /sessions/{id}` is optional. */
 
 const Config = z.strictObject({
-  baseUrl: BaseUrl.describe('Where `/sessions` and `/refunds` are.'),
+  baseUrl: BaseUrl.describe('Base address of `/sessions` and `/refunds`.'),
   apiKey: Credential.optional().describe('Sent as bearer token.'),
   webhookSecret: z
     .string()
     .refine(isStrongSecret, STRONG_SECRET_RULE)
-    .describe('What notifications are signed with (Standard Webhooks).'),
+    .describe('Secret for the signatures of notifications (Standard Webhooks).'),
 })
 
 const ProviderId = z.string().regex(/^[\x21-\x7e]{1,200}$/)
@@ -99,7 +99,7 @@ export const custom = paymentProvider({
       },
       async refund({ refundId, sessionId, amountCent }) {
         const { id, status } = readAnswer(await post('/refunds', refundId, { sessionId, amountCent }), RefundAnswer)
-        if (ENDED.has(status)) throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        if (ENDED.has(status)) throw new ProviderFault(`the provider reported that the refund is ${status}`, true)
         return id
       },
       async readNotification(notification: Notification) {

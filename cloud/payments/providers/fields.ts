@@ -20,7 +20,10 @@ export const PathName = z
 export const PageUrl = z
   .string()
   .max(4_000)
-  .refine((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an address of the web')
+  .refine(
+    (url) => /^https?:\/\//.test(url) && URL.canParse(url),
+    'must be a web address that starts with https:// or http://',
+  )
 
 /** `49.90`. */
 export const Decimal = z.string().regex(/^\d{1,9}(?:\.\d{1,2})?$/)

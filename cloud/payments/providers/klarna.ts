@@ -26,7 +26,7 @@ const Config = z.strictObject({
     .string()
     .regex(/^[A-Z]{2}$/)
     .optional()
-    .describe('Where it is bought; default DE.'),
+    .describe('Country of the purchase; default DE.'),
   baseUrl: BaseUrl.optional().describe('Default https://api.klarna.com.'),
 })
 
@@ -114,7 +114,7 @@ class Klarna implements ProviderConnection {
 
   async refund({ refundId, sessionId, chargeId, amountCent }: RefundRequest): Promise<string> {
     const orderId = chargeId ?? (await this.findSession(sessionId))?.chargeId
-    if (!orderId) throw new ProviderFault('the provider names no order of this page', true)
+    if (!orderId) throw new ProviderFault('the provider reports no order for this page', true)
     const answer = await this.#post(
       `/ordermanagement/v1/orders/${orderId}/refunds`,
       { refunded_amount: amountCent, reference: refundId },

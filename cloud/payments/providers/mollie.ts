@@ -98,7 +98,7 @@ export const mollie = paymentProvider({
         }
         const payment = readAnswer(await post('/v2/payments', paymentId, request), Payment)
         const url = payment._links?.checkout?.href
-        if (url === undefined) throw new ProviderFault('the provider answered a payment without its page', false)
+        if (url === undefined) throw new ProviderFault('the provider sent a payment without its page', false)
         return { sessionId: payment.id, url }
       },
       findSession: async (sessionId) => noticeOf(await find(sessionId)),
@@ -110,7 +110,7 @@ export const mollie = paymentProvider({
         const { id, status } =
           known ?? readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, request), Refund)
         if (status === 'failed' || status === 'canceled')
-          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+          throw new ProviderFault(`the provider reported that the refund is ${status}`, true)
         return id
       },
       async readNotification({ body, isOurs }) {

@@ -138,7 +138,7 @@ class PayPal implements ProviderConnection {
       Order,
     )
     const page = order.links?.find(({ rel }) => rel === 'payer-action' || rel === 'approve')
-    if (!page) throw new ProviderFault('the provider answered an order without its page', false)
+    if (!page) throw new ProviderFault('the provider sent an order without its page', false)
     return { sessionId: order.id, url: page.href }
   }
 
@@ -158,14 +158,14 @@ class PayPal implements ProviderConnection {
 
   async refund({ refundId, sessionId, chargeId, amountCent, currency }: RefundRequest): Promise<string> {
     const captureId = chargeId ?? capturedOf(readAnswer(await this.#call('GET', orderPath(sessionId)), Order))?.chargeId
-    if (!captureId) throw new ProviderFault('the provider names no capture of this order', true)
+    if (!captureId) throw new ProviderFault('the provider reports no capture for this order', true)
     const request = { amount: { currency_code: currency, value: decimalOf(amountCent) }, custom_id: refundId }
     const { id, status } = readAnswer(
       await this.#call('POST', `/v2/payments/captures/${captureId}/refund`, JSON.stringify(request), refundId),
       Refund,
     )
     if (REFUND_STATES[status ?? ''] === 'failed')
-      throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+      throw new ProviderFault(`the provider reported that the refund is ${status}`, true)
     return id
   }
 

@@ -16,7 +16,7 @@ const Config = z.strictObject({
     .string()
     .regex(/^acct_[A-Za-z0-9]{1,60}$/)
     .optional()
-    .describe('The connected account that is paid.'),
+    .describe('The connected account that receives the payment.'),
   baseUrl: BaseUrl.optional().describe('Default https://api.stripe.com.'),
 })
 
@@ -114,13 +114,13 @@ export const stripe = paymentProvider({
           'line_items[0][price_data][product_data][name]': title,
         })
         const { id, url } = readAnswer(answer, CheckoutSession)
-        if (!url) throw new ProviderFault('the provider answered a session without its page', false)
+        if (!url) throw new ProviderFault('the provider sent a session without its page', false)
         return { sessionId: id, url }
       },
       findSession: async (sessionId) => outcomeOf(await readSession(sessionId)),
       async refund({ refundId, sessionId, chargeId, amountCent }) {
         const intent = chargeId ?? (await readSession(sessionId)).payment_intent
-        if (!intent) throw new ProviderFault('the provider names no payment of this session', true)
+        if (!intent) throw new ProviderFault('the provider reports no payment for this session', true)
         const { id, status } = readAnswer(
           await post('/v1/refunds', refundId, {
             payment_intent: intent,
@@ -130,7 +130,7 @@ export const stripe = paymentProvider({
           Refund,
         )
         if (status === 'failed' || status === 'canceled')
-          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+          throw new ProviderFault(`the provider reported that the refund is ${status}`, true)
         return id
       },
       async readNotification(notification) {

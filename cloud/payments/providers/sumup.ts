@@ -56,7 +56,7 @@ function noticeOf({
 
 /** SumUp responds with 409 if a request can never succeed. */
 function throwIfConflict(answer: ProviderAnswer): void {
-  if (answer.status === 409) throw new ProviderFault('the provider answered 409', true)
+  if (answer.status === 409) throw new ProviderFault('the provider responded with status 409', true)
 }
 
 export const sumup = paymentProvider({
@@ -115,13 +115,13 @@ export const sumup = paymentProvider({
           ? readAnswer(await get(`/v0.1/checkouts?checkout_reference=${paymentId}`), z.array(Checkout))[0]
           : readAnswer(answer, Checkout)
         if (!checkout?.hosted_checkout_url)
-          throw new ProviderFault('the provider answered a checkout without its page', false)
+          throw new ProviderFault('the provider sent a checkout without its page', false)
         return { sessionId: checkout.id, url: checkout.hosted_checkout_url }
       },
       findSession: find,
       async refund({ refundId, sessionId, chargeId, amountCent, isRepeated, doneCents }) {
         const transactionId = chargeId ?? (await find(sessionId))?.chargeId
-        if (!transactionId) throw new ProviderFault('the provider names no transaction of this checkout', true)
+        if (!transactionId) throw new ProviderFault('the provider reports no transaction for this checkout', true)
         const made = isRepeated ? await unknownRefund(transactionId, amountCent, doneCents) : undefined
         if (made !== undefined) return made
         const answer = await post(`/v1.0/merchants/${merchantCode}/payments/${transactionId}/refunds`, {

@@ -10,7 +10,7 @@ const Config = z.strictObject({
   merchantId: PathName.describe('The PSPID.'),
   apiKeyId: Credential,
   secretApiKey: Credential,
-  webhookSecret: Credential.describe('The secret key of the webhooks, not of the API.'),
+  webhookSecret: Credential.describe('Secret key of the webhooks, not of the API.'),
   baseUrl: BaseUrl.optional().describe('Default https://payment.direct.worldline-solutions.com.'),
 })
 
@@ -144,14 +144,14 @@ export const worldline = paymentProvider({
         const known =
           chargeId ??
           readAnswer(await call('GET', `hostedcheckouts/${sessionId}`), Checkout).createdPaymentOutput?.payment?.id
-        if (known === undefined) throw new ProviderFault('the provider names no payment of this page', true)
+        if (known === undefined) throw new ProviderFault('the provider reports no payment for this page', true)
         const request = {
           amountOfMoney: { amount: amountCent, currencyCode: currency },
           references: { merchantReference: refundId },
         }
         const { id, status } = readAnswer(await call('POST', `payments/${known}/refund`, refundId, request), Refund)
         if (REFUND_FAILS.has(status ?? ''))
-          throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+          throw new ProviderFault(`the provider reported that the refund is ${status}`, true)
         return id
       },
       async readNotification(notification) {

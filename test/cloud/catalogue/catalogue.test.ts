@@ -69,7 +69,7 @@ onEveryDatabase('the catalogue', (kind) => {
     flags: { requiresHumanVerification: true },
   }
 
-  it('takes every field, answers all of them alike in every form, and tells it once', async () => {
+  it('stores every field, returns it in every form, and emits one event', async () => {
     const before = (await events('product.created')).length
     const { success: _success, ...product } = await inserted({ ...WHOLE, name: 'HAFER-Milch Ö' })
     expect(product).toMatchObject({
@@ -123,7 +123,7 @@ onEveryDatabase('the catalogue', (kind) => {
     ['51 allergens', { allergens: Array.from({ length: 51 }, () => 'x') }, 'allergens'],
     ['an image that is no address', { imageUrl: 'javascript:alert(1)' }, 'imageUrl'],
     ['a field of the system', { fromPos: true }, 'fromPos'],
-  ])('refuses %s', async (_, fields, path) => {
+  ])('rejects %s', async (_, fields, path) => {
     const before = await totals(here)
     const answer = await insert(fields)
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid-argument' } })
@@ -131,13 +131,13 @@ onEveryDatabase('the catalogue', (kind) => {
     expect(await totals(here)).toEqual(before)
   })
 
-  it('takes an EAN-8, a wrong check digit with a warning, and barcode for ean', async () => {
+  it('accepts an EAN-8, a wrong check digit with a warning, and barcode as synonym of ean', async () => {
     expect(await inserted({ ean: undefined, barcode: '96385074' })).toMatchObject({ ean: '96385074' })
     const { warnings } = await inserted({ ean: '4099999999990' })
     expect(warnings).toEqual([expect.stringContaining('check digit')])
   })
 
-  it('knows a product by its EAN in every store: one productId, a price for each', async () => {
+  it('identifies a product by its EAN in every store: one productId, one price per store', async () => {
     const ean = newEan()
     const first = await inserted({ ean, price: 3, brand: 'Nordhain' })
     expect(await insert({ ean })).toMatchObject({
@@ -151,7 +151,7 @@ onEveryDatabase('the catalogue', (kind) => {
       oldPrice: 5,
       name: 'Hafermilch',
       brand: 'Nordhain',
-      warnings: [expect.stringContaining('name stays')],
+      warnings: [expect.stringContaining('name was not changed')],
     })
     expect(await inStore(first.productId)).toMatchObject({ price: 3 })
     expect(await shop.ok('fetchProduct', { ean })).toMatchObject({ price: 3 })
@@ -169,13 +169,13 @@ onEveryDatabase('the catalogue', (kind) => {
     expect(await shop.ok('fetchProduct', { ean })).toMatchObject({ price: 3 })
   })
 
-  it('lets one store alone move the global price with its own', async () => {
+  it('the global price follows the only store that sells a product', async () => {
     const { productId } = await inserted({ price: 1 })
     await shop.ok('updateProduct', { productId, storeId: here, price: 2, oldPrice: 3 })
     expect(await shop.ok('fetchProduct', { productId })).toMatchObject({ price: 2, oldPrice: 3 })
   })
 
-  it('takes back what it answered, changed only where it may be', async () => {
+  it('accepts its own response, with changes only in fields that may change', async () => {
     const product = await inserted(WHOLE)
     const again = await shop.ok('updateProduct', product)
     expect(again).toEqual(product)
@@ -208,7 +208,7 @@ onEveryDatabase('the catalogue', (kind) => {
     expect(await totals(here, 'getränke neu')).toEqual(expect.arrayContaining([1]))
   })
 
-  it('registers to another store at the global or an own price, and takes out again', async () => {
+  it('registers a product in another store at the global or another price, and removes it', async () => {
     const { productId, ean } = await inserted({ price: 7 })
     const before = await totals(there)
     expect((await shop.call('fetchProduct', { productId, storeId: there })).status).toBe(404)
@@ -230,7 +230,7 @@ onEveryDatabase('the catalogue', (kind) => {
     expect(await inserted({ ean, name: 'Wieder da' }, there)).toMatchObject({ productId, name: 'Wieder da' })
   })
 
-  it('makes one product of 64 that come at once, in two stores', async () => {
+  it('64 concurrent inserts in two stores create one product', async () => {
     const ean = newEan()
     const before = [...(await totals(here)), ...(await totals(there))]
     const answers = await Promise.all(
@@ -244,7 +244,7 @@ onEveryDatabase('the catalogue', (kind) => {
     expect([...(await totals(here)), ...(await totals(there))]).toEqual(before.map((n) => n + 1))
   })
 
-  it('answers the same under every name of a product, and none that differ', async () => {
+  it('returns the same product for all its names, and nothing for names of different products', async () => {
     const { productId, ean } = await inserted({ price: 3 })
     await shop.ok('registerProductToStore', { productId, storeId: there, price: 4 })
     const other = newEan()
@@ -265,7 +265,7 @@ onEveryDatabase('the catalogue', (kind) => {
           body: { details: [{ path: 'ean' }] },
         })
       expect((await shop.call('fetchProduct', { ean: other, storeId })).status).toBe(404)
-      // Codes of other kinds are scanned as well (Code 128, QR), and are simply unknown.
+      // Codes of other kinds (Code 128, QR) are scanned as well and are not found.
       for (const scanned of ['123456789012345', 'A'.repeat(128), 'A'.repeat(129), '(01)0400', 'Ä', '']) {
         expect((await shop.call('fetchProduct', { barcode: scanned, storeId })).status).toBe(404)
         expect((await shop.call('removeProductFromStore', { ean: scanned, storeId })).status).toBe(404)
@@ -273,7 +273,7 @@ onEveryDatabase('the catalogue', (kind) => {
     }
   })
 
-  it('shows a key that is bound to stores no product of another one', async () => {
+  it('hides products of other stores from a key that is bound to stores', async () => {
     const { productId, ean } = await inserted()
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [there] })
     for (const names of [{ productId }, { ean }, { productId, storeId: here }, { ean, storeId: here }])
@@ -281,7 +281,7 @@ onEveryDatabase('the catalogue', (kind) => {
     expect((await shop.cloud.call(bound, 'updateProduct', { productId, storeId: here, price: 1 })).status).toBe(404)
   })
 
-  it('keeps the kept documents as they would be written now', async () => {
+  it('stored documents equal newly rendered ones', async () => {
     const { reads } = shop.cloud.db.database
     const { toProduct, pricedAt } = await import('../../../cloud/catalogue/render.ts')
     const { joinTerms, searchTermsOf } = await import('../../../cloud/catalogue/search-terms.ts')
@@ -315,7 +315,7 @@ onEveryDatabase('the catalogue', (kind) => {
     }
   })
 
-  it('writes everything anew where an older version wrote it', async () => {
+  it('rebuilds all documents that an older version wrote', async () => {
     const { database } = shop.cloud.db
     const { refreshDocuments } = await import('../../../cloud/catalogue/refresh-documents.ts')
     const dump = async () => ({
@@ -352,7 +352,7 @@ onEveryDatabase('the catalogue', (kind) => {
   })
 
   describe('pages', () => {
-    it('shows everything that stood there throughout exactly once, whatever is put in and taken out meanwhile', async () => {
+    it('lists each product that stays exactly once, while others are added and removed', async () => {
       const size = 7
       const standing = new Set<string>()
       let cursor: string | undefined
@@ -378,7 +378,7 @@ onEveryDatabase('the catalogue', (kind) => {
       expect([...standing].filter((id) => !seen.includes(id))).toEqual([])
     })
 
-    it('pages by offset too, not by both, and has defaults of 50 and 100', async () => {
+    it('supports offset or cursor but not both, with defaults of 50 and 100', async () => {
       const all = await shop.ok('fetchProducts', { storeId: here, limit: 500 })
       expect(all.total).toBe(all.products.length)
       expect((await shop.ok('fetchProducts', { storeId: here, offset: 3, limit: 2 })).products).toEqual(
@@ -398,7 +398,7 @@ onEveryDatabase('the catalogue', (kind) => {
     const names = async (q: string, limit = 20) =>
       (await shop.ok('searchProducts', { storeId: here, q, limit })).products.map((p: Json) => p.name) as string[]
 
-    it('finds by the beginnings of words of name and brand, by EAN, without accents and case', async () => {
+    it('finds prefixes of words in name, brand and EAN, ignoring accents and case', async () => {
       const ean = newEan()
       await inserted({ ean, name: 'Xylo-Käse Straße mild', brand: 'Zübbel' })
       await inserted({ name: 'Xylophon' })
@@ -409,7 +409,7 @@ onEveryDatabase('the catalogue', (kind) => {
       expect(await names('xylo', 1)).toHaveLength(1)
     })
 
-    it('says the same as looking through every product', async () => {
+    it('returns the same as a scan of all products', async () => {
       const { queryTermsOf, searchTermsOf } = await import('../../../cloud/catalogue/search-terms.ts')
       const { products } = await shop.ok('fetchProducts', { storeId: here, limit: 500 })
       const words = products.flatMap((p: Json) => p.nameLower.split(' ')) as string[]
@@ -439,7 +439,7 @@ onEveryDatabase('the catalogue', (kind) => {
     })
   })
 
-  it('keeps prices to the cent', async () => {
+  it('stores prices exactly to the cent', async () => {
     const { productId } = await inserted()
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 100_000_000 }), async (cents) => {
@@ -456,7 +456,7 @@ onEveryDatabase('the catalogue', (kind) => {
     )
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })

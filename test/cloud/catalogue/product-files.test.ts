@@ -12,7 +12,7 @@ const read = (text: string | Buffer) => readProducts(Buffer.from(text as string)
 const csv = (...lines: string[]) => read(['ean,name,price,vat', ...lines].join('\n'))
 const products = async (text: string | Buffer) => (await read(text)).products.map(({ product }) => product)
 
-/** The code and message that a file is refused with. */
+/** Code and message of the error for a file. */
 async function refusal(file: Buffer | string): Promise<string> {
   try {
     await read(file)
@@ -48,14 +48,14 @@ describe('a .csv file', () => {
     expect(await products(text as string)).toEqual([MILK])
   })
 
-  it('is known as Windows-1252 where it is no UTF-8, and says so', async () => {
+  it('is read as Windows-1252 with a warning if it is not valid UTF-8', async () => {
     const file = Buffer.from('ean;name;price;vat\n4012345678901;M\xfcsli \x80;1,99;7', 'latin1')
     const { products: found, warnings } = await readProducts(file)
     expect(found[0]?.product.name).toBe('Müsli €')
     expect(warnings).toEqual([expect.stringContaining('Windows-1252')])
   })
 
-  it('counts rows as a spreadsheet does, and goes on after a bad one', async () => {
+  it('numbers rows like a spreadsheet, and continues after an invalid row', async () => {
     const {
       rows,
       products: found,
@@ -84,7 +84,7 @@ describe('a .csv file', () => {
     ])
   })
 
-  it('does not guess at a row with more cells than the header: a decimal comma would make 1 of 1,99', async () => {
+  it('rejects a row with more cells than the header, because a decimal comma would turn 1,99 into 1', async () => {
     const { products: found, errors } = await read(
       'ean,name,vat,price\n4012345678901,Milch,7,1,99\n96385074,Gut,19,1,,\n',
     )
@@ -94,7 +94,7 @@ describe('a .csv file', () => {
     ])
   })
 
-  it('says yes and no in several languages', async () => {
+  it('accepts yes and no in several languages', async () => {
     const lines = ['true', 'JA', '1', 'x', 'false', 'nein', '0', '', 'vielleicht'].map(
       (word, i) => `401234567890${i},Milch,1,7,${word}`,
     )
@@ -112,7 +112,7 @@ describe('a .csv file', () => {
     expect(errors.listed).toMatchObject([{ field: 'is_organic', row: 10 }])
   })
 
-  it('keeps 1,000 errors and counts all', async () => {
+  it('lists 1,000 errors and counts all', async () => {
     const { errors, rows } = await csv(...Array.from({ length: 3_000 }, () => 'x,y,1,7'))
     expect([errors.listed.length, errors.count(), rows]).toEqual([1_000, 3_000, 3_000])
   })
@@ -135,11 +135,11 @@ describe('a .csv file', () => {
     ['10,001 rows', ['ean,name,price,vat', ...Array.from({ length: 10_001 }, () => LINE)].join('\n'), 'too_many_rows'],
     ['100,000 empty rows', `ean,name,price,vat\n${',\n'.repeat(100_000)}`, 'too_many_rows'],
     ['101 columns', `ean,name,price,vat\n${LINE}${',x'.repeat(101)}`, 'too_many_columns'],
-  ])('is refused with %s', async (_, text, message) => {
+  ])('is rejected with %s', async (_, text, message) => {
     expect(await refusal(text)).toContain(message)
   })
 
-  it('leaves others their turn while it is read', async () => {
+  it('lets other work run while it is read', async () => {
     let turns = 0
     let isDone = false
     const count = () => {
@@ -152,7 +152,7 @@ describe('a .csv file', () => {
     expect(turns).toBeGreaterThan(100)
   })
 
-  it('takes 10,000 rows', async () => {
+  it('accepts 10,000 rows', async () => {
     const lines = Array.from(
       { length: 10_000 },
       (_, i) => `${4_000_000_000_000 + i},Artikel ${i},${(i / 100).toFixed(2)},7`,
@@ -195,7 +195,7 @@ describe('an .xlsx workbook', () => {
     expect(await products(await write())).toEqual(EXPECTED)
   })
 
-  it('counts rows as the spreadsheet shows them', async () => {
+  it('numbers rows as spreadsheet programs show them', async () => {
     const file = makeZip(workbookParts([[null], HEADER, [null], ['x', 'y', 1, 7]]))
     expect((await read(file)).errors.listed[0]).toMatchObject({ row: 4, index: 0, ean: 'x' })
   })
@@ -267,7 +267,7 @@ describe('an .xlsx workbook', () => {
     ],
     ['no sheet', () => makeZip(good().filter((part) => !part.name.includes('sheet1'))), 'damaged'],
     ['a sheet that is no XML', () => replaced('xl/worksheets/sheet1.xml', { bytes: 'nothing' }), 'empty_file'],
-    ['an empty sheet', () => makeZip(workbookParts([])), 'empty_file: file: holds nothing: the first sheet is empty'],
+    ['an empty sheet', () => makeZip(workbookParts([])), 'empty_file: file: is empty: the first sheet has no rows'],
     [
       'the wrong sheet first',
       () =>
@@ -277,7 +277,7 @@ describe('an .xlsx workbook', () => {
             ['a', 1],
           ]),
         ),
-      'it holds "Umsatz", "Januar"',
+      'but contains "Umsatz", "Januar"',
     ],
     [
       '10,001 rows',
@@ -292,11 +292,11 @@ describe('an .xlsx workbook', () => {
         }),
       'too_many_columns',
     ],
-  ])('is refused with %s', async (_, make, message) => {
+  ])('is rejected with %s', async (_, make, message) => {
     expect(await refusal(make())).toContain(message)
   })
 
-  it('never fails otherwise than by refusing, whatever is broken in it', async () => {
+  it('is rejected without other failures, whatever is damaged', async () => {
     const file = makeZip(workbookParts(ROWS as never, { shared: true }))
     await fc.assert(
       fc.asyncProperty(
@@ -313,14 +313,14 @@ describe('an .xlsx workbook', () => {
 })
 
 describe('the templates', () => {
-  it('are files that can be imported', async () => {
+  it('can be imported', async () => {
     const [fromCsv, fromXlsx] = [await products(csvTemplate()), await products(Buffer.from(await xlsxTemplate()))]
     expect(fromCsv).toEqual(fromXlsx)
     expect(fromCsv).toMatchObject([{ price: 1.99, vat: 7, isOrganic: true }])
   })
 })
 
-describe('whatever stands in a file', () => {
+describe('any values', () => {
   const word = (max: number) =>
     fc
       .string({ unit: 'grapheme', minLength: 1, maxLength: max })
@@ -355,7 +355,7 @@ describe('whatever stands in a file', () => {
       null,
     ].map((v) => v ?? null) as (string | number | null)[]
 
-  it('comes out of a CSV as it went in', async () => {
+  it('survive a CSV file unchanged', async () => {
     const quote = (cell: string | number | null, separator: string) => {
       const text = String(cell ?? '')
       return text.includes(separator) || /["\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
@@ -379,7 +379,7 @@ describe('whatever stands in a file', () => {
     )
   })
 
-  it('comes out of a workbook as it went in, whoever wrote it', async () => {
+  it('survive a workbook of any writer unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(list, fc.constantFrom('inline', 'shared', 'library'), async (all, by) => {
         const rows = [HEADER, ...all.map(cellsOf)]
