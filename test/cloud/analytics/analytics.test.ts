@@ -10,7 +10,7 @@ const DAY = 86_400_000
 const HOUR = 3_600_000
 
 describe('days of a store', () => {
-  it('begin at midnight in Berlin, also when clocks change', () => {
+  it('start at midnight in Berlin, also on days with a clock change', () => {
     expect(new Date(startOfDay('2026-07-01')).toISOString()).toBe('2026-06-30T22:00:00.000Z')
     expect(new Date(startOfDay('2026-01-01')).toISOString()).toBe('2025-12-31T23:00:00.000Z')
     expect((startOfDay('2026-03-30') - startOfDay('2026-03-29')) / HOUR).toBe(23)
@@ -18,7 +18,7 @@ describe('days of a store', () => {
     for (let day = '2000-01-01'; day < '2100-01-02'; day = addDays(day, 13))
       expect([dayOf(startOfDay(day)), dayOf(startOfDay(day) - 1)]).toEqual([day, addDays(day, -1)])
   })
-  it('belong to weeks from Monday and to months', () => {
+  it('belong to weeks that start on Monday and to months', () => {
     expect(['2026-11-15', '2026-11-16', '2026-11-22', '2027-01-01'].map((day) => periodOf(day, 'weekly'))).toEqual([
       '2026-11-09',
       '2026-11-16',
@@ -86,7 +86,7 @@ onEveryDatabase('analytics', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it('reports and closings are what purchases and engagements come to, whatever happened', async () => {
+  it('reports and closings equal the sum of all purchases and engagements after any sequence of events', async () => {
     let first = true
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
@@ -174,7 +174,7 @@ onEveryDatabase('analytics', (kind) => {
     return told
   }
 
-  /** From the rows of purchases and the list of what was told, with nothing of the roll-ups. */
+  /** Calculated from the rows of purchases and the recorded engagements, without the daily counters. */
   async function recompute(
     storeId: string,
     from: string,
@@ -262,7 +262,7 @@ onEveryDatabase('analytics', (kind) => {
     return reports
   }
 
-  /** All closings of a store together are all its purchases, by what their receipts say. */
+  /** All closings of a store together contain all its purchases, as on their receipts. */
   async function closeAndCompare(storeId: string): Promise<void> {
     shop.nextDay()
     const closing = await shop.ok('closeStoreDay', { storeId })
@@ -300,13 +300,13 @@ onEveryDatabase('analytics', (kind) => {
     const sum = (of: (c: Json) => number) => closings.reduce((total: number, c: Json) => total + of(c), 0)
     expect(sum((c) => c.receiptCount)).toBe(purchases.length)
     const refunds = await reads.selectFrom('refund').selectAll().where('store_id', '=', storeId).execute()
-    // What was taken back when its parts had gone back already moves no money.
+    // A whole refund after partial refunds of everything moves no money.
     expect(sum((c) => c.refundCount)).toBe(
       refunds.filter((refund) => refund.kind !== 'late' && refund.amount_cent > 0).length,
     )
     expect(sum((c) => c.salesCent)).toBe(purchases.reduce((total, p) => total + p.total_cent, 0))
     expect(sum((c) => c.refundCent)).toBe(cancelled.reduce((total, p) => total + p.total_cent, 0) + partCent)
-    // Of amounts, how they fall on the rates is refund-shares.test.ts.
+    // refund-shares.test.ts tests how amounts are split by rate.
     const grossOf = (of: (key: string) => number) =>
       ['7 net', '7 tax', '19 net', '19 tax'].reduce((total, key) => total + of(key), 0)
     expect(grossOf((key) => sum((c) => c.vatBreakdown[key.split(' ')[0] ?? '']?.[key.split(' ')[1] ?? ''] ?? 0))).toBe(
@@ -319,7 +319,7 @@ onEveryDatabase('analytics', (kind) => {
       }
   }
 
-  it('closings count no refund where nothing was left to go back', async () => {
+  it('closings count no refund if nothing was left to refund', async () => {
     const { storeId } = shop
     shop.nextDay()
     await shop.call('closeStoreDay', { storeId })
@@ -345,7 +345,7 @@ onEveryDatabase('analytics', (kind) => {
     })
   })
 
-  it('closings stay as they are when a purchase is taken back later', async () => {
+  it('a later cancellation does not change a closing', async () => {
     const { storeId } = shop
     shop.nextDay()
     await shop.call('closeStoreDay', { storeId })
@@ -386,7 +386,7 @@ onEveryDatabase('analytics', (kind) => {
     expect(closings[0].totalCent).toBe(1_190)
   })
 
-  it('two who close a day at once make one closing', async () => {
+  it('two concurrent closings of a day create one closing', async () => {
     shop.nextDay()
     const answers = await Promise.all(
       Array.from({ length: 4 }, () => shop.call('closeStoreDay', { storeId: shop.otherStoreId })),
@@ -394,7 +394,7 @@ onEveryDatabase('analytics', (kind) => {
     expect(answers.map((a) => a.status).sort()).toEqual([200, 409, 409, 409])
   })
 
-  it('raises the counters of live offers, at the store where it happened', async () => {
+  it('engagements increase the counters of active offers in their store', async () => {
     const key = await shop.cloud.key('secret', 'live', { account: 'Fischmarkt', package: 'PRIME' })
     const [storeId = '', otherId = '', thirdId = ''] = await liveStores(shop.cloud, key, { count: 3, package: 'PRIME' })
     const ok = (name: string, body: Json) => shop.cloud.ok(key, name, body)
@@ -440,7 +440,7 @@ onEveryDatabase('analytics', (kind) => {
     expect(reports[3].offers).toMatchObject({ activeOffers: 1, totalClicks: 2, totalFavorites: 1, conversionRate: 50 })
   })
 
-  it('refuses what makes no sense', async () => {
+  it('rejects invalid dates, types and stores', async () => {
     const { storeId } = shop
     const status = async (name: string, body: Json) => (await shop.call(name, body)).status
     expect(await status('fetchAnalytics', { storeId, from: '2026-02-30', to: '2026-03-01' })).toBe(400)
@@ -458,7 +458,7 @@ onEveryDatabase('analytics', (kind) => {
     )
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })

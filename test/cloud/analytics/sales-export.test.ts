@@ -9,12 +9,12 @@ const DAY = 86_400_000
 
 describe('cells of the export', () => {
   it.each(['=1+1', '+49', '-2', '@SUM(A1)', '\t=1', '\r=1', ' =1', '=HYPERLINK("http://x","y")'])(
-    '%j is no formula',
+    '%j is not a formula',
     (text) => {
       expect(csvCell(text).replace(/^"/, '')).toMatch(/^'/)
     },
   )
-  it('are read back as they were', () => {
+  it('are parsed to their original values', () => {
     expect([
       csvCell('Hemd, blau'),
       csvCell('10" Teller'),
@@ -33,7 +33,7 @@ onEveryDatabase('exportSalesData', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it('exports all that was paid, page by page, as JSON and as CSV', async () => {
+  it('exports all paid purchases page by page as JSON and CSV', async () => {
     const { storeId } = shop
     shop.forward(5 * DAY)
     const day = shop.today()
@@ -66,7 +66,7 @@ onEveryDatabase('exportSalesData', (kind) => {
     expect((await shop.call('exportSalesData', { from: day, to, storeId: 'st_x' })).status).toBe(404)
   }, 60_000)
 
-  it('tells of each line what has gone back of it', async () => {
+  it('shows the refunded amount of each line', async () => {
     const { storeId } = shop
     shop.nextDay()
     const { sessionId } = await shop.ok('checkIn', { storeId })
@@ -87,7 +87,7 @@ onEveryDatabase('exportSalesData', (kind) => {
     const named = await buy()
     await shop.ok('refundPayment', { transactionId: named.transactionId, itemLineIds: [named.items[1].itemLineId] })
     expect(await sale(named.transactionId)).toEqual([21_980, 8_990, 0, 8_990, 0])
-    // An amount is shared out; a line that is named later is whole all the same.
+    // An amount is split over the lines; a line that is named later is still refunded as a whole.
     await shop.ok('refundPayment', { transactionId: named.transactionId, amount: 12.99 })
     expect(await sale(named.transactionId)).toEqual([21_980, 10_289, 1_199, 8_990, 100])
     const csv = await shop.call('exportSalesData', { from: shop.today(), to: shop.today(), storeId, format: 'csv' })
@@ -139,7 +139,7 @@ onEveryDatabase('exportSalesData', (kind) => {
     })
   }
 
-  it('reads no further than the reader', async () => {
+  it('reads pages only as fast as the client consumes them', async () => {
     const { reads } = shop.cloud.db.database
     const { performStream } = await import('../../../cloud/operations/perform-stream.ts')
     const { OPERATION_TABLE } = await import('../../../cloud/operation-table.ts')
@@ -189,7 +189,7 @@ onEveryDatabase('exportSalesData', (kind) => {
     await parts.return(undefined)
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })

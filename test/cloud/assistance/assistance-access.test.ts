@@ -3,7 +3,7 @@ import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM } from '../../support/chromium.ts'
 import { openPageBench, type PageBench } from '../../support/page-bench.ts'
 
-/** Who stands in front of a zone's QR code has any phone, and perhaps no script: WCAG 2.2 AA as far as a program can tell. */
+/** Shoppers open a zone's page on any phone, perhaps without scripts: WCAG 2.2 AA, as far as a program can test it. */
 describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let bench: PageBench
   let path: string
@@ -18,7 +18,7 @@ describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`
   it.each([
     ['light', 'de', 'Hilfe rufen', 'Senden'],
     ['dark', 'en', 'Call for help', 'Send'],
-  ] as const)('%s, %s: asks and goes on asking, without a script', async (colorScheme, lang, call, send) => {
+  ] as const)('%s, %s: sends a request and further messages without scripts', async (colorScheme, lang, call, send) => {
     const { chromium, shop } = bench
     const context = await chromium.browser.newContext({ colorScheme, viewport: { width: 320, height: 640 } })
     const page = await context.newPage()

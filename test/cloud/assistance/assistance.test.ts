@@ -49,12 +49,12 @@ onEveryDatabase('assistance', (kind) => {
     )
   })
 
-  it('a shopper and staff talk to each other', async () => {
+  it('shopper and staff exchange messages', async () => {
     const path = new URL(zone.url).pathname
     const ticket = ticketOf((await shop.cloud.get(path)).text)
     const asked = await send(path, { ticket, message: 'Gibt es das in L?\r\n<b>Danke</b>' })
     expect([asked.status, asked.location]).toEqual([303, `${path}/${ticket}`])
-    // The same form once more is the same request.
+    // Sending the form again returns the same request.
     await send(path, { ticket, message: 'Gibt es das in L?' })
     const [request, ...others] = await requests()
     expect(others).toEqual([])
@@ -84,7 +84,7 @@ onEveryDatabase('assistance', (kind) => {
     expect(await requests({ status: 'open' })).toEqual([])
   })
 
-  it('no conversation is read without its ticket, or in another zone', async () => {
+  it('a conversation cannot be read without its ticket or in another zone', async () => {
     const other = await shop.ok('createZone', { storeId: shop.otherStoreId, name: 'Kasse' })
     const { requestId, url } = await shop.ok('requestAssistance', { zoneId: zone.zoneId, message: 'geheim' })
     const path = new URL(url).pathname
@@ -106,7 +106,7 @@ onEveryDatabase('assistance', (kind) => {
     expect(dump).not.toContain(ticket)
   })
 
-  it('keeps to its limits', async () => {
+  it('enforces its limits', async () => {
     const path = new URL(zone.url).pathname
     expect((await send(path, { message: 'x'.repeat(501) })).status).toBe(400)
     expect((await send(path, { message: 'x'.repeat(9_000) })).status).toBe(400)
@@ -125,7 +125,7 @@ onEveryDatabase('assistance', (kind) => {
     expect((await shop.call('answerAssistanceRequest', { requestId: request?.requestId })).status).toBe(400)
   })
 
-  it('pages neither skip nor repeat', async () => {
+  it('pages neither skip nor repeat requests', async () => {
     const all = (await requests({ limit: 100 })).map((r) => r.requestId)
     const seen: string[] = []
     for (let cursor: string | undefined; ;) {
@@ -139,12 +139,12 @@ onEveryDatabase('assistance', (kind) => {
       if (!cursor) break
     }
     expect(seen).toEqual(all)
-    // As every listing, of which a program may ask 500 at a time.
+    // Clients may request 500 rows, as in all lists.
     expect((await requests({ limit: 500 })).map((r) => r.requestId)).toEqual(all)
     expect((await shop.call('fetchAssistanceRequests', { storeId: shop.storeId, limit: 501 })).status).toBe(400)
   })
 
-  it('a denial for want of staff calls them, once for each device and item', async () => {
+  it('a denial that needs staff opens one request for each device and item', async () => {
     const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
     const dear = products.find((p: Json) => p.price >= 200)
     const { epc } = await shop.newItem(dear)
@@ -165,7 +165,7 @@ onEveryDatabase('assistance', (kind) => {
     ])
     await Promise.all([1, 2, 3].map((n) => ask({ firmwareVersion: `${n}` })))
     expect((await ofDenial()).length).toBe(1)
-    // What is a record of something past calls nobody; once they were there, the next denial calls them again.
+    // Old events open no request. After staff closed a request, the next denial opens a new one.
     await shop.ok('answerAssistanceRequest', { requestId: (await ofDenial())[0]?.requestId, status: 'closed' })
     await ask({ occurredAt: new Date(shop.cloud.platform.clock.wall() - 3_600_000).toISOString() })
     expect((await ofDenial()).map((r) => r.status)).toEqual(['closed'])
@@ -219,14 +219,14 @@ onEveryDatabase('assistance', (kind) => {
           expect((await agent.report([agent.row({ event: alarmOf(epc, 'exception_hold') })])).status).toBe(200)
         },
       ],
-    ])('calls staff once: %s', async (_how, happen) => {
+    ])('opens one request: %s', async (_how, happen) => {
       const epc = await held()
       await happen(epc)
       expect(await ofGate()).toMatchObject([{ reason: 'manual_assistance_required', status: 'open' }])
       await closeAll()
     })
 
-    it('calls nobody for an item that is merely unpaid, or an alarm of an hour ago', async () => {
+    it('opens no request for an unpaid item or for an alarm of an hour ago', async () => {
       const epc = await held()
       const past = new Date(shop.cloud.platform.clock.wall() - 3_600_000).toISOString()
       await shop.ok('reportProtectionEvents', {
@@ -236,7 +236,7 @@ onEveryDatabase('assistance', (kind) => {
     })
   })
 
-  it('publishable keys ask, and do no more', async () => {
+  it('publishable keys can open requests and nothing else', async () => {
     const key = await shop.cloud.key('publishable')
     expect(
       (await shop.cloud.ok(key, 'requestAssistance', { zoneId: zone.zoneId, userId: 'shopper-9' })).requestId,
@@ -244,7 +244,7 @@ onEveryDatabase('assistance', (kind) => {
     expect((await shop.cloud.call(key, 'fetchAssistanceRequests', { storeId: shop.storeId })).status).toBe(403)
   })
 
-  it('a flood of what shoppers ask takes no room from goods that wait for staff', async () => {
+  it('many requests of shoppers leave room for requests of security tags', async () => {
     const { requestId } = await shop.ok('requestAssistance', { zoneId: zone.zoneId })
     const { database } = shop.cloud.db
     const row = await database.reads
@@ -279,7 +279,7 @@ onEveryDatabase('assistance', (kind) => {
     await database.write((db) => db.deleteFrom('assistance_request').where('ticket_hash', 'like', 'flood %').execute())
   })
 
-  it('is gone a month after the last word', async () => {
+  it('deletes a request 30 days after its last message', async () => {
     const { database } = shop.cloud.db
     const count = (await requests({ limit: 100 })).length
     const now = shop.cloud.platform.clock.wall()
@@ -290,11 +290,11 @@ onEveryDatabase('assistance', (kind) => {
     expect(await database.reads.selectFrom('assistance_message').selectAll().execute()).toEqual([])
   })
 
-  it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))
+  it('logs no error', () => expect(shop.cloud.errors).toEqual([]))
 })
 
 describe('the page of a zone', () => {
-  it('is limited by address', async () => {
+  it('limits requests by address', async () => {
     const shop = await openShop('sqlite', { config: { rateLimit: 50 } })
     const { url } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
     const path = new URL(url).pathname

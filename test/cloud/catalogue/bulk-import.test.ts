@@ -33,7 +33,7 @@ onEveryDatabase('bulkImportProducts', (kind) => {
     }
   }
 
-  it('takes good rows, names what is wrong in the others, and changes what is there', async () => {
+  it('imports valid rows, reports the errors of the others, and changes existing products', async () => {
     const before = (await events('product.bulk_imported')).length
     const [a, b, c] = [newEan(), newEan(), newEan()]
     await inserted({ ean: a, brand: 'Bleibt' })
@@ -71,7 +71,7 @@ onEveryDatabase('bulkImportProducts', (kind) => {
     expect((await events('product.bulk_imported')).length).toBe(before + 1)
   })
 
-  it('takes 500, not 501, also for a second store and again, and counts right', async () => {
+  it('accepts 500 rows but not 501, also for a second store and repeatedly, with correct counts', async () => {
     const products = Array.from({ length: 500 }, (_, i) => ({
       ean: newEan(),
       name: `Artikel ${i}`,
@@ -107,7 +107,7 @@ onEveryDatabase('bulkImportProducts', (kind) => {
     expect((await shop.call('bulkImportProducts', { storeId: here, products: [] })).status).toBe(400)
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })

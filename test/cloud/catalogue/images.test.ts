@@ -7,7 +7,7 @@ import { formBody } from '../../support/form-body.ts'
 
 const picture = (width = 40, height = 30) =>
   sharp({ create: { width, height, channels: 3, background: { r: 200, g: 30, b: 60 } } })
-/** A PNG that says how large it is and holds nothing. */
+/** A PNG that states a size and contains nothing. */
 function pngOf(width: number, height: number): Buffer {
   const head = Buffer.from('89504e470d0a1a0a0000000d494844520000000000000000080200000000000000', 'hex')
   head.writeUInt32BE(width, 16)
@@ -47,7 +47,7 @@ onEveryDatabase('pictures of products', (kind) => {
   }
   const blob = (bytes: Uint8Array) => new Blob([bytes as Uint8Array<ArrayBuffer>])
 
-  it('takes JSON, multipart and the upload address alike, and serves them without metadata', async () => {
+  it('accepts JSON, multipart and the upload address, and serves images without metadata', async () => {
     const one = await json({ productId, imageBase64: jpeg.toString('base64') })
     expect(one.body).toMatchObject({ success: true, productId, width: 40, height: 30 })
     const two = await form({ productId, snapshot: blob(jpeg) })
@@ -72,7 +72,7 @@ onEveryDatabase('pictures of products', (kind) => {
     expect(await shop.cloud.ok(key, 'fetchProduct', { productId })).toMatchObject({ imageUrl: one.body.imageUrl })
   })
 
-  it('turns photos upright, scales them down, and takes PNG and WebP', async () => {
+  it('rotates photos upright, scales them down, and accepts PNG and WebP', async () => {
     const sideways = await picture(60, 20).withExif({}).withMetadata({ orientation: 6 }).jpeg().toBuffer()
     expect((await json({ productId, imageBase64: sideways.toString('base64') })).body).toMatchObject({
       width: 20,
@@ -122,11 +122,11 @@ onEveryDatabase('pictures of products', (kind) => {
     ['no Base64', { imageBase64: 'é!' }],
     ['a file in JSON', { snapshot: { name: 'x', bytes: {} } }],
     ['an unknown field', { imageBase64: 'aaaa', images: 1 }],
-  ])('refuses JSON with %s', async (_, body) => {
+  ])('rejects JSON with %s', async (_, body) => {
     expect((await json({ productId, ...body })).status).toBe(400)
   })
 
-  it('refuses forms that are none', async () => {
+  it('rejects malformed forms', async () => {
     const send = (type: string, body: string) =>
       shop.cloud.cloud.app.request('/api/v1/upload', {
         method: 'POST',
@@ -151,7 +151,7 @@ onEveryDatabase('pictures of products', (kind) => {
     expect((await send('text/plain', 'x')).status).toBe(415)
   })
 
-  it('knows another account’s product as little as one that does not exist', async () => {
+  it('responds to another account’s product as to an unknown one', async () => {
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger' })
     const imageBase64 = jpeg.toString('base64')
     const [foreign, unknown] = await Promise.all([
@@ -161,7 +161,7 @@ onEveryDatabase('pictures of products', (kind) => {
     expect([foreign.status, foreign.body.error]).toEqual([404, unknown.body.error])
   })
 
-  it('gives the same answer to the same Idempotency-Key, and none to an image of another name', async () => {
+  it('returns the same response for the same Idempotency-Key, and rejects it with another image', async () => {
     const body = { productId, imageBase64: jpeg.toString('base64') }
     const first = await json(body, { 'idempotency-key': 'picture-1' })
     const again = await json(body, { 'idempotency-key': 'picture-1' })
@@ -177,7 +177,7 @@ onEveryDatabase('pictures of products', (kind) => {
 })
 
 describe('progress as server-sent events', () => {
-  it('answers what ends before the first report as everywhere', async () => {
+  it('returns an error before the first progress event as a normal response', async () => {
     const shop = await openShop('sqlite')
     const answer = await shop.cloud.call(
       shop.key,

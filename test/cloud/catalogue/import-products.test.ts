@@ -49,7 +49,7 @@ onEveryDatabase('importProducts', (kind) => {
         .execute()
     ).length
 
-  it('takes a workbook in batches, tells how far it is, and answers as a bulk import does', async () => {
+  it('imports a workbook in batches, reports progress, and responds like a bulk import', async () => {
     const [before, told] = [await total(), await imports()]
     const rows = Array.from({ length: 1_200 }, (_, i) => [
       newEan(),
@@ -96,7 +96,7 @@ onEveryDatabase('importProducts', (kind) => {
     })
   })
 
-  it('tries without changing anything, then does the same', async () => {
+  it('a dry run changes nothing, and the import then has the same result', async () => {
     const before = [await total(), await imports()]
     const file = csvOf([...linesOf(600), 'x,y,1,7'])
     const tried = await send(file, { dryRun: 'true' })
@@ -107,7 +107,7 @@ onEveryDatabase('importProducts', (kind) => {
     expect((await send(file)).body).toMatchObject({ imported: 600, updated: 600 })
   })
 
-  it('refuses a file that is no good as a whole, and imports nothing of it', async () => {
+  it('rejects an unusable file and imports nothing of it', async () => {
     const before = [await total(), await imports()]
     const answer = await send(csvOf(linesOf(10_001)), {}, { accept: 'text/event-stream' })
     expect(answer).toMatchObject({
@@ -125,7 +125,7 @@ onEveryDatabase('importProducts', (kind) => {
     expect([await total(), await imports()]).toEqual(before)
   })
 
-  it('is executed once for one Idempotency-Key', async () => {
+  it('runs once per Idempotency-Key', async () => {
     const file = csvOf(linesOf(3))
     const [before, key] = [await imports(), `key-${newEan()}`]
     const [first, second] = [
@@ -137,13 +137,13 @@ onEveryDatabase('importProducts', (kind) => {
     expect((await send(csvOf(linesOf(3)), {}, { 'idempotency-key': key })).status).toBe(409)
   })
 
-  it('takes 10,000 rows', async () => {
+  it('imports 10,000 rows', async () => {
     const before = await total()
     expect((await send(csvOf(linesOf(10_000)))).body).toMatchObject({ imported: 10_000, errorCount: 0 })
     expect(await total()).toBe(before + 10_000)
   }, 60_000)
 
-  it('gives templates that it takes', async () => {
+  it('returns templates that can be imported', async () => {
     const csv = await shop.cloud.get('/templates/products.csv')
     expect(csv.headers.get('content-disposition')).toContain('products.csv')
     const xlsx = await shop.cloud.cloud.app.request('/templates/products.xlsx')
@@ -151,7 +151,7 @@ onEveryDatabase('importProducts', (kind) => {
       expect((await send(file, { dryRun: 'true' })).body).toMatchObject({ imported: 1, errorCount: 0 })
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { DEFAULT_IN_STORE_CODES, InStoreCodes, labelCent, readLabel } from '../.
 import { checkDigit, hasValidCheckDigit } from '../../../policy/gs1/gtin.ts'
 import { priceCheckDigit } from '../../../policy/gs1/price-check-digit.ts'
 
-/** A layout, and a label made by it: what a scale would print. */
+/** A layout, and a label printed with it. */
 const printed = fc
   .record({
     prefix: fc.integer({ min: 20, max: 29 }),
@@ -32,7 +32,7 @@ const printed = fc
   })
 
 describe('the code that a scale prints', () => {
-  it('is read as it was printed', () => {
+  it('is read with its product, price and weight', () => {
     fc.assert(
       fc.property(printed, ({ layout, code, value, item, kind }) => {
         expect(InStoreCodes.safeParse([layout]).success).toBe(true)
@@ -40,13 +40,13 @@ describe('the code that a scale prints', () => {
         expect(label).toMatchObject({ barcode: code, kind, value, isSound: true })
         expect(label?.ean.startsWith(item)).toBe(true)
         expect(hasValidCheckDigit(label?.ean ?? '')).toBe(true)
-        // The product's own code is the label at nothing, and that of itself.
+        // The registered code is the label with value 0, and its own base.
         expect(readLabel(label?.ean ?? '', [layout])).toMatchObject({ ean: label?.ean, value: 0, isSound: true })
       }),
     )
   })
 
-  it('is not believed with one digit misread', () => {
+  it('is rejected with one misread digit', () => {
     fc.assert(
       fc.property(
         printed,
@@ -60,7 +60,7 @@ describe('the code that a scale prints', () => {
     )
   })
 
-  it('of a German shop holds a price behind 28 and a weight behind 29', () => {
+  it('of a German shop contains a price after 28 and a weight after 29', () => {
     expect(readLabel('2810275005024', DEFAULT_IN_STORE_CODES)).toEqual({
       barcode: '2810275005024',
       ean: '2810270000000',
@@ -77,7 +77,7 @@ describe('the code that a scale prints', () => {
       expect(readLabel(other, DEFAULT_IN_STORE_CODES)).toBeUndefined()
   })
 
-  it('has a layout that says where everything is', () => {
+  it('must have a layout that places all digits', () => {
     for (const bad of [
       '28IIIIVPPPPP',
       '12IIIIVPPPPPC',
@@ -91,7 +91,7 @@ describe('the code that a scale prints', () => {
     expect(InStoreCodes.safeParse(['28IIIIVPPPPPC', '28IIIIIWWWWWC']).success).toBe(false)
   })
 
-  it('costs its price, or its weight at the price of a kilogram, half up', () => {
+  it('costs its price, or weight times price per kilogram, rounded half up', () => {
     const label = { barcode: '', ean: '', isSound: true }
     expect(labelCent({ ...label, kind: 'price', value: 502 }, 0)).toBe(502)
     expect(labelCent({ ...label, kind: 'weight', value: 408 }, 1_290)).toBe(526) // 5.2632

@@ -8,8 +8,8 @@ const failing = (rule: (product: SandboxProduct) => boolean) =>
   names(SANDBOX_PRODUCTS.filter((product) => !rule(product)))
 
 /**
- * The rule of the barcode, written otherwise than in policy/gs1/gtin.ts: all digits, the check digit
- * among them, weighted 1, 3, 1 … from the right, make a multiple of ten.
+ * A second form of the check digit rule, independent of policy/gs1/gtin.ts: all digits including the check digit,
+ * weighted 1, 3, 1 … from the right, add up to a multiple of ten.
  */
 function isBarcode(ean: string): boolean {
   const sum = Array.from(ean)
@@ -20,11 +20,11 @@ function isBarcode(ean: string): boolean {
 }
 
 describe('EANs', () => {
-  test('are 8 or 13 digits with no leading zero and a right check digit', () => {
+  test('have 8 or 13 digits, no leading zero and a correct check digit', () => {
     expect(failing(({ ean }) => /^[1-9](?:\d{7}|\d{12})$/.test(ean) && isBarcode(ean))).toEqual([])
   })
 
-  test('are GS1 Germany’s: prefix 400–440', () => {
+  test('belong to GS1 Germany: prefix 400–440', () => {
     expect(failing(({ ean }) => Number(ean.slice(0, 3)) >= 400 && Number(ean.slice(0, 3)) <= 440)).toEqual([])
   })
 
@@ -34,7 +34,7 @@ describe('EANs', () => {
     expect(SANDBOX_PRODUCTS.filter(({ ean }) => ean.length === 8).length).toBeGreaterThanOrEqual(6)
   })
 
-  test('of one brand carry one company number', () => {
+  test('share a company number within a brand', () => {
     const companies = new Set<string>()
     const brands = new Set<string>()
     for (const { ean, brand } of SANDBOX_PRODUCTS.filter((product) => product.ean.length === 13)) {
@@ -44,7 +44,7 @@ describe('EANs', () => {
     expect(companies.size).toBe(brands.size)
   })
 
-  test('go into an SGTIN-96 and come back, as the seed data needs', () => {
+  test('survive the conversion to SGTIN-96 and back', () => {
     expect(
       failing(({ ean }) => {
         const parts = splitGtin14(toGtin14(ean) ?? '', ean.length === 8 ? 8 : 7)
@@ -55,14 +55,14 @@ describe('EANs', () => {
     ).toEqual([])
   })
 
-  test('the check finds a wrong digit', () => {
+  test('a wrong check digit is detected', () => {
     expect(isBarcode('4006381333931')).toBe(true)
     expect(isBarcode('4006381333932')).toBe(false)
   })
 })
 
 describe('prices', () => {
-  test('are whole cents within the specification’s range, and an old price is a higher one', () => {
+  test('are whole cents within the specification’s range; old prices are higher', () => {
     const isPrice = (cents: number) => Number.isInteger(cents) && cents > 0 && cents <= 100_000_000
     expect(failing(({ priceCent }) => isPrice(priceCent))).toEqual([])
     expect(
@@ -74,7 +74,7 @@ describe('prices', () => {
     expect(SANDBOX_PRODUCTS.filter(({ priceCent }) => priceCent > 15_000).length).toBeGreaterThanOrEqual(3)
   })
 
-  test('VAT is 7 for food, drinks without alcohol and books, 19 for everything else', () => {
+  test('VAT is 7 for food, non-alcoholic drinks and books, 19 for everything else', () => {
     const reduced = new Set<string>(['lebensmittel', 'getraenke', 'buecher'])
     const isReduced = ({ category, requiresHumanVerification }: SandboxProduct) =>
       reduced.has(category) && !requiresHumanVerification
@@ -83,7 +83,7 @@ describe('prices', () => {
 })
 
 describe('texts', () => {
-  test('keep to the specification’s lengths, neither blank nor padded', () => {
+  test('have the specification’s lengths, and are neither blank nor padded', () => {
     const isText = (text = 'none', max: number) => text.length > 0 && text.length <= max && text.trim() === text
     expect(failing(({ name, description }) => isText(name, 120) && isText(description, 300))).toEqual([])
     expect(failing(({ brand, unit, weight }) => isText(brand, 40) && isText(unit, 40) && isText(weight, 40))).toEqual(
@@ -102,7 +102,7 @@ describe('texts', () => {
 })
 
 describe('categories', () => {
-  test('are ASCII, sorted, each with at least 5 products', () => {
+  test('are ASCII and sorted, each with at least 5 products', () => {
     expect([...SANDBOX_CATEGORIES].sort()).toEqual(SANDBOX_CATEGORIES)
     expect(SANDBOX_CATEGORIES.every((category) => /^[a-z]+$/.test(category))).toBe(true)
     const counts = SANDBOX_CATEGORIES.map(
@@ -111,7 +111,7 @@ describe('categories', () => {
     expect(Math.min(...counts)).toBeGreaterThanOrEqual(5)
   })
 
-  test('are the order of the products', () => {
+  test('determine the order of the products', () => {
     const order = SANDBOX_PRODUCTS.map(({ category }) => SANDBOX_CATEGORIES.indexOf(category))
     expect(order).toEqual([...order].sort((a, b) => a - b))
     expect(order).not.toContain(-1)
@@ -119,7 +119,7 @@ describe('categories', () => {
 })
 
 describe('flags', () => {
-  test('alcohol asks for the buyer’s age, and nothing else does', () => {
+  test('only alcohol requires an age check', () => {
     expect(
       failing((product) => product.category !== 'spirituosen' || product.requiresHumanVerification === true),
     ).toEqual([])
@@ -128,7 +128,7 @@ describe('flags', () => {
     expect(aged.every(({ category }) => category === 'spirituosen' || category === 'getraenke')).toBe(true)
   })
 
-  test('only cheap goods go without a tag, and cheap food always does', () => {
+  test('only cheap goods have no tag, and cheap food never has one', () => {
     expect(failing(({ tagged, priceCent }) => tagged !== false || priceCent < 1_500)).toEqual([])
     expect(
       failing(({ category, tagged, priceCent }) => category !== 'lebensmittel' || priceCent >= 500 || tagged === false),
@@ -142,7 +142,7 @@ describe('flags', () => {
     expect(failing((product) => !Object.values(product).includes(undefined))).toEqual([])
   })
 
-  test('what is vegan lists no animal allergen', () => {
+  test('vegan products list no animal allergens', () => {
     const animal = new Set(['Milch', 'Ei', 'Fisch'])
     expect(
       failing(({ isVegan, allergens = [] }) => !isVegan || !allergens.some((allergen) => animal.has(allergen))),

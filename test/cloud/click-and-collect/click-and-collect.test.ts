@@ -13,7 +13,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 
 const DAY = 86_400_000
 const WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
-/** The moves of ADR 0007, written independently of the code. */
+/** The state table of ADR 0007, written independently. */
 const NEXT: Record<string, string[]> = {
   pending: ['confirmed', 'cancelled'],
   confirmed: ['preparing', 'ready', 'cancelled'],
@@ -67,7 +67,7 @@ onEveryDatabase('click and collect', (kind) => {
     return events
   }
 
-  it('finds the order of a pick-up code, for the store’s own agents too, and shows nothing of others or of the customer', async () => {
+  it('finds the order of a pick-up code, also for the store’s agents, without data of the customer or of other orders', async () => {
     const [first, second] = [await ordered(), await ordered()]
     const find = (pickupCode: string, storeId = shop.storeId) => shop.call('verifyPickupCode', { storeId, pickupCode })
     const spoken = ` ${first.pickupCode.slice(0, 4)}-${first.pickupCode.slice(4)} `.toLowerCase()
@@ -92,7 +92,7 @@ onEveryDatabase('click and collect', (kind) => {
     expect((await find(second.pickupCode)).body).toMatchObject({ status: 'picked_up' })
   })
 
-  it('takes an order at the store’s prices, keeps its tagged items, and walks it to the pick-up', async () => {
+  it('creates an order at the store’s prices, reserves its tagged items, and moves it to pick-up', async () => {
     const pickupTime = new Date(platform.clock.wall() + DAY).toISOString()
     const order = await ordered({
       items: [
@@ -153,7 +153,7 @@ onEveryDatabase('click and collect', (kind) => {
     expect(JSON.stringify(events)).not.toContain('nnnn')
   })
 
-  it('moves only as the states say, whatever is asked in whatever order', async () => {
+  it('allows only the moves of the state table, in any order of requests', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 8 }), async (words) => {
         const { orderId } = await ordered({ items: [{ productId: shop.products[1].productId, quantity: 1 }] })
@@ -176,7 +176,7 @@ onEveryDatabase('click and collect', (kind) => {
     )
   })
 
-  it('frees the tagged items of a cancelled order, and lets nobody else have them before', async () => {
+  it('releases the tagged items of a cancelled order, and reserves them exclusively until then', async () => {
     const other = shop.products[2]
     const { epc } = await shop.newItem(other)
     const first = await ordered({ items: [{ productId: other.productId, quantity: 4 }] })
@@ -195,7 +195,7 @@ onEveryDatabase('click and collect', (kind) => {
     for (const tag of tags) expect(await statusOfTag(tag)).toBe('sellable')
   })
 
-  it('lets whoever picks say which items they took', async () => {
+  it('lets staff replace reserved items by the items that they picked', async () => {
     const other = shop.products[3]
     const { epc } = await shop.newItem(other)
     const { epc: stray } = await shop.newItem(shop.products[4])
@@ -213,7 +213,7 @@ onEveryDatabase('click and collect', (kind) => {
     expect(await statusOfTag({ epc })).toBe('picked_up')
   })
 
-  it('gives each tagged item to one of many orders at once', async () => {
+  it('reserves each tagged item for one of many concurrent orders', async () => {
     const other = shop.products[1]
     for (let i = 0; i < 5; i++) await shop.newItem(other)
     const orders = await Promise.all(
@@ -225,7 +225,7 @@ onEveryDatabase('click and collect', (kind) => {
     await Promise.all(orders.map((o) => move(o.orderId, 'cancelled')))
   })
 
-  it('cancels by itself what nobody fetches, once', async () => {
+  it('cancels an order once if it is not picked up in time', async () => {
     const order = await ordered({ items: [{ productId: shop.products[0].productId, quantity: 1 }] })
     const { orderId } = order
     await walk(orderId, 'confirmed', 'ready')
@@ -243,7 +243,7 @@ onEveryDatabase('click and collect', (kind) => {
     expect((await eventsOf(orderId)).filter((e) => e.status === 'cancelled')).toHaveLength(1)
   })
 
-  it('does not take an estimate by which the order would be over already, such as one of another year', async () => {
+  it('rejects an estimate that would cancel the order at once, or that is more than a year ahead', async () => {
     const order = await ordered()
     const wrong = await move(order.orderId, 'confirmed', { estimatedPickupAt: '2020-11-20T10:00:00Z' })
     expect([wrong.status, wrong.body.details[0].path]).toEqual([400, 'estimatedPickupAt'])
@@ -256,7 +256,7 @@ onEveryDatabase('click and collect', (kind) => {
     expect((await move(order.orderId, 'cancelled', { estimatedPickupAt: '2020-11-20T10:00:00Z' })).status).toBe(200)
   })
 
-  it('lists orders page by page, also while new ones come in, and never the code', async () => {
+  it('lists orders page by page while new ones arrive, never with the code', async () => {
     const made: string[] = []
     for (let i = 0; i < 5; i++) made.unshift((await ordered({ storeId: shop.otherStoreId })).orderId)
     const list = (fields: Json) => shop.ok('fetchClickCollectOrders', { storeId: shop.otherStoreId, ...fields })
@@ -278,7 +278,7 @@ onEveryDatabase('click and collect', (kind) => {
     ).toBe(400)
   })
 
-  it('keeps the code as a hash, and answers a repeat with the same one', async () => {
+  it('stores only a hash of the code, and returns the same code for a repeated request', async () => {
     const headers = { 'idempotency-key': 'order-once' }
     const body = { storeId: shop.storeId, userId: 'u', items: [{ productId: product.productId, quantity: 1 }] }
     const [first, second] = [
@@ -298,7 +298,7 @@ onEveryDatabase('click and collect', (kind) => {
     await walk(first.orderId, 'cancelled')
   })
 
-  it('works in live mode too, and where nothing has a tag', async () => {
+  it('works in live mode and without tags', async () => {
     const live = await shop.cloud.key('secret', 'live')
     const [storeId] = await liveStores(shop.cloud, live, {
       package: 'GO',
@@ -325,7 +325,7 @@ onEveryDatabase('click and collect', (kind) => {
     expect(refused).toMatchObject({ status: 403, body: { requiredUpgrade: 'GO', currentPackage: 'ASSIST' } })
   })
 
-  it('charges each label of a scale at its own price', async () => {
+  it('prices each label of a scale separately', async () => {
     const { storeId } = shop
     const cheese = await shop.ok('insertProduct', {
       storeId,
@@ -354,7 +354,7 @@ onEveryDatabase('click and collect', (kind) => {
     ).toMatchObject({ quantity: 3, reserved: 3 })
     const tooMany = await submit({ items: items.slice(0, 1) })
     expect([tooMany.status, tooMany.body.reason]).toEqual([409, 'out_of_stock'])
-    // Whatever was registered as an item of theirs, it is put to one of the lines.
+    // Registered items are assigned to one of the lines.
     const tag = await shop.newItem(cheese)
     await walk(order.orderId, 'confirmed')
     expect(
@@ -364,7 +364,7 @@ onEveryDatabase('click and collect', (kind) => {
     expect(await statusOfTag(tag)).toBe('picked_up')
   })
 
-  it('refuses what is no order', async () => {
+  it('rejects invalid orders', async () => {
     for (const fields of [
       { note: 'n'.repeat(251) },
       { items: [] },
@@ -394,7 +394,7 @@ onEveryDatabase('click and collect', (kind) => {
     await walk(orderId, 'cancelled')
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import { assertLoyaltyMonths } from '../../support/loyalty-months.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-/** A name that is hard on every layer that it passes. */
+/** A customer id with characters that are difficult for every layer. */
 const USER = 'grüße"%_\\shopper'
 const OTHER = 'GRÜSSE"%_\\SHOPPER'
 
@@ -21,7 +21,7 @@ onEveryDatabase('customers’ rights', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  /** Leaves a trace of the customer in every table that can have one. */
+  /** Creates a row with the customer id in every table that can have one. */
   async function live(userId: string): Promise<string> {
     const { storeId } = shop
     const { sessionId } = await shop.ok('checkIn', { storeId, userId })
@@ -52,7 +52,7 @@ onEveryDatabase('customers’ rights', (kind) => {
         : sql<Json>`SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns WHERE table_schema = 'public'`
     return (await query.execute(shop.cloud.db.database.reads)).rows
   }
-  /** Everything that the database holds, as text. */
+  /** All rows of the database as text. */
   const dump = async () => {
     const tables = new Set((await columns()).map(({ table }) => table))
     const rows = await Promise.all(
@@ -72,13 +72,13 @@ onEveryDatabase('customers’ rights', (kind) => {
       .map((row) => JSON.parse(row)[0] as string)
   }
 
-  it('every table with a column user_id is in the list', async () => {
+  it('every table with a column user_id is in PERSONAL_TABLES', async () => {
     const found = (await columns()).filter(({ column }) => column === 'user_id').map(({ table }) => table)
     expect(found.length).toBeGreaterThan(3)
     expect(found.filter((table) => !PERSONAL_TABLES.some((personal) => personal.table === table))).toEqual([])
   })
 
-  it('exports all that is kept of one customer, and nothing of another', async () => {
+  it('exports all data of one customer and nothing of others', async () => {
     const { records } = await shop.ok('exportCustomerData', { userId: USER })
     expect(Object.fromEntries(Object.entries<Json>(records).map(([name, rows]) => [name, rows.length]))).toEqual({
       purchases: 1,
@@ -101,7 +101,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     expect(new Set(Object.values<Json>(nobody.records).map((rows) => rows.length))).toEqual(new Set([0]))
   })
 
-  it('forgets one customer everywhere, keeps the books, and may be repeated', async () => {
+  it('erases one customer everywhere, keeps the books, and can be repeated', async () => {
     const before = await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId })
     const mine = (await shop.ok('exportCustomerData', { userId: USER })).records.purchases[0].purchaseId
     expect(new Set(await holding(USER))).toEqual(
@@ -139,7 +139,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     expect(receipt).toMatchObject({ totalCent: 1_190, status: 'SUCCESS', userId: expect.stringMatching(/^anon_/) })
     const { receipt: old } = before.purchases.find((p: Json) => p.transactionId === mine)
     expect({ ...receipt, userId: 0, receiptQrCode: 0 }).toEqual({ ...old, userId: 0, receiptQrCode: 0 })
-    // The other customer is as before.
+    // The other customer's data is unchanged.
     expect((await holding(OTHER)).length).toBeGreaterThan(6)
     const again = await shop.ok('eraseCustomerData', { userId: USER })
     expect(new Set(Object.values(again.records))).toEqual(new Set([0]))
@@ -148,7 +148,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     ).toBe(2)
   })
 
-  it('tells amounts of a cashback in EUR, as everywhere', async () => {
+  it('returns cashback amounts in EUR', async () => {
     const program = (type: string) =>
       shop.ok('createLoyaltyProgram', { storeId: shop.storeId, type, name: type, earningMethods: ['qr_checkin'] })
     const [cashback, points] = [await program('cashback'), await program('points')]
@@ -170,7 +170,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     ])
   })
 
-  it('goes on over pages', async () => {
+  it('reads several pages', async () => {
     const id = await live('many')
     await shop.cloud.db.database.write(async (db) => {
       const row = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', id).executeTakeFirstOrThrow()
@@ -188,7 +188,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     expect(await holding('many')).toEqual([])
   })
 
-  it('needs a key of the whole account, and knows no customer of another', async () => {
+  it('requires a key for the whole account, and finds no customer of another account', async () => {
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
     for (const name of ['exportCustomerData', 'eraseCustomerData']) {
       expect((await shop.cloud.call(bound, name, { userId: OTHER })).body).toMatchObject({
@@ -201,5 +201,5 @@ onEveryDatabase('customers’ rights', (kind) => {
     expect((await holding(OTHER)).length).toBeGreaterThan(6)
   })
 
-  it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))
+  it('logs no error', () => expect(shop.cloud.errors).toEqual([]))
 })

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest'
 import { eventHashId, preHash, type HashedEvent } from '../../../cloud/epcis/event-hash.ts'
 
 /*
- * Published vectors: tests/examples of github.com/RalphTro/epcis-event-hash-generator (MIT), the reference implementation of the
- * algorithm in CBV 2.0. Its inputs name things by EPC URNs; here they stand as the canonical GS1 Digital Links that the standard
- * makes of them before it hashes, so the hashes are the same.
+ * Published vectors: tests/examples of github.com/RalphTro/epcis-event-hash-generator (MIT), the reference
+ * implementation of the algorithm in CBV 2.0. Its inputs use EPC URNs; here they are the canonical GS1 Digital Links
+ * that the standard converts them to before hashing, so the hashes are equal.
  */
 const VECTORS: [name: string, event: HashedEvent, hash: string][] = [
   [
@@ -124,11 +124,11 @@ const VECTORS: [name: string, event: HashedEvent, hash: string][] = [
 ]
 const NAMESPACES = { 'example:': 'https://ns.example.com/epcis/' }
 
-it.each(VECTORS)('is that of the published vector %s', (_name, event, hash) => {
+it.each(VECTORS)('equals the published vector %s', (_name, event, hash) => {
   expect(eventHashId(event, NAMESPACES)).toBe(`ni:///sha-256;${hash}?ver=CBV2.0`)
 })
 
-it('spells out an exception as the published CertificationInfoAndSensorReportWithCRS does', () => {
+it('includes an exception like the published CertificationInfoAndSensorReportWithCRS', () => {
   const event = {
     type: 'ObjectEvent',
     sensorElementList: [
@@ -140,7 +140,7 @@ it('spells out an exception as the published CertificationInfoAndSensorReportWit
   )
 })
 
-/** An object with its fields and lists in another order. */
+/** The same object with fields and lists in another order. */
 function shuffled<T>(value: T, order: readonly number[]): T {
   if (Array.isArray(value))
     return value.map((each) => shuffled(each as unknown, order)).sort((_a, _b) => ((order[0] ?? 0) % 2) - 0.5) as T
@@ -151,7 +151,7 @@ function shuffled<T>(value: T, order: readonly number[]): T {
   return Object.fromEntries(entries.sort((a, b) => a[2] - b[2]).map(([name, each]) => [name, each])) as T
 }
 
-it('does not hang on the order of anything, and tells every change', () => {
+it('is independent of the order of fields and lists, and differs after any change', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...VECTORS),

@@ -99,7 +99,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it('is a document by the rules of the schema, and the same events every time, by their hashes', async () => {
+  it('is a valid document, and contains the same events with the same hashes in each export', async () => {
     const answer = await shop.call('exportEpcisEvents', { storeId: shop.storeId, format: 'json-ld' })
     expect(await exported({ format: 'json' })).toEqual({ success: true, ...answer.body })
     expect(answer.headers.get('content-type')).toBe('application/ld+json')
@@ -112,7 +112,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     expect(eventList.map((event: Json) => event.recordTime)).toEqual(
       eventList.map((event: Json) => event.recordTime).sort(),
     )
-    // What rules can be broken at all.
+    // Checks that the schema can be violated at all.
     expect(
       faultsOfEvent({
         type: 'ObjectEvent',
@@ -126,7 +126,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     ).toBe(7)
   })
 
-  it('tells of a purchase: named items, other goods by product, weight in kilograms, and no deposits', async () => {
+  it('contains a purchase: named items, other goods by product, weight in kilograms, no deposits', async () => {
     const [sold, ...others] = await eventsOf({ type: 'checkout.completed', purchaseId: bought.transactionId })
     expect(others).toEqual([])
     expect(sold).toMatchObject({
@@ -152,7 +152,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     ])
   })
 
-  it('tells of what became of items, once', async () => {
+  it('contains each status change of an item once', async () => {
     const moves = await eventsOf({ type: 'item.status_changed' })
     expect(moves.map((event) => [event.action, event.bizStep, event.disposition])).toEqual([
       ['ADD', 'commissioning', 'sellable_accessible'],
@@ -164,7 +164,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     ])
   })
 
-  it('tells of what was done to tags, and of alarms', async () => {
+  it('contains actions on tags and alarms', async () => {
     const [detached] = await eventsOf({ type: 'protection.action.completed', purchaseId: bought.transactionId })
     expect(detached).toMatchObject({
       epcList: [`urn:untag:epc:${item.epc}`],
@@ -197,7 +197,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     })
     expect(alarm.sensorElementList[0].sensorReport[0].exception).toBe('ALARM_CONDITION')
     expect(alarm.readPoint.id).toBe(`urn:untag:place:${shop.storeId}:gate%20north%2F1`)
-    // What was asked and granted happened to no thing.
+    // Requests and grants are not events of things.
     expect(await eventsOf({ type: 'protection.authorization.granted' })).toEqual([])
     const passed = (await eventsOf({ type: 'protection.action.completed' })).find(
       (event) => event.epcList?.[0] === 'urn:untag:tag:AM%207%2F3',
@@ -210,7 +210,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     expect(JSON.stringify(passed)).not.toContain('sonstwo')
   })
 
-  it('comes in pages that neither skip nor repeat, at any size, and as lines', async () => {
+  it('pages of any size neither skip nor repeat events, also as lines', async () => {
     const all = (await eventsOf()).map((event) => event.eventID)
     for (const limit of [1, 2, 3, all.length, all.length + 1]) {
       const ids: string[] = []
@@ -242,7 +242,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     expect((await lines({ cursor: next?.['untag:nextCursor'] })).map((event) => event.eventID)).toEqual(all.slice(1))
   })
 
-  it('begins at a moment, and is empty where nothing is', async () => {
+  it('starts at `since`, and may be empty', async () => {
     const since = '2026-11-20T09:01:00Z'
     const later = await eventsOf({ since })
     expect(later.length).toBeGreaterThan(0)
@@ -253,7 +253,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     expect((await shop.call('exportEpcisEvents', { storeId: shop.storeId, cursor: 'x' })).status).toBe(400)
   })
 
-  it('names a store that has a GLN by it, and what is in it', async () => {
+  it('names a store and its places by its GLN', async () => {
     await shop.ok('updateStore', { storeId: shop.storeId, gln: '4012345000009' })
     expect((await shop.call('updateStore', { storeId: shop.storeId, gln: '4012345000008' })).status).toBe(400)
     const events = await eventsOf()
@@ -270,7 +270,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     await shop.ok('updateStore', { storeId: shop.storeId, gln: null })
   })
 
-  it('reads no further than its reader', async () => {
+  it('reads only as fast as the client consumes the response', async () => {
     const { database } = shop.cloud.db
     const nowMs = platform.clock.wall()
     const rows = Array.from({ length: 1_000 }, (_, i) => {

@@ -14,25 +14,25 @@ import type { SimulatedVendor, VendorOptions } from '../../../simulators/service
 import type { Json } from '../../support/cloud.ts'
 import { openConnectedStore, type ConnectedStore } from '../../support/connected-store.ts'
 
-/** What every connector must do, whatever its system is like. */
+/** Behaviour that all connectors share. */
 interface Row {
   system: string
   side: 'pos' | 'erp'
   start(options?: VendorOptions): Promise<SimulatedVendor>
-  /** A credential that is not right. */
+  /** A wrong credential. */
   wrong: Record<string, string>
-  /** What of an ERP it reads besides stock. */
+  /** Data types of an ERP besides stock. */
   reads?: { orders: number; suppliers: number }
   pushes: boolean
-  /** Why it takes no refunds of sales. */
+  /** Reason why it supports no refunds of sales. */
   noRefunds?: RegExp
-  /** Why it takes no refunds of an amount. */
+  /** Reason why it supports no refunds of amounts. */
   noAmounts?: RegExp
-  /** Credentials that refunds of an amount need. */
+  /** Credentials that refunds of an amount require. */
   amounts?: Record<string, string>
-  /** It answers everything at once: there is no place to go on at. */
+  /** Responds with everything at once, so that a round cannot continue. */
   hasNoPages?: boolean
-  /** It does not say the VAT of an article; the credentials do, one for all. */
+  /** Does not state the VAT of articles; the credentials contain one rate for all. */
   hasOneVat?: boolean
 }
 
@@ -140,7 +140,7 @@ const SALES = [
   { total: 3, items: [] },
 ]
 
-/** Three pieces and one; the one comes back, then 0.50 EUR of the rest. */
+/** Three pieces and one; the one is returned, then 0.50 EUR of the rest are refunded. */
 const SOLD = {
   transactionId: 'pur_9',
   completedAt: '2026-11-20T08:00:00Z',
@@ -193,7 +193,7 @@ describe.each(ROWS)(
       expect(store.cloud.errors).toEqual([])
     })
 
-    /** A store of its own for each test; to an ERP's the goods are known already. */
+    /** A separate store for each test. For an ERP the products already exist. */
     async function open(): Promise<string> {
       vendor = await start({ goods: vendorGoods(COUNT) })
       const storeId = await store.newStore()
@@ -236,7 +236,7 @@ describe.each(ROWS)(
         )
         .sort()
 
-    it('reads everything, page by page', () =>
+    it('reads all pages', () =>
       using(async (storeId, call) => {
         const { synced, errors } = await store.ok(name, call)
         expect([synced, errors]).toEqual([
@@ -265,7 +265,7 @@ describe.each(ROWS)(
         }
       }))
 
-    it('waits, and asks again after a rate limit, a 503 and a lost connection', () =>
+    it('waits and repeats after a rate limit, a 503 and a lost connection', () =>
       using(async (storeId, call) => {
         let n = 0
         vendor.gate = () =>
@@ -278,7 +278,7 @@ describe.each(ROWS)(
         expect(await read(storeId)).toEqual(wanted())
       }))
 
-    it('says whose fault it is: credentials, address, system', () =>
+    it('distinguishes errors of credentials, address and system', () =>
       using(async (_storeId, call) => {
         expect(await store.call(name, { ...call, credentials: { ...call.credentials, ...wrong } })).toMatchObject({
           status: 400,
@@ -302,7 +302,7 @@ describe.each(ROWS)(
         expect(vendor.requests.length).toBeLessThan(25)
       }))
 
-    it('takes the good ones when others are not', () =>
+    it('writes valid records even if others are invalid', () =>
       using(async (storeId, call) => {
         const [first, second] = vendor.goods.products
         Object.assign(first as object, { ean: null })
@@ -313,9 +313,9 @@ describe.each(ROWS)(
         expect((await read(storeId)).length).toBe(COUNT - 2)
       }))
 
-    // What comes in one page cannot be cut off between two.
+    // A single page cannot be interrupted.
     if (!hasNoPages) {
-      it('goes on where it was cut off', () =>
+      it('continues an interrupted round', () =>
         using(async (storeId, call) => {
           await store.ok(name, { ...call, storeId: await otherStore() })
           const whole = vendor.requests.length
@@ -341,7 +341,7 @@ describe.each(ROWS)(
     }
 
     if (!pushes) {
-      it('refuses to write, and says so', () =>
+      it('rejects pushes with the reason', () =>
         using(async (storeId, call) => {
           const body = { ...call, storeId, dataType: 'transactions', records: SALES }
           expect(await store.call('pushToPOS', body)).toMatchObject({
@@ -355,7 +355,7 @@ describe.each(ROWS)(
       return
     }
 
-    it('writes sales once, and says which it did not take', () =>
+    it('writes sales once, and reports rejected ones', () =>
       using(async (storeId, call) => {
         const push = side === 'pos' ? 'pushToPOS' : 'pushToERP'
         const body = { ...call, storeId, dataType: 'transactions', records: SALES }
@@ -364,13 +364,13 @@ describe.each(ROWS)(
         expect(first.body).toMatchObject({ success: true, pushed: 2, errors: [{ index: 2 }] })
         expect(vendor.written).toHaveLength(2)
         expect(JSON.stringify(vendor.written[0])).toContain('pur_1')
-        // As if the answer had been lost in a crash.
+        // As if a crash had lost the response.
         await store.cloud.db.database.write((db) => db.deleteFrom('idempotency').execute())
         expect((await store.call(push, body, headers)).body).toEqual(first.body)
         expect(vendor.written).toHaveLength(2)
       }))
 
-    it('writes each refund once beside its sale, or says why it cannot', () =>
+    it('writes each refund once with its sale, or reports why it cannot', () =>
       using(async (storeId, call) => {
         const push = side === 'pos' ? 'pushToPOS' : 'pushToERP'
         let n = 0
@@ -396,7 +396,7 @@ describe.each(ROWS)(
         vendor.gate = undefined
         for (let i = 0; i < 2; i++) expect((await send(GOODS_BACK)).body).toMatchObject({ pushed: 1, errors: [] })
         if (system === 'generic') {
-          // A system of the merchant's own receives the record as it is, and knows it by its id.
+          // A generic system receives the unchanged record and identifies it by its id.
           expect(vendor.written.at(-1)?.record['refunds']).toEqual(GOODS_BACK.refunds)
           return
         }
@@ -415,7 +415,7 @@ describe.each(ROWS)(
         expect(JSON.stringify(vendor.written[2])).toContain('ref_2')
       }))
 
-    it('writes nothing twice when the answer to what it wrote is lost', () =>
+    it('writes nothing twice if the response is lost', () =>
       using(async (storeId, call) => {
         const push = side === 'pos' ? 'pushToPOS' : 'pushToERP'
         const body = { ...call, storeId, dataType: 'transactions', records: SALES }

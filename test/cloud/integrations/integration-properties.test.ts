@@ -12,7 +12,7 @@ import { VendorFault } from '../../../cloud/integrations/vendor-fault.ts'
 const GUID = '3f2504e0-4f89-11d3-9a0c-0305e82c3301'
 const BASE = 'https://system.example'
 
-/** Credentials that each system takes. */
+/** Valid credentials of each system. */
 const CREDENTIALS: Record<string, Record<string, string>> = {
   generic: { baseUrl: BASE, token: 't' },
   shopify: { shop: 'a.myshopify.com', accessToken: 't' },
@@ -26,7 +26,7 @@ const CREDENTIALS: Record<string, Record<string, string>> = {
   sapb1: { baseUrl: BASE, companyDb: 'd', username: 'u', password: 'p', cardCode: 'c' },
 }
 
-/** Words that vendors' answers are made of, so that chance gets beyond the first look. */
+/** Strings of vendors' responses, so that random input passes the first checks. */
 const WORDS = (
   'data articles records value elements objects result error errors message nextCursor cursor @odata.nextLink version max id name token access_token SessionId ' +
   'shop currencyCode taxesIncluded productVariants nodes pageInfo hasNextPage endCursor item_data variations price orders orderCreate userErrors order status'
@@ -92,8 +92,8 @@ const ROWS = (['pos', 'erp'] as const).flatMap((side) =>
   [...(side === 'pos' ? POS_SYSTEMS : ERP_SYSTEMS)].map((system) => [system, side] as const),
 )
 
-describe('whatever a system says', () => {
-  it.each(ROWS)('%s (%s) reads it, or says that it cannot', async (system, side: Side) => {
+describe('any response of a system', () => {
+  it.each(ROWS)('%s (%s) reads it or throws a VendorFault', async (system, side: Side) => {
     const connector = findConnector(system, side)
     if (!connector) throw new Error(`${system} is not built`)
     const credentials = connector.credentials.parse(CREDENTIALS[connector.name])
@@ -134,7 +134,7 @@ describe('whatever a system says', () => {
       ])
   }
 
-  it('takes any record, or names what is wrong with it', () => {
+  it('accepts a record or reports its errors', () => {
     fc.assert(
       fc.property(
         fc.anything({ withNullPrototype: true }),
@@ -163,7 +163,7 @@ describe('whatever a system says', () => {
     )
   })
 
-  it('maps names as the specification says, and a merchant’s own in either direction', () => {
+  it('maps field names as in the specification, and a merchant’s mapping in either direction', () => {
     const spec = {
       article_number: '1',
       article_name: '2',

@@ -30,7 +30,7 @@ onEveryDatabase('integrations', (kind) => {
   const products = async (storeId: string): Promise<Json[]> =>
     (await store.ok('fetchProducts', { storeId, limit: 500 })).products
 
-  it('reads the articles of a till, tells of it once, and writes nothing when nothing has changed', async () => {
+  it('reads the articles of a till, emits one event, and writes nothing if nothing has changed', async () => {
     await serve()
     const [eleven] = vendorGoods(1).products
     system.goods.products.push(
@@ -80,7 +80,7 @@ onEveryDatabase('integrations', (kind) => {
     expect((await store.ok('syncPOS', { system: 'generic' })).synced.priceUpdates).toBe(1)
   })
 
-  it('keeps credentials to itself, forgets them when it is told to, and needs them before it has any', async () => {
+  it('never returns credentials, deletes them on request, and requires them before any are stored', async () => {
     await serve()
     const storeId = await store.newStore()
     expect(await store.call('syncPOS', { storeId, system: 'generic' })).toMatchObject({
@@ -126,7 +126,7 @@ onEveryDatabase('integrations', (kind) => {
     expect((await store.call('syncPOS', { storeId, system: 'generic' })).status).toBe(400)
   })
 
-  it('names each wrong setting and no value, and sends nothing to where it must not', async () => {
+  it('names each invalid setting without values, and sends nothing to forbidden addresses', async () => {
     await serve()
     const ask = (credentials: Json) => store.call('syncPOS', { system: 'generic', credentials })
     const wrong = await ask({ baseUrl: system.baseUrl, tokn: 'secret-value', mapping: { x: 'nothing' } })
@@ -149,11 +149,11 @@ onEveryDatabase('integrations', (kind) => {
     ).toMatchObject({ status: 404 })
   })
 
-  it('goes on where it was cut off, after a fault and after a crash', async () => {
+  it('continues after an error of the system and after a crash', async () => {
     await serve()
     const storeId = await store.newStore()
     const call = { storeId, system: 'generic', credentials: system.credentials }
-    // The second page does not come, however often it is asked for.
+    // The second page always fails.
     const cut = { ...call, credentials: { ...system.credentials } }
     const real = system.faults
     const first = store.call('syncPOS', cut)
@@ -171,7 +171,7 @@ onEveryDatabase('integrations', (kind) => {
     expect(done.synced).toEqual({ products: 10, categories: 3, priceUpdates: 0 })
     expect((await store.events('integration.pos.synced')).filter((e) => e.storeId === storeId)).toHaveLength(1)
 
-    // Whoever read it is gone for good and left its lease: others wait until that has ended.
+    // The crashed reader still holds its lease: other calls wait until it expires.
     const connections = store.cloud.db.database
     const nowMs = store.platform.clock.wall()
     await connections.write((db) =>
@@ -193,7 +193,7 @@ onEveryDatabase('integrations', (kind) => {
     while (system.requests.length < count) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  it('takes a page of many in several transactions, and lets nobody else read meanwhile', async () => {
+  it('writes a large page in several transactions under one lease', async () => {
     await serve({ goods: vendorGoods(1_203), pageSize: 1_203 })
     const storeId = await store.newStore()
     const call = { storeId, system: 'generic', credentials: system.credentials }
@@ -218,7 +218,7 @@ onEveryDatabase('integrations', (kind) => {
     expect([synced.stock, errors, errorCount]).toEqual([1_203, [], 0])
   })
 
-  it('stops when its time is over, and the next call goes on there', async () => {
+  it('stops at its time limit, and the next call continues', async () => {
     await serve()
     const storeId = await store.newStore()
     const call = { storeId, system: 'generic', credentials: system.credentials }
@@ -236,7 +236,7 @@ onEveryDatabase('integrations', (kind) => {
     expect((await store.events('integration.pos.synced')).filter((e) => e.storeId === storeId)).toHaveLength(1)
   })
 
-  it('begins anew when the place where it stopped is forgotten, of another source, or a day old', async () => {
+  it('starts again if the cursor has expired, belongs to another source, or is a day old', async () => {
     await serve()
     const storeId = await store.newStore()
     const call = { storeId, system: 'generic', credentials: system.credentials }
@@ -270,7 +270,7 @@ onEveryDatabase('integrations', (kind) => {
     expect(await leave({ started_ms: store.platform.clock.wall() - 24 * 3_600_000 })).toEqual([null, 'c3', 'c6', 'c9'])
   })
 
-  it('repeats an answer under the same Idempotency-Key, and tells progress to who listens', async () => {
+  it('returns the same response for the same Idempotency-Key, and streams progress on request', async () => {
     await serve()
     const storeId = await store.newStore()
     const body = { storeId, system: 'generic', credentials: system.credentials }
@@ -291,7 +291,7 @@ onEveryDatabase('integrations', (kind) => {
     expect(stream.text).toContain('data: {"dataType":"articles","pages":4,"records":10,"errors":0}')
   })
 
-  it('waits as it is told to, tries again, and gives up in time', async () => {
+  it('waits as requested, repeats, and gives up in time', async () => {
     await serve()
     const call = { system: 'generic', credentials: system.credentials }
     system.faults.push('rate_limit', 'reset', 'unavailable')
@@ -305,7 +305,7 @@ onEveryDatabase('integrations', (kind) => {
     expect(system.faults).toEqual([])
   })
 
-  it('reads an ERP: stock into what the store counts, orders and suppliers to be read', async () => {
+  it('reads an ERP: stock becomes counted stock, orders and suppliers are stored', async () => {
     await serve()
     const storeId = await store.newStore()
     await store.ok('syncPOS', { storeId, system: 'generic', credentials: system.credentials })
@@ -354,7 +354,7 @@ onEveryDatabase('integrations', (kind) => {
     expect((await rows('erp_record')).filter((row) => row.store_id === storeId)).toHaveLength(7)
   })
 
-  it('takes records in the call, under names of the merchant’s own', async () => {
+  it('writes records of the request with the merchant’s own field names', async () => {
     const storeId = await store.newStore()
     const records = [
       { sku: 4_006_381_333_931, names: { de: 'Marker' }, brutto: '1,99 €', steuer: '19 %', article_number: 'not this' },
@@ -381,7 +381,7 @@ onEveryDatabase('integrations', (kind) => {
     ])
   })
 
-  it('takes deposits, also under names of theirs', async () => {
+  it('reads deposits, also with the merchant’s field names', async () => {
     const storeId = await store.newStore()
     const sync = (record: Json, credentials?: Json) =>
       store.ok('syncPOS', {
@@ -405,7 +405,7 @@ onEveryDatabase('integrations', (kind) => {
     expect(Object.keys((await product()) ?? {})).not.toContain('deposit')
   })
 
-  it('strikes no price out that the till has taken back, or that would not be above the new one', async () => {
+  it('clears an old price that the till removed or that is not above the new price', async () => {
     const storeId = await store.newStore()
     const sync = (record: Json, mapping?: Json) =>
       store.ok('syncPOS', {
@@ -436,7 +436,7 @@ onEveryDatabase('integrations', (kind) => {
     }
     const [{ productId }] = (await products(storeId)) as [Json]
     expect((await store.ok('fetchProduct', { storeId: undefined, productId })).oldPrice).toBeUndefined()
-    // By a file and in bulk as well.
+    // Also in file and bulk imports.
     await sync({ oldPrice: 29.95 })
     await store.ok('bulkImportProducts', {
       storeId,
@@ -445,7 +445,7 @@ onEveryDatabase('integrations', (kind) => {
     expect(await prices()).toEqual([30, undefined])
   })
 
-  it('takes back the struck-through price of a Shopify', async () => {
+  it('clears an old price that Shopify removed', async () => {
     const shop = await shopifySystem({ goods: vendorGoods(1) })
     const storeId = await store.newStore()
     const [goods] = shop.goods.products
@@ -459,7 +459,7 @@ onEveryDatabase('integrations', (kind) => {
     await shop.close()
   })
 
-  it('pushes records once, however often the call is repeated', async () => {
+  it('writes pushed records once, even if the call is repeated', async () => {
     await serve()
     const storeId = await store.newStore()
     await store.ok('syncPOS', { storeId, system: 'generic', credentials: system.credentials })
@@ -491,7 +491,7 @@ onEveryDatabase('integrations', (kind) => {
       failed: 1,
     })
 
-    // The answer was lost in a crash: the same key asks again, under the same key of the system's.
+    // A crash lost the response: the repeated call sends the same key to the system.
     const { database } = store.cloud.db
     await database.write((db) => db.deleteFrom('idempotency').where('operation', '=', 'pushToPOS').execute())
     expect((await store.call('pushToPOS', body, { 'idempotency-key': 'push-1' })).text).toBe(answer.text)
@@ -501,7 +501,7 @@ onEveryDatabase('integrations', (kind) => {
       expect((await store.call('pushToPOS', { ...body, dataType })).status).toBe(400)
   })
 
-  it('answers mock counts in the sandbox, asks nobody and writes nothing', async () => {
+  it('returns mock counts in the sandbox, without requests and writes', async () => {
     await serve()
     const key = await store.cloud.key('secret', 'test')
     const { stores } = await store.cloud.ok(key, 'fetchStores')

@@ -12,7 +12,7 @@ import { newEan } from '../../support/shop.ts'
 
 const read = (record: Json): Json => readTransaction(record, 0)
 
-describe('a sale that is written to another system', () => {
+describe('a sale for another system', () => {
   let shop: PrimeShop
   let water: Json
   beforeAll(async () => {
@@ -33,14 +33,14 @@ describe('a sale that is written to another system', () => {
     return shop.ok('startCheckout', { sessionId, items: [{ ean: water.ean, quantity: 6 }] })
   }
   const buy = async () => shop.ok('completeTestCheckout', { transactionId: (await start()).transactionId })
-  /** A purchase in every form that the API has of it. */
+  /** A purchase in every form of the API. */
   const formsOf = async ({ transactionId }: Json): Promise<Json[]> => {
     const { sales } = await shop.ok('exportSalesData', { from: shop.today(), to: shop.today(), storeId: shop.storeId })
     const { success: _, ...purchase } = await shop.ok('fetchPurchase', { transactionId })
     return [...sales.filter((sale: Json) => sale.transactionId === transactionId), purchase, purchase.receipt]
   }
 
-  it('is read in every form that the API has of it', async () => {
+  it('is read from every form of the API', async () => {
     const bought = await buy()
     const forms = await formsOf(bought)
     expect(forms).toHaveLength(3)
@@ -59,7 +59,7 @@ describe('a sale that is written to another system', () => {
         refunds: [],
       })
     }
-    // Without its receipt a purchase says neither EAN nor VAT of its lines: enough for tills.
+    // Without its receipt a purchase has neither EAN nor VAT of its lines, which suffices for tills.
     const { receipt: _, ...bare } = forms[1] as Json
     expect(read(bare).transaction).toMatchObject({
       id: bought.transactionId,
@@ -77,14 +77,14 @@ describe('a sale that is written to another system', () => {
     })
   })
 
-  it('is one that was paid', async () => {
+  it('must be paid', async () => {
     const { receipt, ...open } = await start()
     for (const form of [open, receipt]) expect(read(form).fault).toMatchObject({ field: 'status', code: 'not_paid' })
     expect(read({ receipt }).fault).toMatchObject({ field: 'receipt.status', code: 'not_paid' })
     expect(read({ ...open, status: 'refunded' }).fault).toMatchObject({ field: 'status', code: 'invalid' })
   })
 
-  it('carries the refunds whose money has gone back, with their goods or amounts', async () => {
+  it('contains the completed refunds with their goods or amounts', async () => {
     const [whole, byLine, byAmount] = [await buy(), await buy(), await buy()]
     const [goods, deposit] = [
       { name: 'Mineralwasser 0,75 l', ean: water.ean, quantity: 6, unitCent: 99, vat: 7, kind: 'goods' },
@@ -110,7 +110,7 @@ describe('a sale that is written to another system', () => {
     }
   })
 
-  it('is refused where its refunds[] do not explain what has gone back', async () => {
+  it('is rejected if its refunds[] do not add up to the refunded amount', async () => {
     const [whole, byAmount] = [await buy(), await buy()]
     await shop.ok('markPurchaseCancelled', { purchaseId: whole.transactionId })
     await shop.ok('refundPayment', { transactionId: byAmount.transactionId, amount: 1 })
@@ -132,7 +132,7 @@ describe('a sale that is written to another system', () => {
     expect(read(bare).fault).toMatchObject({ code: 'taken_back', field: 'refunded' })
   })
 
-  it('passes over refunds on their way, failed or late, and names wrong ones', () => {
+  it('ignores pending, failed and late refunds, and reports invalid ones', () => {
     const items = [
       { itemLineId: 'lin_1', name: 'A', ean: '4006381333931', quantity: 1, priceUnit: 119, vat: 19 },
       { itemLineId: 'lin_2', name: 'B', ean: '4012345678901', quantity: 1, priceUnit: 107, vat: 7 },
@@ -147,7 +147,7 @@ describe('a sale that is written to another system', () => {
         refund('r3', 9, { kind: 'late' }),
       ).transaction.refunds,
     ).toEqual([])
-    // An amount is split by VAT rate; the last refund takes what is left of each.
+    // An amount is split by VAT rate; the last refund takes the rest of each rate.
     expect(
       of(refund('r1', 100, { kind: 'part' }), refund('r2', 126)).transaction.refunds.map((r: Json) => r.lines),
     ).toMatchObject([
@@ -160,7 +160,7 @@ describe('a sale that is written to another system', () => {
         { unitCent: 66, vat: 19 },
       ],
     ])
-    // Goods by their line, then all that is left.
+    // Goods by line, then all remaining ones.
     expect(
       of(
         refund('r1', 107, { kind: 'part', itemLineIds: ['lin_2'] }),
@@ -280,7 +280,7 @@ describe.each(ERPS)('$system', ({ system, start, lines, days, when, back, head, 
         refundedCent: 99,
         refunds: [{ ...back1, kind: 'part', amountCent: 99, itemLineIds: ['lin_1'] }],
       })
-      // The answer to the credit note is lost: a repeated call finds it.
+      // The response to the credit note is lost: a repeated call finds it.
       vendor.gate = () => (vendor.written.length === 1 ? 'lost_write' : undefined)
       const body = { system, dataType: 'transactions', records: [goods], credentials: vendor.credentials }
       expect([200, 503]).toContain((await store.call('pushToERP', body)).status)
@@ -307,7 +307,7 @@ describe.each(ERPS)('$system', ({ system, start, lines, days, when, back, head, 
     }
   })
 
-  it('books deposits on the article that the credentials name, and sales on the day of the store', async () => {
+  it('books deposits on the article of the credentials, and sales on the store’s day', async () => {
     const vendor = await start({ goods: vendorGoods(3) })
     const push = (credentials: Json, records: Json[]) =>
       store.ok('pushToERP', {

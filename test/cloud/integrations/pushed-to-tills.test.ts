@@ -7,7 +7,10 @@ import type { SimulatedVendor, VendorRequest } from '../../../simulators/service
 import type { Json } from '../../support/cloud.ts'
 import { openConnectedStore, type ConnectedStore } from '../../support/connected-store.ts'
 
-/** What Lightspeed, Clover and SumUp receive of `pushToPOS`, at doubles written from the vendors' public references. */
+/**
+ * Requests of `pushToPOS` to Lightspeed, Clover and SumUp, tested with doubles that follow the vendors' public
+ * references.
+ */
 const [FIRST, SECOND] = vendorGoods(2).products.map(({ ean }) => ean)
 const SALE = {
   transactionId: 'pur_1',
@@ -44,7 +47,7 @@ const push = (system: string, record: Json, credentials: Json = {}) =>
 describe('Lightspeed', () => {
   const DEPOSIT = { depositArticle: 'S-1003' }
 
-  it('receives a closed sale with net prices, taxes of the shop and one payment', async () => {
+  it('receives a closed sale with net prices, the shop’s taxes and one payment', async () => {
     vendor = await lightspeedSystem({ goods: vendorGoods(5) })
     expect((await push('lightspeed', SALE, DEPOSIT)).body).toMatchObject({ pushed: 1, errors: [] })
     const [{ record, key } = { record: {}, key: '' }] = vendor.written
@@ -81,7 +84,7 @@ describe('Lightspeed', () => {
     })
   })
 
-  it('names what is missing: settings, products, taxes', async () => {
+  it('rejects pushes with missing settings, products or taxes', async () => {
     vendor = await lightspeedSystem({ goods: vendorGoods(5) })
     const { baseUrl, domainPrefix, accessToken } = vendor.credentials
     const body = { system: 'lightspeed', dataType: 'transactions', records: [SALE] }
@@ -109,7 +112,7 @@ describe('Lightspeed', () => {
 })
 
 describe('Clover', () => {
-  it('receives an order with one line item for each unit, and a payment with the tender', async () => {
+  it('receives an order with one line item per unit, and a payment with the tender', async () => {
     vendor = await cloverSystem({ goods: vendorGoods(5) })
     expect((await push('clover', SALE)).body).toMatchObject({ pushed: 1, errors: [] })
     const [{ record } = { record: {} }] = vendor.written
@@ -134,10 +137,10 @@ describe('Clover', () => {
     })
   })
 
-  it('goes on at the step where a push broke off, and writes each once', async () => {
+  it('continues at the failed step of a push, and writes each step once', async () => {
     vendor = await cloverSystem({ goods: vendorGoods(5) })
     const big = { ...SALE, totalCent: 230 * 199, items: [{ ...SALE.items[0], quantity: 230 }] }
-    // Order, three times line items, total, payment.
+    // Order, three requests for line items, total, payment.
     for (let step = 1; step <= 6; step++) {
       const record = { ...big, transactionId: `pur_${step}` }
       let n = 0
@@ -151,7 +154,7 @@ describe('Clover', () => {
     )
   })
 
-  it('names what it cannot take: old sales, too many units, other taxes, no tender', async () => {
+  it('rejects old sales, too many units, other taxes and a missing tender', async () => {
     vendor = await cloverSystem({ goods: vendorGoods(5) })
     const faultOf = async (change: Json) => (await push('clover', { ...SALE, ...change })).body.errors[0]
     const [item] = SALE.items
@@ -178,7 +181,7 @@ describe('Clover', () => {
 })
 
 describe('SumUp', () => {
-  it('takes no sales: pushToPOS says so in live mode and in the sandbox, and sends nothing', async () => {
+  it('supports no sales: pushToPOS says so in live mode and in the sandbox, and sends nothing', async () => {
     vendor = await sumupSystem({ goods: vendorGoods(5) })
     const refusal = {
       status: 400,

@@ -20,7 +20,7 @@ onEveryDatabase('loyalty programs of one store', (kind) => {
     await cloud.stop()
   })
 
-  it('never add points, stamps and EUR up', async () => {
+  it('never add points, stamps and EUR', async () => {
     const amounts = { points: 40, tier: 60, stamps: 3, cashback: 1.25 }
     const idOf: Record<string, string> = {}
     for (const [type, amount] of Object.entries(amounts)) {
@@ -51,7 +51,7 @@ onEveryDatabase('loyalty programs of one store', (kind) => {
       expect(answer.programs.find((p: Json) => p.programId === idOf[type])).toMatchObject({ type, pointsIssued })
   })
 
-  it('may be 50 at a time, as inactive ones do not count', async () => {
+  it('allow 50 active programs; inactive ones do not count', async () => {
     const [other = ''] = await liveStores(cloud, key)
     const program = { storeId: other, name: 'Karte', type: 'points' }
     const ids: string[] = []

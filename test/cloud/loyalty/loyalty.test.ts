@@ -31,7 +31,7 @@ onEveryDatabase('loyalty', (kind) => {
     shop.ok('addLoyaltyPoints', { programId, userId, ...fields })
   const balanceOf = async (programId: string, userId: string) =>
     (await shop.ok('getLoyaltyProgram', { programId, userId })).membership.balance
-  /** Events about a customer, each of the form that is declared for it. */
+  /** A customer's events, validated against their declared schemas. */
   async function eventsOf(userId: string): Promise<Json[]> {
     const rows = await shop.cloud.db.database.reads
       .selectFrom('outbox_event')
@@ -46,7 +46,7 @@ onEveryDatabase('loyalty', (kind) => {
     return events
   }
   const types = async (userId: string) => (await eventsOf(userId)).map((e) => e.type.slice('loyalty.'.length)).sort()
-  /** The ledger must add up to the balance, entry by entry, for everybody. */
+  /** The entries of each member must add up to the balance. */
   async function assertLedger(): Promise<void> {
     const { reads } = shop.cloud.db.database
     const members = await reads.selectFrom('loyalty_member').selectAll().execute()
@@ -63,7 +63,7 @@ onEveryDatabase('loyalty', (kind) => {
     await assertLoyaltyMonths(shop.cloud.db.database)
   }
 
-  it('makes, answers, lists and changes programs of all types', async () => {
+  it('creates, returns, lists and changes programs of all types', async () => {
     const made = await make({
       type: 'cashback',
       cashbackPercent: 2.5,
@@ -133,7 +133,7 @@ onEveryDatabase('loyalty', (kind) => {
     expect(rest2.programs).toEqual(second.programs)
   })
 
-  it('draws a code to print, which a publishable key may see and balances not', async () => {
+  it('draws a QR code that publishable keys can read; they cannot read balances', async () => {
     const key = await shop.cloud.key('publishable')
     const answer = await shop.cloud.ok(key, 'getLoyaltyProgram', { programId: shop.programId })
     expect(answer.checkInCode).toBe(`untag://loyalty/${shop.storeId}/${shop.programId}`)
@@ -143,7 +143,7 @@ onEveryDatabase('loyalty', (kind) => {
     )
   })
 
-  it('needs GO, of the account and of the store', async () => {
+  it('requires GO for the account and the store', async () => {
     const poor = await shop.cloud.key('secret', 'live', { account: 'Small', package: 'ASSIST' })
     expect(await shop.cloud.call(poor, 'getLoyaltyPrograms')).toMatchObject({
       status: 403,
@@ -151,7 +151,7 @@ onEveryDatabase('loyalty', (kind) => {
     })
   })
 
-  it('adds once per transaction, tells members, rewards and tiers, and takes what is spent', async () => {
+  it('credits once per transaction, emits members, rewards and tiers, and redeems', async () => {
     const user = newUser()
     const { programId, rewards } = await make({
       rewards: [{ name: 'Tasse', cost: 10 }],
@@ -209,7 +209,7 @@ onEveryDatabase('loyalty', (kind) => {
     await shop.ok('redeemLoyaltyPoints', { programId, userId: user, amount: 1 })
   })
 
-  it('adds nothing that would round to nothing', async () => {
+  it('rejects amounts that would round to nothing', async () => {
     for (const type of ['points', 'cashback']) {
       const { programId } = await make({ type })
       const answer = await shop.call('addLoyaltyPoints', {
@@ -222,7 +222,7 @@ onEveryDatabase('loyalty', (kind) => {
     }
   })
 
-  it('tells tiers only where the package of the store has them', async () => {
+  it('emits tier events only if the store’s package includes them', async () => {
     const user = newUser()
     const { programId } = await shop.ok('createLoyaltyProgram', {
       storeId: shop.otherStoreId,
@@ -234,7 +234,7 @@ onEveryDatabase('loyalty', (kind) => {
     expect(await types(user)).toEqual(['enrollment', 'points_earned'])
   })
 
-  it('earns at the checkout by the rule of each program, and takes it back with the purchase', async () => {
+  it('credits at checkout by the rules of each program, and reverses with the purchase', async () => {
     const [points, stamps, cashback, off] = [
       await make({ pointsPerEuro: 1.5 }),
       await make({ type: 'stamps', stampsPerVisit: 2 }),
@@ -258,12 +258,12 @@ onEveryDatabase('loyalty', (kind) => {
     ).toMatchObject({ source: 'scan_and_go', transactionId: purchase.transactionId })
     await shop.ok('redeemLoyaltyPoints', { programId: stamps.programId, userId: user, amount: 1 })
     await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
-    // One stamp is spent and stays spent: nobody falls below 0.
+    // A redeemed stamp stays redeemed, and no balance falls below 0.
     expect(await balances()).toEqual([0, 0, 0, 0])
     await assertLedger()
   })
 
-  it('takes back the share of what was refunded in part', async () => {
+  it('reverses the share of a partial refund', async () => {
     const user = newUser()
     const { programId } = await make()
     await add(programId, user, { amount: 100, transactionId: `part-${user}` })
@@ -290,7 +290,7 @@ onEveryDatabase('loyalty', (kind) => {
       await back(remaining)
       expect(await balanceOf(programId, user)).toBe(balance)
     }
-    // The refund failed in the end, a month later: what was taken for it is given back, and nothing stays reversed.
+    // The refund failed a month later: the reversed points return.
     forward(31 * DAY)
     await back(10_000)
     expect(await balanceOf(programId, user)).toBe(100)
@@ -298,7 +298,7 @@ onEveryDatabase('loyalty', (kind) => {
     expect([pointsReversed, monthly.at(-2).pointsReversed, monthly.at(-1).pointsReversed]).toEqual([0, 100, -100])
   })
 
-  it('adds what a paid purchase earns, and only that of a paid one of this store', async () => {
+  it('credits a paid purchase of this store only', async () => {
     const user = newUser()
     const [product] = shop.products
     const paid = await shop.buy([{ ean: product.ean, quantity: 2 }])
@@ -324,7 +324,7 @@ onEveryDatabase('loyalty', (kind) => {
     ).toBe(404)
   })
 
-  it('adds what is left of a purchase after a part refund, and what follows takes its share of that', async () => {
+  it('credits the rest of a purchase after a partial refund, and later refunds reverse their share of it', async () => {
     const user = newUser()
     const paid = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
     const { transactionId: purchaseId, total } = paid
@@ -342,7 +342,7 @@ onEveryDatabase('loyalty', (kind) => {
     expect(await balances()).toEqual([15, 2, 1.5])
     await shop.ok('refundPayment', { purchaseId, amount: 15 })
     expect(await balances()).toEqual([0, 0, 0])
-    // The same again is answered as before.
+    // A repeated call returns the same result.
     expect(await add(points.programId, user, { purchaseId })).toMatchObject({ amount: 20, newBalance: 0 })
     const { programId } = await make({ type: 'stamps' })
     expect((await shop.call('addLoyaltyPoints', { programId, userId: user, purchaseId })).body).toMatchObject({
@@ -351,7 +351,7 @@ onEveryDatabase('loyalty', (kind) => {
     await assertLedger()
   })
 
-  it('checks in by code once an hour, and at the store once a day', async () => {
+  it('accepts a code check-in once per hour, and a store check-in once per day', async () => {
     const user = newUser()
     const { programId, checkInCode } = await make({ type: 'stamps', earningMethods: ['qr_checkin', 'store_checkin'] })
     const byCode = (code = checkInCode) =>
@@ -406,7 +406,7 @@ onEveryDatabase('loyalty', (kind) => {
     }
   })
 
-  it('lets 24 check-ins and payouts at once earn and spend only what there is', async () => {
+  it('24 concurrent check-ins and redemptions earn and spend only what exists', async () => {
     const user = newUser()
     const { programId, checkInCode } = await make({ earningMethods: ['qr_checkin'] })
     const visits = await Promise.all(
@@ -424,7 +424,7 @@ onEveryDatabase('loyalty', (kind) => {
     await assertLedger()
   })
 
-  it('expires what is too old, first what was earned first, once', async () => {
+  it('expires old points once, the oldest first', async () => {
     const user = newUser()
     const { programId } = await make({ pointsValidMonths: 1, tiers: [{ name: 'A', threshold: 10 }] })
     const expire = () => expireEarnings(shop.cloud.db.database, shop.cloud.cloud.services)
@@ -434,7 +434,7 @@ onEveryDatabase('loyalty', (kind) => {
     await shop.ok('redeemLoyaltyPoints', { programId, userId: user, amount: 4 })
     await expire()
     expect(await balanceOf(programId, user)).toBe(11)
-    // Looked at now: events are kept for 30 days.
+    // Checked now, because events are stored for 30 days.
     const directions = async () =>
       (await eventsOf(user)).filter((e) => e.type === 'loyalty.tier_changed').map((e) => e.direction)
     expect(await directions()).toEqual(['up'])
@@ -449,7 +449,7 @@ onEveryDatabase('loyalty', (kind) => {
     await assertLedger()
   })
 
-  it('adds up what happened', async () => {
+  it('sums up all figures', async () => {
     const { programId } = await make()
     const [a, b] = [newUser(), newUser()]
     await add(programId, a, { amount: 30 })
@@ -476,7 +476,7 @@ onEveryDatabase('loyalty', (kind) => {
     expect((await shop.call('getLoyaltyAnalytics', { programId, storeId: shop.otherStoreId })).status).toBe(404)
   })
 
-  it('shows nothing to another account, and nothing of a store that the key is not for', async () => {
+  it('hides programs from other accounts and from keys of other stores', async () => {
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger' })
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
     for (const key of [stranger, bound]) {
@@ -498,7 +498,7 @@ onEveryDatabase('loyalty', (kind) => {
     }
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })
@@ -527,7 +527,7 @@ describe('what a purchase earns', () => {
       { package: 'PRIME' },
     )
 
-  it('is whole, never negative, and grows with the total', () => {
+  it('is a whole number, never negative, and grows with the total', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('stamps', 'points', 'cashback', 'tier'),
@@ -545,7 +545,7 @@ describe('what a purchase earns', () => {
     )
   })
 
-  it('expires on the same day of a later month, or on its last', () => {
+  it('expires on the same day of a later month, or on its last day', () => {
     const after = (from: string, months: number) =>
       new Date(expiryOf(program('points', { points_valid_months: months }), Date.parse(from)) ?? 0).toISOString()
     expect(after('2026-01-31T10:20:30.400Z', 1)).toBe('2026-02-28T10:20:30.400Z')

@@ -11,7 +11,7 @@ import { liveStores } from '../../support/live-store.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** Waits, without time passing in the world, until it is so. */
+/** Waits for a condition without advancing the virtual clock. */
 async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {
   for (const end = Date.now() + 30_000; Date.now() < end;) {
     if (await condition()) return
@@ -20,20 +20,20 @@ async function until(what: string, condition: () => Promise<boolean> | boolean):
   throw new Error(`${what}: it never came`)
 }
 
-/** A number once it has not changed for a while. */
+/** Waits until a number is stable. */
 async function steady(read: () => number): Promise<number> {
   let last = read()
   let since = Date.now()
   await until('rest', () => {
     if (read() !== last) since = Date.now()
     last = read()
-    // A database of a busy machine takes its time.
+    // A database on a busy machine may be slow.
     return Date.now() - since > 400
   })
   return last
 }
 
-/** A cloud on a clock that only the test moves, with a live account that has three stores. */
+/** A cloud with a clock that only the test moves, and a live account with three stores. */
 async function openWorld(kind: DatabaseKind) {
   const world = virtualPlatform({ seed: 3 })
   const cloud = await startTestCloud(kind, { platform: world })
@@ -67,13 +67,13 @@ async function openWorld(kind: DatabaseKind) {
       return rows.map((row) => JSON.parse(row.data).offerId as string).sort()
     },
     until,
-    /** Waits until every process has done what there is to do and has set its timers. */
+    /** Waits until every process has done its work and set its timers. */
     idle: () =>
       until(
         `idle, with ${timersAtRest} timers for each process`,
         () => world.pending === timersAtRest * (1 + others.length),
       ),
-    /** One more process on the same database. */
+    /** Another process on the same database. */
     async another() {
       const database = await cloud.db.again()
       const log = {
@@ -106,7 +106,7 @@ async function openWorld(kind: DatabaseKind) {
 }
 
 onEveryDatabase('offers in time', (kind) => {
-  it('go live, end and are archived at their moment, published once a document', async () => {
+  it('start, end and are archived in time, with one event per document', async () => {
     const w = await openWorld(kind)
     const made = await w.create(10_000, DAY_MS)
     expect([made.status, await w.published()]).toEqual(['DRAFT', []])
@@ -134,18 +134,18 @@ onEveryDatabase('offers in time', (kind) => {
     ] as const) {
       await w.idle()
       w.world.sleep(pass)
-      // Before any job has run, answers go by the clock.
+      // Before any job runs, responses already depend on the clock.
       expect(await w.listed(made.offerId)).toMatchObject({ status, isActive: false })
       await w.world.advance(1)
       await w.until(status, async () => (await w.stored(made.groupId)) === status)
-      // Events are kept for 30 days.
+      // Events are stored for 30 days.
       if (status === 'EXPIRED') expect(await w.published()).toHaveLength(3)
     }
     expect((await w.cloud.ok(w.key, 'getManagerOffers', { status: 'expired' })).total).toBe(1)
     await w.stop()
   })
 
-  it('set their timer anew when an earlier one comes, and forget what was deleted', async () => {
+  it('reset their timer for an earlier offer, and ignore deleted offers', async () => {
     const w = await openWorld(kind)
     const late = await w.create(20_000, DAY_MS)
     const early = await w.create(5_000, DAY_MS)
@@ -164,7 +164,7 @@ onEveryDatabase('offers in time', (kind) => {
     await w.stop()
   })
 
-  it('survive a restart: what fell due meanwhile is done at the start, what is over is not announced', async () => {
+  it('are moved after a restart; offers that have already ended are not announced', async () => {
     const w = await openWorld(kind)
     const live = await w.create(HOUR_MS, 10 * HOUR_MS)
     const over = await w.create(HOUR_MS, 2 * HOUR_MS)
@@ -181,7 +181,7 @@ onEveryDatabase('offers in time', (kind) => {
 
   // One SQLite file belongs to one process.
   if (kind === 'postgres')
-    it('are moved by one of several clouds, whichever comes first', async () => {
+    it('are moved by exactly one of several clouds', async () => {
       const w = await openWorld(kind)
       const made: Json[] = []
       for (let i = 0; i < 104; i++) made.push(await w.create(60_000 + (i % 3), DAY_MS, `Angebot ${i}`))

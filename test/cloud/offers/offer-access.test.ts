@@ -33,7 +33,7 @@ onEveryDatabase('who may do what with offers', (kind) => {
     await cloud.stop()
   })
 
-  it('needs GO, at the account and at each store, with test keys too', async () => {
+  it('require GO for the account and each store, also with test keys', async () => {
     const poor = await cloud.key('secret', 'live', { account: `Poor ${kind}`, package: 'ASSIST' })
     const refusal = { status: 403, body: { requiredUpgrade: 'GO', currentPackage: 'ASSIST' } }
     expect(await cloud.call(poor, 'createOffer', good())).toMatchObject(refusal)
@@ -46,7 +46,7 @@ onEveryDatabase('who may do what with offers', (kind) => {
     })
   })
 
-  it('keeps to the stores that a key is bound to, and to its account', async () => {
+  it('are limited to the stores of a key and to its account', async () => {
     const made = await ok('createOffer', good())
     const alone = await ok('createOffer', good({ storeIds: [stores[0]] }))
     const bound = await cloud.key('secret', 'live', { storeIds: [stores[0] ?? ''] })

@@ -43,7 +43,7 @@ onEveryDatabase('reading offers', (kind) => {
     await cloud.stop()
   })
 
-  it('answers each store’s own prices after priceAdjustments, under every id of the group', async () => {
+  it('returns each store’s prices after priceAdjustments, for every id of the group', async () => {
     const [first, second, third] = stores as [string, string, string]
     const { offerId } = await create({ storeIds: [first] })
     const clone = await ok('cloneOffer', {
@@ -80,7 +80,7 @@ onEveryDatabase('reading offers', (kind) => {
       expect((await ok('fetchOffer', { offerId: id })).offer).toEqual(offer)
   })
 
-  it('lists active offers only, to app keys too, at the price of the store that was asked', async () => {
+  it('lists only active offers, also for publishable keys, at the price of the requested store', async () => {
     const [first, second] = stores as [string, string, string]
     const now = await create()
     const later = await create({ validFrom: at(1) })
@@ -99,7 +99,7 @@ onEveryDatabase('reading offers', (kind) => {
     expect((await active(first)).map(({ id }) => id)).not.toContain(now.offerId)
   })
 
-  it('pages through all active offers, each once', async () => {
+  it('lists each active offer once over all pages', async () => {
     const [, , third] = stores as [string, string, string]
     for (let i = 0; i < 3; i++) await create({ storeIds: [third] })
     const all = await active(third)
@@ -114,7 +114,7 @@ onEveryDatabase('reading offers', (kind) => {
     expect(seen).toEqual(all.map(({ id }) => id))
   })
 
-  it('asks for a store if an offer has more than 50,000 prices', async () => {
+  it('requires a store if an offer has more than 50,000 prices', async () => {
     const many = await liveStores(cloud, key, { count: 101 })
     const products = Array.from({ length: 500 }, (_, i) => ({ name: `Ding ${i}`, price: 9.99 }))
     const { offerId } = await create({ storeIds: many, products })
@@ -154,7 +154,7 @@ onEveryDatabase('reading offers in the sandbox', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it('answers mock offers with products of the sandbox catalogue', async () => {
+  it('returns mock offers with products of the sandbox catalogue', async () => {
     const { storeId } = shop
     const { offers, total, _sandbox } = await shop.ok('fetchActiveOffers', { storeId })
     expect([offers.length, total, _sandbox]).toEqual([1, 1, true])

@@ -23,7 +23,7 @@ onEveryDatabase('offers at checkout', (kind) => {
     await cloud.stop()
   })
 
-  it('prices baskets at checkout by the lowest offer that holds in the store', async () => {
+  it('prices baskets by the lowest active offer in the store', async () => {
     const own = await cloud.key('secret', 'live', { account: `Basket ${kind}`, package: 'PRIME' })
     const [here, there] = await liveStores(cloud, own, { count: 2, products: [COFFEE, CHOCOLATE] })
     const offer = (price: number, fields: Json = {}) =>
@@ -85,7 +85,7 @@ onEveryDatabase('offers at checkout', (kind) => {
     expect(await pay(here)).toBe(899)
   })
 
-  it('lowers what a kilogram costs, and not what stands on a label', async () => {
+  it('lowers the price per kilogram, but not the price on a label', async () => {
     const own = await cloud.key('secret', 'live', { account: `Scale ${kind}`, package: 'PRIME' })
     const [here = ''] = await liveStores(cloud, own, { products: [APPLES, CHEESE] })
     const store = await findStore(cloud.db.database.reads, here)

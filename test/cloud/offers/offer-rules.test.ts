@@ -13,7 +13,7 @@ import {
 import { adjustPrice, discountedPrice, discountPercentOf } from '../../../cloud/offers/price-rules.ts'
 import { branchId, groupIdOf, readSandboxId } from '../../../cloud/offers/sandbox-id.ts'
 
-/** a / b half up, in whole numbers of any size. */
+/** a / b rounded half up, for integers of any size. */
 const halfUp = (a: bigint, b: bigint) => {
   const doubled = 2n * a + b
   const quotient = doubled / (2n * b)
@@ -26,7 +26,7 @@ const validity = fc
   .map(([fromMs, length]) => ({ fromMs, toMs: fromMs + length }))
 
 describe('rules of offers', () => {
-  it('scope: the specification’s table, and never narrower for more stores', () => {
+  it('scope: follows the specification’s table, and never narrows with more stores', () => {
     const table: [number, number, string][] = [
       [1, 1, 'LOCAL'],
       [2, 10, 'MULTI_STORE'],
@@ -44,7 +44,7 @@ describe('rules of offers', () => {
     )
   })
 
-  it('status: what the specification says at each moment', () => {
+  it('status: follows the specification at each time', () => {
     fc.assert(
       fc.property(validity, fc.integer({ min: 0, max: 6e12 }), (v, now) => {
         const said =
@@ -56,7 +56,7 @@ describe('rules of offers', () => {
     expect([999, 1_000, 1_999, 2_000].map((now) => statusAt(v, now))).toEqual(['DRAFT', 'ACTIVE', 'ACTIVE', 'EXPIRED'])
   })
 
-  it('status: moves forward only, and looking in between changes nothing', () => {
+  it('status: only moves forward, independent of intermediate reads', () => {
     fc.assert(
       fc.property(validity, fc.array(fc.integer({ min: 0, max: 6e12 }), { maxLength: 8 }), (v, moments) => {
         let status = statusAt(v, 0)
@@ -97,7 +97,7 @@ describe('rules of offers', () => {
     expect(Object.is(adjustPrice(5, { type: 'percentage', value: -100 }), 0)).toBe(true)
   })
 
-  it('discounts: between nothing and everything, and back again', () => {
+  it('discounts: between 0 and 100 percent, and reversible', () => {
     fc.assert(
       fc.property(cents, fc.integer({ min: 0, max: 1_000_000 }), (old, units) => {
         const price = discountedPrice(old, units / 10_000)
@@ -123,7 +123,7 @@ describe('rules of offers', () => {
     expect(describeOffer([hat, hat, hat, hat], v)).toMatch(/^Hut, Hut und 2 weitere Produkte im Angebot\./)
   })
 
-  it('sandbox ids: read back as they were, by their own tenant only', () => {
+  it('sandbox ids: can be decoded by their own tenant only', () => {
     const id = fc.record({
       createdMs: fc.integer({ min: 0, max: 2 ** 47 }),
       stores: fc.integer({ min: 0, max: 2 ** 32 - 1 }),

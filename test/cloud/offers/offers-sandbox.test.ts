@@ -30,7 +30,7 @@ onEveryDatabase('offers in the sandbox', (kind) => {
     await shop.stop()
   })
 
-  it('answers what the real thing would, and its ids go on working', async () => {
+  it('responds like live mode, and its ids can be used in further requests', async () => {
     const made = await shop.ok('createOffer', good())
     expect(made).toMatchObject({
       success: true,
@@ -75,7 +75,7 @@ onEveryDatabase('offers in the sandbox', (kind) => {
     })
   })
 
-  it('lists mock offers of every status, filtered and paged as real ones', async () => {
+  it('lists mock offers of every status, with filters and pages', async () => {
     const all = await shop.ok('getManagerOffers')
     expect(all).toMatchObject({ _sandbox: true, total: 3 })
     expect(all.offers.map((o: Json) => o.status).sort()).toEqual(['ACTIVE', 'DRAFT', 'EXPIRED'])
@@ -102,7 +102,7 @@ onEveryDatabase('offers in the sandbox', (kind) => {
     expect(await shop.call('updateOffer', { offerId: id, status: 'ARCHIVED' })).toMatchObject({ status: 400 })
   })
 
-  it('checks requests, stores, catalogues and ids as in live mode', async () => {
+  it('validates requests, stores, catalogues and ids as in live mode', async () => {
     const made = await shop.ok('createOffer', good())
     const stranger = await shop.cloud.key('secret', 'test', { account: `Stranger ${kind}` })
     const theirs = (await shop.cloud.ok(stranger, 'getManagerOffers')).offers[0]

@@ -67,7 +67,7 @@ onEveryDatabase('offers', (kind) => {
     await cloud.stop()
   })
 
-  it('createOffer makes a document a store, tells of each at once, and is listed once', async () => {
+  it('createOffer creates one document per store, emits an event for each, and is listed once', async () => {
     const made = await ok(
       'createOffer',
       good({
@@ -123,7 +123,7 @@ onEveryDatabase('offers', (kind) => {
     })
   })
 
-  it('an offer of one store has no groupId in lists, the default color, and reads validUntil', async () => {
+  it('an offer in one store has no groupId in lists, the default color, and accepts validUntil', async () => {
     const { validTo, ...rest } = good({ storeIds: [stores[0]] })
     const made = await ok('createOffer', { ...rest, validUntil: validTo, description: '' })
     expect(made).toMatchObject({ scope: 'LOCAL', storeCount: 1, groupId: expect.any(String) })
@@ -131,7 +131,7 @@ onEveryDatabase('offers', (kind) => {
     expect((await call('createOffer', good({ validUntil: at(8) }))).status).toBe(400)
   })
 
-  it('refuses what is out of bounds, naming it, and changes nothing', async () => {
+  it('rejects values out of range, names the field, and changes nothing', async () => {
     const before = (await ok('getManagerOffers', {})).total
     const product = (fields: Json) => good({ products: [fields] })
     const cases: [Json, string][] = [
@@ -173,7 +173,7 @@ onEveryDatabase('offers', (kind) => {
     expect((await ok('getManagerOffers', {})).total).toBe(before)
   })
 
-  it('takes EAN products that every store sells, and names those that one does not', async () => {
+  it('accepts EAN products that every store sells, and names those that a store does not sell', async () => {
     const [poor = ''] = await liveStores(cloud, key, { products: [CHOCOLATE] })
     const answer = await call(
       'createOffer',
@@ -219,7 +219,7 @@ onEveryDatabase('offers', (kind) => {
     ])
   })
 
-  it('computes the price from discountPercentage, half up to a cent', async () => {
+  it('calculates the price from discountPercentage, half up to a cent', async () => {
     const made = await ok(
       'createOffer',
       good({
@@ -233,7 +233,7 @@ onEveryDatabase('offers', (kind) => {
     expect(made.discountPercent).toBe(33)
   })
 
-  it('updateOffer changes what is given at all branches, adds and drops stores, and any id of the group will do', async () => {
+  it('updateOffer changes all branches, adds and removes stores, and accepts any id of the group', async () => {
     const made = await ok('createOffer', good({ storeIds: stores.slice(0, 3) }))
     const answer = await ok('updateOffer', {
       offerId: made.offerIds[1],
@@ -272,7 +272,7 @@ onEveryDatabase('offers', (kind) => {
     ])
     expect(await published(made.groupId)).toHaveLength(4)
 
-    // By the id of the document that was taken out, by the new one, and by the group's.
+    // By the id of the removed document, by the new one, and by the group's.
     expect(
       await ok('updateOffer', {
         offerId: made.offerIds[2],
@@ -303,7 +303,7 @@ onEveryDatabase('offers', (kind) => {
     expect(await listed(made.offerId)).toMatchObject({ id: made.offerId, groupId: null, scope: 'LOCAL' })
   })
 
-  it('updateOffer takes system fields that are unchanged, and refuses others', async () => {
+  it('updateOffer accepts unchanged system fields and rejects others', async () => {
     const made = await ok('createOffer', good())
     const { id, ...offer } = await listed(made.offerId)
     expect(await ok('updateOffer', { ...offer, offerId: id, title: 'Gleich' })).toMatchObject({
@@ -330,7 +330,7 @@ onEveryDatabase('offers', (kind) => {
     expect((await call('updateOffer', { offerId: id, storeIds: ['st_x'] })).status).toBe(404)
   })
 
-  it('new dates set the status anew', async () => {
+  it('new dates determine the status again', async () => {
     const made = await ok('createOffer', good({ validFrom: at(1) }))
     expect(made.status).toBe('DRAFT')
     expect(await published(made.groupId)).toEqual([])
@@ -345,7 +345,7 @@ onEveryDatabase('offers', (kind) => {
     expect(await published(made.groupId)).toHaveLength(4)
   })
 
-  it('a document of a branch that was taken out stands for the offer as it is, not for what it cost when it left', async () => {
+  it('a document of a removed branch returns the offer’s current prices', async () => {
     const [first, second, third] = stores as [string, string, string]
     const made = await ok('createOffer', good({ storeIds: [first, second] }))
     await ok('updateOffer', { offerId: made.offerId, storeIds: [second] })
@@ -366,7 +366,7 @@ onEveryDatabase('offers', (kind) => {
     expect((await lists(clone.groupId))[third].map((p: Json) => p.priceCent)).toEqual([749, 500])
   })
 
-  it('deleteOffer removes every document and price by any id', async () => {
+  it('deleteOffer deletes every document and price, by any id', async () => {
     const made = await ok('createOffer', good({ products: [{ ean: COFFEE.ean, discountPrice: 1 }] }))
     expect(await ok('deleteOffer', { offerId: made.offerIds[1] })).toEqual({
       success: true,
@@ -388,7 +388,7 @@ onEveryDatabase('offers', (kind) => {
     expect((await call('cloneOffer', { offerId: made.offerId, targetStoreIds: stores })).status).toBe(404)
   })
 
-  it('cloneOffer copies to other stores at prices of their own', async () => {
+  it('cloneOffer copies to other stores at adjusted prices', async () => {
     const made = await ok(
       'createOffer',
       good({
@@ -450,7 +450,7 @@ onEveryDatabase('offers', (kind) => {
     expect(await listed(clone.clonedOfferId)).toBeDefined()
   })
 
-  it('getManagerOffers filters and pages in both styles', async () => {
+  it('getManagerOffers filters, and pages by cursor and offset', async () => {
     const own = await cloud.key('secret', 'live', { account: `Pages ${kind}`, package: 'GO' })
     const [store] = await liveStores(cloud, own, { package: 'GO' })
     const dates = { active: [-1, 1], scheduled: [1, 2], expired: [-2, -1], archived: [-200, -100] }
@@ -484,7 +484,7 @@ onEveryDatabase('offers', (kind) => {
       expect((await cloud.call(own, 'getManagerOffers', wrong)).status).toBe(400)
   })
 
-  it('stays whole under 32 parallel updates, and an Idempotency-Key makes one offer', async () => {
+  it('stays consistent under 32 concurrent updates, and an Idempotency-Key creates one offer', async () => {
     const made = await ok('createOffer', good({ storeIds: stores }))
     const subsets = Array.from({ length: 32 }, (_, i) => stores.filter((_, n) => ((i % 15) + 1) & (1 << n)))
     const answers = await Promise.all(
@@ -506,7 +506,7 @@ onEveryDatabase('offers', (kind) => {
     const prices = await lists(made.groupId)
     for (const row of active)
       expect(prices[row.store_id]).toEqual([{ name: `P${round}`, priceCent: (round + 1) * 100 }])
-    // Every store that is in now was there from the start, or came in more often than it went.
+    // Each active store was there from the start, or was added more often than removed.
     const moves = (field: string, id: string) => answers.filter((a) => a.body[field].includes(id)).length
     for (const id of stores)
       expect(1 + moves('addedStores', id) - moves('removedStores', id)).toBe(offer.storeIds.includes(id) ? 1 : 0)
@@ -523,7 +523,7 @@ onEveryDatabase('offers', (kind) => {
     ).toHaveLength(1)
   })
 
-  it('takes a thousand stores and five hundred products', async () => {
+  it('accepts a thousand stores and five hundred products', async () => {
     const own = await cloud.key('secret', 'live', { account: `Chain ${kind}`, package: 'GO' })
     const chain = await liveStores(cloud, own, { count: 1_000, products: [COFFEE] })
     const products = [

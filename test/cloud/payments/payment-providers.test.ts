@@ -4,13 +4,13 @@ import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'
 
-/** The same for every provider, each against a simulator that was written from its public documentation. */
+/** Common tests of all providers, each against a simulator that follows its public documentation. */
 
-/** Their notifications are not signed: what they name is asked for. */
+/** Their notifications are not signed, so the payment is queried. */
 const UNSIGNED = new Set(['mollie', 'klarna', 'sumup'])
-/** They tell nobody that a page has ended without a payment: it is asked for. */
+/** They send no notification when a page ends unpaid, so the session is queried. */
 const SILENT_END = new Set(['adyen', 'paypal', 'worldline'])
-/** What they are told is not tied to our payment before it is asked for, so a session whose id never reached us is unknown. */
+/** Their notifications do not contain our payment id, so a session whose id never arrived is unknown. */
 const NAMES_NO_PAYMENT = UNSIGNED
 
 for (const provider of PSP_NAMES)
@@ -56,7 +56,7 @@ for (const provider of PSP_NAMES)
     }
     const refund = (transactionId: string, body: Json = {}): Promise<Json> =>
       store.ok('refundPayment', { purchaseId: transactionId, ...body })
-    /** While the provider is silent, time must pass for an answer. */
+    /** The clock must move while the provider does not respond. */
     const inSilence = async <T>(asked: Promise<T>): Promise<T> => {
       let isAnswered = false
       void asked.finally(() => (isAnswered = true))
@@ -64,7 +64,7 @@ for (const provider of PSP_NAMES)
       return asked
     }
 
-    it('are opened at its page, notified and refunded, in part and then the rest', async () => {
+    it('open the provider’s page, are notified, and are refunded in part and then as a whole', async () => {
       const started = await store.start(2)
       expect(started).toMatchObject({
         status: 'PENDING_PAYMENT',
@@ -90,7 +90,7 @@ for (const provider of PSP_NAMES)
       expect(refundsOf(session).map((each) => each.amountCent)).toEqual([500, 500, 8_980])
     })
 
-    it('count once, though notifications come several times, in the wrong order and at once', async () => {
+    it('count once if notifications arrive repeatedly, in the wrong order and at the same time', async () => {
       const { transactionId, session } = await opened()
       store.psp.switches.copies = 3
       expect(await store.psp.end(session, 'paid')).toEqual([200, 200, 200])
@@ -110,7 +110,7 @@ for (const provider of PSP_NAMES)
       expect(givenBack(session)).toBe(0)
     })
 
-    it('believe no forgery', async () => {
+    it('reject forged notifications', async () => {
       const { transactionId, session } = await opened()
       const entries = async () =>
         (await store.cloud.db.database.reads.selectFrom('audit_entry').select('entry_id').execute()).length
@@ -138,7 +138,7 @@ for (const provider of PSP_NAMES)
       expect([await entries(), await store.statusOf(transactionId)]).toEqual([before, 'PENDING_PAYMENT'])
     })
 
-    it('ask nobody about what a stranger has made up', async () => {
+    it('send no query for invented ids', async () => {
       const asked = store.psp.requests.length
       const transmission = {
         'paypal-transmission-id': '1',
@@ -163,7 +163,7 @@ for (const provider of PSP_NAMES)
       expect(store.psp.requests.length).toBe(asked)
     })
 
-    it('give back by themselves what is paid after the purchase was cancelled', async () => {
+    it('are refunded automatically if they arrive after the cancellation', async () => {
       const { transactionId, session } = await opened()
       await store.ok('markPurchaseCancelled', { purchaseId: transactionId })
       expect(await store.psp.end(session, 'paid')).toEqual([200])
@@ -176,14 +176,14 @@ for (const provider of PSP_NAMES)
       ).toHaveLength(1)
     })
 
-    it('do not take another amount for the payment', async () => {
+    it('are not accepted with another amount', async () => {
       const { transactionId, session } = await opened()
       await store.psp.end(session, 'paid', 1)
       expect(await store.statusOf(transactionId)).toBe('PENDING_PAYMENT')
       expect((await store.exceptions('payment_mismatch')).map((each) => each.purchase_id)).toContain(transactionId)
     })
 
-    it('are neither lost nor made twice when the provider takes the money and falls silent', async () => {
+    it('are neither lost nor duplicated if the provider takes the money and stops responding', async () => {
       const taken = await opened()
       store.psp.switches.hangAfterwards = true
       await inSilence(store.psp.end(taken.session, 'paid'))
@@ -220,7 +220,7 @@ for (const provider of PSP_NAMES)
       expect(givenBack(session)).toBe(PRODUCT.priceCent)
     })
 
-    it('answer 503 when no page can be opened, and give back what is paid at a page that nobody was told of', async () => {
+    it('fail with 503 if no page can be opened, and are refunded if paid on an unknown page', async () => {
       const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
       for (const fault of [
         { status: 500 },
@@ -242,7 +242,7 @@ for (const provider of PSP_NAMES)
       if (!NAMES_NO_PAYMENT.has(provider)) await store.wait('the refund', () => givenBack(made) === PRODUCT.priceCent)
     })
 
-    it('stand again when a refund is refused, and are refunded when it is asked for again', async () => {
+    it('are restored after a rejected refund, and are refunded when requested again', async () => {
       const { transactionId, session } = await paid()
       store.psp.switches.status = 403
       expect(await refund(transactionId)).toMatchObject({ status: 'SUCCESS', refundStatus: 'failed' })
@@ -251,7 +251,7 @@ for (const provider of PSP_NAMES)
       expect(refundsOf(session)).toHaveLength(1)
     })
 
-    it('give back once what was made in silence, then given up, asked for again and refused', async () => {
+    it('are refunded once after a silent success, a give-up, a repeat and a rejection', async () => {
       const { transactionId, session } = await paid(2)
       const refundStatus = async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus
       store.psp.switches.hangAfterwards = true
@@ -282,7 +282,7 @@ for (const provider of PSP_NAMES)
       expect([await refundStatus(), givenBack(session), refundsOf(session).length]).toEqual(['done', 9_980, 2])
     })
 
-    /** A refund that was made, of which nobody has heard. */
+    /** A refund that succeeded without a response. */
     async function refundUnheard() {
       const about = await paid()
       store.psp.switches.hangAfterwards = true
@@ -300,7 +300,7 @@ for (const provider of PSP_NAMES)
       }
     }
 
-    it('are refunded once, though the answer was lost and keys are forgotten', async () => {
+    it('are refunded once if the response is lost and idempotency keys expire', async () => {
       const { session, refundStatus } = await refundUnheard()
       store.psp.switches.status = 503
       await store.pass(2 * 3_600_000, 5 * 60_000)
@@ -309,7 +309,7 @@ for (const provider of PSP_NAMES)
       expect([refundsOf(session).length, givenBack(session)]).toEqual([1, PRODUCT.priceCent])
     })
 
-    it('stand again when the bank sends a refund back of which nobody has heard', async () => {
+    it('are restored if the bank returns a refund whose response was lost', async () => {
       const { session, refundStatus } = await refundUnheard()
       store.psp.switches.status = 503
       const told = await store.psp.failRefund(refundsOf(session)[0]?.id ?? '')
@@ -320,7 +320,7 @@ for (const provider of PSP_NAMES)
       expect([refundsOf(session).length, givenBack(session)]).toEqual([1, 0])
     })
 
-    it('stand again when the bank sends a refund back later', async () => {
+    it('are restored if the bank returns a refund later', async () => {
       const { transactionId, session } = await paid()
       expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
       const first = refundsOf(session)[0]?.id ?? ''

@@ -29,7 +29,7 @@ describe('Stripe’s signature', () => {
     expect(signed(`t=${AT_S},v1=${'0'.repeat(64)},v1=${V1},v0=${V1}`)).toBe(true)
   })
 
-  it('is what Stripe’s own library makes, and what it takes', () => {
+  it('agrees with Stripe’s own library', () => {
     const header = Stripe.webhooks.generateTestHeaderString({ payload: BODY, secret: SECRET, timestamp: AT_S })
     expect(header).toBe(`t=${AT_S},v1=${V1}`)
     expect(signed(header)).toBe(true)
@@ -41,7 +41,7 @@ describe('Stripe’s signature', () => {
     )
   })
 
-  it('counts for five minutes, both ways', () => {
+  it('is valid for five minutes in both directions', () => {
     for (const [seconds, good] of [
       [300, true],
       [301, false],
@@ -51,7 +51,7 @@ describe('Stripe’s signature', () => {
       expect([seconds, signed(`t=${AT_S},v1=${V1}`, (AT_S + seconds) * 1_000)]).toEqual([seconds, good])
   })
 
-  it('is nothing when a piece of it is another', () => {
+  it('is invalid after any change', () => {
     const wrong = [
       '',
       't=1',
@@ -78,12 +78,12 @@ describe('the signature of Standard Webhooks', () => {
       SECRET,
     )
 
-  it('is what the reference implementation makes, alone or among others', () => {
+  it('agrees with the reference implementation, alone or among other signatures', () => {
     expect(signed({ 'webhook-signature': sign('msg_1', BODY) })).toBe(true)
     expect(signed({ 'webhook-signature': `v1,AAAA v2,x ${sign('msg_1', BODY)}` })).toBe(true)
   })
 
-  it('is nothing for another id, body, time, or later', () => {
+  it('is invalid for another id, body or time, and after its time limit', () => {
     const header = { 'webhook-signature': sign('msg_1', BODY) }
     expect([
       signed({ ...header, 'webhook-id': 'msg_2' }),
@@ -119,11 +119,11 @@ describe('Adyen’s signature', () => {
     },
   ]
 
-  it('is what Adyen publishes', () => {
+  it('agrees with Adyen’s published vectors', () => {
     expect(VECTORS.map((item) => isAdyenSigned(item, KEY))).toEqual([true, true])
   })
 
-  it('is nothing when a piece of it is another', () => {
+  it('is invalid after any change', () => {
     const [item] = VECTORS
     if (!item) throw new Error('no vector')
     const others = [
@@ -182,7 +182,7 @@ describe('Worldline’s signatures', () => {
   const signed = (signature: string, body = BODY_OF_THEIRS, secret = SECRET) =>
     isWorldlineSigned({ header: (name) => ({ 'x-gcs-signature': signature })[name], body }, secret)
 
-  it('of notifications are what Worldline publishes, and nothing else', () => {
+  it('of notifications agree with Worldline’s published vectors only', () => {
     expect(signed(SIGNATURE)).toBe(true)
     expect([
       signed(''),
@@ -192,7 +192,7 @@ describe('Worldline’s signatures', () => {
     ]).toEqual([false, false, false, false])
   })
 
-  it('of requests are what Worldline publishes', () => {
+  it('of requests agree with Worldline’s published vectors', () => {
     const date = 'Fri, 06 Jun 2014 13:39:43 GMT'
     const pair = { apiKeyId: '5e45c937b9db33ae', secretApiKey: 'I42Zf4pVnRdroHfuHnRiJjJ2B6+22h0yQt/R3nZR8Xg=' }
     expect(worldlineAuthorization({ method: 'GET', path: '/v2/1/tokens/123456789', date, headers: {} }, pair)).toBe(

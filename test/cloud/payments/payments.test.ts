@@ -30,7 +30,7 @@ onEveryDatabase('payments', (kind) => {
   }
   const refundsOf = (session: string) => store.psp.refunds.filter((refund) => refund.sessionId === session)
 
-  it('takes a live purchase from checkout to its receipt', async () => {
+  it('completes a live purchase from checkout to receipt', async () => {
     const started = await store.start(2)
     expect(started).toMatchObject({
       status: 'PENDING_PAYMENT',
@@ -62,7 +62,7 @@ onEveryDatabase('payments', (kind) => {
     })
   })
 
-  it('keeps credentials to itself', async () => {
+  it('never returns credentials', async () => {
     const { database } = store.cloud.db
     const rows = await database.reads.selectFrom('psp_config').selectAll().execute()
     const shown = JSON.stringify([
@@ -74,7 +74,7 @@ onEveryDatabase('payments', (kind) => {
     for (const secret of [store.config['apiKey'], store.config['webhookSecret']]) expect(shown).not.toContain(secret)
   })
 
-  it('refuses settings that cannot be right', async () => {
+  it('rejects invalid settings', async () => {
     const ask = (body: Json) =>
       store.call('configurePSP', { storeId: store.storeId, provider: 'custom', config: store.config, ...body })
     expect((await ask({ provider: 'nobody' })).status).toBe(400)
@@ -92,7 +92,7 @@ onEveryDatabase('payments', (kind) => {
     expect((await ask({ storeId: 'st_x' })).status).toBe(404)
   })
 
-  it('has one session however often it is asked for', async () => {
+  it('creates one session for repeated requests', async () => {
     const { transactionId, checkoutUrl } = await store.start()
     const before = store.psp.sessions.size
     const answers = await Promise.all(
@@ -103,7 +103,7 @@ onEveryDatabase('payments', (kind) => {
     expect(answers[0]).toMatchObject({ status: 'PENDING_PAYMENT', amount: 49.9, currency: 'EUR', provider: 'custom' })
   })
 
-  it('answers 503 and ends the purchase when the provider fails, hangs, or hangs after it has made the session', async () => {
+  it('fails with 503 and ends the purchase if the provider fails, hangs, or hangs after creating the session', async () => {
     const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
     for (const fault of [{ status: 500 }, { status: 401 }, { hang: true }, { hangAfterwards: true }]) {
       Object.assign(store.psp.switches, { status: undefined, hang: false, hangAfterwards: false, ...fault })
@@ -124,14 +124,14 @@ onEveryDatabase('payments', (kind) => {
       expect(newest?.status).toBe('CANCELLED')
       store.psp.release()
     }
-    // What was made at the provider all the same is paid by somebody: the money goes back.
+    // A payment on the created session is refunded.
     Object.assign(store.psp.switches, { hangAfterwards: false })
     const made = [...store.psp.sessions.keys()].at(-1) ?? ''
     expect(await store.psp.end(made, 'paid')).toEqual([200])
     await store.wait('the refund', () => refundsOf(made).length === 1)
   })
 
-  it('gives up an opening that a crash left behind', async () => {
+  it('ends an opening that crashed', async () => {
     const { transactionId } = await store.start()
     await store.cloud.db.database.write(async (db) => {
       await db.updateTable('purchase').set({ status: 'CREATED' }).where('purchase_id', '=', transactionId).execute()
@@ -144,7 +144,7 @@ onEveryDatabase('payments', (kind) => {
     await store.wait('the end', async () => (await store.statusOf(transactionId)) === 'CANCELLED', 10_000)
   })
 
-  it('takes duplicates, the wrong order and forgeries of notifications', async () => {
+  it('handles duplicate, reordered and forged notifications', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
     const count = async () =>
@@ -180,7 +180,7 @@ onEveryDatabase('payments', (kind) => {
     expect(refundsOf(session)).toEqual([])
   })
 
-  it('refuses notifications as everything else is refused', async () => {
+  it('rejects invalid notifications like other requests', async () => {
     const tell = (body: string) =>
       store.cloud.cloud.app.request(new URL(store.notifyUrl).pathname, { method: 'POST', body })
     for (const [body, status, code] of [
@@ -194,7 +194,7 @@ onEveryDatabase('payments', (kind) => {
     }
   })
 
-  it('completes once when the same notification arrives at once from several sides', async () => {
+  it('completes once if the same notification arrives concurrently', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
     expect((await Promise.all(Array.from({ length: 4 }, () => store.psp.end(session, 'paid')))).flat()).toEqual([
@@ -204,7 +204,7 @@ onEveryDatabase('payments', (kind) => {
     expect(await events('checkout.completed', transactionId)).toHaveLength(1)
   })
 
-  it('gives back by itself what is paid after the purchase ended, and says so', async () => {
+  it('refunds a payment after the end of its purchase, and raises an exception', async () => {
     for (const end of ['declined', 'cancelled by the merchant'] as const) {
       const { transactionId } = await store.start()
       const session = await store.sessionOf(transactionId)
@@ -225,7 +225,7 @@ onEveryDatabase('payments', (kind) => {
     }
   })
 
-  it('a late refund of which nobody knows is asked for again by its own id alone, though one before it was refused', async () => {
+  it('repeats a late refund in doubt under its own id, even after an earlier rejection', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
     await store.psp.end(session, 'cancelled')
@@ -264,7 +264,7 @@ onEveryDatabase('payments', (kind) => {
     })
   })
 
-  it('asks the provider when no notification comes, so that no payment is lost', async () => {
+  it('queries the provider if no notification arrives, so that no payment is lost', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
     store.psp.switches.keep = true
@@ -274,14 +274,14 @@ onEveryDatabase('payments', (kind) => {
     expect([await events('checkout.completed', transactionId), refundsOf(session)]).toEqual([[expect.anything()], []])
   })
 
-  it('does not take another amount for the payment', async () => {
+  it('rejects a payment with another amount', async () => {
     const { transactionId } = await store.start()
     await store.psp.end(await store.sessionOf(transactionId), 'paid', 1)
     expect(await store.statusOf(transactionId)).toBe('PENDING_PAYMENT')
     expect((await store.exceptions('payment_mismatch')).map((e) => e.purchase_id)).toContain(transactionId)
   })
 
-  it('goes on with the old credentials where payments were begun with them', async () => {
+  it('uses the old credentials for payments that were opened with them', async () => {
     const open = await store.start()
     const before = await paid()
     const rotated = { ...store.config, webhookSecret: 'another-secret-of-theirs' }
@@ -292,14 +292,14 @@ onEveryDatabase('payments', (kind) => {
       status: 'CANCELLED',
       refundStatus: 'done',
     })
-    // What is signed with the old secret says nothing about payments that were begun after it.
+    // Notifications signed with the old secret cannot change newer payments.
     const fresh = await store.start()
     await store.psp.end(await store.sessionOf(fresh.transactionId), 'paid')
     expect(await store.statusOf(fresh.transactionId)).toBe('PENDING_PAYMENT')
     await store.ok('configurePSP', { storeId: store.storeId, provider: 'custom', config: store.config })
   })
 
-  it('refunds the whole: the purchase is cancelled, and the money goes once', async () => {
+  it('a whole refund cancels the purchase and pays once', async () => {
     const { transactionId } = await paid()
     const session = await store.sessionOf(transactionId)
     const answer = await store.ok('refundPayment', { purchaseId: transactionId, reason: 'wrong size' })
@@ -329,7 +329,7 @@ onEveryDatabase('payments', (kind) => {
     ).toEqual([1, 1])
   })
 
-  it('holds the whole refund back until the store’s agents have taken the denial', async () => {
+  it('holds a whole refund until the store’s agents have acknowledged the denial', async () => {
     const { database } = store.cloud.db
     const { transactionId } = await paid()
     const nowMs = store.platform.clock.wall()
@@ -374,7 +374,7 @@ onEveryDatabase('payments', (kind) => {
     await database.write((db) => db.deleteFrom('agent').execute())
   })
 
-  it('a refund that was taken and fails later is taken back by a notification of the protocol of our own', async () => {
+  it('a notification of the custom protocol reverses a refund that fails later', async () => {
     const { transactionId } = await paid()
     const { refund } = await store.ok('refundPayment', { purchaseId: transactionId })
     expect(refund).toMatchObject({ status: 'done' })
@@ -412,7 +412,7 @@ onEveryDatabase('payments', (kind) => {
     )
   })
 
-  it('a notification that a full disk leaves no room for is 503, and good when it comes again', async () => {
+  it('responds with 503 to a notification if the disk is full, and accepts it later', async () => {
     const { database } = store.cloud.db
     const started = await store.start()
     const sessionId = await store.sessionOf(started.transactionId)
@@ -425,7 +425,7 @@ onEveryDatabase('payments', (kind) => {
     expect(await store.statusOf(started.transactionId)).toBe('SUCCESS')
   })
 
-  it('lets a held refund go at once when staff confirm', async () => {
+  it('releases a held refund when staff confirm', async () => {
     const { database } = store.cloud.db
     const first = await paid()
     const second = await paid()
@@ -463,7 +463,7 @@ onEveryDatabase('payments', (kind) => {
     expect(
       await store.call('refundPayment', { purchaseId: second.transactionId, amount: 1, confirmedBy }),
     ).toMatchObject({ status: 400, body: { details: [{ path: 'confirmedBy' }] } })
-    // One that was cancelled before, and one that is cancelled with the same word; a second time nothing more happens.
+    // One that was cancelled before, and one that is cancelled with the confirmation; a repeat changes nothing.
     for (const { transactionId } of [first, second]) {
       expect(await store.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({
         status: 'CANCELLED',
@@ -478,7 +478,7 @@ onEveryDatabase('payments', (kind) => {
     await database.write((db) => db.deleteFrom('agent').execute())
   })
 
-  it('ends a cancellation that parts have paid back already when the agents have taken the denial, or staff confirm', async () => {
+  it('finishes a cancellation after complete partial refunds when the agents acknowledge the denial, or staff confirm', async () => {
     const { database } = store.cloud.db
     const gone = await paid()
     const underWay = await paid()
@@ -550,7 +550,7 @@ onEveryDatabase('payments', (kind) => {
     await database.write((db) => db.deleteFrom('agent').execute())
   })
 
-  it('refunds a part: lines or an amount, never more than was paid', async () => {
+  it('refunds lines or an amount, never more than was paid', async () => {
     const started = await paid(3)
     const { transactionId } = started
     const [line] = started.items
@@ -576,7 +576,7 @@ onEveryDatabase('payments', (kind) => {
     expect(sum).toBe(14_970)
   })
 
-  it('never gives back twice what several ask for at once', async () => {
+  it('never pays twice for concurrent refunds', async () => {
     const { transactionId } = await paid()
     const answers = await Promise.all(
       Array.from({ length: 4 }, () => store.call('refundPayment', { purchaseId: transactionId, amount: 49.9 })),
@@ -585,7 +585,7 @@ onEveryDatabase('payments', (kind) => {
     expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
   })
 
-  it('puts a refund that the provider refuses back to SUCCESS; repeating it tries again', async () => {
+  it('restores SUCCESS if the provider rejects a refund; a repeat tries again', async () => {
     const { transactionId } = await paid()
     store.psp.switches.status = 403
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({
@@ -608,7 +608,7 @@ onEveryDatabase('payments', (kind) => {
     expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
   })
 
-  it('gives back once though the provider answered nothing after it had', async () => {
+  it('pays once if the provider’s response to a refund is lost', async () => {
     const { transactionId } = await paid()
     const session = await store.sessionOf(transactionId)
     store.psp.switches.hangAfterwards = true
@@ -634,7 +634,7 @@ onEveryDatabase('payments', (kind) => {
     expect(store.psp.requests.filter((r) => r === 'POST /refunds').length).toBeGreaterThan(1)
   })
 
-  it('gives a refund up after half a day of silence, and can still not pay twice', async () => {
+  it('gives up a refund after half a day without response, and still cannot pay twice', async () => {
     const { transactionId } = await paid()
     const session = await store.sessionOf(transactionId)
     store.psp.switches.status = 500
@@ -657,7 +657,7 @@ onEveryDatabase('payments', (kind) => {
     expect(refundsOf(session)).toHaveLength(1)
   })
 
-  it('opens no payment before staff have looked, and then does', async () => {
+  it('opens the payment only after staff approval', async () => {
     const { database } = store.cloud.db
     const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
     await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
@@ -694,7 +694,7 @@ onEveryDatabase('payments', (kind) => {
     ).toEqual([])
   })
 
-  it('opens one payment for parallel calls while it is being opened', async () => {
+  it('opens one payment for concurrent calls', async () => {
     const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
     await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
     const { transactionId } = await store.start()
@@ -710,7 +710,7 @@ onEveryDatabase('payments', (kind) => {
     expect(await events('payment.created', transactionId)).toHaveLength(1)
   })
 
-  it('starts one purchase for one Idempotency-Key', async () => {
+  it('creates one purchase per Idempotency-Key', async () => {
     const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
     const ask = () =>
       store.call(
@@ -725,7 +725,7 @@ onEveryDatabase('payments', (kind) => {
     expect(store.psp.sessions.size).toBe(before + 1)
   })
 
-  it('needs a provider, and leaves the sandbox without one', async () => {
+  it('requires a provider in live mode, and none in the sandbox', async () => {
     const { database } = store.cloud.db
     await database.write((db) => db.updateTable('psp_config').set({ is_current: 0 }).execute())
     const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
@@ -746,7 +746,7 @@ onEveryDatabase('payments through mollie', (kind) => {
   })
   afterAll(() => store.stop())
 
-  it('ask nobody about an id that somebody made up, and believe no notification by itself', async () => {
+  it('send no query for invented ids, and trust no unsigned notification', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
     const asked = () => store.psp.requests.filter((request) => request.startsWith('GET')).length

@@ -5,8 +5,8 @@ import { ProviderFault } from '../../../cloud/payments/provider.ts'
 import { simulatedPsp } from '../../../simulators/services/psp.ts'
 import { PSP_NAMES } from '../../../simulators/services/psp-books.ts'
 
-/** Whatever a stranger sends: a provider that was not asked, or knows of nothing, makes nothing of it. */
-describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
+/** Any input of strangers, with a provider that is not queried or knows nothing, must have no effect. */
+describe.each(PSP_NAMES)('notifications of strangers in the name of %s', (name) => {
   const headers = fc.dictionary(
     fc.constantFrom(
       'webhook-id',
@@ -83,7 +83,7 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
 
   const NOW_MS = 1_700_000_000_000
 
-  /** A connection to a provider that knows of nothing; `asked`: the addresses that it asked. */
+  /** A connection to a provider that knows nothing; `asked`: the queried addresses. */
   async function connected() {
     const psp = await simulatedPsp({ dialect: name, notifyUrl: () => '', nowMs: () => NOW_MS })
     const provider = PROVIDERS[name]
@@ -97,7 +97,7 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
     return { asked, baseUrl: psp.baseUrl, connection: provider.connect(config, answer, () => NOW_MS) }
   }
 
-  it('is nothing, or a question', async () => {
+  it('have no effect, or cause a query', async () => {
     const { asked, baseUrl, connection } = await connected()
     await fc.assert(
       fc.asyncProperty(headers, bodies, fc.boolean(), async (given, body, isOurs) => {
@@ -120,7 +120,7 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
     for (const url of asked) expect(url.startsWith(baseUrl)).toBe(true)
   })
 
-  it('leads to no question about what is not ours', async () => {
+  it('cause no query about unknown payments', async () => {
     const { asked, connection } = await connected()
     const paypal = {
       'paypal-transmission-id': '1',

@@ -52,7 +52,7 @@ onEveryDatabase('payments in the sandbox', (kind) => {
     await shop.ok('updateProtectionPolicy', { storeId, policy })
   })
 
-  it('refund lines: their items are returned and released no more, the others are', async () => {
+  it('refunded lines: their items are returned and cannot be released; other items can', async () => {
     const [first, second] = shop.products
     const [back, kept] = [await shop.newItem(first), await shop.newItem(second)]
     const bought = await shop.buy([
@@ -71,7 +71,7 @@ onEveryDatabase('payments in the sandbox', (kind) => {
     expect(await release(back.epc, transactionId)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     const grant = await release(kept.epc, transactionId)
     expect(grant).toMatchObject({ authorized: true })
-    // What came back is not waited for.
+    // Returned items do not delay UNLOADED.
     await shop.ok('redeemProtectionAuthorization', {
       authorizationToken: grant.authorizationToken,
       deviceId: shop.devices.self_checkout_detacher,
@@ -84,7 +84,7 @@ onEveryDatabase('payments in the sandbox', (kind) => {
     })
   })
 
-  it('are seen afterwards wherever the purchase is shown, in the unit of each form', async () => {
+  it('are shown in all forms of the purchase, in the unit of each form', async () => {
     const [shirt, scarf] = shop.products
     const bought = await shop.buy([
       { ean: shirt.ean, quantity: 2 },
@@ -132,7 +132,7 @@ onEveryDatabase('payments in the sandbox', (kind) => {
       id: transactionId,
       refundedCent: cent,
     })
-    // The rest goes with the whole; the note is the merchant's own.
+    // The rest is refunded as a whole; the note is internal.
     const cancelled = await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
     expect(cancelled).toMatchObject({
       status: 'CANCELLED',
@@ -149,7 +149,7 @@ onEveryDatabase('payments in the sandbox', (kind) => {
     expect(JSON.stringify(cancelled)).not.toContain('an internal note')
   })
 
-  it('bind no unit of a line that was refunded', async () => {
+  it('bind no unit of a refunded line', async () => {
     const [product] = shop.products
     const bought = await shop.buy([{ ean: product.ean, quantity: 2 }])
     const { transactionId } = bought

@@ -38,7 +38,7 @@ const step = fc.oneof<fc.WeightedArbitrary<Step>[]>(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('bank returns' as const), nth: fc.nat(3) }) },
 )
 
-/** What a refund takes back follows when the money has gone, and comes back when it has not. */
+/** Figures and points follow a refund when it completes, and return if it fails. */
 onEveryDatabase('refunds that are settled', (kind) => {
   let store: PaidStore
   let deviceId: string
@@ -90,7 +90,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
   }
   let shoppers = 0
 
-  /** Buys two lines of which the first is tagged by this item. */
+  /** Buys two lines; this item is the tagged first one. */
   async function bought() {
     const { storeId, psp } = store
     const userId = `shopper-${++shoppers}`
@@ -124,7 +124,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     }
   }
 
-  /** What the store's days come to: reports and closings. */
+  /** Reports and closings of the store's days. */
   async function figures(reads: Db = store.cloud.db.database.reads) {
     const days = await reads.selectFrom('store_day').selectAll().where('store_id', '=', store.storeId).execute()
     const vat = await reads.selectFrom('store_day_vat').selectAll().where('store_id', '=', store.storeId).execute()
@@ -162,7 +162,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
   }
   const NOTHING = { checkouts: 0, sessions: 0, revenue: 0, units: 0, gross: [0, 0], tax: [0, 0] }
 
-  it('count nothing and keep everything locked while they are under way, and all is as before when they are refused', async () => {
+  it('change nothing but locks while they are pending, and everything returns after a rejection', async () => {
     const { transactionId, epc, before, look } = await bought()
     const sold = await look()
     expect(sold).toMatchObject({ points: 71, item: 'paid' })
@@ -200,7 +200,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect(await isReleased(epc)).toBe(false)
   })
 
-  it('take the share of a part from the figures and the points, and the rest with the rest', async () => {
+  it('subtract the share of a part from figures and points, and later the rest', async () => {
     const { transactionId, before, look, tea } = await bought()
     expect(await store.ok('refundPayment', { transactionId, amount: 7.13 })).toMatchObject({
       refund: { status: 'done' },
@@ -234,7 +234,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect(after).toMatchObject({ points: 0, item: 'cancelled' })
   })
 
-  it('leave figures and points alone while a part is not taken', async () => {
+  it('change no figures and points until a part is accepted', async () => {
     const { transactionId, epc, look, shirt } = await bought()
     const sold = await look()
     store.psp.switches.status = 403
@@ -242,7 +242,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
       status: 'SUCCESS',
       refund: { status: 'failed' },
     })
-    // The item came back all the same.
+    // The item was returned anyway.
     expect(await look()).toEqual({ ...sold, item: 'returned' })
     store.psp.switches.status = undefined
     expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({
@@ -252,7 +252,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect(await isReleased(epc)).toBe(false)
   })
 
-  it('are taken back when the bank sends the money back days later, once', async () => {
+  it('are reversed once if the bank returns the money days later', async () => {
     const { transactionId, session, before, look, epc } = await bought()
     const sold = await look()
     await store.ok('refundPayment', { transactionId })
@@ -303,7 +303,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const purchase = await store.ok('fetchPurchase', { transactionId })
     return [purchase.status, purchase.refundStatus]
   }
-  /** The part of the shirt is done, the rest is cancelled, and the bank sends the shirt's money back. */
+  /** The part of the shirt completed, the rest is cancelled, and the bank returns the shirt's money. */
   async function cancelledWithoutShirt() {
     const purchase = await bought()
     const { transactionId, session, shirt } = purchase
@@ -318,10 +318,10 @@ onEveryDatabase('refunds that are settled', (kind) => {
   }
 
   it.each(['refundPayment', 'markPurchaseCancelled'])(
-    'a part that the bank sends back after the rest was cancelled is missing until %s is repeated',
+    'a part that the bank returns after the cancellation is missing until %s is repeated',
     async (operation) => {
       const { transactionId, session, before, look, epc } = await cancelledWithoutShirt()
-      // The cancellation's own money has gone, so the goods stay here.
+      // Money of the cancellation was paid, so the goods stay returned.
       expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
       expect(grown(before, await look())).toMatchObject({
         checkouts: 0,
@@ -355,7 +355,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     },
   )
 
-  it('what was missing and is refused stays missing, and what nobody answered goes once', async () => {
+  it('a missing amount stays missing after a rejection, and is paid once after a lost response', async () => {
     const { transactionId, session, before, look } = await cancelledWithoutShirt()
     store.psp.switches.status = 403
     for (let n = 0; n < 2; n++)
@@ -376,7 +376,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 2 })
   })
 
-  it('all that the bank sends back of a cancelled purchase, in any order, leaves it standing, and goes back with one call', async () => {
+  it('a cancelled purchase is restored if the bank returns all refunds in any order, and one call refunds it again', async () => {
     for (const order of [
       [4_990, 2_140],
       [2_140, 4_990],
@@ -396,7 +396,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     }
   })
 
-  it('several parts that fail after the rest was cancelled go back with one call', async () => {
+  it('one call refunds several parts that failed after the cancellation', async () => {
     const { transactionId, session, before, look, shirt } = await bought()
     await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
     await store.ok('refundPayment', { transactionId, amount: 10 })
@@ -411,14 +411,14 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
   })
 
-  it('a purchase whose parts under way cover all of it is cancelled when they are done, and counts once', async () => {
+  it('a purchase is cancelled once when its pending parts cover all of it and complete', async () => {
     const { transactionId, session, before, look, shirt, tea } = await bought()
     const sold = await look()
     store.psp.switches.status = 500
     expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt, tea] })).toMatchObject({
       refund: { status: 'pending' },
     })
-    // No cent has gone back yet.
+    // Nothing was paid yet.
     expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({
       status: 'CANCELLED',
       refundStatus: 'pending',
@@ -443,7 +443,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     })
   })
 
-  it('a cancellation whose only refund was a part that failed is undone, and can be repeated', async () => {
+  it('a cancellation whose only refund was a failed part is undone, and can be repeated', async () => {
     const { transactionId, session, before, look, epc } = await bought()
     const sold = await look()
     store.psp.switches.status = 500
@@ -455,22 +455,22 @@ onEveryDatabase('refunds that are settled', (kind) => {
       async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'),
       10_000,
     )
-    // The customer has no money back: the goods are theirs.
+    // The customer has no money back and keeps the goods.
     expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
     expect(await look()).toEqual(sold)
     expect(await isReleased(epc)).toBe(true)
     store.psp.switches.status = undefined
-    // In doubt, so it goes under its own name.
+    // In doubt, so it is sent under its own id.
     expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
       status: 'CANCELLED',
       refund: { amount: 71.3, status: 'done' },
     })
     await store.wait('the end', async () => (await status(transactionId))[1] === 'done')
-    // The cancellation itself had nothing left to send.
+    // The cancellation itself had nothing left to refund.
     expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
   })
 
-  it('the rest that is done before a part waits for it, and is missing that part when it fails', async () => {
+  it('a completed rest waits for a pending part, and is missing it if it fails', async () => {
     for (const end of ['done', 'failed'] as const) {
       const { transactionId, session, before, look, shirt } = await bought()
       store.psp.switches.status = 500
@@ -481,7 +481,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
         refundStatus: 'pending',
         refund: { amount: 21.4, status: 'done' },
       })
-      // The tea's own rate, for the shirt's is on its way.
+      // The tea's own rate, because the shirt's refund is pending.
       const rest = await look()
       expect(grown(before, rest)).toMatchObject({
         checkouts: 0,
@@ -509,7 +509,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     }
   })
 
-  it('a part that stayed in doubt goes with the cancellation, under its own name', async () => {
+  it('a part in doubt is repeated under its own id with the cancellation', async () => {
     const { transactionId, session, before, look } = await bought()
     store.psp.switches.hangAfterwards = true
     let isAnswered = false
@@ -534,7 +534,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 2 })
   })
 
-  it('the rest that the bank sends back leaves the part that is under way alone', async () => {
+  it('a rest that the bank returns does not change the pending part', async () => {
     const { transactionId, session, before, look, shirt } = await bought()
     store.psp.switches.status = 500
     await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
@@ -565,13 +565,13 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
   })
 
-  it('are what has gone back, in any order of parts, cancellations, faults and returns; and in the end all goes back, once', async () => {
+  it('equal the completed refunds after any sequence of parts, cancellations, faults and returns; in the end everything is refunded once', async () => {
     const PROVIDER = { up: {}, down: { status: 500 }, refusing: { status: 403 }, silent: { hangAfterwards: true } }
     const turn = (is: keyof typeof PROVIDER) => {
       store.psp.release()
       Object.assign(store.psp.switches, { status: undefined, hangAfterwards: false, ...PROVIDER[is] })
     }
-    /** While the provider is silent, time must pass for an answer. */
+    /** The clock must move while the provider does not respond. */
     const asked = async <T>(call: Promise<T>): Promise<T> => {
       let isAnswered = false
       void call.finally(() => (isAnswered = true))
@@ -591,7 +591,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
         const member = `shopper-${shoppers}`
         const ask = (operation: string, body: Json = {}) => asked(store.call(operation, { transactionId, ...body }))
         const at = { lines: { shirt, tea } }
-        /** All of one moment, for the jobs go on meanwhile. */
+        /** Reads everything at one time, because jobs continue meanwhile. */
         const seen = () =>
           store.cloud.db.database.write(async (db) => ({
             purchase: await db
@@ -650,7 +650,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
         }
         turn('up')
         for (let n = 0; n < 3; n++) {
-          // What is under way ends first: it might end while the call is on its way, and then that is refused.
+          // Pending refunds end first, because they might end during the call, which would reject it.
           await store.wait(
             'what is under way',
             async () => (await seen()).rows.every((row) => row.state === 'done' || row.state === 'failed'),
@@ -667,7 +667,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     )
   }, 240_000)
 
-  it('do not bring back an item that staff have put on the shelf meanwhile', async () => {
+  it('do not move an item that staff have put back on the shelf meanwhile', async () => {
     const { transactionId, epc } = await bought()
     store.psp.switches.status = 500
     await store.ok('refundPayment', { transactionId })

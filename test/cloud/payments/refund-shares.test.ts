@@ -10,7 +10,7 @@ const lines = fc.array(fc.record({ cent: fc.integer({ min: 0, max: 5_000 }), rat
 })
 const sum = (shares: readonly TaxShare[], of: 'cent' | 'tax') => shares.reduce((total, share) => total + share[of], 0)
 
-it('any refunds, and then the rest, are together exactly the receipt, and none takes more than there is', () => {
+it('any refunds and the rest equal the receipt, and none exceeds the remaining amounts', () => {
   fc.assert(
     fc.property(
       lines,
@@ -30,10 +30,10 @@ it('any refunds, and then the rest, are together exactly the receipt, and none t
             const { cent = 0 } = left.find((each) => each.rate === share.rate) ?? {}
             expect(share.cent).toBeGreaterThan(0)
             expect(share.cent).toBeLessThanOrEqual(cent)
-            // Tax and net never differ from the share's own by more than rounding.
+            // Tax and net differ from the share's own by rounding only.
             expect(Math.abs(share.tax - (share.cent * share.rate) / (100 + share.rate))).toBeLessThanOrEqual(1)
           }
-          // What a named line costs goes back out of its own rate first.
+          // The rate of a named line is used first.
           const [first] = own
           if (first)
             expect(back.find((share) => share.rate === first.rate)?.cent ?? 0).toBeGreaterThanOrEqual(
@@ -52,7 +52,7 @@ it('any refunds, and then the rest, are together exactly the receipt, and none t
   )
 })
 
-it('by line it is the same: the sum of each rate is what the closings have, and no line gives back more than it cost', () => {
+it('by line: the sums of each rate equal the closings, and no line refunds more than its price', () => {
   const refund = fc.record({
     part: fc.double({ min: 0, max: 1, noNaN: true }),
     line: fc.option(fc.nat(5), { nil: null }),
@@ -99,7 +99,7 @@ it('by line it is the same: the sum of each rate is what the closings have, and 
   )
 })
 
-it('an amount alone goes back of every rate in proportion', () => {
+it('an amount without lines is split over all rates in proportion', () => {
   expect(
     shareRefund(
       sharesOf([

@@ -5,7 +5,7 @@ import { secretFiles } from '../../../bin/secret-files.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, type PaidStore } from '../../support/paid-store.ts'
 
-/** In the backup it was still to be sent; the lost cloud has sent it since. */
+/** The backup contains a pending refund that the lost cloud has sent since. */
 onEveryDatabase('a refund in a cloud that was put back', (kind) => {
   let store: PaidStore
   beforeAll(async () => {
@@ -14,7 +14,7 @@ onEveryDatabase('a refund in a cloud that was put back', (kind) => {
   afterAll(() => store.stop())
 
   it.each(['due', 'held'] as const)(
-    'is looked for at a provider without idempotency keys before it is sent (%s)',
+    'is searched at a provider without idempotency keys before it is sent (%s)',
     async (state) => {
       const { database } = store.cloud.db
       const { transactionId } = await store.start()

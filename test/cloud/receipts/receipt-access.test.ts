@@ -3,7 +3,7 @@ import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM } from '../../support/chromium.ts'
 import { openPageBench, type PageBench } from '../../support/page-bench.ts'
 
-/** Who pays, or opens a receipt, stands at the door with a phone: what was paid must be there without a search for it. */
+/** Shoppers pay or open a receipt on a phone at the exit: all amounts must be visible without searching. */
 describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let bench: PageBench
   let receipt: string
@@ -32,7 +32,7 @@ describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?
     ['de', 320, '74.074,02 €'],
     ['en', 500, '€74,074.02'],
     ['de', 1280, '74.074,02 €'],
-  ] as const)('in %s at %i px show every amount, however long a name is', async (lang, width, total) => {
+  ] as const)('in %s at %i px show every amount, even next to long names', async (lang, width, total) => {
     const context = await bench.chromium.browser.newContext({ viewport: { width, height: 640 } })
     const page = await context.newPage()
     page.setDefaultTimeout(5_000)

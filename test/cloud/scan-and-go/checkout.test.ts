@@ -20,7 +20,7 @@ onEveryDatabase('startCheckout', (kind) => {
   }
   const priceOf = (p: Json) => Math.round(p.price * 100)
 
-  it('prices by the catalogue, whatever the client says, and tells every difference', async () => {
+  it('uses catalogue prices instead of the client’s, and reports every difference', async () => {
     const good = await start([
       { ean: product.ean, quantity: 2 },
       { productId: shop.products[1].productId, quantity: 1, priceUnit: priceOf(shop.products[1]) },
@@ -45,7 +45,7 @@ onEveryDatabase('startCheckout', (kind) => {
     })
   })
 
-  it('prices an item by its registry entry: its product, else its own price, else the line', async () => {
+  it('prices an item by its registered product, else its registered price, else the line', async () => {
     const byProduct = await shop.newItem(product)
     expect((await start([{ quantity: 1, epcs: [byProduct.epc] }])).body).toMatchObject({
       total: product.price,
@@ -84,13 +84,13 @@ onEveryDatabase('startCheckout', (kind) => {
     ],
     ['nothing', async () => [], 400, 'items'],
     ['501 lines', async () => Array.from({ length: 501 }, () => ({ ean: product.ean, quantity: 1 })), 400, 'items'],
-  ])('refuses %s', async (_name, lines, status, path) => {
+  ])('rejects %s', async (_name, lines, status, path) => {
     const answer = await start(await lines(shop))
     expect(answer.status).toBe(status)
     expect(answer.body.details[0].path).toBe(path)
   })
 
-  it('refuses an item of another product, one that is sold, and one that is named twice', async () => {
+  it('rejects an item of another product, a sold item, and an item that is named twice', async () => {
     const { epc } = await shop.newItem(product)
     expect(await start([{ ean: shop.products[1].ean, quantity: 1, epcs: [epc] }])).toMatchObject({
       status: 409,
@@ -112,7 +112,7 @@ onEveryDatabase('startCheckout', (kind) => {
     })
   })
 
-  it('refuses an SGTIN of another product even where the registry does not know better', async () => {
+  it('rejects an SGTIN of another product even if the item is registered without a product', async () => {
     const { items } = {
       items: await shop.cloud.db.database.reads
         .selectFrom('protected_item')
@@ -135,7 +135,7 @@ onEveryDatabase('startCheckout', (kind) => {
     })
   })
 
-  it('takes two names of one item for one unit', async () => {
+  it('counts two identifiers of one item as one unit', async () => {
     const tagId = `HT-${newEpc()}`
     const { epc } = await shop.newItem(product, { tagId })
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc], tagIds: [tagId] }])
@@ -144,7 +144,7 @@ onEveryDatabase('startCheckout', (kind) => {
     ).toMatchObject({ taggedUnits: 1 })
   })
 
-  it('lets the first payment have the item; the second purchase stays paid, its unit unbound, and an exception is raised', async () => {
+  it('the first payment gets the item; the second purchase stays paid with an unbound unit and an exception', async () => {
     const { epc } = await shop.newItem(product)
     const line = { ean: product.ean, quantity: 1, epcs: [epc] }
     const [one, two] = [(await start([line])).body, (await start([line])).body]
@@ -168,7 +168,7 @@ onEveryDatabase('startCheckout', (kind) => {
     expect(await detach({ epc: other.epc, purchaseId: two.transactionId })).toMatchObject({ authorized: true })
   })
 
-  it('releases nothing that only a shopper’s app has priced, without staff', async () => {
+  it('releases nothing without staff if a shopper’s app set the price', async () => {
     const key = await shop.cloud.key('publishable')
     const { sessionId } = (await shop.cloud.call(key, 'checkIn', { storeId: shop.storeId })).body
     const cheap = await shop.cloud.call(key, 'startCheckout', {
@@ -194,7 +194,7 @@ onEveryDatabase('startCheckout', (kind) => {
     expect((await shop.cloud.call(key, 'fetchPurchase', { transactionId, sessionId })).status).toBe(200)
   })
 
-  it('answers the older forms over GET', async () => {
+  it('supports the older forms over GET', async () => {
     const get = (path: string) => shop.cloud.get(`/api/v1/${path}`, { authorization: `Bearer ${shop.key}` })
     const stores = (await get('fetchStores?city=m%C3%BCnchen')).body
     expect(stores).toMatchObject({
@@ -224,13 +224,13 @@ onEveryDatabase('startCheckout', (kind) => {
     expect((await get('fetchProducts?limits=10')).status).toBe(400)
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })
 
 describe('vatBreakdown', () => {
-  it('adds up to the gross sum, and rounds half up on the sum per rate', () => {
+  it('adds up to the gross sum, and rounds half up per rate', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ cent: fc.nat(1_000_000), rate: fc.constantFrom(7, 19) }), { maxLength: 50 }),

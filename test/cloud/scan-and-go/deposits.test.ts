@@ -25,7 +25,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
   const receiptOf = async ({ transactionId }: Json) => (await shop.ok('fetchPurchase', { transactionId })).receipt
 
   describe('a deposit', () => {
-    it('is a field of the product, changed and cleared as others are', async () => {
+    it('is a field of the product that can be changed and cleared', async () => {
       expect(water).toMatchObject({ deposit: 0.15 })
       expect(beer).toMatchObject({ deposit: 3.1, depositVat: 7 })
       const change = (fields: Json) =>
@@ -37,7 +37,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
       ).toBe(400)
     })
 
-    it('comes with an import', async () => {
+    it('can be imported', async () => {
       const ean = newEan()
       const file = `ean,name,price,vat,deposit,deposit_vat\n${ean},Cola 1 l,"1,19",7,"0,25",19\n${newEan()},schlecht,1,7,viel,\n`
       const form = { storeId: shop.storeId, file }
@@ -50,7 +50,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
       })
     })
 
-    it('is a line of its own behind its goods: untagged, taxed, and on every receipt', async () => {
+    it('is a separate line after its goods: untagged, taxed, on every receipt', async () => {
       const bought = await shop.buy([
         { ean: water.ean, quantity: 6, priceUnit: 99 },
         { ean: beer.ean, quantity: 1 },
@@ -73,7 +73,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
       expect(receipt.totalCent).toBe(reduced + 1_499 + shirtCent)
       expect(receipt.vatBreakdown['7'].net + receipt.vatBreakdown['7'].tax).toBe(reduced)
       expect(receipt.vatBreakdown['19'].net + receipt.vatBreakdown['19'].tax).toBe(1_499 + shirtCent)
-      // Only the goods may wait for a detacher: water, beer and shirt are tagged here, deposits never.
+      // Water, beer and shirt are tagged here; deposits never are.
       const verified = await shop.ok('verifySecurityTagDeactivation', { purchaseId: bought.transactionId })
       const units = new Map(verified.items.map((item: Json) => [item.itemLineId, item.taggedUnits]))
       expect([goods, deposit, crate, crateDeposit].map((line) => units.get(line.itemLineId))).toEqual([6, 0, 1, 0])
@@ -88,7 +88,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
       })
     })
 
-    it('is given back with its goods, and once', async () => {
+    it('is refunded once with its goods', async () => {
       const bought = await shop.buy([
         { ean: water.ean, quantity: 2 },
         { ean: beer.ean, quantity: 1 },
@@ -110,7 +110,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
   })
 
   describe('weighed goods', () => {
-    it('cost what their label says, or what they weigh, and never wait for a detacher', async () => {
+    it('cost the price on their label or weight times price, and never carry tags', async () => {
       const bought = await shop.buy([
         { ean: '2810275005024', quantity: 1 },
         { ean: '2957776004085', quantity: 2, priceUnit: 142 },
@@ -131,7 +131,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
       expect((await shop.cloud.get(new URL(receipt.receiptUrl).pathname)).text).toContain('0.408 kg x 3.49 EUR/kg')
     })
 
-    it('are refused misread, without their label, with tags, or at another price', async () => {
+    it('are rejected if misread, without label, with tags, or at another price', async () => {
       const item = await shop.newItem({ ean: '2810270000000' })
       const refusals = await Promise.all(
         [
@@ -170,7 +170,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
       ])
     })
 
-    it('are read by the layouts of their own store', async () => {
+    it('are read with the layouts of their own store', async () => {
       const set = (inStoreCodes: Json) => shop.ok('updateStore', { storeId: shop.storeId, inStoreCodes })
       expect(await set(['21IIIIIWWWWWC'])).toMatchObject({ inStoreCodes: ['21IIIIIWWWWWC'] })
       await shop.ok('insertProduct', { storeId: shop.storeId, ean: '2112345000008', name: 'Nüsse', price: 20, vat: 7 })

@@ -27,7 +27,7 @@ onEveryDatabase('scan and go', (kind) => {
   const shirt = () => ({ ean: shop.products[0].ean, quantity: 1 })
   const statusOf = async (transactionId: string) => (await shop.ok('fetchPurchase', { transactionId })).status
 
-  it('knows no product by a code of another kind, in baskets, orders and items', async () => {
+  it('finds no product by a code of another kind, in baskets, orders and items', async () => {
     const { storeId } = shop
     const { sessionId } = await shop.ok('checkIn', { storeId })
     for (const ean of ['123456789012345', '(01)04006381333931(21)A', 'x'.repeat(128)]) {
@@ -42,7 +42,7 @@ onEveryDatabase('scan and go', (kind) => {
     }
   })
 
-  it('tells the logo of the store with its purchases', async () => {
+  it('returns the logo of the store with its purchases', async () => {
     const logoOf = async () => {
       const { transactionId } = await start([shirt()])
       const { storeData } = (await shop.ok('fetchPurchase', { transactionId })).receipt
@@ -58,7 +58,7 @@ onEveryDatabase('scan and go', (kind) => {
     expect(await logoOf()).toBe(undefined)
   })
 
-  it('has staff look at age-restricted goods before they are paid', async () => {
+  it('requires staff approval for age-restricted goods before payment', async () => {
     const waiting = await start([{ ean: wine.ean, quantity: 1 }])
     expect(waiting).toMatchObject({ status: 'CREATED', awaitingApproval: true, approvalReason: 'age' })
     const { transactionId } = waiting
@@ -67,7 +67,7 @@ onEveryDatabase('scan and go', (kind) => {
       body: { reason: 'awaiting_approval' },
     })
     expect((await shop.cloud.get(new URL(waiting.checkoutUrl).pathname)).text).toContain('Please wait')
-    // The clock of the payment stands still meanwhile.
+    // The payment time starts after approval.
     await platform.advance(45 * 60_000)
     expect(await statusOf(transactionId)).toBe('CREATED')
     expect(await shop.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
@@ -78,7 +78,7 @@ onEveryDatabase('scan and go', (kind) => {
     expect(await shop.ok('completeTestCheckout', { transactionId })).toMatchObject({ status: 'SUCCESS' })
   })
 
-  it('ends what staff refuse, and what the shopper leaves', async () => {
+  it('cancels baskets that staff reject or the shopper abandons', async () => {
     const refused = await start([{ ean: wine.ean, quantity: 1 }])
     expect(
       await shop.ok('approveCheckout', { transactionId: refused.transactionId, operatorId, approved: false }),
@@ -93,7 +93,7 @@ onEveryDatabase('scan and go', (kind) => {
     ).toMatchObject({ status: 'CANCELLED' })
   })
 
-  it('picks baskets at the rate that the store has set', async () => {
+  it('selects baskets for spot checks at the store’s rate', async () => {
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, spotCheckRate: 1 } })
     expect(await start([shirt()])).toMatchObject({ status: 'CREATED', approvalReason: 'spot_check' })
@@ -101,7 +101,7 @@ onEveryDatabase('scan and go', (kind) => {
     expect((await start([shirt()])).status).toBe('PENDING_PAYMENT')
   })
 
-  it('a spot check is due until staff have looked, however often the shopper begins again', async () => {
+  it('a spot check stays due until staff approve, even if the shopper starts again', async () => {
     const { storeId } = shop
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
     const setRate = (spotCheckRate: number) =>
@@ -120,7 +120,7 @@ onEveryDatabase('scan and go', (kind) => {
     const nobodys = await visit()
     const first = await checkout(session)
     expect([first.approvalReason, await isChecked(nobodys)]).toEqual(['spot_check', true])
-    // By the draw alone nobody would be picked from now on.
+    // The random draw alone would select no one from now on.
     await setRate(1e-7)
     expect(await isChecked(session)).toBe(true)
     expect(await isChecked(session, { items: [{ ...shirt(), quantity: 2 }] })).toBe(true)
@@ -142,7 +142,7 @@ onEveryDatabase('scan and go', (kind) => {
 
     const { transactionId } = await checkout(again)
     expect(await shop.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
-    // They lose the page and begin again, or pay and go on: staff have looked.
+    // Shoppers abandon the page and start again, or pay and continue: staff have approved.
     expect([
       await isChecked(again),
       await isChecked(session),
@@ -155,7 +155,7 @@ onEveryDatabase('scan and go', (kind) => {
     expect(await isChecked(nobodys)).toBe(false)
   })
 
-  it('a spot check that was missed is not held against whoever comes back another day', async () => {
+  it('a missed spot check does not apply on another day', async () => {
     const { storeId } = shop
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
     await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate: 1 } })
@@ -167,19 +167,19 @@ onEveryDatabase('scan and go', (kind) => {
     await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate: 0 } })
   })
 
-  it('ends a payment that does not come within 30 minutes, and no other', async () => {
+  it('cancels a payment after 30 minutes without payment, and no other', async () => {
     const early = await start([shirt()])
     const paid = await start([shirt()])
     await shop.ok('completeTestCheckout', { transactionId: paid.transactionId })
     await platform.advance(20 * 60_000)
     const late = await start([shirt()])
     await platform.advance(12 * 60_000)
-    // Nobody waits for the job: what is late is late at once.
+    // Late payments are rejected even before the job runs.
     expect(await shop.call('completeTestCheckout', { transactionId: early.transactionId })).toMatchObject({
       status: 409,
       body: { reason: 'checkout_ended' },
     })
-    // A real database answers in real time, while the virtual clock has moved on.
+    // The database responds in real time, while the virtual clock has moved.
     const aMinuteLater = async () => {
       await platform.advance(61_000)
       return statusOf(early.transactionId)
@@ -191,7 +191,7 @@ onEveryDatabase('scan and go', (kind) => {
     ])
   })
 
-  it('lists purchases, the newest first, in pages that neither skip nor repeat while others buy', async () => {
+  it('lists purchases, the newest first, in pages that neither skip nor repeat during new purchases', async () => {
     const made: string[] = []
     for (let i = 0; i < 7; i++) {
       await platform.advance(10)
@@ -240,7 +240,7 @@ onEveryDatabase('scan and go', (kind) => {
     }
   })
 
-  it('tells the merchant who says what each line costs, and the public not', async () => {
+  it('shows the source of each line’s price to the merchant and not to the public', async () => {
     const { transactionId, items } = await shop.buy([
       shirt(),
       { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 },
@@ -255,7 +255,7 @@ onEveryDatabase('scan and go', (kind) => {
     expect((await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`)).text).not.toContain('priceOrigin')
   })
 
-  it('shows a receipt as JSON, page or text, as it is asked for', async () => {
+  it('returns a receipt as JSON, page or text, depending on the request', async () => {
     const { transactionId } = await shop.buy([shirt(), { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 }])
     const { token } = await shop.ok('generateReceiptWithQR', { purchaseId: transactionId })
     const read = (accept?: string) =>
@@ -275,5 +275,5 @@ onEveryDatabase('scan and go', (kind) => {
     )
   })
 
-  it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))
+  it('logs no error', () => expect(shop.cloud.errors).toEqual([]))
 })

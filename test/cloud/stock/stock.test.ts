@@ -36,14 +36,14 @@ onEveryDatabase('stock', (kind) => {
       .where('store_id', '=', shop.storeId)
       .executeTakeFirst()
   }
-  /** What the jobs do when time has passed. */
+  /** Runs the jobs after time has passed. */
   const endLate = async () => {
     const { database } = shop.cloud.db
     for (const job of [cancelOverduePurchases, lapseReservations, cancelOverdueOrders])
       await job(database, shop.cloud.cloud.services)
   }
 
-  it('changes nothing where nobody counts', async () => {
+  it('changes nothing in stores without counted stock', async () => {
     const [product] = shop.products
     const { body } = await order(one(product, 900))
     expect(body.status).toBe('pending')
@@ -52,7 +52,7 @@ onEveryDatabase('stock', (kind) => {
     expect(await levelOf(product)).toBeUndefined()
   })
 
-  it('counts, stops counting, and names every line there is not enough for', async () => {
+  it('starts and stops counting, and names every line that exceeds the stock', async () => {
     const [a, b, c] = shop.products
     expect(await set(a, 2)).toMatchObject({ quantity: 2, reserved: 0, available: 2 })
     await set(b, 0)
@@ -87,7 +87,7 @@ onEveryDatabase('stock', (kind) => {
     expect(await list({ productId: b.productId })).toEqual([])
   })
 
-  it('is counted no more where the product is taken out of the store, and what was promised of it can still be fetched', async () => {
+  it('is no longer counted after the product is removed, and reserved pieces can still be picked up', async () => {
     const made = await shop.ok('insertProduct', {
       storeId: shop.storeId,
       ean: '4500000000007',
@@ -106,7 +106,7 @@ onEveryDatabase('stock', (kind) => {
     expect((await order(one(made, 9))).status).toBe(200)
   })
 
-  it('never promises more than there is to 32 orders and checkouts at once', async () => {
+  it('32 concurrent orders and checkouts never reserve more than available', async () => {
     const [, , , product, other] = shop.products
     await Promise.all([set(product, 10), set(other, 25)])
     const answers = await Promise.all(
@@ -132,7 +132,7 @@ onEveryDatabase('stock', (kind) => {
     for (const each of [product, other]) await set(each, null)
   })
 
-  it('frees what a checkout keeps for too long, once', async () => {
+  it('releases the stock of an abandoned checkout once', async () => {
     const [product] = shop.products
     await set(product, 1)
     await checkout([{ ean: product.ean, quantity: 1 }])
@@ -145,7 +145,7 @@ onEveryDatabase('stock', (kind) => {
     await set(product, null)
   })
 
-  it('keeps stock while staff are awaited; what is paid when others were promised the rest stays paid, and staff are told', async () => {
+  it('reserves stock during staff approval; a late payment stays valid and raises an exception if the pieces were reserved meanwhile', async () => {
     const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
     const wine = products.find((p: Json) => p.flags.requiresHumanVerification)
     await set(wine, 1)
@@ -170,7 +170,7 @@ onEveryDatabase('stock', (kind) => {
     expect(raised.map((e) => e.purchase_id)).toEqual([late.transactionId])
     expect(await levelOf(wine)).toEqual({ on_hand: 0, reserved: 1 })
     await move(body.orderId, 'cancelled')
-    // Approved in time, the clock of the payment begins anew, and with it that of the stock; refused, it is free at once.
+    // After approval payment and stock times start again; a rejection releases the stock at once.
     await set(wine, 2)
     const [yes, no] = [
       await checkout([{ ean: wine.ean, quantity: 1 }]),
@@ -185,7 +185,7 @@ onEveryDatabase('stock', (kind) => {
     await set(wine, null)
   })
 
-  it('agrees with a model of it, whatever happens', async () => {
+  it('agrees with a model after any sequence of events', async () => {
     const products = shop.products.slice(0, 2)
     type Step =
       | { kind: 'set'; product: number; quantity: number | null }
@@ -264,7 +264,7 @@ onEveryDatabase('stock', (kind) => {
     )
   })
 
-  it('leaves no error in the log', () => {
+  it('logs no error', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 })

@@ -35,7 +35,7 @@ onEveryDatabase('stores', (kind) => {
   const newStore = async (more: Json = {}): Promise<string> =>
     (await shop.ok('insertStore', { ...NEW_STORE, ...more })).storeId
 
-  it('keep every field, in whichever form it came', async () => {
+  it('store every field, in either form', async () => {
     const rest = {
       phone: '+49431555010',
       email: 'kiel@deichgold.example',
@@ -84,7 +84,7 @@ onEveryDatabase('stores', (kind) => {
       securityTagMode: 'rfid',
       package: 'GROW',
     })
-    // What fetchStore answers, in either form, may be sent back.
+    // Responses of fetchStore in either form may be sent back.
     const { products: _products, ...back } = await masterData(one)
     await shop.ok('updateStore', { storeId: one, ...back })
     await shop.ok('updateStore', await shop.ok('fetchStore', { storeId: one }))
@@ -114,12 +114,12 @@ onEveryDatabase('stores', (kind) => {
     [{ package: 'gold' }, 'package'],
     [{ rating: 5 }, 'rating'],
     [{ securityTagMode: 'laser' }, 'securityTagMode'],
-  ])('400 for %j, naming %s', async (wrong, path) => {
+  ])('rejects %j with 400, naming %s', async (wrong, path) => {
     const answer = await shop.call('insertStore', { ...NEW_STORE, ...wrong })
     expect([answer.status, answer.body.details?.[0]?.path]).toEqual([400, path])
   })
 
-  it('tell agents what gates go by, and only that', async () => {
+  it('publish only tag settings and names to agents', async () => {
     const storeId = await newStore()
     const told = vi.spyOn(shop.cloud.cloud.services.agents, 'storeChanged')
     const changes: [Json, boolean][] = [
@@ -141,7 +141,7 @@ onEveryDatabase('stores', (kind) => {
     told.mockRestore()
   })
 
-  it('change in part, clear what may be empty, and keep what the system sets', async () => {
+  it('can be changed in part, clear optional fields, and keep system fields', async () => {
     const storeId = await newStore({ email: 'a@deichgold.example', coordinates: { lat: 1, lng: 2 } })
     const before = await masterData(storeId)
     await shop.ok('updateStore', { storeId, address: { city: 'Lübeck' }, email: null, coordinates: null })
@@ -162,7 +162,7 @@ onEveryDatabase('stores', (kind) => {
     expect((await masterData(storeId)).name.trading).toBe('Deichgold Kiel')
   })
 
-  it('offer in live mode only what their package has', async () => {
+  it('in live mode offer only the features of their package', async () => {
     const admin = await shop.cloud.key('admin', 'live', { account: 'Operator' })
     const live = await shop.cloud.key('secret', 'live')
     const { registrationId } = await shop.cloud.ok(live, 'insertStore', NEW_STORE)
@@ -180,7 +180,7 @@ onEveryDatabase('stores', (kind) => {
     ).toMatchObject({ mode: 'live', package: 'grow', hasOffers: true })
   })
 
-  it('are somewhere on this list of countries', async () => {
+  it('have a country of this list', async () => {
     expect(COUNTRY_CODES.size).toBe(249)
     const storeId = await newStore()
     await fc.assert(
