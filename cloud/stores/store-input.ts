@@ -90,9 +90,7 @@ const OpeningHours = z
       [K in (typeof WEEKDAYS)[number]]: z.ZodOptional<z.ZodString>
     },
   )
-  .describe(
-    'Weekday to `HH:MM-HH:MM`, such as `{"monday": "09:00-18:30"}`. The store is closed on days that are ' + 'absent.',
-  )
+  .describe('Weekday to `HH:MM-HH:MM`, such as `{"monday": "09:00-18:30"}`. The store is closed on absent days.')
 
 /** Fields of a store in both forms. `null` clears optional fields. */
 export const STORE_INPUT_SHAPE = {
