@@ -108,7 +108,7 @@ onEveryDatabase('pictures of products', (kind) => {
       'at most',
     ],
     ['far over 8 MiB', () => Buffer.alloc(9 * 1024 * 1024), 413, 'larger'],
-  ])('refuses %s', async (_, make, status, words) => {
+  ])('rejects %s', async (_, make, status, words) => {
     const before = await shop.cloud.ok(key, 'fetchProduct', { productId })
     const answer = await form({ productId, snapshot: blob(await make()) })
     expect(answer.status, answer.text).toBe(status)
