@@ -22,7 +22,7 @@ onEveryDatabase('API keys', (kind) => {
   const keysSeenBy = async (of: string, on = cloud): Promise<Json[]> => (await on.ok(of, 'fetchApiKeys')).keys
   const recordOf = async (keyId: string) => (await keysSeenBy(key)).find((k) => k.keyId === keyId)
 
-  it('are made for the mode of their maker, listed without themselves, and ended at once', async () => {
+  it('have the mode of their creator, are listed without their secret, and end at once', async () => {
     const made = await cloud.ok(key, 'createApiKey', { kind: 'secret', name: 'Kasse 3' })
     expect(made).toEqual({
       success: true,
@@ -58,7 +58,7 @@ onEveryDatabase('API keys', (kind) => {
     expect((await cloud.ok(live, 'createApiKey', { kind: 'publishable', name: 'x' })).key).toMatch(/^untag_live_pk_/)
   })
 
-  it('make no wider key than they are', async () => {
+  it('cannot create keys with more rights than their own', async () => {
     const [one = '', other = ''] = stores
     const bound = await cloud.ok(key, 'createApiKey', { kind: 'secret', name: 'one store', storeIds: [one] })
     const seen = async (of: string) => (await cloud.ok(of, 'fetchStores')).stores.map((s: Json) => s.storeId)
@@ -95,7 +95,7 @@ onEveryDatabase('API keys', (kind) => {
     expect((await cloud.call(key, 'createApiKey', { kind: 'secret', name: 'x', storeIds: [foreign] })).status).toBe(404)
   })
 
-  it('of administrators, of the other mode and of strangers cannot be had by rolling them', async () => {
+  it('of administrators, the other mode and other accounts cannot be rolled', async () => {
     const live = await cloud.key('secret', 'live')
     const admin = await cloud.key('admin', 'live')
     await cloud.key('secret', 'test', { account: 'Stranger' })
@@ -122,7 +122,7 @@ onEveryDatabase('API keys', (kind) => {
     expect((await cloud.call(admin, 'createApiKey', { kind: 'secret', name: 'x' })).status).toBe(403)
   })
 
-  it('for client code may do what decisions list, and no more', async () => {
+  it('for client code may call only the listed operations', async () => {
     const { OPERATION_TABLE } = await import('../../../cloud/operation-table.ts')
     const listed = [
       'checkIn',
@@ -148,7 +148,7 @@ onEveryDatabase('API keys', (kind) => {
     expect(listed.filter((name) => OPERATION_TABLE.has(name) && !may.includes(name))).toEqual([])
   })
 
-  it('say plainly that they ended themselves', async () => {
+  it('return warnings when they revoke themselves', async () => {
     const lonely = await cloud.key('secret', 'test', { account: 'Lonely' })
     const [{ keyId }] = (await keysSeenBy(lonely)) as [Json]
     const answer = await cloud.ok(lonely, 'revokeApiKey', { keyId })
@@ -159,7 +159,7 @@ onEveryDatabase('API keys', (kind) => {
     expect(await status(lonely)).toBe(401)
   })
 
-  it('give the same secret again for the same Idempotency-Key, also when they refused', async () => {
+  it('return the same secret and the same errors for the same Idempotency-Key', async () => {
     const again = (body: Json, idempotencyKey: string) =>
       cloud.call(key, 'createApiKey', body, { 'idempotency-key': idempotencyKey })
     const first = await again({ kind: 'secret', name: 'once' }, 'create-1')
@@ -173,7 +173,7 @@ onEveryDatabase('API keys', (kind) => {
     expect(await roll()).toMatchObject({ status: 409, text: refused.text })
   })
 
-  it('are a thousand at most; ended ones make room', async () => {
+  it('are limited to 1,000; revoked keys free their places', async () => {
     const crowd = await cloud.key('secret', 'test', { account: 'Crowd' })
     const [{ keyId }] = (await keysSeenBy(crowd)) as [Json]
     const { account_id } = await cloud.db.database.reads
@@ -206,7 +206,7 @@ onEveryDatabase('API keys', (kind) => {
     expect(await keysSeenBy(crowd)).toHaveLength(1_000)
   })
 
-  it('overlap when rolled, end when they expire, and remember their last use', async () => {
+  it('overlap when rolled, expire, and store the time of their last use', async () => {
     const world: VirtualPlatform = virtualPlatform({ seed: 3 })
     const timed = await startTestCloud(kind, { platform: world })
     try {
@@ -264,7 +264,7 @@ onEveryDatabase('API keys', (kind) => {
     }
   })
 
-  it('a cloud stops in order also when it cannot write down which were used last', async () => {
+  it('the cloud stops cleanly even if it cannot store their last use', async () => {
     const full = await startTestCloud('sqlite')
     try {
       await full.ok(await full.key('secret'), 'fetchStores')

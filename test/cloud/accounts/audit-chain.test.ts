@@ -29,7 +29,7 @@ onEveryDatabase('the audit chain', (kind) => {
   const verify = (): Promise<Verification> => verifyAudit(shop.cloud.db.database.reads)
   const write = (work: (db: Db) => Promise<unknown>) => shop.cloud.db.database.write(work)
 
-  it('leaves entries alone for a moment, then seals each once, in order', async () => {
+  it('seals entries after a short delay, each once, in order', async () => {
     expect(await sealAudit(shop.cloud.db.database, 0)).toBe(0)
     expect(await seal()).toBeGreaterThanOrEqual(12)
     expect(await seal()).toBe(0)
@@ -40,7 +40,7 @@ onEveryDatabase('the audit chain', (kind) => {
     expect(second.previousHash).toBe(first.hash)
   })
 
-  it('goes on from its end, also when several seal at once', async () => {
+  it('continues from its end, also when several processes seal at once', async () => {
     for (let n = 0; n < 8; n++) await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })
     const other = await shop.cloud.db.again()
     const counts = await Promise.all([
@@ -53,7 +53,7 @@ onEveryDatabase('the audit chain', (kind) => {
     expect((await verify()).chains.filter((chain) => chain.broken)).toEqual([])
   })
 
-  it('a change that began early and was written late is sealed in a later place', async () => {
+  it('seals a change in the order of its commit, not of its start', async () => {
     const row = {
       entry_id: 'aud_00000000000000000000000000',
       tenant,
@@ -143,7 +143,7 @@ onEveryDatabase('the audit chain', (kind) => {
       (db) => db.deleteFrom('audit_head').where('tenant', '=', tenant).execute(),
       { number: expect.any(Number), why: /head/ } as never,
     ],
-  ])('finds %s', async (_, tamper, { number, why }) => {
+  ])('detects %s', async (_, tamper, { number, why }) => {
     const rows = await shop.cloud.db.database.reads
       .selectFrom('audit_entry')
       .selectAll()

@@ -4,7 +4,7 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 /** Between accounts, between stores, between test and live, between packages: what each may not see. */
-onEveryDatabase('boundaries', (kind) => {
+onEveryDatabase('API boundaries', (kind) => {
   let shop: Shop
   let strangerKey: string
   let stranger: Pick<Shop, 'storeId' | 'devices'>
@@ -22,7 +22,7 @@ onEveryDatabase('boundaries', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it('shows another account’s purchases, receipts, items, authorizations and devices to nobody', async () => {
+  it('hide purchases, receipts, items, authorizations and devices from other accounts', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const { epc } = await shop.newItem(shop.products[0])
     const grant = await shop.ok('verifySecurityTagDeactivation', {
@@ -71,21 +71,21 @@ onEveryDatabase('boundaries', (kind) => {
     expect(item.body).toMatchObject({ authorized: false, reason: 'item_unknown' })
   })
 
-  it('lets a key that is bound to stores see no other', async () => {
+  it('hide other stores from a key that is bound to stores', async () => {
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
     expect((await shop.cloud.ok(bound, 'fetchStores')).stores.map((s: Json) => s.storeId)).toEqual([shop.otherStoreId])
     expect((await shop.cloud.call(bound, 'fetchStore', { storeId: shop.storeId })).status).toBe(404)
     expect((await shop.cloud.call(bound, 'fetchDevices', { storeId: shop.storeId })).status).toBe(404)
   })
 
-  it('keeps test and live apart', async () => {
+  it('separate test and live mode', async () => {
     const live = await shop.cloud.key('secret', 'live')
     expect((await shop.cloud.ok(live, 'fetchStores')).stores).toEqual([])
     expect((await shop.cloud.call(live, 'fetchStore', { storeId: shop.storeId })).status).toBe(404)
     expect((await shop.cloud.call(live, 'checkIn', { storeId: shop.storeId })).status).toBe(404)
   })
 
-  it('gates by package in live mode, and lets test keys use scan and go and tags at any', async () => {
+  it('check the package in live mode, and allow all protection operations to test keys', async () => {
     const poor = await shop.cloud.key('secret', 'live', { account: 'Poor', package: 'DISCOVER' })
     expect(await shop.cloud.call(poor, 'fetchProtectionPolicy', { storeId: 'st_x' })).toMatchObject({
       status: 403,
@@ -96,25 +96,25 @@ onEveryDatabase('boundaries', (kind) => {
     expect((await shop.cloud.call(test, 'checkIn', { storeId: stores[0].storeId })).status).toBe(200)
   })
 
-  it('suggests the field name for a misspelt one', async () => {
+  it('suggest the correct name for a misspelt field', async () => {
     const answer = await shop.call('startCheckout', { sessionId: 'ses_x', items: [{ quantitty: 1, quantity: 1 }] })
     expect(answer.body.error).toContain('did you mean "quantity"?')
     expect(answer.body.details[0].path).toBe('items[0].quantitty')
   })
 
-  it('answers problem+json to clients that accept it', async () => {
+  it('return problem+json to clients that accept it', async () => {
     const answer = await shop.call('fetchStore', { storeId: 'st_x' }, { accept: 'application/problem+json' })
     expect(answer.headers.get('content-type')).toBe('application/problem+json')
     expect(answer.body).toMatchObject({ status: 404, title: 'not-found', code: 'not-found' })
   })
 
-  it('404 for an operation that does not exist, 401 before that without a key', async () => {
+  it('return 404 for an unknown operation, and 401 first without a key', async () => {
     expect((await shop.call('openSesame')).status).toBe(404)
     expect((await shop.cloud.call(null, 'openSesame')).status).toBe(401)
     expect((await shop.cloud.get('/api/v1/registerDevice', { authorization: `Bearer ${shop.key}` })).status).toBe(404)
   })
 
-  it('rejects revoked and expired keys', async () => {
+  it('reject revoked and expired keys', async () => {
     const key = await shop.cloud.key('secret')
     const { database } = shop.cloud.db
     const { hashOfKey } = await import('../../../cloud/accounts/api-keys.ts')
@@ -124,7 +124,7 @@ onEveryDatabase('boundaries', (kind) => {
     expect((await shop.cloud.call(key, 'fetchStores')).status).toBe(401)
   })
 
-  it('stores no key, token or code in clear', async () => {
+  it('store no key, token or code in clear', async () => {
     const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
     const { badge } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Herr Ohlsen', pin: '123456' })
     const { reads } = shop.cloud.db.database

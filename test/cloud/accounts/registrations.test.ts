@@ -33,7 +33,7 @@ onEveryDatabase('registrations', (kind) => {
     return { registrationId: body.registrationId as string, claimSecret: body.claimSecret as string, store, claimed }
   }
 
-  it('leads from a request to a live store: request, review, claim, keys', async () => {
+  it('lead from a request to a live store: request, review, claim, keys', async () => {
     const request = { ...STORE, role: 'Inhaberin', contactEmail: 'info@deichgold.example' }
     const submitted = await anyone('submitStoreRegistrationRequest', request)
     expect(submitted).toMatchObject({
@@ -97,7 +97,7 @@ onEveryDatabase('registrations', (kind) => {
     expect((await cloud.ok(keyOf(claimed.body, 'test', 'publishable'), 'fetchStores')).total).toBe(2)
   })
 
-  it('gives the test keys at once and the live key when the first live store is approved', async () => {
+  it('return test keys at once, and the live key with the first approved live store', async () => {
     const { registrationId, claimSecret, store, claimed } = await newMerchant({ companyName: 'Nur ein Name' })
     expect(store).toMatchObject({ companyName: 'Nur ein Name', tradingName: 'Nur ein Name', package: 'DISCOVER' })
     expect(claimed.keys.map((k: Json) => k.mode)).toEqual(['test', 'test'])
@@ -125,7 +125,7 @@ onEveryDatabase('registrations', (kind) => {
     ).toEqual(['submitStoreRegistration', 'approveStoreRegistration'])
   })
 
-  it('answers a wrong secret as an unknown id, and keeps no secret in clear', async () => {
+  it('treat a wrong secret like an unknown id, and store no secret in clear', async () => {
     const { body } = await anyone('submitStoreRegistrationRequest', { companyName: 'Still GmbH' })
     const registered = await cloud.ok(await cloud.key('secret'), 'submitStoreRegistration', STORE)
     const wrong = await anyone('claimRegistration', { registrationId: body.registrationId, claimSecret: 'claim_wrong' })
@@ -147,7 +147,7 @@ onEveryDatabase('registrations', (kind) => {
     expect(dump).not.toContain(body.claimSecret)
   })
 
-  it('gives a lost answer again for its Idempotency-Key, and to nobody else', async () => {
+  it('repeat a lost response only for its Idempotency-Key', async () => {
     const { body } = await anyone('submitStoreRegistrationRequest', STORE)
     const claim = { registrationId: body.registrationId, claimSecret: body.claimSecret }
     const early = await anyone('claimRegistration', claim, { 'idempotency-key': 'early' })
@@ -171,7 +171,7 @@ onEveryDatabase('registrations', (kind) => {
     for (const { key } of first.body.keys) expect(dump).not.toContain(key)
   })
 
-  it('returns the reason of a rejected registration', async () => {
+  it('return the reason of a rejection', async () => {
     const { body } = await anyone('submitStoreRegistrationRequest', { companyName: 'Luftschloss GmbH' })
     const reason = 'There is no such company.'
     expect(
@@ -191,7 +191,7 @@ onEveryDatabase('registrations', (kind) => {
     expect((await cloud.call(admin, 'rejectStoreRegistration', { registrationId: 'reg_x', reason })).status).toBe(404)
   })
 
-  it('creates two accounts for two companies of the same name', async () => {
+  it('create two accounts for two companies of the same name', async () => {
     const known = await cloud.key('secret', 'live', { account: 'Zwilling GmbH' })
     const one = await newMerchant({ ...STORE, companyName: 'Zwilling GmbH' })
     const two = await newMerchant({ ...STORE, companyName: 'Zwilling GmbH' })
@@ -202,7 +202,7 @@ onEveryDatabase('registrations', (kind) => {
     ).toEqual([one.store.storeId])
   })
 
-  it('makes a demo store at once with a test key, and in live mode one that waits', async () => {
+  it('create a demo store with a test key, and a pending store with a live key', async () => {
     const { claimed, store } = await newMerchant({ ...STORE, companyName: 'Filialist GmbH' }, { package: 'Go' })
     const live = keyOf(claimed, 'live', 'secret')
     const wanted = {
@@ -242,7 +242,7 @@ onEveryDatabase('registrations', (kind) => {
     })
   })
 
-  it('grants the package that a registration asks for, if the account includes it', async () => {
+  it('grant the requested package if the account includes it', async () => {
     const live = await cloud.key('secret', 'live', { account: 'Grown GmbH', package: 'GROW' })
     for (const [wish, granted] of [
       ['grow', 'GROW'],
@@ -256,7 +256,7 @@ onEveryDatabase('registrations', (kind) => {
     if (request.status === 200) expect((await approve(request.body.registrationId)).package).toBe('DISCOVER')
   })
 
-  it('gates by the package of the account, then by that of the store', async () => {
+  it('check the package of the account, then that of the store', async () => {
     const { claimed, store } = await newMerchant({ ...STORE, companyName: 'Klein GmbH' })
     const live = keyOf(claimed, 'live', 'secret')
     const tooLow = {
@@ -290,7 +290,7 @@ onEveryDatabase('registrations', (kind) => {
     expect(entries.map((e: Json) => e.operation)).toEqual(['setStorePackage', 'setStorePackage'])
   })
 
-  it('shows registrations to no other account', async () => {
+  it('are hidden from other accounts', async () => {
     const { store } = await newMerchant({ ...STORE, companyName: 'Privat GmbH' }, { package: 'prime' })
     const stranger = await cloud.key('secret', 'live', { account: 'Stranger', package: 'PRIME' })
     const answer = async (operation: string, storeId: string) => {
@@ -306,7 +306,7 @@ onEveryDatabase('registrations', (kind) => {
     expect((await cloud.ok(stranger, 'fetchRegistrations')).registrations).toEqual([])
   })
 
-  it('decides once and hands out once, however many ask at the same time', async () => {
+  it('are decided once and return their keys once, for any number of concurrent requests', async () => {
     const { body } = await anyone('submitStoreRegistrationRequest', { ...STORE, companyName: 'Eilig GmbH' })
     const decided = await Promise.all(
       Array.from({ length: 8 }, () =>
@@ -328,7 +328,7 @@ onEveryDatabase('registrations', (kind) => {
     ).toHaveLength(1)
   })
 
-  it('pages through registrations without a gap', async () => {
+  it('are paged without a gap', async () => {
     const all = (await cloud.ok(admin, 'fetchRegistrations', { limit: 500 })).registrations.map(
       (r: Json) => r.registrationId,
     )
@@ -342,7 +342,7 @@ onEveryDatabase('registrations', (kind) => {
     expect(seen).toEqual(all)
   })
 
-  it('holds back a flood by address, and of one account', async () => {
+  it('are rate-limited by address and by account', async () => {
     const limited = await startTestCloud(kind, { config: { rateLimit: 50 } })
     const statuses = []
     for (let i = 0; i < 40; i++)

@@ -22,7 +22,7 @@ const EMPTY_HERE: Record<string, string> = {
  * A whole account is filled on its test side; then, table by table as the schema has them, all of it is
  * moved to the live side. From then on a test key must see nothing of it and change nothing of it.
  */
-onEveryDatabase('test and live', (kind) => {
+onEveryDatabase('live data', (kind) => {
   let shop: Shop
   let tables: string[]
   let live: string
@@ -75,7 +75,7 @@ onEveryDatabase('test and live', (kind) => {
     }
   })
 
-  it('never meet: no operation shows or changes with a test key what is live', async () => {
+  it('is neither shown nor changed by any operation with a test key', async () => {
     const before = await dump()
     const seen = await walk([shop.key, await shop.cloud.key('publishable')])
     expect(seen.filter(({ status, shown }) => status >= 500 || shown.length > 0)).toEqual([])
@@ -84,7 +84,7 @@ onEveryDatabase('test and live', (kind) => {
       expect((await shop.call('fetchStore', { storeId })).status).toBe(404)
   })
 
-  it('are seen with a live key by the same requests', async () => {
+  it('is shown to a live key by the same requests', async () => {
     const seen = await walk([live])
     const showing = new Set(seen.filter(({ shown }) => shown.length > 0).map(({ operation }) => operation))
     expect([...showing]).toEqual(

@@ -14,7 +14,7 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
-onEveryDatabase('lists of a whole account', (kind) => {
+onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
   let shop: Shop
   let stranger: string
   let live: string
@@ -126,7 +126,7 @@ onEveryDatabase('lists of a whole account', (kind) => {
       .where('exception_id', '=', id)
       .execute()
 
-  it('shows a key that is bound to stores these stores only, and other accounts and live keys nothing', async () => {
+  it('show a bound key only its stores, and other accounts and live keys nothing', async () => {
     expect(await agentsOf({}, bound)).toMatchObject({ total: 1, agents: [{ agentId: agents[2]?.agentId }] })
     expect(await kindsOf({}, bound)).toEqual([[shop.otherStoreId, 'tray_open']])
     const both = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId, shop.storeId] })
@@ -145,7 +145,7 @@ onEveryDatabase('lists of a whole account', (kind) => {
       for (const key of [stranger, live, bound]) expect((await shop.cloud.call(key, operation, body)).status).toBe(404)
   })
 
-  it('leaves out stores whose package is too low', async () => {
+  it('leave out stores whose package is too low', async () => {
     const { database } = shop.cloud.db
     const tenantOf = async (from: string, to: string) => {
       for (const table of ['store', 'agent', 'protection_exception'] as const)
@@ -171,7 +171,7 @@ onEveryDatabase('lists of a whole account', (kind) => {
     expect(shop.cloud.errors).toEqual([])
   })
 
-  describe('reads by an index', () => {
+  describe('read by an index', () => {
     const asked: CompiledQuery[] = []
     let db: Db
     let close: () => Promise<void> | void

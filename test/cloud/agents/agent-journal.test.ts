@@ -41,7 +41,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     return { purchase, nonce: body.replayProtectedNonce as string, rights: body.receiptRights }
   }
 
-  it('binds a token to the agent’s ledger and names the receipt rights that it covers', async () => {
+  it('binds a token to the agent’s ledger and names the release rights that it covers', async () => {
     const { rights, nonce } = await grant()
     expect(rights).toMatchObject({ rightClass: 'release', ordinals: [0] })
     const row = await gate.cloud.db.database.reads
@@ -74,7 +74,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     })
   })
 
-  it('grants no delegated right to others until its agent reports the redemption or returns the right', async () => {
+  it('blocks delegated rights until the agent reports the redemption or returns the right', async () => {
     const other = await enrolTestAgent(gate)
     const { transactionId: purchaseId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
     const { deviceId } = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
@@ -256,7 +256,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
   })
 
-  it('detects a second copy by rows before the last known one', async () => {
+  it('detects a second copy by rows before the newest known row', async () => {
     const one = await enrolTestAgent(gate)
     const { rowHash, genesisHash } = await import('../../../policy/journal.ts')
     const rows = [one.row({}), one.row({}), one.row({})]
@@ -311,7 +311,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     return applied
   }
 
-  it('stores and acknowledges partly readable rows, applies their evidence, and reads them again after an upgrade', async () => {
+  it('stores and acknowledges partly readable rows, and reads them again after an upgrade', async () => {
     const { database } = gate.cloud.db
     const { purchase, nonce } = await grant()
     const told = (change: Json) =>
@@ -387,7 +387,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ).toHaveLength(1)
   })
 
-  it('keeps evidence with names that no database has room for, and what comes behind it counts', async () => {
+  it('stores evidence with names that the database cannot store, and applies the rows behind it', async () => {
     const { purchase, nonce } = await grant()
     const rows = [
       agent.row({ evidence: { kind: 'void', nonce: 'a\0b' } }),
@@ -402,7 +402,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     })
   })
 
-  it('shows that an agent’s rows cannot be read until the last of them is', async () => {
+  it('shows unreadable rows of an agent until all of them are readable', async () => {
     const { database } = gate.cloud.db
     const other = await enrolTestAgent(gate)
     await other.report([
@@ -464,7 +464,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(state).toEqual([])
   })
 
-  it('does not free a right after a failed first try if another redemption used it', async () => {
+  it('keeps a right used after a failed first try if another redemption used it', async () => {
     const { purchase, nonce } = await grant()
     await agent.report([
       agent.row({ evidence: claim(nonce, 'red-first') }),
@@ -493,7 +493,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await elsewhere()).toMatchObject({ deactivationAuthorized: true })
   })
 
-  it('completes an agent’s event with the purchase and other facts of the cloud', async () => {
+  it('adds the purchase and other facts of the cloud to an agent’s event', async () => {
     const { purchase, nonce } = await grant()
     const event = {
       type: 'protection.action.completed' as const,
@@ -520,7 +520,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ])
   })
 
-  it('retries a row that can now be applied, however many rows before it cannot', async () => {
+  it('retries a row that has become applicable, however many rows before it are not', async () => {
     const { database } = gate.cloud.db
     const other = await enrolTestAgent(gate)
     const unknown = (n: number) => other.row({ evidence: { kind: 'void', nonce: `nobody-knows-${n}` } })

@@ -39,7 +39,7 @@ onEveryDatabase('operations about agents', (kind) => {
       })
     ).body
 
-  it('fetchAgents returns what each agent reported and what the cloud stores of it', async () => {
+  it('fetchAgents returns what each agent reported and what the cloud stores about it', async () => {
     const { cloud } = shop.cloud
     const told = { online: true, observedAt: new Date().toISOString(), policyVersion: 7, queueDepth: 3, devices: [] }
     const topic = agentTopic(shop.storeId, agent.agentId, 'state')
@@ -59,7 +59,7 @@ onEveryDatabase('operations about agents', (kind) => {
     })
   })
 
-  it('fetchAgents returns the state in document requests and broker messages, and stores it at intervals', async () => {
+  it('fetchAgents returns the state of requests and broker messages, and stores it at intervals', async () => {
     const { cloud } = shop.cloud
     const other = await enrolTestAgent(shop)
     const look = (ver: number, ledgerSeq: number) =>
@@ -99,7 +99,7 @@ onEveryDatabase('operations about agents', (kind) => {
     await shop.ok('revokeAgent', { agentId: other.agentId })
   })
 
-  it('issues no token of a forked agent a second time until resolveAgentFork', async () => {
+  it('a forked agent gets no token a second time until resolveAgentFork', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect(await resolve('trust')).toMatchObject({ status: 409, body: { reason: 'no_fork' } })
     const before = await ask(purchase)
@@ -145,7 +145,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await openForks()).toHaveLength(1)
   })
 
-  it('starts a new generation for a login behind the known head, and detects a second copy by another hash', async () => {
+  it('a login behind the known head starts a generation; another hash reveals a second copy', async () => {
     const other = await enrolTestAgent(shop)
     await other.report([other.row({}), other.row({})])
     const hello = async (generation: number, seq: number, head: string) => {
@@ -179,7 +179,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await seen(other.agentId)).toMatchObject({ state: 'forked' })
   })
 
-  it('revokeAgent ends logins, calls and batches at once; its devices and the home are free', async () => {
+  it('revokeAgent ends logins, calls and batches, and frees devices and the receipt home', async () => {
     const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })).body
     const assertion = agent.messages.assertion(challenge, Date.now())
     expect((await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy.home).toBe(agent.agentId)
@@ -207,7 +207,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect((await openForks()).map(({ subject }) => subject)).not.toContainEqual(expect.stringContaining(other.agentId))
   })
 
-  it('does not serve agents of other accounts', async () => {
+  it('agents of other accounts get 404', async () => {
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
     for (const [operation, body] of [
       ['revokeAgent', {}],

@@ -18,7 +18,7 @@ function open(limit: number) {
   return { world, places, connect, end }
 }
 
-it('keeps the place of an agent whose connection ended, and refuses a new agent', () => {
+it('an agent whose connection ended keeps its slot, and a new agent is rejected', () => {
   const { connect, end } = open(2)
   expect([connect('a'), connect('b'), connect('c')]).toEqual([true, true, false])
   end('a')
@@ -27,7 +27,7 @@ it('keeps the place of an agent whose connection ended, and refuses a new agent'
   expect(connect('a')).toBe(true)
 })
 
-it('gives the place of an agent that was away for a day to a new one, and never that of a connected agent', async () => {
+it('a new agent gets the slot of an agent that was away for a day', async () => {
   const { world, connect, end } = open(2)
   connect('a')
   connect('b')
@@ -38,7 +38,7 @@ it('gives the place of an agent that was away for a day to a new one, and never 
   expect(connect('a')).toBe(true)
 })
 
-it('gives the place of a revoked agent to a new one', () => {
+it('a new agent gets the slot of a revoked agent', () => {
   const { places, connect, end } = open(1)
   connect('a')
   places.release('a')

@@ -34,7 +34,7 @@ onEveryDatabase('agents', (kind) => {
     })
 
   describe('enrolment', () => {
-    it('gives the agent its store, the root and signed documents that verify down from it', async () => {
+    it('returns the store, the root and signed documents that verify from it', async () => {
       const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId, name: 'Kasse 1' })
       expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{4}-){6}[0-9A-HJKMNP-TV-Z]{4}$/)
       expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(900_000)
@@ -72,7 +72,7 @@ onEveryDatabase('agents', (kind) => {
       expect(time.ok && FreshClaims.parse(time.claims).policy.ver).toBe(opened.ok && opened.claims.ver)
     })
 
-    it('answers the same code with the same key again, and refuses it to another', async () => {
+    it('repeats the response for the same code and key, and rejects another key', async () => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const first = await enrol(code, keyOf(2))
       expect(
@@ -122,13 +122,13 @@ onEveryDatabase('agents', (kind) => {
       expect([await left(-1), await left(0)]).toEqual([1, 0])
     })
 
-    it('lets one of 16 keys win a race for one code', async () => {
+    it('accepts one of 16 keys that race for one code', async () => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const answers = await Promise.all(Array.from({ length: 16 }, (_, i) => enrol(code, keyOf(100 + i))))
       expect(answers.filter((a) => a.status === 200)).toHaveLength(1)
     })
 
-    it('refuses a wrong code, a proof by another key, for another address, and after ten tries everything', async () => {
+    it('rejects a wrong code and a wrong proof, and everything after ten tries', async () => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       expect((await enrol('AAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAA', keyOf(4))).status).toBe(404)
       const proof = proofFor(shop, code, 'led_x', keyOf(5).signer)
@@ -141,7 +141,7 @@ onEveryDatabase('agents', (kind) => {
     it.each([
       ['behind', -20 * 365 * 86_400, 7],
       ['ahead', 3_600, 8],
-    ])('tells an agent that its clock is far %s, without counting a try', async (_name, aheadS, seed) => {
+    ])('reports that the agent’s clock is far %s, without counting a try', async (_name, aheadS, seed) => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const proof = proofFor(shop, code, 'led_clock', keyOf(seed).signer, shop.cloud.baseUrl, aheadS)
       for (let i = 0; i < 12; i++)
@@ -156,7 +156,7 @@ onEveryDatabase('agents', (kind) => {
       ['a point of small order', Buffer.alloc(32).toString('base64url')],
       ['a non-canonical point', Buffer.from('ff'.repeat(32), 'hex').toString('base64url')],
       ['no key at all', 'AAAA'],
-    ])('refuses %s as a key', async (_name, x) => {
+    ])('rejects %s as a key', async (_name, x) => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const answer = await enrol(code, keyOf(6), { publicJwk: { kty: 'OKP', crv: 'Ed25519', x } })
       expect(answer).toMatchObject({ status: 400, body: { details: [{ path: 'publicJwk.x', code: 'weak_key' }] } })
@@ -182,7 +182,7 @@ onEveryDatabase('agents', (kind) => {
       expect((await send({ agentId: 'agt_nobody', assertion })).status).toBe(401)
     })
 
-    it('lets an agent do what agents may, in its own store', async () => {
+    it('allows an agent only its operations in its own store', async () => {
       const agent = await enrolTestAgent(shop)
       expect((await agent.call('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })).status).toBe(403)
       expect((await agent.call('fetchPurchase', { transactionId: 'pur_x' })).status).toBe(403)
@@ -200,8 +200,8 @@ onEveryDatabase('agents', (kind) => {
     })
   })
 
-  describe('documents', () => {
-    it('come when they are newer than what the agent has, the freshness always', async () => {
+  describe('signed documents', () => {
+    it('are sent if they are newer than the agent’s, the freshness always', async () => {
       const agent = await enrolTestAgent(shop)
       const typs = (body: Json) => body.documents.map((d: string) => decodeProtectedHeader(d).typ)
       expect(typs((await agent.call('fetchSignedDocuments', {})).body)).toEqual(['keys+jwt', 'policy+jwt', 'fresh+jwt'])
@@ -216,7 +216,7 @@ onEveryDatabase('agents', (kind) => {
       expect(decodeJwt<PolicyClaims>(newer.documents[0]).ver).toBe(policy.ver + 1)
     })
 
-    it('deny what was revoked, page by page', async () => {
+    it('deny revoked tokens, page by page', async () => {
       const agent = await enrolTestAgent(shop)
       await agent.call('reportDeviceHeartbeat', { deviceId: shop.devices.cabinet_unlocker })
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
@@ -229,7 +229,7 @@ onEveryDatabase('agents', (kind) => {
       expect(page.entries.some((e) => e.kind === 'receipt')).toBe(true)
     })
 
-    it('confirms a deny list version only if the cloud assigned it; a refund waits for that', async () => {
+    it('confirm only deny list versions that the cloud assigned; a refund waits for that', async () => {
       const agent = await enrolTestAgent(shop)
       const confirmed = async () =>
         (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agent.agentId)
@@ -246,7 +246,7 @@ onEveryDatabase('agents', (kind) => {
       expect(await confirmed()).toBe(ver)
     })
 
-    it('confirms an item version only if the cloud assigned it; the way-out page depends on it', async () => {
+    it('confirm only item versions that the cloud assigned; the exit page depends on it', async () => {
       const agent = await enrolTestAgent(shop)
       await shop.ok('registerProtectedItems', {
         storeId: shop.storeId,
@@ -267,7 +267,7 @@ onEveryDatabase('agents', (kind) => {
       expect([ver > 0, await taken(ver + 1), await taken(ver)]).toEqual([true, 0, ver])
     })
 
-    it('leave ended entries out of the deny list, so that it does not grow for ever', async () => {
+    it('leave expired entries out of the deny list, so that its size is limited', async () => {
       const agent = await enrolTestAgent(shop)
       const { database } = shop.cloud.db
       const nowMs = shop.cloud.platform.clock.wall()
@@ -348,7 +348,7 @@ onEveryDatabase('agents', (kind) => {
       expect([held, taken]).toEqual([first + entries.length, entries.length])
     })
 
-    it('bind a device to the first agent that reports it, and make the first one with an exit gate the receipt home', async () => {
+    it('bind a device to the first reporting agent, and a gate’s agent becomes receipt home', async () => {
       const other = await openShop(kind)
       const [first, second] = [await enrolTestAgent(other), await enrolTestAgent(other)]
       expect((await first.call('reportDeviceHeartbeat', { deviceId: other.devices.exit_gate })).status).toBe(200)
@@ -368,7 +368,7 @@ onEveryDatabase('agents', (kind) => {
     })
   })
 
-  it('signs the time for anyone, answering their own nonce', async () => {
+  it('get the time signed with their own nonce, without a login', async () => {
     const nonce = 'n'.repeat(22)
     const { body } = await shop.cloud.get(`/api/v1/time?nonce=${nonce}`)
     expect(decodeJwt(body.time)).toMatchObject({ aud: nonce, timeMs: expect.any(Number) })

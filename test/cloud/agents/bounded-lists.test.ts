@@ -4,7 +4,7 @@ import { lruCache } from '../../../cloud/foundation/lru-cache.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the cloud that callers fill. */
 describe('lists of the cloud', () => {
-  it('takes 4 batches of one agent and 500 of all, and each again when one is stored', () => {
+  it('accept 4 waiting batches of one agent and 500 of all agents', () => {
     const batches = waitingBatches()
     const stored = Array.from({ length: BATCHES_OF_AGENT }, () => batches.add('agt_a'))
     expect(stored.every((done) => done !== undefined)).toBe(true)
@@ -18,7 +18,7 @@ describe('lists of the cloud', () => {
     expect(batches.add('agt_newer')).toBeUndefined()
   })
 
-  it('keeps the keys and documents that were used last, and drops the others', () => {
+  it('keep the most recently used keys and documents', () => {
     const table = lruCache<string, number>(3)
     for (const [n, name] of ['a', 'b', 'c'].entries()) table.set(name, n)
     expect(table.get('a')).toBe(0)

@@ -51,7 +51,7 @@ onEveryDatabase('lastSeenAt', (kind) => {
     expect(await shown()).toBeLessThanOrEqual(platform.clock.wall())
   }
 
-  it('moves with a login and with every HTTP request, and is stored by one later write', async () => {
+  it('changes with a login and every HTTP request, and is stored by one later write', async () => {
     await moves(() => agent.login())
     await flush()
     const before = await stored()
@@ -64,7 +64,7 @@ onEveryDatabase('lastSeenAt', (kind) => {
     expect([await stored(), await shown()]).toEqual([last, last])
   })
 
-  it('moves with the connection, pings and messages over MQTT', async () => {
+  it('changes with the connection, pings and messages over MQTT', async () => {
     const will = { topic: agentTopic(shop.storeId, agent.agentId, 'state'), payload: stateOf(false), retain: true }
     await agent.login()
     await moves(async () => {
@@ -82,7 +82,7 @@ onEveryDatabase('lastSeenAt', (kind) => {
     await soon(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(true))
   })
 
-  it('stays after the connection was lost, although the broker then publishes the will', async () => {
+  it('stays after a lost connection, although the broker then publishes the will', async () => {
     const last = await shown()
     forward(MINUTE_MS)
     client.stream.destroy()
@@ -91,7 +91,7 @@ onEveryDatabase('lastSeenAt', (kind) => {
     expect([await shown(), await stored()]).toEqual([last, last])
   })
 
-  it('does not move by calls without a login, and keeps what a failed write did not store', async () => {
+  it('ignores calls without a login, and survives a failed write', async () => {
     const last = await shown()
     forward(MINUTE_MS)
     await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })

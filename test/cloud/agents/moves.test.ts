@@ -6,7 +6,7 @@ import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
-onEveryDatabase('moves between agents', (kind) => {
+onEveryDatabase('moves of devices, leases and receipt homes between agents', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let one: TestAgent
@@ -45,7 +45,7 @@ onEveryDatabase('moves between agents', (kind) => {
   }
 
   describe('updateDevice with another agentId', () => {
-    it('moves at once where no token is out', async () => {
+    it('moves the device at once if it has no open token', async () => {
       const deviceId = await newDevice(one)
       expect(await shop.ok('updateDevice', { deviceId, agentId: two.agentId })).toMatchObject({ agentId: two.agentId })
       expect((await policyOf(one)).devices.find((d: Json) => d.deviceId === deviceId)).toMatchObject({
@@ -56,7 +56,7 @@ onEveryDatabase('moves between agents', (kind) => {
       })
     })
 
-    it('waits until the agent with its tokens voids them, and issues no new token', async () => {
+    it('waits until the agent voids the device’s tokens, and issues no new token', async () => {
       const deviceId = await newDevice(one)
       const held = await tokenFor(deviceId)
       const other = await tokenFor(deviceId)
@@ -87,7 +87,7 @@ onEveryDatabase('moves between agents', (kind) => {
       expect(claimsOf((await tokenFor(deviceId)).authorizationToken).led).toBe(`${two.ledgerId}.1`)
     })
 
-    it('waits until a minute after the last token of an offline agent, and can be cancelled', async () => {
+    it('waits a minute beyond an offline agent’s last token, and can be cancelled', async () => {
       const deviceId = await newDevice(one)
       const { expiresAt } = await tokenFor(deviceId)
       await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
@@ -101,7 +101,7 @@ onEveryDatabase('moves between agents', (kind) => {
       expect(await deviceOf(deviceId)).toMatchObject({ agentId: two.agentId })
     })
 
-    it('goes to no agent that was revoked', async () => {
+    it('never moves the device to a revoked agent', async () => {
       const gone = await enrolTestAgent(shop)
       const deviceId = await newDevice(one)
       const { replayProtectedNonce: nonce } = await tokenFor(deviceId)
@@ -113,7 +113,7 @@ onEveryDatabase('moves between agents', (kind) => {
     })
   })
 
-  it('requests the release of a lease and reports it as outstanding if the agent does not answer', async () => {
+  it('a lease is recalled, and reported as outstanding if its agent does not respond', async () => {
     const [mine, theirs] = [await newDevice(one), await newDevice(two)]
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const held = await tokenFor(mine, transactionId)
@@ -132,7 +132,7 @@ onEveryDatabase('moves between agents', (kind) => {
     expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
   })
 
-  it('neither revokes nor issues a token for a record of the past', async () => {
+  it('a request about a past use neither revokes nor issues a token', async () => {
     const occurredAt = new Date(platform.clock.wall() - 3_600_000).toISOString()
     const [mine, theirs, detacher] = [
       await newDevice(one),
@@ -178,7 +178,7 @@ onEveryDatabase('moves between agents', (kind) => {
     })
   })
 
-  it('a cancelled purchase waits for no token that is spent, nor for one of a device without agent', async () => {
+  it('a cancelled purchase does not wait for redeemed tokens or devices without an agent', async () => {
     const { database } = shop.cloud.db
     const settled = async (purchaseId: string) => {
       await releaseRefunds(database, shop.cloud.cloud.services)
@@ -223,7 +223,7 @@ onEveryDatabase('moves between agents', (kind) => {
     expect(await settled(held.transactionId)).toBe('done')
   })
 
-  it('moveReceiptHome: the new home waits until all others have the policy and have told every row, or are revoked', async () => {
+  it('moveReceiptHome waits until all other agents confirmed the policy and reported, or are revoked', async () => {
     const first = await enrolTestAgent(shop, shop.otherStoreId)
     const next = await enrolTestAgent(shop, shop.otherStoreId)
     const last = await enrolTestAgent(shop, shop.otherStoreId)
@@ -262,7 +262,7 @@ onEveryDatabase('moves between agents', (kind) => {
     expect(await awaited()).toBe(false)
   })
 
-  it('makes the agent with exit gates the receipt home, and the next one after its revocation', async () => {
+  it('an agent with exit gates becomes the receipt home, and the next after its revocation', async () => {
     const storeId = shop.otherStoreId
     const homeOf = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
     await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })

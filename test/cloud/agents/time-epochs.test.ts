@@ -9,7 +9,7 @@ const claimsOf = (jws: string) => JSON.parse(Buffer.from(jws.split('.')[1] ?? ''
 const ofKind = (all: string[], typ: string) =>
   all.find((jws) => JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()).typ === typ) ?? ''
 
-onEveryDatabase('epochs of time', (kind) => {
+onEveryDatabase('time epochs', (kind) => {
   let platform: VirtualPlatform
   let shop: Shop
   let agent: TestAgent
@@ -35,7 +35,7 @@ onEveryDatabase('epochs of time', (kind) => {
     ]
   }
 
-  it('begins one with each freshness key that is revoked, in all that tells time; and signs again where a time of the future was signed', async () => {
+  it('start with each revoked freshness key, also after documents with a future time', async () => {
     expect(await epochs()).toEqual([undefined, 0, 0])
     await rotate({})
     expect(await epochs()).toEqual([undefined, 0, 0])

@@ -20,7 +20,7 @@ function memoryFiles(first: Record<string, string> = {}) {
 const load = (files: SecretFiles, seed = 1) => loadKeyFiles('', files, seededRandom(seed))
 
 describe('root.json', () => {
-  it('is made once as a private JWK whose key id is the beginning of its thumbprint', async () => {
+  it('is created once as a private JWK whose key id begins its thumbprint', async () => {
     const { texts, files } = memoryFiles()
     const { root } = await load(files)
     const jwk = JSON.parse(texts.get(ROOT) ?? '') as JWK
@@ -51,7 +51,7 @@ describe('root.json', () => {
     expect(openDocument(text, kind, { keys, audience: 'acc_1.test' })).toMatchObject({ ok: true })
   })
 
-  it('is also read as PKCS #8, the form of the first installations, and left as it is', async () => {
+  it('may also be PKCS #8, the former format, and is not rewritten then', async () => {
     const { x, secret } = newKey(seededRandom(7))
     const text = JSON.stringify({ x, secret: secret.toString('base64url') })
     const { texts, files } = memoryFiles({ [ROOT]: `${text}\n` })
@@ -60,7 +60,7 @@ describe('root.json', () => {
     expect(texts.get(ROOT)).toBe(`${text}\n`)
   })
 
-  it('stops the start if it is damaged, names the file, and is never written over', async () => {
+  it('stops the start if it is damaged, with its name, and is never overwritten', async () => {
     const { texts, files } = memoryFiles()
     await load(files)
     const good = texts.get(ROOT) ?? ''

@@ -18,7 +18,7 @@ describe('sealed texts', () => {
   const [first, second] = [randomBytes(32), randomBytes(32)]
   const plain = Buffer.from('sk_live_x')
 
-  it('name their key: old ones are opened, new ones are sealed with the newest', () => {
+  it('name their key: older ones are opened, new ones are sealed with the newest key', () => {
     const old = sealer([first], random).seal(plain, 'a/1')
     const ring = sealer([second, first], random)
     expect([ring.open(old, 'a/1'), ring.isCurrent(old), ring.isCurrent(ring.seal(plain, 'a/1'))]).toEqual([
@@ -35,7 +35,7 @@ describe('sealed texts', () => {
     expect(() => ring.open(old.slice(0, -2), 'a/1')).toThrow()
   })
 
-  it('without a key name are opened by trying all keys', () => {
+  it('without a key name are opened with all keys in turn', () => {
     const iv = randomBytes(12)
     const cipher = createCipheriv('aes-256-gcm', first, iv).setAAD(Buffer.from('a/1'))
     const unnamed = Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url')

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../support/databases.ts'
 
 const NOW = 1_800_000_000_000
 
-describe('the clock that signs', () => {
+describe('the signing clock', () => {
   let wall: number
   let elapsed: number
   const clock = { wall: () => wall, elapsed: () => elapsed, bootId: 'boot' }
@@ -24,21 +24,21 @@ describe('the clock that signs', () => {
     elapsed = 5_000
   })
 
-  it('signs what both clocks agree on', () => {
+  it('allows signing while wall clock and elapsed time agree', () => {
     const signing = signingClock(clock, 0)
     pass(3_600_000)
     expect(signing.nowMs()).toBe(wall)
     expect(signing.untrustedReason()).toBeNull()
   })
 
-  it('lets the wall clock be set by less than a minute', () => {
+  it('accepts wall clock changes below a minute', () => {
     const signing = signingClock(clock, 0)
     wall -= 59_000
     expect(signing.nowMs()).toBe(wall)
   })
 
   it.each([3_600_000, -3_600_000])(
-    'signs nothing after a jump of %d ms until the clocks have agreed for a minute',
+    'forbids signing after a jump of %d ms until the clocks agree for a minute',
     (jump) => {
       const signing = signingClock(clock, 0)
       wall += jump
@@ -52,7 +52,7 @@ describe('the clock that signs', () => {
     },
   )
 
-  it('begins the minute anew when the clock jumps again', () => {
+  it('restarts the minute when the clock jumps again', () => {
     const signing = signingClock(clock, 0)
     wall += 3_600_000
     signing.untrustedReason()
@@ -65,7 +65,7 @@ describe('the clock that signs', () => {
     expect(signing.untrustedReason()).toBeNull()
   })
 
-  it('signs nothing at start while the clock is before the last time that was signed', () => {
+  it('forbids signing at start while the clock is before the last signed time', () => {
     const signing = signingClock(clock, NOW + 10_000)
     expect(signing.untrustedReason()).toMatch(/before the last time/)
     expect(() => signing.nowMs()).toThrow(/nothing is signed now/)
@@ -73,7 +73,7 @@ describe('the clock that signs', () => {
     expect(signing.nowMs()).toBe(NOW + 10_000)
   })
 
-  it('dates key sets by the time that has passed while the clock has just jumped ahead, and signs anew what is of the future', async () => {
+  it('dates key sets by elapsed time after a jump, and re-signs documents from the future', async () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
     const files = await loadKeyFiles(folder, secretFiles, random)
@@ -107,7 +107,7 @@ describe('the clock that signs', () => {
     await database.close()
   })
 
-  it('signs nothing either while the clock is before the last restore, which itself signs nothing', async () => {
+  it('forbids signing while the clock is before the last restore, which signs nothing', async () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
     const platform = { random, timers, clock }

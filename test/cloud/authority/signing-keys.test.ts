@@ -89,7 +89,7 @@ onEveryDatabase('signing keys', (kind) => {
       redemptionId: authorizationToken.slice(-20),
     })
 
-  it('publishes the next key before it signs; rotateSigningKey makes it sign, and the former is verified until nothing of it lives', async () => {
+  it('are published before rotateSigningKey activates them, and verify until their documents expire', async () => {
     const before = await keySet()
     const { authorizationToken: old } = await grant()
     const next = before.keys.find((key) => key.use === 'token' && key.state === 'next')
@@ -113,7 +113,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect((await keySet()).keys.find((key: KeyRecord) => key.kid === kidOf(old))?.state).toBe('retired')
   })
 
-  it('revokes at once, in every process: what the key signed is refused, and the next signs', async () => {
+  it('are revoked at once in every process: their tokens are rejected, the next key signs', async () => {
     const { authorizationToken } = await grant()
     const before = await keySet()
     const { kid } = await rotate({ use: 'token', revoke: true })
@@ -144,7 +144,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect((await shop.call('rotateSigningKey', { use: 'token' })).status).toBe(403)
   })
 
-  it('does not return a token again that agents no longer accept', async () => {
+  it('a stored token is not returned again after its key was revoked', async () => {
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const ask = () =>
       shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: shop.devices.pos_deactivator })
@@ -156,7 +156,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect((await redeem(again.authorizationToken)).body).toMatchObject({ success: true })
   })
 
-  it('reads receipts of a retired key for as long as receipts are read, and none of a revoked one', async () => {
+  it('of retired keys still verify receipts until these expire; revoked keys do not', async () => {
     const receiptOf = async () => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
       return (await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })).url as string
@@ -179,7 +179,7 @@ onEveryDatabase('signing keys', (kind) => {
     ).not.toMatchObject({ deactivationAuthorized: true })
   })
 
-  it('signs policies anew when their key changes, in a new epoch when it was revoked', async () => {
+  it('re-sign policies when the policy key changes, in a new epoch after a revocation', async () => {
     await agent.login()
     const first = claimsOf(ofKind(await documents(), 'policy+jwt')) as PolicyClaims
     await rotate({ use: 'policy' })
@@ -207,7 +207,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect(claimedKeyId(time, DOCUMENT_KINDS.time)).toBe(freshKid)
   })
 
-  it('rotates a key after 30 days to one that was published for 7 days', async () => {
+  it('rotate after 30 days to a key that was published for 7 days', async () => {
     const before = Object.entries(await states('token')).find(([, state]) => state === 'active')
     platform.sleep(31 * DAY)
     await tick()
@@ -218,7 +218,7 @@ onEveryDatabase('signing keys', (kind) => {
 
   // On SQLite the command opens the cloud's own file: with two processes, test/bin/cloud-keys.test.ts.
   if (kind === 'postgres')
-    it('counts at once from the command line, beside a running cloud', async () => {
+    it('change at once from the command line, beside a running cloud', async () => {
       const { authorizationToken } = await grant()
       const place = {
         data: shop.cloud.keyFolder,
@@ -244,7 +244,7 @@ onEveryDatabase('signing keys', (kind) => {
       expect((await redeem(authorizationToken)).body).toMatchObject({ reason: 'token_revoked' })
     })
 
-  it('signs the key set anew long before it ends, though nothing in it has changed', async () => {
+  it('sign the key set again long before it expires, even without changes', async () => {
     agent = await enrolTestAgent(shop)
     // What is due anyhow comes first.
     await tick()
@@ -270,7 +270,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect(claimsOf(ofKind(await documents({ keys: [before.epoch, before.ver] }), 'keys+jwt')).ver).toBe(renewed.ver)
   })
 
-  it('repeats revocations of a key set that the root signed, and of no other', async () => {
+  it('are revoked again by a root-signed key set from an agent, and by no other', async () => {
     const bring = async (...revocations: string[]) => {
       const { status } = await agent.call('fetchSignedDocuments', { revocations })
       expect(status).toBe(200)

@@ -389,7 +389,7 @@ const NOT_HERE: Record<string, string> = {
 /**
  * A key that is bound to one store, or an agent of it, and whatever it asks about another store of the same account: as if there were no such thing.
  */
-onEveryDatabase('a key of another store', (kind) => {
+onEveryDatabase('a key that is bound to another store', (kind) => {
   let shop: Shop
   let bound: string
   let agent: string
@@ -420,7 +420,7 @@ onEveryDatabase('a key of another store', (kind) => {
     return `${status} ${told.replaceAll(/\b[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}\b/g, '_')}`
   }
 
-  it('has a request for every name in every operation', () => {
+  it('has a request for every id field of every operation', () => {
     const named = new Map<string, Set<string>>()
     for (const [operation, body] of REQUESTS) {
       const fields = named.get(operation) ?? new Set()
@@ -439,7 +439,7 @@ onEveryDatabase('a key of another store', (kind) => {
   })
 
   it.each(REQUESTS.map(([operation, body], n) => [n, operation, body] as const))(
-    '%i: %s answers as for nothing',
+    '%i: %s gets the same response as for an unknown id',
     async (_n, operation, body) => {
       const before = await rowsOfStore()
       const isForAgents = OPERATION_TABLE.get(operation)?.callers.includes('agent') === true
@@ -451,7 +451,7 @@ onEveryDatabase('a key of another store', (kind) => {
     },
   )
 
-  it('resolves a redemption of its own store whose id a device of another store has made up as well', async () => {
+  it('resolves its own redemption although another store uses the same redemption id', async () => {
     for (const { nonce, deviceId } of [of, own]) {
       await shop.ok('redeemProtectionAuthorization', {
         replayProtectedNonce: nonce,
@@ -486,7 +486,7 @@ onEveryDatabase('a key of another store', (kind) => {
     )
   })
 
-  it('asks about what is there: a key of the whole account gets other answers to the same', async () => {
+  it('gets other responses than a key of the whole account', async () => {
     const same = []
     for (const [n, [operation, body, again]] of REQUESTS.entries()) {
       if (again) continue

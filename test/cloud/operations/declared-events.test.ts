@@ -75,7 +75,7 @@ describe.each([
     expect(await stored()).toBe(before + 1)
   })
 
-  it.each(undeclared.map(({ name }) => name))('names the event that %s does not declare', async (name) => {
+  it.each(undeclared.map(({ name }) => name))('reports the event that %s does not declare', async (name) => {
     const before = await stored()
     const { status, told } = await call(name, ['product.created'])
     expect(told).toEqual([

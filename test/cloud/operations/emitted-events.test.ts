@@ -44,7 +44,7 @@ describe('events', () => {
   })
   afterAll(() => shop.stop())
 
-  it.each(['webhook.test', ...events])('%s is published and, where it was sent, is as published', (name) => {
+  it.each(['webhook.test', ...events])('%s is published and matches its published schema', (name) => {
     const schema = published[name]?.post.requestBody.content['application/json'].schema
     expect(schema, 'in x-webhooks').toBeDefined()
     const got = posted.get(name) ?? []
@@ -72,11 +72,11 @@ describe('events', () => {
     expect(form.safeParse(published[name].post.requestBody.content['application/json'].example).error).toBeUndefined()
   })
 
-  it('are no others than those that are published', () => {
+  it('that were sent are all published', () => {
     expect([...posted.keys()].filter((name) => !(name in published))).toEqual([])
   })
 
-  it('have the fields that the specification names', () => {
+  it('have the fields of the specification', () => {
     const first = (name: string) => posted.get(name)?.[0]?.data
     expect(first('checkout.completed')).toMatchObject({
       transactionId: expect.any(String),

@@ -307,7 +307,7 @@ onEveryDatabase('every operation', (kind) => {
     details: body.details,
   })
 
-  it('has a row here', () => {
+  it('has a row in REQUESTS', () => {
     expect(
       Object.keys(REQUESTS).sort(),
       'REQUESTS in test/cloud/operations/every-operation.test.ts needs a request of each operation',
@@ -328,7 +328,7 @@ onEveryDatabase('every operation', (kind) => {
     }
 
     if (!operation.callers.includes('anyone')) {
-      it('401 without a key, with nonsense, with a key that nobody has', async () => {
+      it('returns 401 without a key, with an invalid key and with an unknown key', async () => {
         const unknown = await shop.cloud.key('secret')
         const tampered = unknown.slice(0, -8) + (unknown.endsWith('aaaaaaaa') ? 'bbbbbbbb' : 'aaaaaaaa')
         for (const key of [null, 'x', tampered]) {
@@ -341,14 +341,14 @@ onEveryDatabase('every operation', (kind) => {
       })
     }
 
-    it('400 for an unknown field, named', async () => {
+    it('returns 400 that names an unknown field', async () => {
       if (!isCallable) return
       const answer = await ask({ ...requestOf(name), nonsense: 1 })
       expect(answer).toMatchObject({ status: 400, body: { code: 'invalid-argument' } })
       expect(answer.body.error).toContain('unknown field "nonsense"')
     })
 
-    it('400 for a wrong type in each field, naming it', async () => {
+    it('returns 400 that names the field of a wrong type', async () => {
       if (!isCallable || isForm) return
       const good = requestOf(name)
       for (const field of Object.keys(good)) {
@@ -358,7 +358,7 @@ onEveryDatabase('every operation', (kind) => {
       }
     })
 
-    it('400 for each field that is missing, and one step beyond each limit; not at it', async () => {
+    it('returns 400 for missing fields and beyond each limit, not at the limit', async () => {
       if (!isCallable) return
       const good = requestOf(name)
       const { required, probes } = limitsOf(operation)
@@ -388,7 +388,7 @@ onEveryDatabase('every operation', (kind) => {
       }
     })
 
-    it('no 5xx for a body that is no good', async () => {
+    it('returns no 5xx for an invalid body', async () => {
       if (!isCallable) return
       for (const body of BAD_BODIES) {
         const answer = await ask(body)
@@ -397,7 +397,7 @@ onEveryDatabase('every operation', (kind) => {
       expect((await ask('{}', { 'content-type': 'text/plain' })).status).toBe(415)
     })
 
-    it('413 for a body that is too large', async () => {
+    it('returns 413 for a body that is too large', async () => {
       if (!isCallable) return
       const answer = await ask(
         isForm
@@ -407,7 +407,7 @@ onEveryDatabase('every operation', (kind) => {
       expect(answer).toMatchObject({ status: 413, body: { code: 'payload-too-large' } })
     })
 
-    it('403 for a publishable key that may not, never for one that may', async () => {
+    it('returns 403 for a publishable key exactly if the operation does not allow it', async () => {
       if (operation.callers.includes('anyone')) return
       const key = await shop.cloud.key('publishable')
       const answer = await shop.cloud.call(key, name, requestOf(name))
@@ -415,7 +415,7 @@ onEveryDatabase('every operation', (kind) => {
       else expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
     })
 
-    it('403 for a secret key where an administrator is needed, for an admin key elsewhere', async () => {
+    it('returns 403 for a secret key where an admin key is required, and the reverse', async () => {
       if (operation.callers.includes('anyone')) return
       const wrong = isForAdmins ? shop.key : adminKey
       const answer = await shop.cloud.call(wrong, name, requestOf(name))
@@ -426,7 +426,7 @@ onEveryDatabase('every operation', (kind) => {
   })
 
   it.each(withKey.map((o) => o.name))(
-    '%s answers for what is another account’s as for what does not exist',
+    '%s treats data of another account like data that does not exist',
     async (name) => {
       const theirs = requestOf(name, stranger)
       for (const field of ID_FIELDS.filter((f) => f in theirs)) {
@@ -440,7 +440,7 @@ onEveryDatabase('every operation', (kind) => {
     },
   )
 
-  it.each(withKey.map((o) => o.name))('%s answers a key of another store as for what does not exist', async (name) => {
+  it.each(withKey.map((o) => o.name))('%s treats data of another store like data that does not exist', async (name) => {
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
     const request = requestOf(name)
     // A product may well be one of both stores; more of what is named by an id is in bound-keys.test.ts.
@@ -459,7 +459,7 @@ onEveryDatabase('every operation', (kind) => {
     ...('cursor' in shapeOf(o.request) ? [[o.name, 'POST'] as const] : []),
     ...(o.get && 'cursor' in shapeOf(o.get.request) ? [[o.name, 'GET'] as const] : []),
   ])
-  describe.each(listings)('%s by %s knows its own cursors', (name, form) => {
+  describe.each(listings)('%s by %s accepts only its own cursors', (name, form) => {
     const ask = (cursor: string): Promise<Answer> => {
       if (form === 'POST') return shop.call(name, { ...requestOf(name), cursor })
       const query = new URLSearchParams({ ...(name !== 'fetchStores' && { storeId: shop.storeId }), cursor })
@@ -467,7 +467,7 @@ onEveryDatabase('every operation', (kind) => {
     }
     const ours = CURSORS[name]
 
-    it('400 that names it and the fix, for one that is none of this listing', async () => {
+    it('returns 400 that names an invalid cursor and the fix', async () => {
       expect(
         ours,
         'CURSORS in test/cloud/operations/every-operation.test.ts needs a cursor of this listing',
@@ -497,12 +497,12 @@ onEveryDatabase('every operation', (kind) => {
       }
     })
 
-    it('goes on behind a row that is gone by now', async () => {
+    it('continues behind a row that was deleted', async () => {
       expect(await ask(ours ?? '')).toMatchObject({ status: 200 })
     })
   })
 
-  it('answers over a real socket what it answers without one', async () => {
+  it('returns the same over a real socket as without one', async () => {
     const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
     server.serve(shop.cloud.cloud.app)
     const over = async (name: string, body: Json) => {
@@ -532,7 +532,7 @@ onEveryDatabase('every operation', (kind) => {
   })
 })
 
-describe('what is wrong with a request', () => {
+describe('a validation error', () => {
   const schemas = [...OPERATION_TABLE.values()].flatMap((o) => [
     [o.name, o.request] as const,
     ...(o.get ? [[`${o.name} by GET`, o.get.request] as const] : []),
@@ -552,7 +552,7 @@ describe('what is wrong with a request', () => {
     ...connectors.flatMap(([name, schema]): [string, z.ZodType][] => (schema ? [[name, schema]] : [])),
   ]
 
-  it.each([...schemas, ...settings])('%s says of each field what would be right', (_, schema) => {
+  it.each([...schemas, ...settings])('of %s describes the valid value of each field', (_, schema) => {
     for (const { path, wrap, isChoice } of placesOf(schema)) {
       const said = WRONG.flatMap((wrong) => {
         const read = schema.safeParse(wrap(wrong))

@@ -27,13 +27,16 @@ async function sendForm(name: string, file = ''): Promise<{ status: number; erro
   return { status: answer.status, error: ((await answer.json()) as { error: string }).error }
 }
 
-it.each(['nonsense', '__proto__', 'constructor', 'toString'])('refuses the form field %s as unknown', async (name) => {
-  const refused = { status: 400, error: expect.stringContaining(`unknown field "${name}"`) as string }
-  expect(await sendForm(name)).toEqual(refused)
-  expect(await sendForm(name, '; filename="x.csv"')).toEqual(refused)
-})
+it.each(['nonsense', '__proto__', 'constructor', 'toString'])(
+  'the API rejects the form field %s as unknown',
+  async (name) => {
+    const refused = { status: 400, error: expect.stringContaining(`unknown field "${name}"`) as string }
+    expect(await sendForm(name)).toEqual(refused)
+    expect(await sendForm(name, '; filename="x.csv"')).toEqual(refused)
+  },
+)
 
-it.each(['nonsense', '__proto__', 'constructor'])('refuses the query field "%s" as unknown', async (name) => {
+it.each(['nonsense', '__proto__', 'constructor'])('the API rejects the query field "%s" as unknown', async (name) => {
   const path = `/api/v1/fetchStore?storeId=${storeId}&${name}=1`
   const { status, body } = await cloud.get(path, { authorization: `Bearer ${key}` })
   expect([status, body.error]).toEqual([400, expect.stringContaining(`unknown field "${name}"`)])

@@ -36,7 +36,7 @@ onEveryDatabase('idempotency', (kind) => {
     return events.filter((event: Json) => event.epc === epc).map((event: Json) => event.type)
   }
 
-  it('answers the same key and body with the same bytes, executed once', async () => {
+  it('repeats the same bytes for the same key and body, and executes once', async () => {
     const headers = { 'idempotency-key': 'check-in-1' }
     const first = await shop.call('checkIn', { storeId: shop.storeId }, headers)
     const again = await shop.call('checkIn', { storeId: shop.storeId }, headers)
@@ -52,7 +52,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect(again.text).toBe(first.text)
   })
 
-  it('refuses the same key with another body', async () => {
+  it('rejects the same key with another body', async () => {
     const headers = { 'idempotency-key': 'reused' }
     await shop.call('checkIn', { storeId: shop.storeId }, headers)
     expect(await shop.call('checkIn', { storeId: shop.otherStoreId }, headers)).toMatchObject({
@@ -73,7 +73,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect(theirs.body.sessionId).not.toBe(sessionId)
   })
 
-  it('is shared by keys of one kind and the same stores only: by one that took another’s place, by none that sees less', async () => {
+  it('covers keys of the same kind and stores, and rolled keys, but no narrower key', async () => {
     const headers = { 'idempotency-key': 'visit-4711' }
     const visit = async (key: string) =>
       (await shop.cloud.ok(key, 'checkIn', { storeId: shop.storeId }, headers)).sessionId
@@ -96,7 +96,7 @@ onEveryDatabase('idempotency', (kind) => {
     ['without a key', {}],
     ['under the same Idempotency-Key', { 'idempotency-key': 'verify-everywhere' }],
   ])(
-    'gives nobody of another store the token that was given here, %s',
+    'never returns a token of one store to a key of another store, %s',
     async (_name, headers: Record<string, string>) => {
       const { epc } = await shop.newItem(shop.products[0])
       await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
@@ -122,7 +122,7 @@ onEveryDatabase('idempotency', (kind) => {
     },
   )
 
-  it('stores a rejected state move, but no other error', async () => {
+  it('stores a rejected state change, but no other error', async () => {
     const purchase = await pay()
     await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
     const refused = await shop.call(
@@ -165,7 +165,7 @@ onEveryDatabase('idempotency', (kind) => {
     world.setWall(begun)
   })
 
-  it.each(['', 'with space', 'a'.repeat(256), 'ümlaut'])('refuses the key %j', async (key) => {
+  it.each(['', 'with space', 'a'.repeat(256), 'ümlaut'])('rejects the key %j', async (key) => {
     const answer = await shop.call(
       'checkIn',
       { storeId: shop.storeId },
@@ -187,7 +187,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect(rows.some((row) => row.body.includes(first.body.code))).toBe(false)
   })
 
-  it('stores no authorization token in clear, and answers it again', async () => {
+  it('stores no authorization token in clear, and repeats it', async () => {
     const headers = { 'idempotency-key': 'token-1' }
     const product = shop.products[1]
     const { epc } = await shop.newItem(product)
@@ -201,7 +201,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect(again.headers.get('idempotency-replayed')).toBe('true')
   })
 
-  it('without a key: answers the device that holds the lease with the same token, and records nothing new', async () => {
+  it('without a key: returns the same token to the lease holder, and records nothing new', async () => {
     const product = shop.products[1]
     const { epc } = await shop.newItem(product)
     await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
@@ -255,7 +255,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect((await detach(epc)).body).toMatchObject({ reason: 'already_redeemed' })
   })
 
-  it('without a key: never repeats a token that has expired, nor a policy that has changed', async () => {
+  it('without a key: repeats no expired token and no decision of a changed policy', async () => {
     const product = shop.products[1]
     const { epc } = await shop.newItem(product)
     await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
@@ -268,7 +268,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect((await detach(epc)).body).toMatchObject({ authorized: false, reason: 'workflow_not_allowed' })
   })
 
-  it('with a key: repeats even an answer that is true no more, byte for byte', async () => {
+  it('with a key: repeats even an outdated response, byte for byte', async () => {
     const { epc } = await shop.newItem(shop.products[0])
     const headers = { 'idempotency-key': 'verify-1' }
     const denied = await detach(epc, headers)
@@ -276,7 +276,7 @@ onEveryDatabase('idempotency', (kind) => {
     expect((await detach(epc, headers)).text).toBe(denied.text)
   })
 
-  it('expires an authorization by time alone: redeeming it late is refused', async () => {
+  it('expires an authorization by time alone: a late redemption is rejected', async () => {
     const purchase = await pay()
     const grant = await shop.ok('verifySecurityTagDeactivation', {
       purchaseId: purchase.transactionId,

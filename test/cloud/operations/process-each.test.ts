@@ -9,12 +9,12 @@ import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 /** One piece that cannot be done must keep no other from its turn, be they ever so many. */
-describe('what is due, piece by piece', () => {
+describe('processEach', () => {
   it.each([
     ['none fails', () => false, 350],
     ['every third fails', (n: number) => n % 3 === 0, 233],
     ['the oldest two pages fail', (n: number) => n < 200, 150],
-  ] as const)('is all done where %s', async (_what, fails, expected) => {
+  ] as const)('attempts every due row once if %s', async (_what, fails, expected) => {
     const due = new Set(Array.from({ length: 350 }, (_, n) => n))
     const tried: number[] = []
     const logged: unknown[] = []
@@ -34,7 +34,7 @@ describe('what is due, piece by piece', () => {
   })
 })
 
-onEveryDatabase('jobs of the clock', (kind) => {
+onEveryDatabase('scheduled jobs', (kind) => {
   let shop: Shop
   const { platform, forward } = movablePlatform()
   beforeAll(async () => {
@@ -48,7 +48,7 @@ onEveryDatabase('jobs of the clock', (kind) => {
   }
   const statusOf = async (transactionId: string) => (await shop.ok('fetchPurchase', { transactionId })).status
 
-  it('a failed purchase or reservation does not stop the others', async () => {
+  it('process the other purchases and reservations when one fails', async () => {
     const [broken, whole] = shop.products
     const { database } = shop.cloud.db
     for (const { productId } of [broken, whole])

@@ -10,7 +10,7 @@ import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store
 const WRITES = 8
 const LEASE_MS = 61_000
 
-onEveryDatabase('a request whose process dies, sent once more under its key (P5)', (kind) => {
+onEveryDatabase('a request that is repeated under its key after its process died (P5)', (kind) => {
   let store: PaidStore
   let keys = 0
   beforeAll(async () => {
@@ -90,7 +90,7 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
     return transactionId
   }
 
-  it('checks out once', async () => {
+  it('starts one checkout', async () => {
     const prepare = async () => ({
       sessionId: (await store.ok('checkIn', { storeId: store.storeId })).sessionId,
       items: [{ ean: PRODUCT.ean, quantity: 1 }],
@@ -104,7 +104,7 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
     })
   })
 
-  it('begins anew when the purchase has ended meanwhile because nobody opened its payment', async () => {
+  it('starts a new checkout if the first purchase was cancelled as unopened meanwhile', async () => {
     const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
     const body = { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] }
     await askOneThatDies('startCheckout', body, 'left-alone', 2)
@@ -121,14 +121,14 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
     ])
   })
 
-  it('opens a payment once', async () => {
+  it('opens one payment', async () => {
     const prepare = async () => ({ purchaseId: (await store.start()).transactionId })
     await atEveryWrite('processPayment', prepare, async ({ transactionId }) => {
       expect(await rows('payment', 'purchase_id', transactionId)).toHaveLength(1)
     })
   })
 
-  it('approves once, and opens the payment', async () => {
+  it('approves once and opens one payment', async () => {
     const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
     const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
     await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
@@ -152,7 +152,7 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
       3 * PRODUCT.priceCent,
     ],
     ['all of it', (transactionId: string) => Promise.resolve({ purchaseId: transactionId }), 3 * PRODUCT.priceCent],
-  ])('gives %s back once', async (_what, bodyOf, cents) => {
+  ])('refunds %s once', async (_what, bodyOf, cents) => {
     await atEveryWrite(
       'refundPayment',
       async () => bodyOf(await paid(3)),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 
-onEveryDatabase('the spine over the API', (kind) => {
+onEveryDatabase('the main path over the API', (kind) => {
   let cloud: TestCloud
   let key: string
   let store: Json
@@ -18,7 +18,7 @@ onEveryDatabase('the spine over the API', (kind) => {
   })
   afterAll(() => cloud.stop())
 
-  it('buys, verifies, redeems', async () => {
+  it('buys goods, verifies the purchase and redeems the authorization', async () => {
     const { products } = await cloud.ok(key, 'fetchProducts', { storeId: store.storeId, category: 'bekleidung' })
     const tagged = products.find((p: Json) => p.tagged && p.price < 100) // below what the policy wants staff for
     const { sessionId } = await cloud.ok(key, 'checkIn', { storeId: store.storeId, userId: 'u1' })

@@ -56,7 +56,7 @@ onEveryDatabase('operations in steps', (kind) => {
     })
   const events = async () => (await cloud.db.database.reads.selectFrom('outbox_event').selectAll().execute()).length
 
-  it('makes every step durable with its events, and one audit row of the whole', async () => {
+  it('commit every step with its events, and write one audit row for all', async () => {
     course = async (work) => {
       await step(work, 1)
       expect(await events()).toBe(1)
@@ -72,7 +72,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect(audit.map((row) => row.entity_id)).toEqual(['entity_2'])
   })
 
-  it('streams progress, then the result, to clients that accept events', async () => {
+  it('stream progress, then the result, to clients that accept events', async () => {
     course = async (work) => {
       work.progress({ done: 1 })
       await step(work, 3)
@@ -88,7 +88,7 @@ onEveryDatabase('operations in steps', (kind) => {
     ])
   })
 
-  it('reports a fault during the work as an event without internals', async () => {
+  it('report an internal error as an event without details', async () => {
     course = async (work) => {
       work.progress({ done: 1 })
       throw new Error('SELECT secret')
@@ -99,7 +99,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect(text).not.toContain('secret')
   })
 
-  it('continues when the client disconnects', async () => {
+  it('continue when the client disconnects', async () => {
     let finish: () => void = () => undefined
     const done = new Promise<void>((resolve) => (finish = resolve))
     let proceed: () => void = () => undefined
@@ -119,7 +119,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect(await events()).toBe(before + 1)
   })
 
-  it('has the same Idempotency-Key wait, keeps the answer, and lets a successor begin after a crash', async () => {
+  it('block the same Idempotency-Key, store the response, and let a successor start after a crash', async () => {
     let proceed: () => void = () => undefined
     let begun: () => void = () => undefined
     const started = new Promise<void>((resolve) => (begun = resolve))
@@ -151,7 +151,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect((await call({ 'idempotency-key': 'k2' })).status).toBe(200)
   })
 
-  it('answers who was only slow what its successor has answered, and goes on answering that', async () => {
+  it('return the successor’s response to a slow first caller, and repeat it', async () => {
     const headers = { 'idempotency-key': 'k5' }
     let proceed: () => void = () => undefined
     course = () => new Promise<void>((resolve) => (proceed = resolve))
@@ -167,7 +167,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect(await (await call(headers)).text()).toBe(successor)
   })
 
-  it(`lets a successor begin ${kind === 'sqlite' ? 'at once after the process was started again, as it was the only one' : 'when its lease has ended, as another process may be at it'}`, async () => {
+  it(`let a successor start ${kind === 'sqlite' ? 'at once after a restart' : 'when the lease has expired'}`, async () => {
     course = () => new Promise<void>(() => undefined)
     const before = runs
     void call({ 'idempotency-key': 'k4' })
@@ -179,7 +179,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect((await call({ 'idempotency-key': 'k4' })).status).toBe(kind === 'sqlite' ? 200 : 409)
   })
 
-  it('stores no failure except a rejected state move', async () => {
+  it('store no error except a rejected state change', async () => {
     const headers = { 'idempotency-key': 'k3' }
     course = () => Promise.reject(new Failure('unavailable', 'not now'))
     expect((await call(headers)).status).toBe(503)

@@ -14,7 +14,7 @@ import { newDatabase } from '../../support/databases.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /** SQLite uses an index of some rows only where the query says in its text that it is about these: a parameter would read all rows there ever were. */
-it('reads what waits by the index of what waits, not all that there ever was', async () => {
+it('queries for waiting rows read a partial index, not all rows', async () => {
   const made = await newDatabase('sqlite')
   await made.database.close()
   if (!('file' in made.location)) throw new Error('a file was asked for')

@@ -66,7 +66,7 @@ onEveryDatabase('a database', (kind) => {
     await db.remove()
   })
 
-  it('keeps numbers whole beyond 32 bits and texts as they are', async () => {
+  it('stores integers beyond 32 bits and any text unchanged', async () => {
     const db = await newDatabase(kind)
     const at = Date.UTC(2120, 0, 1)
     await db.database.write((tx) =>
@@ -82,7 +82,7 @@ onEveryDatabase('a database', (kind) => {
     await db.remove()
   })
 
-  it('opens again with everything in it, twice at the same time', async () => {
+  it('opens again with all data, also in two processes at once', async () => {
     const db = await newDatabase(kind)
     await db.database.write((tx) => tx.insertInto('installation').values(row('kept', 'x')).execute())
     await db.database.close()
@@ -164,7 +164,7 @@ onEveryDatabase('a database', (kind) => {
 })
 
 describe('SQLite', () => {
-  it('commits durably on every open: FULL is set and read back, as the library falls back to NORMAL', async () => {
+  it('commits durably: every open sets FULL and reads it back, as SQLite defaults to NORMAL', async () => {
     const db = await newDatabase('sqlite')
     const file = (db.location as { file: string }).file
     await db.database.close()
@@ -189,7 +189,7 @@ describe('SQLite', () => {
     await db.remove()
   })
 
-  it('shares commits among transactions that wait together, and tells none before the commit', async () => {
+  it('shares commits among waiting transactions, and confirms none before the commit', async () => {
     const db = new Sqlite(':memory:')
     db.exec('CREATE TABLE t (n INTEGER)')
     let commits = 0
@@ -213,33 +213,30 @@ describe('SQLite', () => {
   it.each([
     ['SQLITE_FULL', 0],
     ['SQLITE_IOERR_WRITE', 1],
-  ])(
-    'refuses all of a group in the midst of which SQLite ended the transaction (%s), and keeps nobody waiting',
-    async (code, failures) => {
-      const db = new Sqlite(':memory:')
-      db.exec('CREATE TABLE t (n INTEGER)')
-      const insert = db.prepare('INSERT INTO t VALUES (?)')
-      let failed = 0
-      const groups = groupCommit(db, () => void failed++)
-      const results = await Promise.allSettled(
-        [1, 2, 3].map((n) =>
-          groups.run(async () => {
-            insert.run(n)
-            if (n !== 2) return
-            db.exec('ROLLBACK')
-            throw Object.assign(new Error('the disk'), { code })
-          }),
-        ),
-      )
-      expect(results.slice(0, 2).map((r) => r.status)).toEqual(['rejected', 'rejected'])
-      expect(results[2]?.status).toBe(failures > 0 ? 'rejected' : 'fulfilled')
-      expect(db.prepare('SELECT n FROM t').pluck().all()).toEqual(failures > 0 ? [] : [3])
-      expect(failed).toBe(failures)
-      db.close()
-    },
-  )
+  ])('rejects a whole group if SQLite ended its transaction (%s), and no caller waits', async (code, failures) => {
+    const db = new Sqlite(':memory:')
+    db.exec('CREATE TABLE t (n INTEGER)')
+    const insert = db.prepare('INSERT INTO t VALUES (?)')
+    let failed = 0
+    const groups = groupCommit(db, () => void failed++)
+    const results = await Promise.allSettled(
+      [1, 2, 3].map((n) =>
+        groups.run(async () => {
+          insert.run(n)
+          if (n !== 2) return
+          db.exec('ROLLBACK')
+          throw Object.assign(new Error('the disk'), { code })
+        }),
+      ),
+    )
+    expect(results.slice(0, 2).map((r) => r.status)).toEqual(['rejected', 'rejected'])
+    expect(results[2]?.status).toBe(failures > 0 ? 'rejected' : 'fulfilled')
+    expect(db.prepare('SELECT n FROM t').pluck().all()).toEqual(failures > 0 ? [] : [3])
+    expect(failed).toBe(failures)
+    db.close()
+  })
 
-  it('keeps exactly the transactions that succeeded, in any mixture', async () => {
+  it('stores exactly the transactions that succeeded, in any mixture', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 150 }), async (successes) => {
         const db = new Sqlite(':memory:')

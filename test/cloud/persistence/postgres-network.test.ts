@@ -52,7 +52,7 @@ describe.skipIf(!has)(
         await sql`insert into counted values (1)`.execute(db)
       })
 
-    it('fails calls within the limit while the network is silent, and succeeds when it is back', async () => {
+    it('fails calls within the limit while the network is silent, and then recovers', async () => {
       network.isStalled = true
       await expect(count()).rejects.toThrow(DatabaseUnavailable)
       await expect(insert()).rejects.toThrow(DatabaseUnavailable)
@@ -62,7 +62,7 @@ describe.skipIf(!has)(
       expect(states).toEqual(['away', 'available'])
     })
 
-    it('runs a transaction again whose connection is cut before its commit, and stores it once', async () => {
+    it('repeats a transaction whose connection is cut before its commit, and stores it once', async () => {
       let attempts = 0
       await insert(() => {
         if (attempts++ === 0) network.cut()
@@ -71,7 +71,7 @@ describe.skipIf(!has)(
       expect(await count()).toBe(1)
     })
 
-    it('says that the outcome is unknown if the answer to the commit is lost, and does not run it again', async () => {
+    it('reports an unknown outcome, without a retry, if the commit’s response is lost', async () => {
       let attempts = 0
       const lost = database.write(async (db) => {
         attempts++
@@ -104,7 +104,7 @@ describe.skipIf(!has)(
       states.length = 0
     }
 
-    it('reads from a server that accepts no writes, and stores again when it does, with one change of state each', async () => {
+    it('reads from a read-only server, and writes again afterwards, with one log entry each', async () => {
       const name = new URL(server.url).pathname.slice(1)
       const setReadOnly = (value: 'on' | 'off') =>
         asAdmin(`ALTER DATABASE ${name} SET default_transaction_read_only = ${value}`)
@@ -152,7 +152,7 @@ describe.skipIf(!has)(
       return () => fromMs + ((random.bytes(1)[0] ?? 0) / 255) * (toMs - fromMs)
     }
 
-    it('succeeds over a slow network while each answer comes in time', async () => {
+    it('succeeds over a slow network while each response arrives in time', async () => {
       network.delayMs = jitter(20, 50)
       const { done, lost } = await insertNumbers(4)
       expect(lost).toEqual([])
@@ -165,7 +165,7 @@ describe.skipIf(!has)(
     it.each([
       ['another statement', () => sql`insert into counted values (2)`],
       ['the commit', () => undefined],
-    ])('rolls a write back that has run for too long, before %s', async (_, next) => {
+    ])('rolls back a write that has run for too long, before %s', async (_, next) => {
       let attempts = 0
       const late = database.write(async (db) => {
         attempts++
@@ -180,7 +180,7 @@ describe.skipIf(!has)(
       expect(await count()).toBe(1)
     })
 
-    it('gives up in time if the network is too slow, does nothing twice, and succeeds when it is fast', async () => {
+    it('fails in time if the network is too slow, writes nothing twice, and recovers', async () => {
       network.delayMs = jitter(100, 200)
       const began = performance.now()
       // They conflict, so they run again one after the other: that would take 15 s.

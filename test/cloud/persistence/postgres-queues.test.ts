@@ -15,8 +15,8 @@ function gate(): { opened: Promise<void>; open(): void } {
 
 const isConflict = (error: unknown) => (error as Error).message === 'conflict'
 
-describe('the queue of transactions that run again', () => {
-  it('is limited: a further one gets 503 with Retry-After, until there is room', async () => {
+describe('the retry queue of transactions', () => {
+  it('rejects further transactions with 503 and Retry-After until there is room', async () => {
     const retry = retryQueue(isConflict)
     const { opened, open } = gate()
     const order: number[] = []
@@ -35,7 +35,7 @@ describe('the queue of transactions that run again', () => {
     await expect(retry(() => Promise.resolve('stored'))).resolves.toBe('stored')
   })
 
-  it('runs a transaction again while it conflicts, and at most 100 times', async () => {
+  it('repeats a transaction while it conflicts, at most 100 times', async () => {
     const retry = retryQueue(isConflict)
     let tries = 0
     const conflict = () => Promise.reject(new Error('conflict'))
@@ -84,7 +84,7 @@ describe.skipIf(!has)(`A busy PostgreSQL database${has ? '' : ' (skipped: instal
     await read()
   })
 
-  it('runs conflicting transactions again, each once in effect', async () => {
+  it('repeats conflicting transactions, each once in effect', async () => {
     await database.write((db) => sql`create table counted (n int)`.execute(db))
     await database.write((db) => sql`insert into counted values (0)`.execute(db))
     const raise = () =>

@@ -28,7 +28,7 @@ onEveryDatabase('alarms and devices', (kind) => {
       expect(await shop.ok('reportProtectionEvents', { events: [event] })).toMatchObject({ accepted: 1 })
     }
 
-    it('keeps what staff found, and the last word of several', async () => {
+    it('stores the finding of the staff; a later finding replaces it', async () => {
       await raise('alarm-1')
       const first = { eventId: 'alarm-1', disposition: 'real', operatorId: 'op-7', recoveredValue: 89.9 }
       expect(await shop.ok('disposeAlarm', first)).toMatchObject({
@@ -52,7 +52,7 @@ onEveryDatabase('alarms and devices', (kind) => {
       ])
     })
 
-    it('shows in the list of events what each alarm was, who said so and when', async () => {
+    it('shows the finding, the operator and the time of each alarm in fetchProtectionEvents', async () => {
       await raise('alarm-3')
       await raise('alarm-4')
       const said = await shop.ok('disposeAlarm', {
@@ -77,7 +77,7 @@ onEveryDatabase('alarms and devices', (kind) => {
       expect(alarmOf('alarm-4')).toBeUndefined()
     })
 
-    it('knows alarms only, of the own account only, and no value of a phantom', async () => {
+    it('rejects other events, alarms of other accounts, and a recovered value for a phantom', async () => {
       await raise('no-alarm', { reason: 'late_reads' })
       await raise('alarm-2')
       const dispose = (fields: Json) =>
@@ -96,7 +96,7 @@ onEveryDatabase('alarms and devices', (kind) => {
     })
   })
 
-  it('gives a policy that an older release wrote the defaults of what has come since', async () => {
+  it('fills settings that a policy of an older release lacks with their defaults', async () => {
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.otherStoreId })
     const { gate, ...older } = policy
     await shop.cloud.db.database.write((db) =>
@@ -123,7 +123,7 @@ onEveryDatabase('alarms and devices', (kind) => {
   })
 
   describe('updateDevice', () => {
-    it('changes what is stated and nothing else; what is read may be sent back', async () => {
+    it('changes only the fields of the request and accepts the whole record of a response', async () => {
       const device = await shop.ok('registerDevice', {
         storeId: shop.storeId,
         deviceType: 'exit_gate',
@@ -152,7 +152,7 @@ onEveryDatabase('alarms and devices', (kind) => {
       expect(devices.find((d: Json) => d.deviceId === device.deviceId)).toEqual(listed)
     })
 
-    it('refuses what the system sets, foreign devices, and one that is out of service', async () => {
+    it('rejects system fields, devices of other accounts and decommissioned devices', async () => {
       const device = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })
       const { deviceId } = device
       expect(await shop.call('updateDevice', { deviceId, deviceType: 'handheld_reader' })).toMatchObject({
@@ -168,7 +168,7 @@ onEveryDatabase('alarms and devices', (kind) => {
       })
     })
 
-    it('gives a device to an agent of its store, tells the agents, and none takes it from another by reporting it', async () => {
+    it('assigns a device to an agent of its store; a heartbeat cannot move it', async () => {
       const [one, two, elsewhere] = [
         await enrolTestAgent(shop),
         await enrolTestAgent(shop),

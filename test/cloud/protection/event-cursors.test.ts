@@ -66,11 +66,11 @@ function follow(list: List, limit: number, from?: string) {
   }
 }
 
-onEveryDatabase('a follower of events', (kind) => {
+onEveryDatabase('a client that follows the events', (kind) => {
   beforeEach(() => setUp(kind))
   afterEach(() => shop.stop())
 
-  it('sees each event of eight concurrent writers once, in the same order as every other follower', async () => {
+  it('receives events of eight concurrent writers once, in the same order as other clients', async () => {
     const { db, platform } = shop.cloud
     // On PostgreSQL two other processes write.
     const others = kind === 'postgres' ? [await db.again(), await db.again()] : []
@@ -107,7 +107,7 @@ onEveryDatabase('a follower of events', (kind) => {
     for (const list of NAMES) expect(await follow(list, 500).read()).toEqual(seen[0])
   }, 60_000)
 
-  it('sees an event whose clock was behind that of an earlier one', async () => {
+  it('receives an event whose time is before that of an earlier one', async () => {
     for (const [n, id] of ['a', 'b', 'c'].entries()) await write(id, 2_000 + n)
     const followers = NAMES.map((list) => follow(list, 2))
     for (const { read } of followers) expect(await read()).toEqual(['a', 'b', 'c'])
@@ -115,7 +115,7 @@ onEveryDatabase('a follower of events', (kind) => {
     for (const { read } of followers) expect(await read()).toEqual(['a', 'b', 'c', 'late'])
   })
 
-  it('starts with `since` at the first event that the cloud took in then or later', async () => {
+  it('starts with `since` at the first event that the cloud stored at or after it', async () => {
     const hourMs = 3_600_000
     const base = Date.parse('2026-11-20T00:00:00Z')
     for (const [id, hours] of Object.entries({ a: 1, b: 2.1, c: 1.9, d: 2, e: 5, f: 1.5, g: 9 }))
@@ -135,7 +135,7 @@ onEveryDatabase('a follower of events', (kind) => {
     }
   })
 
-  it('misses nothing after a restore, also when it had read what the restore lost', async () => {
+  it('misses nothing after a restore, even events that the restore lost', async () => {
     const nowMs = shop.cloud.platform.clock.wall()
     for (const id of ['a', 'b', 'c', 'd']) await write(id, nowMs)
     const followers = NAMES.map((list) => follow(list, 3))
@@ -152,7 +152,7 @@ onEveryDatabase('a follower of events', (kind) => {
     expect(await follow('fetchProtectionEvents', 500).read()).toEqual(['a', 'b', 'after'])
   })
 
-  it('misses nothing after each start of the cloud, also on a server whose transaction ids begin lower', async () => {
+  it('misses nothing after a cloud restart, also on a server with lower transaction ids', async () => {
     const { database } = shop.cloud.db
     const lower = (by: number) =>
       database.write((db) =>
@@ -211,7 +211,7 @@ describe.skipIf(!hasPostgres)(
       expect(oldest).toEqual({ id: expect.any(Number), pid: expect.any(Number), application: expect.any(String) })
     })
 
-    it('are not waited for where nothing is held back, nor in another database of the cluster', async () => {
+    it('delay no unaffected events, nor other databases of the cluster', async () => {
       const other = await newDatabase('postgres')
       const elsewhere = await begin(other.database, (db) =>
         db.insertInto('installation').values({ name: 'open', value: '' }).execute(),

@@ -15,7 +15,7 @@ interface Reporter {
 }
 
 /** Merchants make up the ids of their events, and will all call one alarm-1. */
-onEveryDatabase('an eventId that somebody else has used', (kind) => {
+onEveryDatabase('an eventId that another account also uses', (kind) => {
   let shop: Shop
   let own: Reporter
   let other: Reporter
@@ -59,7 +59,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
       (event: Json) => event.eventId === eventId,
     )
 
-  it('stands in nobody’s way: each account, and each side of one, has its own', async () => {
+  it('is accepted: each account has its own, and each of its test and live sides', async () => {
     for (const who of [own, other]) {
       expect(await report(who, 'alarm-1')).toEqual({ success: true, accepted: 1, duplicates: 0, errors: [] })
       expect(await report(who, 'alarm-1')).toEqual({ success: true, accepted: 0, duplicates: 1, errors: [] })
@@ -81,7 +81,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     }
   })
 
-  it('is disposed of by each account for itself', async () => {
+  it('has a separate disposition in each account', async () => {
     for (const [who, disposition] of [
       [own, 'real'],
       [other, 'phantom'],
@@ -100,7 +100,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     }
   })
 
-  it('is sent to the webhooks of each, with its own data, and once more', async () => {
+  it('is delivered, and redelivered, to the webhooks of each account with its own data', async () => {
     const at = ({ path }: Reporter) => got.filter((each) => each.path === path && each.body.id === 'alarm-1')
     await until('both to arrive', () => at(own).length === 1 && at(other).length === 1)
     for (const who of [own, other])
@@ -129,7 +129,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
       expect(new Set(at(who).map(({ body }) => body.data.storeId))).toEqual(new Set([who.storeId]))
   })
 
-  it('is planned once for each account, where a batch of the dispatcher ends between them', async () => {
+  it('is planned once per account, even if a dispatcher batch ends between the two', async () => {
     const many = Array.from({ length: 150 }, (_, n) => `many-${String(n).padStart(3, '0')}`)
     await shop.cloud.db.database.write(async (db) => {
       for (const [who, tenant] of [
@@ -162,7 +162,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     expect(new Set(places.map((row) => row.seq)).size).toBe(places.length)
   })
 
-  it('is forgotten with the old events of one account, and kept for the other', async () => {
+  it('is deleted with the old events of one account, and remains in the other', async () => {
     const { database } = shop.cloud.db
     const now = shop.cloud.platform.clock.wall()
     const old = await tenantOf(own)
@@ -183,7 +183,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     expect(left.map((row) => row.tenant)).toEqual([await tenantOf(other)])
   })
 
-  it('may be that of an agent’s journal too', async () => {
+  it('may also be in an agent’s journal', async () => {
     const agent = await enrolTestAgent(shop)
     expect(await report(other, 'alarm-2')).toMatchObject({ accepted: 1 })
     const row = agent.row({ event: alarm('alarm-2', shop.storeId) })
@@ -192,7 +192,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     expect(await listed(other, 'alarm-2')).toHaveLength(1)
   })
 
-  it('within an account stands for one event: another store is told so, and nothing is taken for it', async () => {
+  it('names one event within an account: another store gets already-exists, and nothing is stored', async () => {
     const answer = await report({ ...own, storeId: shop.otherStoreId }, 'alarm-1')
     expect(answer).toMatchObject({
       accepted: 0,
@@ -203,7 +203,7 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     expect(await listed({ ...own, storeId: shop.otherStoreId }, 'alarm-1')).toEqual([])
   })
 
-  it('is of a form that headers and cursors have room for; one of before that rule holds up no listing', async () => {
+  it('fits headers and cursors; an older invalid id blocks no list', async () => {
     for (const eventId of ['alarm 1', 'Wächter', 'a\nb', '警報']) {
       const answer = await shop.cloud.call(own.key, 'reportProtectionEvents', { events: [alarm(eventId, own.storeId)] })
       expect(answer).toMatchObject({ status: 400, body: { details: [{ path: 'events[0].eventId' }] } })

@@ -22,7 +22,7 @@ onEveryDatabase('exceptions', (kind) => {
     ...fields,
   })
 
-  it('fetchExceptions lists what the cloud, agents and devices raised: one for each kind and subject, counted', async () => {
+  it('fetchExceptions lists exceptions of cloud, agents and devices, counted by kind and subject', async () => {
     const agent = await enrolTestAgent(shop)
     await agent.report([
       agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-nobody', outcome: 'confirmed' } }),
@@ -47,7 +47,7 @@ onEveryDatabase('exceptions', (kind) => {
     })
   })
 
-  it('pages, the newest first, and shows each once', async () => {
+  it('fetchExceptions pages, the newest first, and shows each exception once', async () => {
     const seen: string[] = []
     let cursor: string | undefined
     do {
@@ -63,7 +63,7 @@ onEveryDatabase('exceptions', (kind) => {
     expect(new Set(seen).size).toBe(4)
   })
 
-  it('acknowledgeException stores who acknowledged; only repeated reports open an exception again', async () => {
+  it('acknowledgeException stores the key; only repeated reports open an exception again', async () => {
     for (const { exceptionId } of await open()) {
       expect(await shop.ok('acknowledgeException', { exceptionId, note: 'angesehen' })).toMatchObject({
         state: 'acknowledged',
@@ -77,7 +77,7 @@ onEveryDatabase('exceptions', (kind) => {
     expect(await open({ state: 'acknowledged' })).toHaveLength(3)
   })
 
-  it('are not visible to other accounts', async () => {
+  it('other accounts see no exceptions of this account', async () => {
     const [{ exceptionId } = {} as Json] = await open()
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
     const elsewhere = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })

@@ -15,7 +15,7 @@ import { onEveryDatabase, temporaryFolder } from '../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
-onEveryDatabase('the sequence of the items', (kind) => {
+onEveryDatabase('the item sequence of a store', (kind) => {
   let shop: Shop
   let agent: TestAgent
   let replica: Replica
@@ -80,7 +80,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
   }
   const statusOf = (epc: string) => replica.find('epc', epc)
 
-  it('begins with the items that were there before, in the sandbox', async () => {
+  it('begins with the existing items of the sandbox', async () => {
     await expectSame()
     expect(replica.size).toBeGreaterThan(50)
     const [row] = await rows()
@@ -92,7 +92,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     })
   })
 
-  it('carries the brand, the technology and, once sold, the price that was paid', async () => {
+  it('contains brand, technology and, after the sale, the paid price', async () => {
     const [product] = shop.products
     const epc = newEpc()
     const own = { epc, ean: product.ean, price: 777, brand: 'Nordhof', protectionTechnology: 'uhf_rfid' }
@@ -110,7 +110,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(statusOf(epc)).toMatchObject({ status: 'paid', brand: 'Nordhof' })
   })
 
-  it('tells that an item is being paid, was paid, was cancelled, and comes back', async () => {
+  it('publishes when an item is being paid, paid, cancelled and returned', async () => {
     const [product] = shop.products
     const { epc } = await shop.newItem(product)
     await sync()
@@ -151,7 +151,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(statusOf(epc)?.status).toBe('sellable')
   })
 
-  it('forgets the name that an item gave up, also when another takes it', async () => {
+  it('removes a name that moves to another item', async () => {
     const [product] = shop.products
     const [first, second] = [newEpc(), newEpc()]
     const register = (fields: Json) =>
@@ -166,7 +166,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(statusOf(first)?.status).toBe('exception_hold')
   })
 
-  it('forgets goods that went to another store, and knows them again when they come back', async () => {
+  it('removes goods that move to another store and adds them when they return', async () => {
     const [product] = shop.products
     const epc = newEpc()
     const register = (storeId: string) =>
@@ -213,7 +213,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(replica.position()[1]).toBeGreaterThan(before[1])
   })
 
-  it('gives one number to each of the changes that come at once, and none is missed by a reader in between', async () => {
+  it('numbers concurrent changes without gaps, and concurrent readers miss none', async () => {
     const [product] = shop.products
     const epcs = Array.from({ length: 12 }, newEpc)
     await Promise.all([
@@ -233,7 +233,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(new Set(numbers).size).toBe(numbers.length)
   })
 
-  it('comes in pages that fit a bundle, several in one answer', async () => {
+  it('is split into pages that fit a bundle, several in one response', async () => {
     const [product] = shop.products
     const long = (n: number) => `${'X'.repeat(120)}${String(n).padStart(6, '0')}`
     for (let i = 0; i < 5; i++) {
@@ -252,7 +252,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     await expectSame()
   })
 
-  it('notes how far the agent has come', async () => {
+  it('stores the position of each agent', async () => {
     await sync()
     await fetchOnce()
     const row = await shop.cloud.db.database.reads
@@ -263,7 +263,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(row.item_seq).toBe(replica.position()[1])
   })
 
-  it('answers a page behind the end as empty', async () => {
+  it('returns an empty page for a position behind the end', async () => {
     const { database } = shop.cloud.db
     const store = await findStore(database.reads, shop.storeId)
     if (!store) throw new Error('no store')

@@ -6,7 +6,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /** Overrides are limited per operator and hour, in the transaction that grants (ADR 0009). */
-onEveryDatabase('how often an operator may approve', (kind) => {
+onEveryDatabase('the override limit of an operator', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let policy: Json
@@ -38,7 +38,7 @@ onEveryDatabase('how often an operator may approve', (kind) => {
       headers,
     )
 
-  it('is the policy’s number within an hour, each operator by himself', async () => {
+  it('is the policy’s number per hour and operator', async () => {
     await set({ operatorOverridesPerHour: 2 })
     const [anna, ben] = [newOperator(), newOperator()]
     const [one, two, three] = [await paid(), await paid(), await paid()]
@@ -88,7 +88,7 @@ onEveryDatabase('how often an operator may approve', (kind) => {
     ).toMatchObject({ authorized: true })
   })
 
-  it('counts an authorization once, however often it is asked for', async () => {
+  it('counts an authorization once, however often the device requests it', async () => {
     await set({ operatorOverridesPerHour: 1 })
     const [epc, operatorId] = [await paid(), newOperator()]
     const first = await ask(epc, operatorId)
@@ -99,7 +99,7 @@ onEveryDatabase('how often an operator may approve', (kind) => {
     expect(await ask(await paid(), operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
   })
 
-  it('holds for requests at the same moment', async () => {
+  it('holds for concurrent requests', async () => {
     await set({ operatorOverridesPerHour: 3 })
     const operatorId = newOperator()
     const epcs = await Promise.all(Array.from({ length: 8 }, () => paid()))
@@ -108,7 +108,7 @@ onEveryDatabase('how often an operator may approve', (kind) => {
     expect(new Set(answers.flatMap((a) => a.reason ?? []))).toEqual(new Set(['limit_exceeded']))
   })
 
-  it('counts a whole purchase once, and leaves what needs nobody’s word', async () => {
+  it('counts a whole purchase once, and ignores grants that need no operator', async () => {
     const [cheap, dear] = [...shop.products].sort((a, b) => a.price - b.price)
     await set({ requiresManualOverrideAboveValue: dear.price, operatorOverridesPerHour: 1 })
     const operatorId = newOperator()

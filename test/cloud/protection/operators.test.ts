@@ -14,7 +14,7 @@ onEveryDatabase('operators', (kind) => {
   const namesIn = async (storeId: string) =>
     (await shop.ok('fetchOperators', { storeId })).operators.map((operator: Json) => operator.name)
 
-  it('are of one store, and gone once removed', async () => {
+  it('belong to one store and disappear after their removal', async () => {
     const { storeId, otherStoreId } = shop
     const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Frau Petersen' })
     await shop.ok('registerOperator', { storeId, name: 'Herr Asmussen' })
@@ -25,7 +25,7 @@ onEveryDatabase('operators', (kind) => {
     expect((await shop.call('removeOperator', { operatorId: 'op_nobody' })).status).toBe(404)
   })
 
-  it('have cards of their own, in any form of the number, told to nobody', async () => {
+  it('have unique cards in any spelling, and no response contains a card number', async () => {
     const { storeId, otherStoreId } = shop
     const first = await shop.ok('registerOperator', { storeId, name: 'Karte eins', card: '04:a2:b3:c4:d5:e6:80' })
     expect(first).toMatchObject({ hasCard: true, hasPin: false })
@@ -41,7 +41,7 @@ onEveryDatabase('operators', (kind) => {
     await shop.ok('registerOperator', { storeId, name: 'Karte zwei', card: '04 a2 b3 c4 d5 e6 80' })
   })
 
-  it('are registered two at a time where keys are derived, and answered again without that', async () => {
+  it('are registered with at most two concurrent key derivations, which a repeated request skips', async () => {
     const { storeId } = shop
     const add = (
       name: string,
@@ -67,7 +67,7 @@ onEveryDatabase('operators', (kind) => {
     )
   })
 
-  it('that were removed approve nothing any more', async () => {
+  it('cannot approve after their removal', async () => {
     const { storeId } = shop
     const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })
     const wine = products.find((product: Json) => product.flags.requiresHumanVerification)
@@ -78,7 +78,7 @@ onEveryDatabase('operators', (kind) => {
     expect((await shop.call('approveCheckout', { transactionId, operatorId })).status).toBe(404)
   })
 
-  it('may be known to the merchant alone, and are recorded as they are named', async () => {
+  it('may be unknown to the cloud and are recorded under the sent name', async () => {
     const { storeId, otherStoreId } = shop
     const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })
     const wine = products.find((product: Json) => product.flags.requiresHumanVerification)

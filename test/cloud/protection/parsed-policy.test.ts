@@ -9,7 +9,7 @@ const textOf = (value: number, brands = 0) =>
     requiresStaffForBrand: Array.from({ length: brands }, (_, i) => `${i}`.padStart(100, 'b')),
   })
 
-it('a store has one policy that was read, the last', () => {
+it('policyOf caches one policy per store, the newest', () => {
   const before = cachedPolicyCharacters()
   for (let i = 1; i <= 500; i++)
     expect(policyOf({ store_id: 'st_one', policy: textOf(i) }).requiresManualOverrideAboveValue).toBe(i)
@@ -19,7 +19,7 @@ it('a store has one policy that was read, the last', () => {
   expect(policyOf({ store_id: 'st_two', policy: row.policy })).toEqual(policyOf(row))
 })
 
-it('large policies of many stores are not all kept', () => {
+it('policyOf limits the memory for large policies of many stores', () => {
   const policy = textOf(1, 500)
   for (let i = 0; i < 300; i++) policyOf({ store_id: `st_large_${i}`, policy })
   expect(cachedPolicyCharacters()).toBeGreaterThan(4 * 1024 * 1024)

@@ -52,7 +52,7 @@ onEveryDatabase('the policy of a store', (kind) => {
     })
   }
 
-  it('is taken whatever was taken out of service in years; what was so lately is told', async () => {
+  it('leaves out long decommissioned devices, and contains recent ones', async () => {
     const { deviceId } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: DEVICE_TYPES[0] })
     await copyDevice(1_500, { name: 'g', revoked_ms: 1 })
     await shop.ok('decommissionDevice', { deviceId })
@@ -67,7 +67,7 @@ onEveryDatabase('the policy of a store', (kind) => {
     ).toEqual(Object.values(shop.devices).sort())
   })
 
-  it('is refused before it is too long for agents: by its rules', async () => {
+  it('is rejected before its rules make it too long for agents', async () => {
     const { policy: before, version } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     const entry = Object.fromEntries(PROTECTION_ACTIONS.map((action) => [action, [...WORKFLOW_TYPES]]))
     const allowedActionsByCategory = Object.fromEntries(
@@ -83,7 +83,7 @@ onEveryDatabase('the policy of a store', (kind) => {
     await policy()
   })
 
-  it('by its devices and operators; and what makes it shorter is not', async () => {
+  it('is rejected before devices and operators make it too long; removals stay possible', async () => {
     await copyDevice(200, { name: 'x'.repeat(3) })
     const register = () =>
       shop.call('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate', name: 'x'.repeat(120) })

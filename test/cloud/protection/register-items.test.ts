@@ -4,7 +4,7 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../support/shop.ts'
 
 /** What registering a known tag may change, and what it may not. */
-onEveryDatabase('registering items', (kind) => {
+onEveryDatabase('registerProtectedItems', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)
@@ -26,7 +26,7 @@ onEveryDatabase('registering items', (kind) => {
     return { epc, product }
   }
 
-  it('a tag of paid goods goes onto others only once it is back on the shelf', async () => {
+  it('moves a tag of paid goods to another product only after it is sellable', async () => {
     const { epc, product } = await paidItem()
     const [, other] = shop.products
     expect(codeOf(await register({ epc, ean: other.ean, itemStatus: 'sellable' }))).toEqual(['item_status_differs'])
@@ -41,7 +41,7 @@ onEveryDatabase('registering items', (kind) => {
     expect(await leave(epc)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
   })
 
-  it('the same said again changes nothing, whatever has become of the goods', async () => {
+  it('changes nothing when repeated, whatever the item’s status is', async () => {
     const { epc, product } = await paidItem()
     for (const item of [
       { epc, ean: product.ean },
@@ -58,7 +58,7 @@ onEveryDatabase('registering items', (kind) => {
     expect(await register({ epc: held, ean: product.ean })).toMatchObject({ registered: 1 })
   })
 
-  it('goods that were sent to another store are registered there, and are gone here', async () => {
+  it('moves goods that were sent to another store to that store', async () => {
     const { epc, product } = await paidItem()
     const { otherStoreId } = shop
     expect(codeOf(await register({ epc }, otherStoreId))).toEqual(['item_in_another_store'])
@@ -91,7 +91,7 @@ onEveryDatabase('registering items', (kind) => {
     expect(await register({ epc }, otherStoreId)).toMatchObject({ registered: 1 })
   })
 
-  it('what is paid after its goods have arrived elsewhere is no paid item there', async () => {
+  it('marks no item paid in another store if its payment follows the transfer', async () => {
     const [product] = shop.products
     const { epc } = await shop.newItem(product)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })

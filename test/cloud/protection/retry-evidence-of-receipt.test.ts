@@ -11,8 +11,8 @@ import { openShop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /** The backup was made before the payment, which its provider tells of once more; by then an agent has told what the receipt was used for. */
-onEveryDatabase('a cloud that was put back to before a payment', (kind) => {
-  it('applies stored reports about a receipt as soon as the restored cloud knows it again', async () => {
+onEveryDatabase('a cloud restored to a time before a payment', (kind) => {
+  it('applies stored reports about a receipt as soon as the payment is repeated', async () => {
     const { platform } = movablePlatform()
     const shop = await openShop(kind, { platform })
     const { database } = shop.cloud.db

@@ -21,7 +21,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
       epc,
     })
 
-  it('returns the decisions that another policy would change, as that policy then decides', async () => {
+  it('returns the decisions that another policy would change, with their new results', async () => {
     const [paid, unpaid] = [await shop.newItem(shop.products[0]), await shop.newItem(shop.products[0])]
     await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [paid.epc] }])
     const granted = await ask(paid.epc)

@@ -44,7 +44,7 @@ onEveryDatabase('the store key', (kind) => {
       .where('operator_id', '=', operatorId)
       .executeTakeFirstOrThrow()
 
-  it('comes with the first login, before the policy names an operator', async () => {
+  it('is sent with the first login, before the policy contains an operator', async () => {
     const { storeKey } = await agent.login()
     expect(storeKey).toMatch(/^[\w-]{43}$/)
     expect(await policyFor(agent)).not.toHaveProperty('storeKey')
@@ -52,7 +52,7 @@ onEveryDatabase('the store key', (kind) => {
     expect((await policyFor(agent)).storeKey).toBe(storeKeyId(storeKey))
   })
 
-  it('comes with the login of an agent of the store, never with documents; the policy contains its id alone', async () => {
+  it('is sent with the login of an agent; documents contain only its id', async () => {
     const { operatorId, badge } = await register({ pin: '471108', card: '04A2B3C4D5E680' })
     const { storeKey } = await agent.login()
     const policy = await policyFor(agent)
@@ -68,7 +68,7 @@ onEveryDatabase('the store key', (kind) => {
     expect((await elsewhere.login())['storeKey']).not.toBe(storeKey)
   })
 
-  it('is replaced when an agent is revoked: the former key does not open the new policy, and PINs, badges and cards stay', async () => {
+  it('changes with a revocation: the former key opens no new policy; PINs, badges, cards remain', async () => {
     const { operatorId, badge } = await register({ name: 'Herr Asmussen', pin: '990011', card: '0499887766' })
     const thief = await enrolTestAgent(shop)
     const { storeKey: stolen } = await thief.login()
@@ -94,7 +94,7 @@ onEveryDatabase('the store key', (kind) => {
     ).toMatchObject({ status: 409 })
   })
 
-  it('and base verifiers are sealed in the database, also under a new sealing key, and a removed operator leaves none', async () => {
+  it('and base verifiers are sealed in the database, and removed with the operator', async () => {
     const { operatorId } = await register({ name: 'Frau Lund', pin: '314159' })
     const { storeKey } = await agent.login()
     const { database } = shop.cloud.db
@@ -116,7 +116,7 @@ onEveryDatabase('the store key', (kind) => {
     ).toHaveLength(2)
   })
 
-  it('rejects PINs that do not have 6 to 12 digits', async () => {
+  it('registerOperator rejects PINs that do not have 6 to 12 digits', async () => {
     for (const pin of ['4711', '47110', 'abcdef', '1234567890123'])
       expect(await shop.call('registerOperator', { storeId: shop.storeId, name: 'Kurz', pin })).toMatchObject({
         status: 400,
@@ -124,7 +124,7 @@ onEveryDatabase('the store key', (kind) => {
       })
   })
 
-  it('is the same for two operators that are registered at once, and for a registration during a revocation', async () => {
+  it('is the same for concurrent registrations, also during a revocation', async () => {
     const storeId = shop.otherStoreId
     const other = await enrolTestAgent(shop, storeId)
     const thief = await enrolTestAgent(shop, storeId)

@@ -9,7 +9,7 @@ const START = Date.parse('2026-11-20T09:00:00Z')
 const YEAR_MS = 365 * 86_400_000
 
 /** Tokens of a clock that was a year ahead are honoured by nobody whose clock is right: what they are for is paid all the same. */
-onEveryDatabase('goods that a cloud granted while its clock was ahead', (kind) => {
+onEveryDatabase('goods that the cloud granted while its clock was ahead', (kind) => {
   let platform: VirtualPlatform
   let shop: Shop
   let agent: TestAgent
@@ -34,7 +34,7 @@ onEveryDatabase('goods that a cloud granted while its clock was ahead', (kind) =
   const verify = (purchaseId: string, deviceId: string) =>
     shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
 
-  it('grants the same goods again to a device without agent', async () => {
+  it('are granted again to a device without an agent', async () => {
     const deviceId = shop.devices.pos_deactivator
     await startAt(START + YEAR_MS)
     const { transactionId } = await buy()
@@ -49,7 +49,7 @@ onEveryDatabase('goods that a cloud granted while its clock was ahead', (kind) =
     ).toMatchObject({ success: true })
   })
 
-  it('requests the release from the agent, and grants the same goods again after it', async () => {
+  it('are granted again after the agent of the first lease releases it', async () => {
     const deviceId = shop.devices.self_checkout_detacher
     await shop.ok('updateDevice', { deviceId, workflowType: 'staff_assisted' })
     await agent.call('reportDeviceHeartbeat', { deviceId })

@@ -5,7 +5,7 @@ import { movablePlatform } from '../../../support/movable-platform.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
 /** A repeated request of the same device gets the same token only while the decision still holds (ADR 0029). */
-onEveryDatabase('a question that is asked again', (kind) => {
+onEveryDatabase('the stored decision of a repeated request', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   beforeAll(async () => {
@@ -26,7 +26,7 @@ onEveryDatabase('a question that is asked again', (kind) => {
   const move = (epc: string, itemStatus: string) =>
     shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
 
-  it('is decided anew once the purchase that it names is paid', async () => {
+  it('is replaced once the purchase in the request is paid', async () => {
     const product = shop.products[0]
     const { epc } = await shop.newItem(product)
     const { transactionId, items } = await startCheckout([{ ean: product.ean, quantity: 1 }])
@@ -39,7 +39,7 @@ onEveryDatabase('a question that is asked again', (kind) => {
     for (const name of names) expect(await detach(name)).toMatchObject({ authorized: true })
   })
 
-  it('is decided anew once the tag is registered', async () => {
+  it('is replaced once the tag is registered', async () => {
     const product = shop.products[0]
     const epc = newEpc()
     expect(await detach({ epc })).toMatchObject({ authorized: false, reason: 'item_unknown' })
@@ -48,7 +48,7 @@ onEveryDatabase('a question that is asked again', (kind) => {
     expect(await detach({ epc })).toMatchObject({ authorized: true })
   })
 
-  it('is decided anew once staff have taken the goods off hold, for a purchase as a whole too', async () => {
+  it('is replaced once staff end the hold, also for a whole purchase', async () => {
     const product = shop.products[0]
     const { epc } = await shop.newItem(product)
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
@@ -63,7 +63,7 @@ onEveryDatabase('a question that is asked again', (kind) => {
     expect(await verify()).toMatchObject({ deactivationAuthorized: true })
   })
 
-  it('is decided anew once the product has another brand, or another price at the store, also for goods a till sold', async () => {
+  it('is replaced once brand or store price change, also for goods that a till sold', async () => {
     const { storeId } = shop
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
     const withPolicy = (change: Json) =>
@@ -91,7 +91,7 @@ onEveryDatabase('a question that is asked again', (kind) => {
     await withPolicy({})
   })
 
-  it('is decided anew once the device is one at which staff count the goods', async () => {
+  it('is replaced once the device becomes staff-assisted', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const deviceId = shop.devices.self_checkout_detacher
     const verify = () => shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId })
@@ -101,7 +101,7 @@ onEveryDatabase('a question that is asked again', (kind) => {
     await shop.ok('updateDevice', { deviceId, workflowType: null })
   })
 
-  it('is decided anew once the receipt has ended', async () => {
+  it('is replaced once the receipt has expired', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const { token: receiptToken } = await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
     forward(20 * 3_600_000)

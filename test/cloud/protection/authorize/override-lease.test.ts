@@ -5,7 +5,7 @@ import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /** Only an unreachable agent leads to `authorization_outstanding`, and staff may override (ADR 0011). */
-onEveryDatabase('what an agent that is out of reach holds a token for', (kind) => {
+onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
   let shop: Shop
   let agent: TestAgent
   let till: string
@@ -61,7 +61,7 @@ onEveryDatabase('what an agent that is out of reach holds a token for', (kind) =
       agent.row({ evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } }),
     ])
 
-  it('lets an operator release the goods, raises an exception, and revokes the agent’s token', async () => {
+  it('are granted to an operator, with an exception, and the agent’s token is revoked', async () => {
     const { epc, nonce } = await held()
     expect(await ask(epc)).toMatchObject({
       authorized: false,
@@ -86,7 +86,7 @@ onEveryDatabase('what an agent that is out of reach holds a token for', (kind) =
     expect(await exceptions('double_redeem')).toEqual([])
   })
 
-  it('raises double_redeem if the offline agent released the goods too, in any order of reports', async () => {
+  it('raise double_redeem if the offline agent released them too, in any order of reports', async () => {
     const [first, second] = [await held(), await held()]
     const given = await ask(first.epc, { operatorId })
     await redeem(given.replayProtectedNonce, 'r-here')
@@ -108,7 +108,7 @@ onEveryDatabase('what an agent that is out of reach holds a token for', (kind) =
     expect((await exceptions('double_redeem')).map((each) => each.subject)).toEqual([first.subject])
   })
 
-  it('is released as a purchase too', async () => {
+  it('are also granted to an operator by purchase', async () => {
     const { purchase, nonce } = await held()
     const deviceId = (
       await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator', name: 'Kasse 2' })

@@ -7,7 +7,7 @@ import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 const HOUR_MS = 3_600_000
 
 /** A request with `occurredAt` over five minutes ago is judged by the state of that time (ADR 0009). */
-onEveryDatabase('a record of something past', (kind) => {
+onEveryDatabase('a request about a past use', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let detacher: string
@@ -54,7 +54,7 @@ onEveryDatabase('a record of something past', (kind) => {
   }
   const granted = { authorized: true, authorizationToken: null, itemStatus: 'paid' }
 
-  it('from before it was paid is denied, by item, line and purchase', async () => {
+  it('is denied if it precedes the payment, by item, line and purchase', async () => {
     const { epc, before, purchase, after } = await bought()
     expect(await item(epc, before)).toMatchObject({
       authorized: false,
@@ -83,7 +83,7 @@ onEveryDatabase('a record of something past', (kind) => {
     expect(await item(newEpc(), after)).toMatchObject({ authorized: false, reason: 'item_unknown' })
   })
 
-  it('from before the goods came back is granted, whichever way they did', async () => {
+  it('is granted if it precedes the return, whichever way the goods returned', async () => {
     for (const back of [
       ({ epc }: Json) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' }),
       async ({ epc }: Json) => {
@@ -109,7 +109,7 @@ onEveryDatabase('a record of something past', (kind) => {
     }
   })
 
-  it('knows what was used by then', async () => {
+  it('counts the redemptions up to its time', async () => {
     const { epc, after } = await bought()
     const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', {
       deviceId: detacher,
@@ -129,7 +129,7 @@ onEveryDatabase('a record of something past', (kind) => {
     ])
   })
 
-  it('counts an item that was bound since as the purchase’s: this may be the release that bound it', async () => {
+  it('accepts an item that was bound later, because this release may have bound it', async () => {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)
     const purchase = await shop.buy([{ ean: p.ean, quantity: 1 }])
@@ -158,7 +158,7 @@ onEveryDatabase('a record of something past', (kind) => {
     ).toMatchObject({ authorized: false })
   })
 
-  it('goes by the receipt as it was then', async () => {
+  it('uses the validity of the receipt at its time', async () => {
     const { epc, purchase, after } = await bought()
     const { url: receiptToken } = await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
     forward(30 * HOUR_MS)

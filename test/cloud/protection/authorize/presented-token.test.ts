@@ -5,7 +5,7 @@ import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /** What the cloud makes of a program's token that a doubted agent was shown. How the agent comes to ask: test/edge-agent/agent/doubted.test.ts. */
-onEveryDatabase('a token that an agent is shown', (kind) => {
+onEveryDatabase('a token that a customer presents to an agent with an untrusted ledger', (kind) => {
   let shop: Shop
   let agent: TestAgent
   let other: TestAgent
@@ -37,7 +37,7 @@ onEveryDatabase('a token that an agent is shown', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it('is exchanged unit by unit, each for a request of its own', async () => {
+  it('is exchanged unit by unit, each for one request', async () => {
     const { authorizationToken: token } = await verify(await buy(2))
     const [first, second, third] = [
       await exchange(agent, token),
@@ -67,7 +67,7 @@ onEveryDatabase('a token that an agent is shown', (kind) => {
     expect((await exchange(agent, token)).body.authorized).toBe(false)
   })
 
-  it('is not exchanged if it is for the agent’s own ledger, which may have used it', async () => {
+  it('is not exchanged if the agent’s own ledger may have redeemed it', async () => {
     await doubt(null)
     const { authorizationToken: token } = await verify(await buy())
     await doubt(shop.cloud.platform.clock.wall())

@@ -6,7 +6,7 @@ import { onEveryDatabase } from '../../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
 /** One paid unit is one item: which of several it is, is settled by what is asked first, and kept to. */
-onEveryDatabase('units of a purchase and the items that they become', (kind) => {
+onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)
@@ -42,7 +42,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     return { a: a.epc, b: b.epc, purchaseId, itemLineId: items[0].itemLineId }
   }
 
-  it('two items get an authorization each, and each becomes what it was released for', async () => {
+  it('two items get separate authorizations, and each gets the status of its own release', async () => {
     const { a, b, purchaseId } = await bought(2)
     const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
     expect(second.replayProtectedNonce).not.toBe(first.replayProtectedNonce)
@@ -83,14 +83,14 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     expect([await status(a), await status(b)]).toEqual(['sellable', 'paid'])
   })
 
-  it('nor when the first was used, at whichever device', async () => {
+  it('a unit whose first item was released grants no second item at any device', async () => {
     const { a, b, purchaseId } = await bought(1)
     expect((await redeem(await detach({ epc: a, purchaseId }))).status).toBe(200)
     expect(await leave({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     expect(await detach({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
   })
 
-  it('a purchase-wide authorization is not returned for one item, nor the other way round', async () => {
+  it('a purchase-wide authorization is not returned for one item, nor the reverse', async () => {
     const { a, purchaseId } = await bought(2)
     const till = (
       await shop.ok('registerDevice', {
@@ -112,7 +112,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     expect((await redeem(both, till)).status).toBe(200)
   })
 
-  it('a purchase of another store releases nothing here, and a key of that store alone is told of none', async () => {
+  it('a purchase of another store releases nothing and is hidden from keys of this store', async () => {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.otherStoreId })
@@ -147,7 +147,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     return encoded.hex
   }
 
-  it('refuses a tag whose SGTIN is of another product, row by row, whichever of the two comes later', async () => {
+  it('a tag whose SGTIN belongs to another product is rejected, in either order', async () => {
     const [shirt, scarf] = shop.products
     const register = (items: Json[]) => shop.ok('registerProtectedItems', { storeId: shop.storeId, items })
     const [good, wrong] = [newSgtin(shirt), newSgtin(shirt)]
@@ -177,7 +177,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     ).toMatchObject({ registered: 2, errors: [] })
   })
 
-  it('says at the till which tag is wrong, and why', async () => {
+  it('startCheckout names the tag that does not fit and the reason', async () => {
     const [shirt, scarf] = shop.products
     const [mine, other, sold] = [await shop.newItem(shirt), await shop.newItem(scarf), await shop.newItem(shirt)]
     const tag = `HT-${other.epc}`

@@ -41,7 +41,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(answer.authorizationToken).toBeTypeOf('string')
     })
 
-    it('lists each question before its answer', async () => {
+    it('publishes the requested event before the granted or denied event', async () => {
       for (let n = 0; n < 6; n++) {
         const { epc } = await shop.newItem(shop.products[0])
         if (n % 2 === 0) await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
@@ -59,7 +59,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       }
     })
 
-    it('reads identifiers in any form', async () => {
+    it('accepts identifiers in any spelling', async () => {
       const { epc, tagUid } = await paidItem()
       const first = await detach({ epc: epc.toLowerCase() })
       expect(first.authorized).toBe(true)
@@ -88,7 +88,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(await detach({ itemLineId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     })
 
-    it('a unit by its line although the one before it is on hold', async () => {
+    it('a unit by its line although the previous unit is on hold', async () => {
       const [product] = shop.products
       const [held, good] = [newEpc(), newEpc()].map((epc) => `AM-${epc}`)
       await shop.ok('registerProtectedItems', {
@@ -119,7 +119,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('binds a sellable item to an unbound unit of its product within the purchase, once', async () => {
+    it('a sellable item bound to an unbound unit of its product in the purchase, once', async () => {
       const product = shop.products[2]
       const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
       const [one, other] = [await shop.newItem(product), await shop.newItem(product)]
@@ -141,7 +141,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('the status of anything registered, with no token and nothing used up', async () => {
+    it('verify_item_status for any registered item, without a token or a redemption', async () => {
       const { epc } = await shop.newItem(shop.products[0])
       const answer = await shop.ok('verifyProtectedItem', {
         deviceId: shop.devices.exit_gate,
@@ -156,7 +156,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('a token that plain jose verifies from the published keys, and that says nothing about the customer', async () => {
+    it('a token that plain jose verifies and that contains no customer data', async () => {
       const { epc, purchase } = await paidItem()
       const answer = await detach({ epc })
       const jwks = (await shop.cloud.get('/.well-known/jwks.json')).body
@@ -195,11 +195,11 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     })
   })
 
-  describe('refuses, with the reason', () => {
+  describe('denies', () => {
     it.each([
       ['device_unknown', () => ({ deviceId: 'dev_nobody', epc: newEpc() })],
       ['item_unknown', () => ({ epc: newEpc() })],
-    ] as const)('%s', async (reason, fields) => {
+    ] as const)('a request with reason %s', async (reason, fields) => {
       const answer = await detach(fields())
       expect(answer).toMatchObject({
         success: true,
@@ -211,7 +211,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('item_not_paid, and tells the item’s status', async () => {
+    it('an unpaid item with item_not_paid and its status', async () => {
       const { epc } = await shop.newItem(shop.products[0])
       expect(await detach({ epc })).toMatchObject({
         authorized: false,
@@ -220,7 +220,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('device_not_capable, technology_mismatch, device_revoked', async () => {
+    it('with device_not_capable, technology_mismatch or device_revoked', async () => {
       const { epc } = await paidItem()
       expect(await detach({ epc, protectionAction: 'deactivate_label' })).toMatchObject({
         reason: 'device_not_capable',
@@ -235,7 +235,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(await detach({ epc, deviceId: blind.deviceId })).toMatchObject({ reason: 'device_revoked' })
     })
 
-    it('store_mismatch for a device of another own store', async () => {
+    it('a device of another store of the account with store_mismatch', async () => {
       const { epc } = await paidItem()
       expect(await detach({ epc, storeId: shop.otherStoreId })).toMatchObject({
         authorized: false,
@@ -243,7 +243,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('technology_mismatch for a line whose unit is bound to what the device can read', async () => {
+    it('a line whose unit is bound to a readable tag with technology_mismatch', async () => {
       const { itemLineId } = await paidItem()
       expect(await detach({ itemLineId })).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
       const blind = await shop.ok('registerDevice', {
@@ -259,7 +259,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(await detach({ itemLineId, deviceId: blind.deviceId })).toMatchObject({ reason: 'technology_mismatch' })
     })
 
-    it('a cancelled purchase', async () => {
+    it('an item of a cancelled purchase', async () => {
       const { epc, purchase } = await paidItem()
       await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
       expect(await detach({ epc })).toMatchObject({
@@ -269,7 +269,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('what the policy forbids: action, workflow, threshold, brand; an operator opens the last two', async () => {
+    it('what the policy forbids: action, workflow, value, brand; an operator overrides value and brand', async () => {
       const product = shop.products[0]
       const { epc } = await paidItem()
       const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
@@ -288,14 +288,14 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       await withPolicy({})
     })
 
-    it('and explains every check when asked', async () => {
+    it('with a trace of every check if the request has explain', async () => {
       const { epc } = await shop.newItem(shop.products[0])
       const { trace } = await detach({ epc, explain: true })
       expect(trace.at(-1)).toMatchObject({ check: 'item_not_paid', passed: false })
       expect(trace.slice(0, -1).every((step: Json) => step.passed)).toBe(true)
     })
 
-    it('each with an event that says why', async () => {
+    it('with an event that contains the reason', async () => {
       const { epc } = await shop.newItem(shop.products[0])
       const { eventId } = await detach({ epc })
       const { events } = await shop.ok('fetchProtectionEvents', {
@@ -311,15 +311,15 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     })
   })
 
-  describe('one lease at a time', () => {
-    it('gives the same device the same authorization again', async () => {
+  describe('leases', () => {
+    it('return the same authorization to the same device', async () => {
       const { epc } = await paidItem()
       const [first, again] = [await detach({ epc }), await detach({ epc, explain: true })]
       expect(again.replayProtectedNonce).toBe(first.replayProtectedNonce)
       expect(again.authorizationToken).toBe(first.authorizationToken)
     })
 
-    it('moves the lease of a device without agent at once when another device requests it', async () => {
+    it('move at once from a device without agent when another device requests the item', async () => {
       const { epc } = await paidItem()
       const first = await detach({ epc })
       const other = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'self_checkout_detacher' })
@@ -333,7 +333,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(late).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
     })
 
-    it('grants one of 32 devices that ask at the same moment, and redeems once', async () => {
+    it('go to one of 32 concurrent devices, which redeems once', async () => {
       const { epc } = await paidItem()
       const devices = await Promise.all(
         Array.from({ length: 8 }, () =>
@@ -360,8 +360,8 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     })
   })
 
-  describe('a record of something past', () => {
-    it('has a verdict but no token and no lease', async () => {
+  describe('a request about a past use', () => {
+    it('gets a decision but no token and no lease', async () => {
       const { epc } = await paidItem()
       const occurredAt = new Date(Date.now() - 3_600_000).toISOString()
       // As if it had been paid before that.
@@ -409,7 +409,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     it.each([
       ['over 5 minutes ahead', 6 * 60_000],
       ['over 14 days old', -15 * 86_400_000],
-    ])('is refused when it lies %s', async (_name, offset) => {
+    ])('is rejected when it lies %s', async (_name, offset) => {
       const answer = await shop.call('verifyProtectedItem', {
         deviceId: shop.devices.self_checkout_detacher,
         protectionAction: 'detach_hard_tag',
@@ -420,14 +420,14 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     })
   })
 
-  describe('bad requests', () => {
+  describe('rejects', () => {
     it.each([
       ['no identifier', {}],
       ['an EPC that is none', { epc: 'xyz' }],
       ['a UID of three bytes', { tagUid: 'A1B2C3' }],
       ['a deviceType that contradicts the registry', { epc: '3034007D00011C400000000B', deviceType: 'exit_gate' }],
       ['an unknown action', { epc: '3034007D00011C400000000B', protectionAction: 'open_sesame' }],
-    ])('400 for %s', async (_name, fields) => {
+    ])('%s with 400', async (_name, fields) => {
       const answer = await shop.call('verifyProtectedItem', {
         deviceId: shop.devices.self_checkout_detacher,
         protectionAction: 'detach_hard_tag',
@@ -437,7 +437,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(answer.body.details[0].path).not.toBe('')
     })
 
-    it('400 for names of two different items', async () => {
+    it('names of two different items with 400', async () => {
       const [one, other] = [await paidItem(), await paidItem()]
       expect(
         (
@@ -451,7 +451,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       ).toBe(400)
     })
 
-    it('404 for an unknown purchase and an unknown store', async () => {
+    it('an unknown purchase or store with 404', async () => {
       const ask = (fields: Json) =>
         shop.call('verifyProtectedItem', {
           deviceId: shop.devices.self_checkout_detacher,
@@ -464,7 +464,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     })
   })
 
-  it('says where the device stands when the request says otherwise', async () => {
+  it('warns if the location in the request differs from that of the device', async () => {
     const { epc } = await paidItem()
     const { warnings } = await detach({ epc, laneId: 'lane_99' })
     expect(warnings).toEqual([expect.stringContaining('laneId is lane_2')])

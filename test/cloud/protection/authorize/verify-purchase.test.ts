@@ -41,7 +41,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     expect(JSON.stringify(answer)).not.toContain('shopper-1')
   })
 
-  it('gives a staff station one token for all open units, then for those that are left', async () => {
+  it('issues a staff station one token for all open units, then for the rest', async () => {
     const purchase = await shop.buy([
       { ean: product.ean, quantity: 2 },
       { ean: shop.products[1].ean, quantity: 1 },
@@ -67,7 +67,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
   })
 
-  it('turns to deactivated with the last confirmed unit, fires its event once, and authorizes no more', async () => {
+  it('sets deactivated with the last confirmed unit, publishes one event and authorizes no more', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 2 }])
     const deviceId = shop.devices.pos_deactivator
     await redeemAll(await verify({ purchaseId: purchase.transactionId, deviceId }), deviceId)
@@ -99,7 +99,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
   })
 
-  it('leaves a unit whose outcome is unknown to staff, and raises an exception', async () => {
+  it('leaves a unit with an unknown outcome to staff and raises an exception', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const deviceId = shop.devices.pos_deactivator
     await redeemAll(await verify({ purchaseId: purchase.transactionId, deviceId }), deviceId, 'unknown')
@@ -118,22 +118,19 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
   it.each([
     ['unknown', ['unknown']],
     ['failed twice', ['failed', 'failed']],
-  ])(
-    'leaves a unit whose tries have %s to staff beside a token that staff got for it, and after that has ended unused',
-    async (_name, outcomes) => {
-      const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
-      const deviceId = shop.devices.pos_deactivator
-      const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
-      for (const outcome of outcomes) await redeemAll(await ask(), deviceId, outcome)
-      const granted = await ask({ operatorId: 'op-1' })
-      expect(granted.deactivationAuthorized).toBe(true)
-      expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
-      expect(await ask({ operatorId: 'op-1' })).toMatchObject({ replayProtectedNonce: granted.replayProtectedNonce })
-      await endLeases(granted.replayProtectedNonce)
-      expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
-      expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
-    },
-  )
+  ])('leaves a unit whose tries have %s to staff, also after an unused token', async (_name, outcomes) => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const deviceId = shop.devices.pos_deactivator
+    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    for (const outcome of outcomes) await redeemAll(await ask(), deviceId, outcome)
+    const granted = await ask({ operatorId: 'op-1' })
+    expect(granted.deactivationAuthorized).toBe(true)
+    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ replayProtectedNonce: granted.replayProtectedNonce })
+    await endLeases(granted.replayProtectedNonce)
+    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
+  })
 
   it('grants the unit again after resolveRedemption with failed, also beside a token', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
@@ -174,7 +171,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
   })
 
-  describe('a device that reads tags, when it can read none of those that are open,', () => {
+  describe('for a tag-reading device that can read none of the open tags', () => {
     const bought = async (items: Json[]) => {
       const { errors } = await shop.ok('registerProtectedItems', {
         storeId: shop.storeId,
@@ -205,7 +202,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     const perItem = { deactivationAuthorized: true, authorizationToken: null, reason: 'technology_mismatch' }
     const tag = () => `am-${newEpc()}`
 
-    it('is given one token for all: AM tags have nothing to be read', async () => {
+    it('issues one token for all AM tags and locks, which no reader can read', async () => {
       const purchaseId = await bought([
         { tagId: tag(), protectionTechnology: 'am' },
         { tagId: tag(), protectionTechnology: 'mechanical_lock' },
@@ -213,7 +210,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       expect(await verify({ purchaseId, deviceId: await device({}) })).toMatchObject({ ...wide, itemCount: 2 })
     })
 
-    it('is given one where the tags are of the other kind of reader', async () => {
+    it('issues one token if all tags need the other kind of reader', async () => {
       const purchaseId = await bought([{ epc: newEpc() }])
       expect(
         await verify({ purchaseId, deviceId: await device({ supportedTechnologies: ['uhf_rfid'] }) }),
@@ -223,7 +220,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       )
     })
 
-    it('asks item by item as soon as one of them may be read', async () => {
+    it('requires item requests as soon as one tag may be readable', async () => {
       const deviceId = await device({})
       expect(
         await verify({
@@ -269,7 +266,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
   })
 
-  it('takes a receipt in every form in which it is read, and refuses what is not one', async () => {
+  it('accepts a receipt in every spelling that scanners produce and rejects other codes', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const url = await receiptOf(purchase)
     const token = url.slice(url.lastIndexOf('/') + 1)
@@ -287,7 +284,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     }
   })
 
-  it('400 with neither name, 404 for unknown ones, 400 for two that disagree', async () => {
+  it('rejects missing, unknown and contradictory names with 400 or 404', async () => {
     const call = (body: Json) => shop.call('verifySecurityTagDeactivation', body)
     expect((await call({})).status).toBe(400)
     expect((await call({ purchaseId: 'pur_nobody' })).status).toBe(404)
@@ -299,7 +296,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     expect((await call({ purchaseId: one.transactionId, receiptToken: await receiptOf(other) })).status).toBe(400)
   })
 
-  it('has nothing to remove where the store uses no tags', async () => {
+  it('removes nothing in a store without security tags', async () => {
     await shop.cloud.db.database.write((db) =>
       db.updateTable('store').set({ security_tag_mode: 'none' }).where('store_id', '=', shop.otherStoreId).execute(),
     )
@@ -314,8 +311,8 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
   })
 
-  describe('leaving', () => {
-    it('by receipt covers every unit that has not left, in one authorization, and makes the purchase UNLOADED', async () => {
+  describe('authorize_exit', () => {
+    it('by receipt covers all remaining units in one authorization and sets the purchase to UNLOADED', async () => {
       const purchase = await shop.buy([{ ean: product.ean, quantity: 2 }])
       const ask = async () =>
         shop.ok('verifyProtectedItem', {
@@ -334,7 +331,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       expect(await verify({ purchaseId: purchase.transactionId })).toMatchObject({ status: 'paid' })
     })
 
-    it('does not use up the release, nor the other way round', async () => {
+    it('does not use up the release right, nor the reverse', async () => {
       const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
       const deviceId = shop.devices.pos_deactivator
       await redeemAll(await verify({ purchaseId: purchase.transactionId, deviceId }), deviceId)

@@ -70,7 +70,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
   it.each([
     ['its tag was scanned at checkout', true],
     ['it was one of several of its kind', false],
-  ])('before the agent was heard: people are told and the item is held (%s)', async (_which, bound) => {
+  ])('raises an exception and holds the item if the agent reports later (%s)', async (_which, bound) => {
     const { epc, purchase, nonce, usedMs } = await cancelledUnheard(bound)
     expect(await raised(purchase)).toEqual([])
     await tell(nonce, `late-${bound}`, usedMs)
@@ -122,7 +122,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     expect((await raised(purchase)).toSorted()).toEqual(['double_redeem', 'released_after_refund'])
   })
 
-  it('leaves a refunded item where staff have put it before the release is reported', async () => {
+  it('leaves a refunded item as staff set it before the agent reported the release', async () => {
     const { epc, purchase, nonce, usedMs } = await refundedUnheard(true)
     await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
     await tell(nonce, 'late-refund-shelf', usedMs)
@@ -130,7 +130,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     expect(await status(epc)).toBe('sellable')
   })
 
-  it('what staff have put on the shelf since stays there', async () => {
+  it('leaves an item on the shelf that staff put there meanwhile', async () => {
     const { epc, nonce, usedMs } = await cancelledUnheard(true)
     await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
     await tell(nonce, 'late-shelf', usedMs)
@@ -138,7 +138,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
   })
 })
 
-onEveryDatabase('a token that has just ended', (kind) => {
+onEveryDatabase('a token that has just expired', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   beforeAll(async () => {

@@ -112,7 +112,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
         .where('nonce', '=', nonce)
         .execute()
 
-    it('have no effect from an agent that the token does not name: no claim, no outcome, no void', async () => {
+    it('have no effect from an agent that the token does not name', async () => {
       const { nonce, redemptionId, claim } = await redeemed()
       const foreign = newRedemption()
       await report(asker, claim(foreign), { kind: 'outcome', redemptionId, outcome: 'failed' }, { kind: 'void', nonce })
@@ -180,7 +180,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       for (const { eventId } of foreign) expect(await isForeign(eventId)).toBe(true)
     })
 
-    it('are counted in one exception for each agent and kind of row, which opens again after it was acknowledged', async () => {
+    it('raise one counted exception per agent and kind, which opens again after acknowledgement', async () => {
       const { nonce, claim } = await redeemed()
       const liar = await enrolTestAgent(shop)
       const subject = `${liar.agentId}/claim`
@@ -217,7 +217,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await events()).toBe(before + 3)
     })
 
-    it('come in signed batches only', async () => {
+    it('are accepted in signed batches only', async () => {
       const event = { type: 'protection.action.completed', eventId: 'evt-unsigned', storeId: shop.storeId }
       const events = [{ ...event, occurredAt: new Date().toISOString() }]
       expect(await asker.call('reportProtectionEvents', { events })).toMatchObject({
@@ -227,8 +227,8 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     })
   })
 
-  describe('given rights', () => {
-    it('block the shopper only when the home of that epoch reports them', async () => {
+  describe('delegated rights', () => {
+    it('block the shopper only when the receipt home of that epoch reports them', async () => {
       const { purchaseId, cti } = await paidReceipt(shop)
       await refuses(third, given(newRedemption(), cti, { agentId: asker.agentId }), [])
       await refuses(third, given(newRedemption(), cti, { agentId: third.agentId }), [])
@@ -237,7 +237,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await grantedTo(purchaseId)).toBe(true)
     })
 
-    it('have no effect without the epoch, or with one in which another agent or the cloud was the home', async () => {
+    it('have no effect without an epoch in which the reporting agent was the receipt home', async () => {
       const { purchaseId, cti } = await paidReceipt(shop)
       const { homeEpoch: _, ...bare } = given(newRedemption(), cti)
       await refuses(home, bare, [])
@@ -254,7 +254,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await grantedTo(purchaseId)).toBe(true)
     })
 
-    it('count from a former home about its own epoch, however late, and about no other', async () => {
+    it('count from a former receipt home for its own epoch only, however late', async () => {
       const [late, next] = [await paidReceipt(shop), await paidReceipt(shop)]
       const before = epoch
       const [own, foreign] = [newRedemption(), newRedemption()]
@@ -270,7 +270,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     })
   })
 
-  describe('the outcome of given rights', () => {
+  describe('the outcome of delegated rights', () => {
     it('frees a unit when the receipt home forwards the agent’s outcome report', async () => {
       const { redemptionId, purchaseId, claims } = await lend()
       expect(await grantedTo(purchaseId)).toBe(false)
@@ -320,7 +320,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await grantedTo(purchaseId)).toBe(false)
     })
 
-    it('counts when the asking agent has changed its key since', async () => {
+    it('counts when the requesting agent has changed its key since', async () => {
       const { redemptionId, claims } = await lend()
       const signed = outcomeReport(asker, claims)
       const { x, secret } = newKey(shop.cloud.platform.random)
@@ -346,7 +346,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       asker.token = login.body.accessToken
     })
 
-    it('counts from a former home about what it gave in its own epoch', async () => {
+    it('counts from a former receipt home for rights of its own epoch', async () => {
       const { redemptionId, claims } = await lend()
       epoch = await makeHome(shop, third)
       await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, aud: third.agentId })), ['delegated'])
@@ -355,7 +355,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       epoch = await makeHome(shop, home)
     })
 
-    it('changes nothing of rights that another home gave under the same redemption id', async () => {
+    it('changes no rights that another receipt home delegated under the same redemption id', async () => {
       const { redemptionId, cti } = await lend()
       const before = epoch
       epoch = await makeHome(shop, third)
@@ -374,7 +374,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await isForeign(redemptionId)).toBe(false)
     })
 
-    it('counts when the asking agent, or the home, has been enrolled again since', async () => {
+    it('counts when the requesting agent or the receipt home has been re-enrolled since', async () => {
       const [byHeir, byFormer, ofHome] = [await lend(), await lend(), await lend()]
       const former = asker
       asker = await enrolTestAgent(shop, shop.storeId, former)
@@ -405,7 +405,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     })
   })
 
-  it('counts from the home of an epoch that a restored cloud knows, and not from that of one that it has forgotten', async () => {
+  it('counts after a restore only from receipt homes of epochs that the restored cloud contains', async () => {
     const { db, keyFolder } = shop.cloud
     const lent = await lend()
     const platform = realPlatform()

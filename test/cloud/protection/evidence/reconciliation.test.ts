@@ -96,9 +96,9 @@ onEveryDatabase('reconciliation', (kind) => {
     })
   })
 
-  describe('a lease that was taken back', () => {
+  describe('a revoked lease', () => {
     // Its agent may be cut off, and has not heard yet; what it did with one step says nothing of the others.
-    it('holds the rights of its other steps until its agent has given it up, whatever is told of one', async () => {
+    it('holds its other steps until its agent voids it, whatever the agent reports about one', async () => {
       const [p] = shop.products
       const epcs = [(await shop.newItem(p)).epc, (await shop.newItem(p)).epc]
       const purchase = await shop.buy([{ ean: p.ean, quantity: 2, epcs }])
@@ -120,7 +120,7 @@ onEveryDatabase('reconciliation', (kind) => {
   })
 
   describe('resolveRedemption', () => {
-    it('confirms an unknown outcome: settles the purchase, acknowledges the exception and records who resolved it', async () => {
+    it('confirms an unknown outcome, settles the purchase, acknowledges the exception and records the resolver', async () => {
       const purchase = await buy()
       await report(claim(await grant(purchase), 'r-unknown'), outcome('r-unknown', 'unknown'))
       expect(await about('outcome_unknown', 'r-unknown')).toHaveLength(1)
@@ -141,7 +141,7 @@ onEveryDatabase('reconciliation', (kind) => {
       expect(await resolve('r-unknown', 'failed')).toMatchObject({ status: 409, body: { reason: 'outcome_known' } })
     })
 
-    it('frees what is still on, and keeps a failed right that was used after all', async () => {
+    it('resolves unknown to failed, which frees the unit, and failed to confirmed', async () => {
       const [freed, kept] = [await buy(), await buy()]
       await report(
         claim(await grant(freed), 'r-on'),
@@ -156,7 +156,7 @@ onEveryDatabase('reconciliation', (kind) => {
       expect(await grant(kept)).toBeNull()
     })
 
-    it('raises outcome_conflict when the device contradicts later, and staff’s word stands', async () => {
+    it('keeps the staff’s outcome and raises outcome_conflict when the device contradicts it later', async () => {
       const purchase = await buy()
       await report(claim(await grant(purchase), 'r-conflict'), outcome('r-conflict', 'unknown'))
       await resolve('r-conflict', 'confirmed')
@@ -165,7 +165,7 @@ onEveryDatabase('reconciliation', (kind) => {
       expect(await status(purchase)).toBe('deactivated')
     })
 
-    it('waits five minutes for the device, wants the nonce where an id stands for two, and is for one’s own', async () => {
+    it('requires a five-minute wait, the nonce for an ambiguous id, and the same account', async () => {
       const deviceId = shop.devices.self_checkout_detacher
       const nonces = []
       for (let i = 0; i < 2; i++) {
@@ -212,7 +212,7 @@ onEveryDatabase('reconciliation', (kind) => {
     })
   })
 
-  describe('a receipt that goes past a lease', () => {
+  describe('a receipt claim that bypasses a lease', () => {
     const ctiOf = async ({ transactionId }: Json) =>
       (
         await shop.cloud.db.database.reads
@@ -223,7 +223,7 @@ onEveryDatabase('reconciliation', (kind) => {
       ).cti ?? ''
     const askedFor = async () => (await agent.call('fetchSignedDocuments', {})).body.commands as string[] | undefined
 
-    it('grants no second token for goods that the first may still release, until it is voided', async () => {
+    it('grants no second token for the units until the first token is void', async () => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
       const cti = await ctiOf(purchase)
       // The answer with this token got lost: the agent decides by the receipt.
@@ -246,7 +246,7 @@ onEveryDatabase('reconciliation', (kind) => {
     })
   })
 
-  describe('goods that came back', () => {
+  describe('returned goods', () => {
     const ctiOf = async ({ transactionId }: Json) =>
       (
         await shop.cloud.db.database.reads
@@ -265,7 +265,7 @@ onEveryDatabase('reconciliation', (kind) => {
       return { cti: await ctiOf(purchase), subject: `${purchase.items[0].itemLineId}/1/release` }
     }
 
-    it('and were released all the same stay on the list, unless nothing came of it', async () => {
+    it('stay on the exception list if they were released, unless the release failed', async () => {
       const [gone, kept, doubtful] = [await refunded(), await refunded(), await refunded()]
       for (const [{ cti }, id, said] of [
         [gone, 'r-gone', 'confirmed'],
@@ -283,7 +283,7 @@ onEveryDatabase('reconciliation', (kind) => {
   })
 
   describe('evidence', () => {
-    it('gives the same result, with each exception once, in any order and with repetitions', async () => {
+    it('gives the same result and one exception each, in any order and with repetitions', async () => {
       const other = await enrolTestAgent(shop)
       const word = fc.record({
         of: fc.constantFrom('a', 'b', 'c', 'l'),
@@ -453,7 +453,7 @@ onEveryDatabase('reconciliation', (kind) => {
     expect(shop.cloud.errors).toEqual([])
   })
 
-  it('applies the rows around one that breaks a promise of ours, each once', async () => {
+  it('applies the rows around a row that fails an assertion, each once', async () => {
     const [first, broken, last] = [await buy(), await buy(), await buy()]
     const [before, gone, after] = [await grant(first), await grant(broken), await grant(last)]
     const { database } = shop.cloud.db

@@ -22,7 +22,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
   }
   const redeem = (body: Json) => shop.call('redeemProtectionAuthorization', { deviceId, ...body })
 
-  it('uses up the steps in turn, each once, and answers the same redemption the same', async () => {
+  it('uses up the steps in order, each once, and repeats the response of a redemption', async () => {
     const grant = await grantFor(2)
     const { replayProtectedNonce } = grant
     const first = await redeem({ replayProtectedNonce, redemptionId: 'a' })
@@ -37,7 +37,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     })
   })
 
-  it('answers the id of the event that tells of it, with what was scanned', async () => {
+  it('returns the same event id for each repetition; the event has the scan source', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
     const { replayProtectedNonce } = await shop.ok('verifySecurityTagDeactivation', {
       purchaseId: purchase.transactionId,
@@ -60,7 +60,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     ])
   })
 
-  it('counts at once for a device whose clock is ahead', async () => {
+  it('takes effect at once for a device whose clock is ahead', async () => {
     const { replayProtectedNonce } = await grantFor(1)
     forward(3_000)
     const occurredAt = new Date(platform.clock.wall() + 299_000).toISOString()
@@ -71,7 +71,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     expect(exceptions.filter((each: Json) => each.kind === 'late_redeem')).toEqual([])
   })
 
-  it('takes a named step, once', async () => {
+  it('redeems a named step once', async () => {
     const { replayProtectedNonce } = await grantFor(2)
     expect((await redeem({ replayProtectedNonce, redemptionId: 's2', step: 2 })).status).toBe(200)
     expect(await redeem({ replayProtectedNonce, redemptionId: 's2b', step: 2 })).toMatchObject({
@@ -104,7 +104,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     expect(row?.outcome).toBe('confirmed')
   })
 
-  it('refuses another device, a forged token, an unknown nonce, none at all', async () => {
+  it('rejects another device, a forged token, an unknown nonce and a missing name', async () => {
     const grant = await grantFor(1)
     const other = shop.devices.self_checkout_detacher
     expect(
@@ -142,7 +142,7 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     ).toBe(404)
   })
 
-  it('refuses what was revoked, and keeps what was redeemed before', async () => {
+  it('rejects revoked authorizations and keeps earlier redemptions', async () => {
     const [unused, used] = [await grantFor(1), await grantFor(1)]
     await redeem({ replayProtectedNonce: used.replayProtectedNonce, redemptionId: 'before' })
     expect(

@@ -6,7 +6,7 @@ import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
 
 /** Goods that are paid for elsewhere stand for themselves. Brought back and sold again they begin anew, with nothing of before. */
-onEveryDatabase('goods that are sold elsewhere twice', (kind) => {
+onEveryDatabase('goods that another system sold twice', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)
@@ -35,7 +35,7 @@ onEveryDatabase('goods that are sold elsewhere twice', (kind) => {
     return epc
   }
 
-  it('are released once more, and nobody is told of two for one', async () => {
+  it('are released once more without a double_redeem exception', async () => {
     const before = await doubles()
     const epc = await soldAgain('good')
     const grant = await detach(epc)
@@ -45,20 +45,20 @@ onEveryDatabase('goods that are sold elsewhere twice', (kind) => {
     expect(await detach(epc)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
-  it('are tried again when the detacher jammed', async () => {
+  it('may be released again after the detacher failed', async () => {
     const epc = await soldAgain('jam')
     await redeem(await detach(epc), 'jam-second', 'failed')
     expect(await detach(epc)).toMatchObject({ authorized: true })
   })
 
-  it('are asked about again after a token that was not used', async () => {
+  it('are granted again after an unused token was revoked', async () => {
     const epc = await soldAgain('unused')
     const { replayProtectedNonce } = await detach(epc)
     await shop.ok('revokeProtectionAuthorization', { replayProtectedNonce })
     expect(await detach(epc)).toMatchObject({ authorized: true })
   })
 
-  it('take no blame for a release of before that is told late', async () => {
+  it('ignore a late report of the release before the return', async () => {
     const agent = await enrolTestAgent(shop)
     const deviceId = shop.devices.pos_deactivator
     await agent.call('reportDeviceHeartbeat', { deviceId })

@@ -46,7 +46,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     return { epc, first, second: await shop.buy([{ ean, quantity: 1, epcs: [epc] }]) }
   }
 
-  it('are told with who moved them and why', async () => {
+  it('appear in events with the operator and the reason', async () => {
     const { epc, purchase } = await bought()
     await shop.ok('updateItemStatus', {
       storeId: shop.storeId,
@@ -68,7 +68,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     ])
   })
 
-  it('are found by the line that they are bound to, where it is one item', async () => {
+  it('are found by their line if one item is bound to it', async () => {
     const { storeId } = shop
     const fetchBy = (names: Json) => shop.call('fetchProtectedItem', { storeId, ...names })
     const { epc, purchase } = await bought()
@@ -108,21 +108,21 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     expect((await fetchBy({ itemLineId })).status).toBe(404)
   })
 
-  it('a late refund of the former purchase leaves the next buyer’s goods alone', async () => {
+  it('stay with the next buyer after a late refund of the former purchase', async () => {
     const { epc, first, second } = await soldAgain()
     await shop.ok('refundPayment', { transactionId: first.transactionId, itemLineIds: [first.items[0].itemLineId] })
     expect(await status(epc)).toBe('paid')
     expect(await detach({ epc, purchaseId: second.transactionId })).toMatchObject({ authorized: true })
   })
 
-  it('so does its cancellation', async () => {
+  it('stay with the next buyer after the former purchase is cancelled', async () => {
     const { epc, first } = await soldAgain()
     await shop.ok('markPurchaseCancelled', { transactionId: first.transactionId })
     expect(await status(epc)).toBe('paid')
     expect(await raised(first)).toEqual([])
   })
 
-  it('the former purchase releases nothing, neither by its number nor by its receipt', async () => {
+  it('are not released by the former purchase, neither by number nor by receipt', async () => {
     const { first } = await soldAgain()
     const { token } = await shop.ok('generateReceiptQR', { purchaseId: first.transactionId })
     for (const name of [{ purchaseId: first.transactionId }, { receiptToken: token }]) {
@@ -133,7 +133,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
   })
 
   it.each(['unknown', 'failed'])(
-    'a release that was under way when it came back, and turns out %s, leaves nothing to release, not for staff either',
+    'leave nothing to release, even for staff, if an earlier release turns out %s',
     async (outcome) => {
       const { epc, ean, purchase } = await bought()
       const { pos_deactivator: deviceId } = shop.devices
@@ -152,7 +152,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
   )
 
   it.each(['returned', 'exception_hold'])(
-    'a token of before releases nothing once the goods are on the shelf again, by way of %s',
+    'are not released by an older token after their return through %s',
     async (way) => {
       const { epc } = await bought()
       const grant = await detach({ epc })
@@ -162,7 +162,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     },
   )
 
-  it('the same for goods that were paid for elsewhere', async () => {
+  it('are not released by an older token if another system sold them', async () => {
     const { epc } = await shop.newItem(shop.products[0])
     await move(epc, 'paid')
     const grant = await detach({ epc })
@@ -174,7 +174,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     expect(await detach({ epc })).toMatchObject({ authorized: true })
   })
 
-  it('what is only put on hold goes on as it was', async () => {
+  it('continue as before after a hold', async () => {
     const { epc, purchase } = await bought()
     await move(epc, 'exception_hold')
     expect(await detach({ epc })).toMatchObject({ authorized: false })
@@ -182,7 +182,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     expect(await detach({ epc, purchaseId: purchase.transactionId })).toMatchObject({ authorized: true })
   })
 
-  it('goods that came back unreleased do not count as released when the rest is cancelled', async () => {
+  it('do not count as released on cancellation of the rest if they returned unreleased', async () => {
     const [p, q] = shop.products
     const purchase = await shop.buy([
       { ean: p.ean, quantity: 1 },
@@ -197,7 +197,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
   })
 
   it.each(['cancelled', 'picked_up'])(
-    'an order whose item was freed, and is kept for another order, leaves it alone when it is %s',
+    'stay reserved for their new order when their former order is %s',
     async (end) => {
       const ean = newEan()
       await shop.ok('insertProduct', {
