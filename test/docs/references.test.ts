@@ -23,13 +23,6 @@ const NOT_YET_SHORT = new Set([
   'docs/guides/simulation.md',
   'docs/reference/configuration.md',
   'docs/reference/errors.md',
-  'docs/reference/hardware/osdp.md',
-  'docs/reference/hardware/pcsc.md',
-  'docs/reference/hardware/scanner.md',
-  'docs/reference/hardware/thingmagic.md',
-  'docs/reference/hardware/traces.md',
-  'docs/reference/hardware/uhf-m100.md',
-  'docs/reference/hardware/zebra-iotc.md',
   'docs/reference/tokens.md',
   'docs/security.md',
 ])
