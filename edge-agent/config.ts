@@ -3,7 +3,7 @@ import { checkDevices, MAX_DEVICES } from '../device-drivers/drivers/check-devic
 import type { Language } from '../policy/page-language.ts'
 import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.ts'
 
-/** The agent's configuration file (ADR 0024). The agent never writes it unless asked. */
+/** The agent's configuration file (ADR 0024). The agent writes it only when a caller of its setup API requests that. */
 export interface AgentConfig {
   readonly devices: readonly DeviceEntry[]
   /** If false, programs on this machine need no credential for requests, scans and status (`http/access.ts`). */
@@ -28,7 +28,7 @@ export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, ho
 
 export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
-/** The JSON Schema of a configuration file, for editors and other programs; what runs between devices is checked beyond it. */
+/** The JSON Schema of a configuration file. Rules between devices are checked separately. */
 export function configSchema(): object {
   const whole = Settings.extend({ devices: z.array(DeviceEntry).max(MAX_DEVICES).default([]) })
   return { ...z.toJSONSchema(whole, { io: 'input' }), title: 'Configuration of the untag edge agent' }
@@ -65,7 +65,7 @@ function explain(issue: z.core.$ZodIssue): string[] {
   return [`${issue.path.join('.')}: ${issue.message}`]
 }
 
-/** A scanner or reader must feed a device that is driven here and feeds no other. */
+/** Faults of scanners and readers whose target device is missing from the file, or is itself a scanner or reader. */
 function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
   const wired = devices.map((device) => ({ deviceId: device.deviceId, feeds: capabilitiesOf(device).feeds }))
   const ids = new Set(wired.filter(({ feeds }) => feeds === undefined).map(({ deviceId }) => deviceId))
@@ -77,7 +77,7 @@ function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
   })
 }
 
-/** With an emergency input, every output that releases must say whether it opens: no guess decides what moves in a fire. */
+/** If an emergency input exists, every output that releases must set `opensInEmergency`, so that no default decides in a fire. */
 function emergencyFaults(devices: readonly DeviceEntry[]): string[] {
   const all = devices.map((device) => capabilitiesOf(device))
   const hasInput = all.some(({ emergency }) => emergency !== undefined)

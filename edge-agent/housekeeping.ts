@@ -6,7 +6,7 @@ import type { AgentClock } from './trust/time/clock.ts'
 
 /** Claims and denials are deleted this long after they expire, s. */
 const KEEP_AFTER_END = 3_600
-/** Acknowledged rows are kept for a cloud that was restored, ms. */
+/** A cloud restored from a backup may need acknowledged rows again for this long, ms. */
 const KEEP_ACKED_MS = 14 * 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
@@ -39,7 +39,7 @@ export function startHousekeeping({
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
       if (trust !== 'none') onRun(now)
-      // What is forgotten is refused from then on: a battery's clock that is a day ahead would refuse everything for a day.
+      // Tokens and receipts older than the pruned claims are refused. A wrong hardware clock would block all releases, so only signed time prunes.
       if (trust === 'signed') ledger.commits.durably(prune).catch(tell)
       schedule()
     })

@@ -66,7 +66,6 @@ export class Agent {
   readonly ledger: Ledger
   readonly clock: AgentClock
   readonly trust: Trust
-  /** The store's items as they are known here. */
   readonly items: Replica
   readonly operators: Operators
   readonly link: CloudConnection
@@ -129,10 +128,10 @@ export class Agent {
       devices: this.#devices.statuses,
     })
 
-  /** Resolves once the cloud was heard, or after `limitMs`. */
+  /** Resolves to true when the agent is online, or to false after `limitMs`. */
   readonly ready = (limitMs: number): Promise<boolean> => this.link.ready(limitMs)
 
-  /** Connects a device anew and answers what was found; undefined: it is not configured here. */
+  /** Reconnects a device and returns its state; undefined if the device is not configured here. */
   async check(deviceId: string): Promise<ConfiguredDevice | undefined> {
     const { supervisor, wiring } = this.#devices
     const found = supervisor && (await checkDevice(supervisor, this.platform, deviceId))
@@ -142,7 +141,7 @@ export class Agent {
   start(): void {
     const { platform, ledger, clock, trust, link, home, lanes } = this
     const { log } = this.#parts
-    // Devices last: what they report finds everything in place.
+    // Devices start last, because their events need all other parts.
     this.#devices.start((deviceId, event) => lanes.onEvent(deviceId, event))
     const onRun = watchKeySetExpiry({ platform, ledger, storeId: this.identity.storeId, trust, log })
     this.#stopHousekeeping = startHousekeeping({ ledger, clock, timers: platform.timers, log, onRun })

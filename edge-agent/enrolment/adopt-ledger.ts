@@ -30,9 +30,9 @@ const CLOUD_METADATA = [
 const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
 
 /**
- * The ledger goes on under a new identity, whoever's it was, in one transaction: what was used up here stays used, the rows that the cloud lacks are
- * chained anew, and nothing is believed any more. Lacking is what it never acknowledged; a cloud that was restored since it did,
- * and so does not know this agent, lacks everything that is still here. Answers how many rows will be told.
+ * Assigns the ledger to a new identity, in one transaction. Used rights stay used, and all signed documents are discarded. Chains the
+ * unacknowledged rows anew for the new ledger id; if the cloud does not know this agent after a restore, all stored rows. Returns how many
+ * rows will be sent.
  */
 export function adoptLedger(
   file: string,

@@ -47,8 +47,8 @@ export interface EnrolOptions {
 /**
  *   code ─▶ new key and ledger id ─ signed request ─▶ cloud ─▶ root matches the code? ─▶ account of its key set ─▶ identity, documents
  *
- * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
- * agent whose ledger it goes on with, which vouches for it with its key.
+ * Enrols this agent with a code from `createEnrolmentCode`. Checks that the cloud is the one that made the code. `former`: the predecessor
+ * whose ledger this agent continues; its key signs the request too.
  */
 export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   const { platform, fetch } = options
@@ -70,7 +70,7 @@ export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   if (!answered)
     return refuse(`the server at ${cloud} sent no enrolment: check that the address is the API of an untag cloud`)
   const { agentId, storeId, root, documents, mqtt } = answered
-  // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.
+  // The code carries the thumbprint of the cloud's root, because TLS alone does not prove which cloud answers.
   if (!thumbprint(root.x).subarray(0, ROOT_BYTES).equals(code.root))
     return refuse(
       'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you',
@@ -135,12 +135,12 @@ export function storeFirstDocuments(
     },
   })
   const trust = openTrust(identity, ledger, openAgentClock(ledger, platform.clock))
-  // The keys first, then the time, then what is judged by both: each is refused until what it rests on is there.
+  // Documents depend on keys and time, and are refused until these are accepted. So each round accepts at least one more.
   for (let round = 0; round < documents.length; round++) for (const document of documents) trust.accept(document)
   ledger.close()
 }
 
-/** For whom the key set is: the account and mode whose documents this agent will believe. */
+/** Returns the audience of the key set: the account and mode whose documents this agent accepts. */
 function tenantOf(documents: readonly string[], rootX: string): string | undefined {
   const keys = rootRing({ rootX })
   for (const jws of documents) {

@@ -15,7 +15,7 @@ import { requiredRelease } from '../trust/verify/required-release.ts'
 import type { Trust } from '../trust/trust.ts'
 import { refusedDevice, type RegistrationFault } from './registration.ts'
 
-/** A configured device: the state of its hardware, or why the agent refuses every request for it. */
+/** A configured device: the state of its hardware, or why the agent refuses its requests. */
 export type ConfiguredDevice = Omit<DeviceStatus, 'state'> & { state: DeviceStatus['state'] | RegistrationFault }
 
 /** The agent as a person at the station should see it. */
@@ -42,7 +42,7 @@ export interface AgentStatus {
   /** Trusted time, ISO. */
   now: string
   isHome: boolean
-  /** Why nothing is released without the cloud: there are two copies of the ledger, or it was put back; null: it is trusted. */
+  /** Why each release needs the cloud: the ledger was forked or restored, or the agent revoked. null: the ledger is trusted. */
   ledgerDoubt: UntrustedReason | null
   /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
   items: { known: number; ageSeconds: number | null }

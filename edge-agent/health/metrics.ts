@@ -25,7 +25,7 @@ export function countAnswer(counters: Counters, { authorized, outcome }: Authori
   if (outcome) counters[outcome]++
 }
 
-/** Counts somebody who went through; answers how many did. */
+/** Counts a person who passed. Returns the new count of this direction. */
 export function countPerson({ people }: Counters, deviceId: string, direction: 'in' | 'out'): number {
   const count = people.get(deviceId) ?? { in: 0, out: 0 }
   people.set(deviceId, count)

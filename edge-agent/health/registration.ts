@@ -4,7 +4,7 @@ import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 export const REGISTRATION_FAULTS = ['unknown_device', 'device_of_another_agent', 'decommissioned_device'] as const
 export type RegistrationFault = (typeof REGISTRATION_FAULTS)[number]
 
-/** What the agent's policy says about a device that it refuses. */
+/** A device that the agent refuses because of its policy. */
 export interface RefusedDevice {
   state: RegistrationFault
   /** The reason and the fix. */

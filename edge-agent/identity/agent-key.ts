@@ -3,28 +3,28 @@ import type { Randomness } from '../../policy/platform.ts'
 import { formerKeys, type Identity, type KeyPair } from './identity.ts'
 
 /**
- *   begun (written down) ──▶ taken by the cloud ──▶ adopted (written down, the former kept) ──▶ used: the cloud refuses the former
+ *   pending (stored) ──▶ accepted by the cloud ──▶ adopted (stored with the former) ──▶ used: the cloud rejects the former
  *
- * The agent's own key and how it changes. Each arrow is durable before the next, so that a crash anywhere is healed by going on:
- * the cloud honours the former until the new one was used. A cloud put back to a backup of before honours nothing but the former.
+ * The agent's own key and its renewal. Each step is durable before the next, so the agent resumes after a crash. The cloud accepts the
+ * former key until the agent has used the new one. A cloud restored from a backup may accept only a former key.
  */
 export interface AgentKey {
   signer(): Signer
-  /** A new key that the cloud may not know yet. */
+  /** A new key that the cloud has perhaps not received yet. */
   readonly pending: { readonly x: string; readonly signer: Signer } | undefined
   /** Makes a new key, unless one is pending. */
   begin(random: Randomness): void
-  /** The cloud will have it: from now on it signs. */
+  /** Makes the pending key the current one, after the cloud has accepted it. */
   adopt(): void
-  /** The cloud will not: it is forgotten. */
+  /** Deletes the pending key, after the cloud has refused it. */
   discard(): void
   /** The keys before this one, the newest first. */
   readonly former: readonly Signer[]
-  /** The cloud honours none but this former one, as after a restore: that signs again, and the present one is offered once more. */
+  /** Makes a former key current and the present one pending again, because a restored cloud accepts only that former key. */
   returnTo(former: Signer): void
 }
 
-/** The key of this identity; `keep` writes the identity down, durably. */
+/** Opens the key of this identity; `keep` must store the identity durably. */
 export function openAgentKey(first: Identity, keep: (identity: Identity) => void): AgentKey {
   let identity = first
   let signing = signerOf(identity)

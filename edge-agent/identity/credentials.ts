@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Randomness } from '../../policy/platform.ts'
 
-/** Secrets of the local API, by what they are for. */
+/** Kinds of secrets of the local API: `pair` for a program, `browser` for a cookie, `link` for a one-time link. */
 export type SecretKind = 'pair' | 'browser' | 'link'
 
 /** A new random secret, such as `untag_pair_…`. */
@@ -15,8 +15,8 @@ export function hashSecret(secret: string): string {
 }
 
 /**
- * The address that pairs a browser. The code is in the fragment: browsers send it to no server, so previews do not use
- * the link up, and no log of requests contains it.
+ * The address that pairs a browser. The code is in the fragment, which browsers do not send. So link previews cannot use it up, and request
+ * logs do not contain it.
  */
 export function pairingUrl(agentUrl: string, code: string): string {
   return `${agentUrl}/pair#${code}`

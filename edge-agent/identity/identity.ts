@@ -9,7 +9,7 @@ import type { SecretFiles } from '../../policy/platform.ts'
  * The identity file of this agent.
  */
 
-/** A key changes every 30 days, or when somebody asks for it: with so many a backup may be some months old. */
+/** How many former keys the agent stores. At one renewal every 30 days, a backup of the cloud may be about three months old. */
 const FORMER_KEYS = 3
 
 const KeyPair = { x: z.string().length(43), secret: z.string() }
@@ -34,9 +34,9 @@ export const Identity = z.strictObject({
   rootX: z.string().length(43),
   /** Its own key; the secret half is PKCS #8 in base64url. */
   ...KeyPair,
-  /** Begun, and not known to the cloud for sure. */
+  /** Renewal pending: the cloud has perhaps not accepted this key. */
   next: z.strictObject(KeyPair).optional(),
-  /** Those before, the newest first: a cloud that was put back may know no later one. */
+  /** Former keys, newest first, for a cloud that was restored from a backup. */
   former: z.array(z.strictObject(KeyPair)).max(FORMER_KEYS).optional(),
 })
 export type Identity = z.infer<typeof Identity>
@@ -73,7 +73,7 @@ async function isKeyPair({ x, secret }: KeyPair): Promise<boolean> {
   }
 }
 
-/** The same for whoever can do without it. */
+/** As `readIdentity`, but returns `damaged` or undefined in place of an error. */
 export function findIdentity(dataDir: string, files: SecretFiles): Identity | 'damaged' | undefined {
   const text = files.read(fileIn(dataDir))
   if (text === undefined) return undefined

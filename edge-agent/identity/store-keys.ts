@@ -4,7 +4,7 @@ import type { SecretFiles } from '../../policy/platform.ts'
 import { storeKeyId } from '../../policy/operator-verifiers.ts'
 import type { Log } from '../log.ts'
 
-/** The newest key, and the one before: the accepted policy may still name that until the next one arrives. */
+/** The newest key and its predecessor: the accepted policy may name the predecessor until the next policy arrives. */
 const HELD = 2
 const FILE = 'store-keys.json'
 
@@ -12,8 +12,8 @@ const StoreKey = z.string().regex(/^[\w-]{43}$/)
 const StoredKeys = z.strictObject({ keys: z.array(StoreKey).max(HELD) })
 
 /**
- * The keys of the operators' verifiers, as the cloud delivered them with a login. They are kept in a private file of the data folder,
- * so that sign-in works after a restart without the cloud.
+ * Keys of the operators' verifiers, which the cloud sends in each login answer. A private file of the data folder stores them, so that
+ * operators can sign in after an offline restart.
  */
 export interface StoreKeys {
   /** The key with this id, or undefined if the agent does not hold it. */
@@ -28,7 +28,7 @@ export interface StoreKeysParts {
   log: Log
 }
 
-/** Reads the keys that were kept. A missing or damaged file counts as empty: the next login delivers the key again. */
+/** Opens the stored keys. A missing or damaged file counts as empty, because the next login sends the key again. */
 export function openStoreKeys({ dataDir, files, log }: StoreKeysParts): StoreKeys {
   const file = join(dataDir, FILE)
   let held = keysIn(files.read(file))

@@ -3,7 +3,7 @@ import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import type { KnownItem } from './item-table.ts'
 import type { Replica } from './replica.ts'
 
-/** What is known of the item that wears the tag which is named. */
+/** Finds the item that wears the named tag. EPC comes before tag UID. */
 export function findByTag(items: Pick<Replica, 'find'>, { epc, tagUid }: ItemIdentifiers): KnownItem | undefined {
   if (epc !== undefined) return items.find('epc', epc)
   return tagUid === undefined ? undefined : items.find('tagUid', tagUid)

@@ -4,21 +4,21 @@ import type { PackedItem } from './item-slots.ts'
 import type { ItemLabel } from './item-table.ts'
 
 /**
- * The file of the items, and of what lies around the gates. It can be fetched and learnt again, so it needs
- * less than the ledger: a commit is whole but not flushed.
+ * SQLite file of the items and of stationary tags at the gates. The agent can fetch or learn its content again. So a commit is atomic but
+ * not flushed to disk.
  */
 export interface ItemFile {
   read(): StoredItems
   /** Rows and the number they reach in one transaction; a row with info 0 is removed. */
   write(rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]): void
-  /** Forgets every item. */
+  /** Deletes all items. */
   clear(progress: ItemProgress): void
-  /** What lies around a gate; undefined: the gate is new. */
+  /** Stationary tags of a gate; undefined if the gate is new. */
   stationaryTags(gate: string): StoredStray[] | undefined
   saveStationaryTags(gate: string, strays: readonly StoredStray[]): void
-  /** Released units that have not ended at this trusted time, ms, the oldest first (lanes/gate/released-units.ts). */
+  /** Released units whose silence at the gates ends after `nowMs` (trusted time), oldest first (lanes/gate/released-units.ts). */
   releases(nowMs: number): StoredRelease[]
-  /** Writes these units, and forgets those that have ended. */
+  /** Stores these units and deletes expired ones. */
   saveReleases(rows: readonly StoredRelease[], nowMs: number): void
   close(): void
 }
@@ -27,7 +27,7 @@ export interface StoredRow extends PackedItem {
   readonly name: string
 }
 
-/** A tag that lies near a gate (lanes/gate/tags/presence.ts). */
+/** A stationary tag near a gate (lanes/gate/tags/presence.ts). */
 export interface StoredStray {
   readonly tag: string
   readonly longestGapMs: number | undefined
@@ -48,7 +48,7 @@ export interface ItemProgress {
   readonly ver: number
   /** The floor when it was begun. */
   readonly base: number
-  /** Trusted time at which it was known to be complete, ms; 0: never. */
+  /** Trusted time at which the replica was last complete, ms; 0: never. */
   readonly confirmedMs: number
 }
 
@@ -76,7 +76,7 @@ const SCHEMA = `${ITEMS};
   CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS released (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID, STRICT;`
 
-/** Opens the file of a replica. One that cannot be read is left alone, and a temporary one takes its place until somebody removes it. */
+/** Opens the file of a replica. Leaves an unreadable file in place and uses a temporary one until an operator deletes it. */
 export function openItemFile(file: string, onDamaged: (error: unknown) => void): ItemFile {
   try {
     return itemFile(connect(file))

@@ -1,4 +1,4 @@
-/** An item packed into two numbers: as it lies in memory and on the disk. */
+/** An item packed into two numbers, as stored in memory and on disk. */
 export interface PackedItem {
   /** Bits 0–3: number of the status, from 1; bit 4: being paid; the rest: price in cents + 1, 0 where unknown. Never 0. */
   readonly info: number
@@ -100,7 +100,7 @@ export class ItemSlots {
     this.#used = other.#used
   }
 
-  /** Closes the hole: whatever stands behind it and belongs before it moves up. */
+  /** Backward-shift deletion: moves later entries of the probe chain into the hole. */
   #remove(hole: number): void {
     const last = this.#slots - 1
     let at = hole

@@ -11,7 +11,7 @@ export interface ItemLabel {
   readonly technology?: ProtectionTechnology
 }
 
-/** What gates and decisions need to know of an item. A label that is absent is unknown. */
+/** The facts about an item that gates and decisions use. An absent label is unknown. */
 export interface KnownItem extends Partial<ItemLabel> {
   readonly status: ItemStatus
   /** The price that was paid for the item, else its own; absent: unknown. */
@@ -24,7 +24,7 @@ export interface KnownItem extends Partial<ItemLabel> {
  *   EPC of 96 bits ─▶ a slot of 18 bytes (item-slots.ts)
  *   every other name ─▶ a Map
  *
- * A million items in less than 40 MB: as strings in a Map they would take five times that.
+ * Table of items by name. One million items need less than 40 MB; as strings in a Map they would need five times as much.
  */
 export interface ItemTable {
   get(name: string): PackedItem | undefined
@@ -32,7 +32,7 @@ export interface ItemTable {
   delete(name: string): void
   clear(): void
   readonly size: number
-  /** Bytes of the slots; the Map of other names not counted. */
+  /** Bytes of the slots, without the Map. */
   readonly bytes: number
 }
 
@@ -40,7 +40,7 @@ const PACKABLE = /^E[0-9A-F]{24}$/
 const HIGHEST_PRICE = 2 ** 27 - 2
 const LABEL_AT = 2 ** 32
 
-/** Packs what is known of an item; prices above 1.3 million EUR are kept as that. */
+/** Packs an item. Prices above 1.3 million EUR are stored as that limit. */
 export function packItem(
   item: { status: ItemStatus; priceCent?: number | undefined; paying: boolean },
   label: number,
@@ -49,7 +49,7 @@ export function packItem(
   return { info: price * 32 + (item.paying ? 16 : 0) + ITEM_STATUSES.indexOf(item.status) + 1, label }
 }
 
-/** The reverse; undefined for numbers that `packItem` does not give. */
+/** Unpacks an item; undefined if `packItem` cannot have produced the number. */
 export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): KnownItem | undefined {
   const status = ITEM_STATUSES[(info % 16) - 1]
   if (status === undefined) return undefined
@@ -65,7 +65,7 @@ export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): 
 /** An empty table. Names begin with a letter for their kind: E for an EPC, U for a tag's UID, T for a tag id. */
 export function itemTable(): ItemTable {
   const slots = new ItemSlots()
-  /** Info and label of the other names, packed into one number. */
+  /** Items whose names do not fit a slot: info and label, packed into one number. */
   const others = new Map<string, number>()
   return {
     get(name) {

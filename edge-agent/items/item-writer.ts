@@ -5,11 +5,11 @@ import type { ItemLabels } from './item-labels.ts'
 
 /**
  *   rows queued ─ 50 ms ─▶ written with the number they reach
- *                  └ the disk fails ─▶ retried every minute ─ too many rows ─▶ gives up: writes nothing until the items begin anew
+ *                  └ the disk fails ─▶ retried every minute ─ too many rows ─▶ stops: writes nothing until all items are fetched again
  */
 
 const FLUSH_MS = 50
-/** What the disk has not taken is tried again after, ms. */
+/** Delay before a failed write is retried, ms. */
 const RETRY_MS = 60_000
 /** Rows of one commit: about a millisecond, in which no tag is looked up. */
 const ROWS_AT_ONCE = 300
@@ -120,7 +120,9 @@ export class ItemWriter {
     return !this.#isClearDue
   }
 
-  /** Whether it is done. What is on the disk stays true as of its own number; the gate goes on by what is in memory. */
+  /**
+   * Returns true if the disk accepted the write. If not, gates use the items in memory, and the file stays valid at its own older number.
+   */
   #persisting(work: () => void): boolean {
     const { log } = this.#parts
     try {

@@ -10,13 +10,13 @@ import { ItemWriter } from './item-writer.ts'
  *   items+jwt ─ in order? ─▶ memory (at once) ─▶ disk (in batches, with the number they reach)
  *                  └ a gap: known to be behind, the rest is fetched
  *
- * The store's items as this agent knows them. Pages are taken in the order of their numbers, whatever gets
- * lost, doubled or out of order on the way; what was not on the disk at a crash is fetched again.
+ * The agent's copy of the store's items. Applies pages in the order of their numbers; pages may be lost, doubled or out of order. After a
+ * crash the agent fetches all pages again that were not on the disk.
  */
 
 export type ItemListener = (entries: readonly ItemEntry[]) => void
 
-/** `rollback`: the page is of a sequence that was left behind. */
+/** `rollback`: the page belongs to an earlier epoch. */
 export type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
 
 export interface ReplicaParts {
@@ -25,13 +25,13 @@ export interface ReplicaParts {
   log: Log
 }
 
-/** Items that were not known to be complete for so long may have been paid since, s (ADR 0021). */
+/** An item is stale if the replica was last complete this long ago, s: a shopper may have paid since (ADR 0021). */
 export const STALE_SECONDS = 90
 
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
 const KINDS = ['epc', 'tagUid', 'tagId'] as const
 
-/** Opens the replica with what is on the disk. */
+/** Opens the replica with the items on the disk. */
 export function openReplica(parts: ReplicaParts): Replica {
   return new Replica(parts)
 }
@@ -43,9 +43,9 @@ export class Replica {
   readonly #listeners = new Set<ItemListener>()
   /** How far the items in memory have come. */
   #at: ItemProgress
-  /** The end of the sequence as far as anybody has said. */
+  /** The highest position that any signed document named. */
   #head: { epoch: number; ver: number }
-  /** Set: we must begin anew, with a beginning that is at least as young as this floor. */
+  /** If set, the agent needs a new first page with at least this floor. */
   #restartFloor: number | undefined
 
   constructor({ disk, platform: { timers }, log }: ReplicaParts) {
@@ -62,7 +62,7 @@ export class Replica {
     return packed && unpackItem(packed, this.#labels.at(packed.label))
   }
 
-  /** Takes a page whose signature was checked. */
+  /** Applies a page. The caller has verified its signature. */
   take(page: ItemsClaims): ItemsVerdict {
     const verdict = this.#judge(page)
     if (verdict !== undefined) return verdict
@@ -86,19 +86,19 @@ export class Replica {
     this.#writer.noteConfirmed()
   }
 
-  /** [epoch, number] for `fetchSignedDocuments`; 0 to begin anew. */
+  /** [epoch, number] for `fetchSignedDocuments`; number 0 requests all items. */
   position(): [number, number] {
     const { epoch, ver } = this.#at
     return this.#restartFloor !== undefined ? [epoch, 0] : [epoch, ver]
   }
 
-  /** Whether there is more than is known here. */
+  /** True if the cloud has newer items. */
   get isBehind(): boolean {
     const { epoch, ver } = this.#at
     return this.#restartFloor !== undefined || this.#head.epoch > epoch || this.#head.ver > ver
   }
 
-  /** Trusted time at which it was last known to be complete, ms; 0: never. */
+  /** Trusted time at which the replica was last complete, ms; 0: never. */
   get confirmedMs(): number {
     return this.#at.confirmedMs
   }
@@ -107,13 +107,13 @@ export class Replica {
     return this.#table.size
   }
 
-  /** Calls back whenever something has changed, with the entries that say so; returns how to stop that. */
+  /** Calls the listener after each change, with the changed entries. Returns a function that unsubscribes. */
   onChange(listener: ItemListener): Cancel {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Neither the items nor their numbers can be believed: all are fetched anew. */
+  /** Discards all items and their numbers, because they are not trusted. The agent fetches all again. */
   reset(): void {
     this.#head = { epoch: 0, ver: 0 }
     this.#begin({ epoch: 0, floor: 0 })
@@ -129,7 +129,7 @@ export class Replica {
   #judge(page: ItemsClaims): Exclude<ItemsVerdict, 'taken'> | undefined {
     if (page.epoch < this.#at.epoch) return 'rollback'
     this.#noteHead(page)
-    // Pages that were on their way may have brought us past the floor meanwhile: what was missed stays missed.
+    // Pages that arrived meanwhile may have raised the number past the floor. The removals below the floor are missing all the same.
     const isAwaited = this.#restartFloor !== undefined && page.after === 0 && page.floor >= this.#restartFloor
     if (page.epoch > this.#at.epoch || this.#isBelow(page.floor) || isAwaited) {
       if (page.after !== 0) {
@@ -141,7 +141,7 @@ export class Replica {
     const { ver, base } = this.#at
     if (page.ver <= ver) return 'known'
     if (page.after > ver) return 'gap'
-    // Made before the floor that we began with: names in it may have been given up since, of which nobody tells any more.
+    // The page is older than the floor of the first page. It may contain names that were removed since, and no later page removes them.
     return page.floor < base && ver < base ? 'gap' : undefined
   }
 
@@ -173,7 +173,7 @@ export class Replica {
     if (epoch > this.#head.epoch || (epoch === this.#head.epoch && ver > this.#head.ver)) this.#head = { epoch, ver }
   }
 
-  /** Names that were given up below the floor are told no more: whoever does not know of them begins anew. */
+  /** True if removals below this floor are missing: pages no longer contain them, so the agent must fetch all items. */
   #isBelow(floor: number): boolean {
     const { ver, base } = this.#at
     return ver > 0 && floor > ver && floor > base

@@ -20,9 +20,9 @@ import type { Log } from '../log.ts'
 /**
  *   claim ── one durable transaction: rights, counters, journal row ──▶ (only now) the actuator ──▶ settle
  *
- * The ledger of the agent: claims, journal and state. Everything that it has confirmed is on the disk.
+ * The ledger of the agent: claims, journal and state. Each confirmed change is on the disk.
  *
- * `claims/` uses up rights, `journal/` chains the rows for the cloud, `home/` keeps requests and grants between agents, `file/` holds the
+ * `claims/` uses up rights and `journal/` chains the rows for the cloud. `home/` stores requests and grants between agents; `file/` has the
  * database, its transactions, metadata and the watermark.
  */
 
@@ -35,7 +35,7 @@ export interface LedgerOptions {
   onAppended?: () => void
   /** How the file is opened; by default the real way. */
   open?: OpenLedgerFile | undefined
-  /** Where the watermark is kept; by default nowhere. */
+  /** Folder of the watermark; absent: no watermark. */
   runtime?: { files: RuntimeFiles; log: Pick<Log, 'warn'> } | undefined
 }
 
@@ -45,10 +45,10 @@ const ALREADY_REDEEMED: ClaimResult = { ok: false, reason: 'already_redeemed' }
 /** Metadata key: ledger id after an adoption by another identity. */
 export const LEDGER_ID_KEY = 'ledger_id'
 
-/** Opens the ledger's file; the simulated shop has disks of its own. */
+/** Opens the ledger's file. The simulation supplies simulated disks. */
 export type OpenLedgerFile = (file: string) => Connection
 
-/** Opens or makes the ledger, with FULL durability read back. Throws when it is damaged or another process has it. */
+/** Opens or creates the ledger. Throws if it is damaged or another process uses it. */
 export function openLedger(options: LedgerOptions): Ledger {
   const { file, ledgerId, open = openLedgerFile } = options
   const db = open(file)

@@ -12,12 +12,12 @@ export const BROWSER_LIMIT = 32
 /** Unused links; one more drops the oldest. */
 const LINK_LIMIT = 8
 export const LINK_LIFE_MS = 15 * 60_000
-/** Browsers keep cookies for 400 days at most; each day of use renews them. */
+/** Browsers limit cookies to 400 days. Each day of use renews the pairing. */
 export const BROWSER_LIFE_MS = 400 * 86_400_000
 /** How often the last use of a browser is written down, ms. */
 const NOTE_USE_EVERY_MS = 86_400_000
 
-/** The mark with the agent's addresses, as JSON: `untag edge link` makes a link to them. The first is that of the ready line. */
+/** Metadata key: the agent's addresses as JSON, ready line first. `untag edge link` makes links to them. */
 export const LOCAL_URLS = 'local_urls'
 
 /** A program with a named credential, or a browser. */

@@ -14,7 +14,7 @@ export interface BrokerMessagesParts {
 /**
  *   topic ack ─▶ sender        topic command ─▶ command taker        the store's topics ─▶ documents
  *
- * Passes each message of the broker to the part that handles it. On a full disk the message is dropped and logged; the cloud sends it again.
+ * Passes each broker message to the part that handles it. On a full disk the agent drops and logs the message; the cloud sends it again.
  */
 export function brokerMessages(parts: BrokerMessagesParts): (topic: string, payload: string) => void {
   const { identity, log } = parts

@@ -27,12 +27,12 @@ import type { OpenMqttLine } from './wire/mqtt-line.ts'
 import { Waiters } from './wire/waiters.ts'
 
 /**
- *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ look every 15 s, or when told ──▶ any call fails, a socket closes
+ *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ poll every 15 s or on a hint ──▶ any call fails, a socket closes
  *     ▲                                                                                                      │
  *     └──────────────────────────── pause with jitter, at most 15 s ◀───────────────────────────────────────┘
  *
- * Keeps the agent in touch for ever. The broker only makes it quick: with it gone everything still
- * goes over HTTP; with both gone the agent decides alone.
+ * Keeps the agent connected to the cloud. The broker only reduces delays: without it the agent uses HTTP, and without both it decides
+ * alone.
  *
  * `login/` authenticates the agent, `documents/` fetches signed documents, `reports/` sends the journal, `wire/` speaks HTTP and MQTT.
  */
@@ -48,11 +48,11 @@ export interface CloudConnectionParts {
   key: AgentKey
   ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log
-  /** Where the broker is, when it is not where enrolment said. */
+  /** URL of the broker, if it differs from the one in the identity file. */
   mqttUrl: string | undefined
-  /** Told to the cloud with every look: where other agents reach this one. */
+  /** Address for other agents of the store; sent to the cloud with each poll. */
   address: string | undefined
-  /** Told to the cloud after each login: these are this agent's. */
+  /** Ids of the configured devices; sent to the cloud after each login. */
   deviceIds(): readonly string[]
   /** For the retained state: what people see in a console. */
   describe(): object
@@ -60,16 +60,16 @@ export interface CloudConnectionParts {
   onChange(): void
   /** A document or a batch was refused: to be reported. */
   onRefused: ReportRefusal
-  /** What the cloud says of our ledger, at each login. */
+  /** Called with the ledger part of each login answer. */
   onHandshake(ledger: HandshakeAnswer): void
-  /** Whether the cloud knows of two copies of our ledger, with every look. */
+  /** Called with each poll: true if the cloud has detected a fork of this ledger. */
   onForked(isForked: boolean): void
-  /** The cloud asks for something. */
+  /** Handles a signed command of the cloud. */
   onCommand(command: string): CommandResult
   storeKeys: StoreKeys
 }
 
-/** What is missing may be on its way: it is fetched when it has not come within, ms. */
+/** A missing document may be under way. The agent fetches it after this delay, ms. */
 const MISSING_MS = 100
 
 /** Creates the connection; `start` begins it. */
@@ -143,17 +143,17 @@ export class CloudConnection implements CloudLink {
     this.#running ??= this.#loop.run()
   }
 
-  /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
+  /** Resolves to true when the agent has logged in and fetched the documents; to false if the first try failed or after `limitMs`. */
   readonly ready = async (limitMs: number): Promise<boolean> => {
     const isSettled = () => this.isOnline || this.#loop.hasFailed
     if (!isSettled()) await this.#readyWaiters.wait(limitMs, isSettled)
     return this.isOnline
   }
 
-  /** Asks once for what is newer, and takes it. */
+  /** Fetches newer documents once. */
   readonly poll = (): Promise<void> => this.#documents.poll()
 
-  /** Something was written to the journal. */
+  /** Call it after a row was added to the journal. */
   readonly kick = (): void => this.#sender.kick()
 
   call(operation: string, body: object): Promise<CloudAnswer> {
@@ -228,11 +228,11 @@ export class CloudConnection implements CloudLink {
       publish: (batch) => this.#broker.publishEvents(batch),
       onPublished: (wasAcknowledged) => this.#broker.noteAcknowledgement(wasAcknowledged),
       report: (batch) => this.#session.call('reportProtectionEvents', { batch }),
-      // The last row that was told again is acknowledged: the cloud waits for that word.
+      // The cloud waits for the poll that confirms a completed resync.
       onChange: () => this.#onProgress(),
       onRefused: (what) => {
         this.#parts.onRefused(what)
-        // It may be that there are two of this ledger: the cloud says so to who looks.
+        // A refused batch may mean that the ledger is forked; the next poll answers that.
         this.#polls.now()
       },
     })
@@ -249,7 +249,7 @@ export class CloudConnection implements CloudLink {
     if (this.#parts.trust.isBehind) this.#polls.within(MISSING_MS)
   }
 
-  /** What the cloud waits for is confirmed by asking with what we have, whichever way it came. */
+  /** A poll confirms to the cloud which documents the agent holds, whichever way they came. */
   #onProgress(): void {
     this.#parts.onChange()
     const withinMs = this.#documents.confirmWithinMs

@@ -37,7 +37,7 @@ export interface LinkLoopParts {
   onSettled(): void
 }
 
-/** The steps of the link, one after the other, for as long as the agent runs. */
+/** Runs the steps of the link in order, until the agent stops. */
 export class LinkLoop {
   readonly #parts: LinkLoopParts
   #wasOnline = false
@@ -76,7 +76,7 @@ export class LinkLoop {
     const challenge = await renewal.login()
     if (challenge === undefined) return
     await time.request()
-    // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
+    // The policy names devices, so the agent binds its devices before it fetches documents.
     await bindDevices()
     polls.begin()
     if (!(await documents.fetch('without items'))) return
@@ -129,7 +129,7 @@ export class LinkLoop {
     return this.#parts.broker.open(() => this.#parts.password(challenge))
   }
 
-  /** A key set has just said that another time counts: what the former one keeps out is fetched once it is here. */
+  /** A new key set may start a time epoch. Requests a signed time; then fetches the documents that the old time rejected. */
   async #requestNeededTime(): Promise<void> {
     const { trust, time, polls } = this.#parts
     if (!trust.needsSignedTime) return

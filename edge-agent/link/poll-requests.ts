@@ -1,7 +1,7 @@
 import { pause, type Cancel, type Platform } from '../../policy/platform.ts'
 import { budget, type Budget } from './wire/budget.ts'
 
-/** Looks at the documents in a row, and a second from then on: hints come from anybody. */
+/** Rate limit of polls, because anybody with access to the broker can trigger one. */
 const POLLS = { most: 20, perSecond: 2, pauseMs: 500 }
 
 export interface PollRequestsParts {
@@ -12,7 +12,7 @@ export interface PollRequestsParts {
   isNeeded(): boolean
 }
 
-/** Merges requests for a look at the documents into one, and limits the looks per second. */
+/** Merges requests for polls into one, and limits their rate. */
 export class PollRequests {
   readonly #parts: PollRequestsParts
   readonly #budget: Budget

@@ -12,12 +12,12 @@ export type HomeMessage = Pick<
 >
 
 /**
- * `too many`: the home rejects the call by its rate limit; it is online, so this agent must not claim in its place. `no home`: the home does
- * not know its role or the asker, because one of both has an old policy; staff decide. Undefined: no valid answer.
+ * `too many`: the rate limit of the home rejected the call; the home is online, so this agent must not claim in its place. `no home`: one
+ * of both agents has an old policy; staff decide. Undefined: no valid answer.
  */
 export type HomeClientAnswer = HomeGrant | 'too many' | 'no home' | undefined
 
-/** A person stands at the gate: who does not answer within this is out of reach, ms. */
+/** A shopper waits at the gate. A home without an answer in this time counts as offline, ms. */
 const ANSWER_WITHIN_MS = 1_000
 
 /** Signs calls of the receipt home, and verifies its answers. */

@@ -17,7 +17,7 @@ export interface RightsRequest {
   deviceId: string
 }
 
-/** `unreachable`: it did not answer as it should; the question may have arrived, under the id that it was asked by. */
+/** `unreachable`: no valid answer. The home may have processed the request under this id. */
 export type HomeResult =
   | ({ redemptionId: string } & GrantAnswer)
   | { refused: DenyReason }
@@ -25,7 +25,7 @@ export type HomeResult =
 
 /** A granted right must be claimed within this time, ms. */
 const USED_WITHIN_MS = 5_000
-/** Timers at once; what is beyond them is looked at with what is delivery. */
+/** Limit of timers. Requests beyond it are abandoned with the next report round. */
 const TIMERS_LIMIT = 1_000
 
 /**
@@ -75,7 +75,7 @@ export class HomeRequester {
       receiptExp,
     })
     if (!answer) return { unreachable: true, redemptionId }
-    // Nothing was decided: the same question may be asked again.
+    // The home decided nothing, so the request can be repeated.
     if (answer === 'too many' || answer === 'no home') return refusedFor(answer)
     const { reason, ordinals, remaining } = answer
     if (!reason && ordinals.length > 0 && ordinals.every((ordinal) => candidates.includes(ordinal)))
@@ -127,7 +127,10 @@ export class HomeRequester {
     return answer
   }
 
-  /** Tells whoever gave a right what became of it, also when receipts have another home by now. One that is no more may have been enrolled anew, as the home. */
+  /**
+   * Sends the outcome report to the agent that granted the right, even if the receipt home has moved. If that agent no longer exists, the
+   * report goes to the current home, its possible successor.
+   */
   async #report(report: OutcomeReport): Promise<DeliveryResult> {
     const { trust, agentId: self } = this.#parts
     const { redemptionId, homeEpoch, cti, rightClass, candidates, exp: receiptExp, outcome } = report
@@ -137,7 +140,7 @@ export class HomeRequester {
       storeAgent(trust, policy.home) ?? { agentId: self, url: null }
     if (agentId === self) return 'obsolete'
     if (!url) return 'undelivered'
-    // The home forwards this report, and the cloud verifies it against what was given: the same epoch and units.
+    // The cloud compares the forwarded report with the grant, so epoch and units must be the same.
     const answer = await this.#send(
       { agentId, url, epoch: homeEpoch },
       { redemptionId, cti, rightClass, candidates, all: false, receiptExp, outcome },

@@ -14,20 +14,20 @@ export type HomeReply =
   | { kind: 'answer'; answer: string }
   /** The question is not one for this agent, or not genuine. */
   | { kind: 'not_home' }
-  /** This agent asks too often: nothing was looked at. */
+  /** The requesting agent exceeded its rate limit. */
   | { kind: 'too_many_questions'; retryAfterSeconds: number }
 
 const NOT_HOME: HomeReply = { kind: 'not_home' }
-/** What one agent may ask: far more than people pass at its gates, and too little to hold up the lanes of the home. */
+/** Rate limit of one agent: far above the number of shoppers at its gates, and low enough for the lanes of the home. */
 const REQUEST_RATE = { perSecond: 20, burst: 60 }
 /**
- * The same for questions that are not of now. They may be played back by somebody who has listened, and must not use up what the agent may
- * ask; or its clock is wrong and so is each question's time, for which nobody is sent away: enough for people all the same.
+ * Rate limit of requests whose time is not current. An attacker may have replayed them, so they need a separate limit. An agent with a
+ * wrong clock also uses it, and it suffices for shoppers.
  */
 const LATE_REQUEST_RATE = { perSecond: 5, burst: 20 }
-/** Clocks in a store may differ by so much, s (ADR 0015). */
+/** Maximum difference of clocks in a store, s (ADR 0015). */
 const CLOCKS_DIFFER_S = 60
-/** Questions whose answers are kept. */
+/** Limit of stored answers. */
 const ANSWERS_LIMIT = 500
 
 /**
@@ -41,9 +41,9 @@ export class HomeResponder {
   readonly #times: HomeTimes
   readonly #limit: PeerRateLimit
   readonly #lateLimit: PeerRateLimit
-  /** Answers by the very text of the question. */
+  /** Answers by the exact text of the request. */
   readonly #answers = new Map<string, Promise<HomeReply>>()
-  /** Questions that are being looked at; what is not genuine is so for a moment. */
+  /** Requests in progress, by text. */
   readonly #underWay = new Map<string, Promise<HomeReply>>()
 
   constructor(parts: HomeDependencies, times: HomeTimes) {
@@ -54,7 +54,7 @@ export class HomeResponder {
   }
 
   answer(text: string): Promise<HomeReply> {
-    // Who plays a question back gets what was answered then: nothing is looked at, and nothing of the asker's used up.
+    // A replayed request gets the stored answer and does not count against the rate limit.
     const known = this.#answers.get(text) ?? this.#underWay.get(text)
     if (known) return known
     if (this.#underWay.size >= ANSWERS_LIMIT)
@@ -62,7 +62,7 @@ export class HomeResponder {
     const reply = this.#answerTo(text)
     this.#underWay.set(text, reply)
     reply
-      // Once it was found genuine: whoever sends rubbish drives none of them out.
+      // Stores only answers to verified requests, so that invalid ones displace none.
       .then(({ kind }) => kind === 'answer' && this.#store(text, reply))
       .catch(() => undefined)
       .finally(() => this.#underWay.delete(text))
@@ -83,9 +83,9 @@ export class HomeResponder {
     const question = this.#opened(text)
     if (!question) return NOT_HOME
     const isOwnEpoch = this.#isHomeIn(question.homeEpoch)
-    // What became of a right concerns whoever gave it, whether it is the home still or not.
+    // Outcome reports go to the agent that granted the right, even if the receipt home has moved.
     if (question.outcome === undefined && !isOwnEpoch) return NOT_HOME
-    // Counted once it is known who asks: nobody uses up what another may ask.
+    // Counted after the signature check, so that no agent can use up the limit of another.
     const retryAfterSeconds = (this.#isCurrent(question) ? this.#limit : this.#lateLimit).take(question.iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const given = await this.#parts.ledger.commits.durably(() => this.#decide(question, text, isOwnEpoch))
@@ -109,7 +109,7 @@ export class HomeResponder {
     return policy?.home === this.#parts.agentId && epoch === policy.homeEpoch
   }
 
-  /** Whether a question was asked just now, as far as can be known here. */
+  /** True if the time of the request is current, or if this agent has no trusted time. */
   #isCurrent({ iat, exp }: HomeRequest): boolean {
     const { nowMs, clock } = this.#parts
     const nowS = nowMs() / 1_000
@@ -134,7 +134,7 @@ export class HomeResponder {
     if (outcome === 'failed' || outcome === 'unknown')
       ledger.homeGrants.noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch })
     if (outcome !== undefined) return { ordinals: [], remaining: 0 }
-    // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
+    // A restored ledger lacks grants, and a forked ledger has a clone that grants too.
     const isUnsure = trust.isImporting(exp) || untrustedReason(ledger, nowMs) !== undefined
     return ledger.homeGrants.grant(
       { agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs, homeEpoch },
@@ -156,7 +156,7 @@ export class HomeResponder {
   }
 }
 
-/** Who says that it asks; nothing is believed by it but whose keys to check with. */
+/** Reads the unverified issuer; it only selects the keys for the signature check. */
 function issuerOf(text: string): string | undefined {
   const { iss } = decodeUnverifiedClaims(text)
   return typeof iss === 'string' ? iss : undefined

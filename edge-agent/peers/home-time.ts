@@ -8,15 +8,18 @@ import type { HomeDependencies } from './home-dependencies.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
 
 /**
- *   no real-time clock, no cloud ─ signed question ─▶ home, if it knows the time itself ─ signed answer ─▶ our clock, until the cloud says better
+ *   no real-time clock, no cloud ─ signed question ─▶ home, if it has trusted time ─ signed answer ─▶ clock of this agent, until the cloud answers
  *
- * The time of the home of receipts, for an agent that has started and knows none (ADR 0015). It counts as a real-time clock
- * does: at or past the last time that the cloud signed, whose mark it does not move.
+ * Time from the receipt home, for an agent that started without trusted time (ADR 0015). It counts like a hardware clock: it must not be
+ * before the last signed time, and it does not raise the high-water mark.
  */
 export interface HomeTimes {
-  /** As the home: the signed time for another agent of the store; undefined: the question is not genuine, or nobody knows the time here either. */
+  /**
+   * As the home: returns the signed time for another agent of the store. Undefined if the request is not genuine or this agent has no own
+   * trusted time.
+   */
   answer(question: string, asker: string): string | undefined
-  /** Asks for as long as the time is not known. */
+  /** Requests the time until it is known. */
   start(): void
   stop(): void
 }
@@ -50,13 +53,13 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
       audience: agentId,
     })
     const told = opened.ok ? HomeTimeResponse.safeParse(opened.claims) : undefined
-    // Only the answer to this very question: an old one tells an old time.
+    // The nonce must match, because a replayed answer has an old time.
     if (told?.success && told.data.jti === jti && told.data.iss === at.agentId) clock.offerHome(told.data.timeMs)
   }
 
   async function round(): Promise<void> {
     if (isStopped || clock.now().trust !== 'none') return
-    // A disk that is full keeps no time: it is asked again.
+    // A full disk cannot store the time; the next round requests it again.
     await ask().catch(() => undefined)
     if (!isStopped && clock.now().trust === 'none')
       again = platform.timers.after(delays.next().value, () => void round())
@@ -70,7 +73,7 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
       })
       const asked = opened.ok ? HomeTimeRequest.safeParse(opened.claims) : undefined
       const { nowMs, trust: clockTrust } = clock.now()
-      // What was heard from another home is not passed on.
+      // Time that this agent itself received from a receipt home is not passed on.
       if (!asked?.success || asked.data.iss !== asker || clockTrust === 'none' || clockTrust === 'home')
         return undefined
       const answer: HomeTimeResponse = { aud: asker, ...times(), iss: agentId, jti: asked.data.jti, timeMs: nowMs }

@@ -7,22 +7,22 @@ import { homeOf } from './store-agents.ts'
 
 /**
  *   asker: commit redemption id ─ sign ──▶ home: same id? same answer : take the rights ─ sign ──▶ asker: claim ─ actuate ─ outcome
- *          not used, or nobody knows ─ sign ──▶ home: free again, or for staff                        (told until the home has heard)
+ *          unused, or outcome unknown ─ sign ──▶ home: free again, or for staff                       (retried until acknowledged)
  *
- * Between the agents of a store. Both know each other's keys, and where the home is, from the signed policy.
+ * The protocol between the agents of a store. The signed policy names the receipt home and the keys of both agents.
  */
 export interface Home {
-  /** Whether receipts are redeemed at another agent whose address is known. */
+  /** True if another agent with a known address is the receipt home. */
   readonly isElsewhere: boolean
   /** When the home last answered, trusted ms; 0: never. */
   readonly lastAnswerMs: number
-  /** Asks the home for rights of a receipt. */
+  /** Requests rights of a receipt from the home. */
   request(wish: RightsRequest): Promise<HomeResult>
   /** Sends due outcome reports to the home, and retries until it has them. Never throws. */
   reportOutcomes(): Promise<void>
   /** As the home: the signed answer to a question of another agent. */
   answer(question: string): Promise<HomeReply>
-  /** As the home: the signed time for another agent, which knows none. */
+  /** As the home: signed time for another agent that has none. */
   answerTime(question: string): HomeReply
   /** Starts pending reports, and requests for the time if it is unknown. */
   start(): void

@@ -23,7 +23,7 @@ export interface NoticeQueueParts {
  *                    └ no ─▶ waits ◀─ later ─┘  ▲
  *                              └─ pause with jitter, at most 15 s
  *
- * Release notices for one other agent. The newest goes first: its shopper is about to walk out.
+ * Release notices for one agent. The newest is sent first, because its shopper leaves now.
  */
 export class NoticeQueue {
   readonly #parts: NoticeQueueParts

@@ -3,9 +3,9 @@ import type { OutcomeReport } from '../ledger/home/stored-home-requests.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
 /**
- *   nothing came of what the home gave ─ written down ─▶ told ─ heard? ─▶ forgotten        not heard ─ pause with jitter, at most 30 s ─▶ told
+ *   granted right not used ─ stored ─▶ sent ─ acknowledged? ─▶ deleted        no answer ─ pause with jitter, at most 30 s ─▶ sent
  *
- * Delivers outcome reports to the receipt home. Until then the home reserves unused rights, and refuses what the cloud grants.
+ * Delivers outcome reports to the receipt home. Until then the home reserves the unused rights, and rejects cloud tokens for them.
  */
 export interface OutcomeReporter {
   /** Sends the due reports about this receipt to this home, before a new request. */
@@ -52,7 +52,7 @@ export function openOutcomeReporter({
   let delays = newDelays()
   let retry: Cancel | undefined
   let running = Promise.resolve()
-  /** A round that has not begun: it will tell all there is by then. */
+  /** The next round, not started yet. It sends all reports that exist when it starts. */
   let next: Promise<void> | undefined
   let isStopped = false
 
@@ -70,7 +70,7 @@ export function openOutcomeReporter({
   const orphaned = () => homeRequests.openIds().filter((redemptionId) => !isWatched(redemptionId))
 
   async function sendAll(): Promise<void> {
-    // An old copy of a ledger may have forgotten that it went on; whether it is one, only the cloud says.
+    // A restored ledger may lack the claim of a request. Only the cloud can exclude that, so the ledger must be trusted.
     const abandoned = isLedgerTrusted() ? orphaned() : []
     if (abandoned.length > 0) await commits.durably(() => abandoned.forEach(homeRequests.abandon))
     const unreachable = new Set<string>()
@@ -85,7 +85,7 @@ export function openOutcomeReporter({
     retry?.()
     retry = undefined
     if (isStopped) return
-    // A disk that is full just now: what is to be told stays written down, and is told again.
+    // On a full disk the reports stay stored, and the next round sends them again.
     await sendAll().catch(() => undefined)
     if (isStopped) return
     if (homeRequests.hasReports || orphaned().length > 0)

@@ -23,8 +23,7 @@ import { agentKeys, storeAgent } from './store-agents.ts'
  *                          ▲ └ no answer ─ waits, newest first
  *                          └──────────────────┘
  *
- * How the gates of a store learn what its other agents have released, over the store's own network. The release itself never
- * waits for any of this.
+ * Tells the gates of a store over the local network which units its agents released. A release never waits for its notice.
  */
 
 export type NoticeReply =
@@ -54,10 +53,10 @@ const ANSWER_WITHIN_MS = 1_000
 const ANNOUNCING = { perSecond: 20, burst: 60 }
 /** Clocks in a store may differ by so much, s. */
 const CLOCKS_DIFFER_S = 60
-/** Of a refusal or a full queue the log says so at most so often, ms. */
+/** Minimum interval of log lines about refusals or a full queue, ms. */
 const LOG_EVERY_MS = 60_000
 
-/** Nothing was released yet. */
+/** Opens the release notices with empty queues. */
 export function openReleaseNotices(parts: ReleaseNoticesParts): ReleaseNotices {
   return new ReleaseNotices(parts)
 }
@@ -89,7 +88,7 @@ export class ReleaseNotices {
       audience: storeId,
     })
     if (!opened.ok) return { kind: 'not_genuine' }
-    // Counted once it is known who sends: no agent uses up what another may announce.
+    // Counted after the signature check, so that no agent can use up the limit of another.
     const retryAfterSeconds = this.#announcing.take(iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const notice = ReleaseNotice.safeParse(opened.claims)
@@ -124,7 +123,7 @@ export class ReleaseNotices {
     return queue
   }
 
-  /** The other agents of the store that have a gate. */
+  /** Agents of the store with a gate, except this one. */
   #agentsWithGates(): string[] {
     const { trust, agentId } = this.#parts
     const owners = (trust.policy?.devices ?? []).flatMap(({ deviceType, revoked, agentId: owner }) =>
@@ -136,7 +135,7 @@ export class ReleaseNotices {
   async #post(agentId: string, release: AnnouncedRelease): Promise<'done' | 'later'> {
     const { trust, clock, fetch, platform } = this.#parts
     const agent = storeAgent(trust, agentId)
-    // It was revoked meanwhile, or nobody walks out with that any more.
+    // The receiver was revoked, or the gates would no longer use the notice.
     if (!agent || clock.now().nowMs / 1_000 - release.releasedS >= SILENT_SECONDS) return 'done'
     if (agent.url === null) return 'later'
     const answer = await httpClient(`${agent.url}/v1`, fetch, platform).post(

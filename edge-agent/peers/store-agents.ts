@@ -9,7 +9,7 @@ export function storeAgent({ policy }: Pick<Trust, 'policy'>, agentId: string): 
   return policy?.agents?.find((agent) => agent.agentId === agentId)
 }
 
-/** The keys that an agent of the store signs with; empty for any other. */
+/** The signing keys of an agent of the store; empty for an unknown agent. */
 export function agentKeys(trust: Pick<Trust, 'policy'>, agentId: string): KeyRing {
   const keys = storeAgent(trust, agentId)?.keys ?? []
   return keyRing(keys.map((x) => ({ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agentId, state: 'active' })))

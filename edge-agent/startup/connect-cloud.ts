@@ -24,7 +24,7 @@ export interface CloudParts extends Stored {
   openLine: OpenMqttLine
   log: Log
   mqttUrl?: string
-  /** Where other agents of the store reach this one, `http://host:port`. */
+  /** Address for other agents of the store, `http://host:port`. */
   address?: string
   devices: Pick<Devices, 'statuses'>
   deviceIds: readonly string[]
@@ -39,7 +39,7 @@ export interface Cloud {
   readonly tokenVoider: TokenVoider
 }
 
-/** Wires the link: what it sends comes from the ledger, and what it receives goes to trust, ledger and status. */
+/** Connects the link with the ledger, which supplies its reports, and with trust, ledger and status, which receive its messages. */
 export function connectCloud(parts: CloudParts): Cloud {
   const { platform, identity, ledger, clock, trust, log, nowMs, onChange, mqttUrl, address } = parts
   const { agentId, storeId } = identity

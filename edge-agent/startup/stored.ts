@@ -17,16 +17,16 @@ export interface StoredParts {
   platform: Platform
   dataDir: string
   identity: Identity
-  /** For secrets that the agent keeps in `dataDir`. */
+  /** Files for the secrets in `dataDir`. */
   secretFiles: SecretFiles
   log: Log
   /** How the ledger's file is opened; by default the real way. */
   openLedgerFile?: OpenLedgerFile
-  /** Where the watermark of the ledger is kept, outside `dataDir`; by default nowhere. */
+  /** Folder of the watermark, outside `dataDir`; absent: no watermark. */
   runtimeFiles?: RuntimeFiles
 }
 
-/** What the agent keeps on its disk. */
+/** The parts of the agent that have files on its disk. */
 export interface Stored {
   readonly ledger: Ledger
   readonly clock: AgentClock

@@ -17,8 +17,8 @@ export interface LocalVersions {
 const CONCURRENT_S = 5
 
 /**
- * Returns a refusal if the freshness contradicts the documents held here: an older version, other content of the same version,
- * or an unknown time epoch. `outdated`: a newer document replaced it. `keys pending`: it names a newer key set.
+ * Returns a refusal if the freshness contradicts the held documents: older version, different content of the same version, or unknown time
+ * epoch. `outdated`: a newer document replaced it. `keys pending`: it names a newer key set.
  */
 export function freshnessConflict(
   fresh: FreshClaims,

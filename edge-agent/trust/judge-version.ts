@@ -8,8 +8,8 @@ export type DocumentHead = DocumentVersion & { hash: string }
 export const KNOWN = { taken: false, why: 'known' } as const
 
 /**
- * Returns undefined if the version is newer. The held version with the same content is known; all others are refused. `have`: the
- * version held here; `named`: the version that the freshness names.
+ * Returns undefined if the version is newer; `known` for the held version with the same content; a refusal otherwise. `have`: the held
+ * version; `named`: the version that the freshness names.
  */
 export function judgeVersion(
   kind: 'keys' | 'policy',

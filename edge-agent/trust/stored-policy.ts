@@ -7,8 +7,8 @@ import { openStoredClaims, withRetiredKeys } from './verify/open-claims.ts'
 import { rootRing } from './verify/root-ring.ts'
 
 /**
- * The policy that an agent accepted last, for programs that work beside it. Undefined before the first, and if its
- * signature does not hold. Decisions use `openTrust`, which also knows revoked keys.
+ * The last accepted policy, for programs beside the agent. Undefined before the first policy and if its signature is invalid. Decisions use
+ * `openTrust`, which also checks revoked keys.
  */
 export function storedPolicy(
   identity: Pick<Identity, 'rootX' | 'tenant' | 'storeId'>,

@@ -24,10 +24,11 @@ import { openClaims, refused, claimedType, type Acceptance } from './verify/open
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items · time          a document ─ accept ─▶ taken, known or refused
  *
- * What the agent believes. A document replaces another only when it is signed, for this store and
- * newer; one already accepted is kept, and its age drives the stages (ADR 0016).
+ * The signed documents that the agent accepts. A document replaces another only if its signature and store are right and it is newer. An
+ * accepted document stays; its age sets the policy stage (ADR 0016).
  *
- * `verify/` opens documents, `time/` keeps the trusted clock, `revocation/` keeps denials, revoked keys and doubts about this ledger.
+ * `verify/` opens documents and `time/` has the trusted clock. `revocation/` has denials, revoked keys and the reasons for an untrusted
+ * ledger.
  */
 
 /** Opens the stored documents and verifies each again. Without `items` the agent requests none. */
@@ -154,7 +155,7 @@ export class Trust {
     return this.#denials.missingDetail
   }
 
-  /** True if tokens name newer documents, or denials are missing: an attacker may keep documents away. The stage is then stale. */
+  /** True if tokens name newer documents, or denials are missing: an attacker may withhold documents. The stage is then stale. */
   get isOutdated(): boolean {
     const have = { policy: this.#policy.head?.ver, keys: this.#keySet.head?.ver }
     return this.missingDenials !== undefined || this.#tokenVersions.areNewer(have, this.lastContactMs)
@@ -180,7 +181,7 @@ export class Trust {
     return this.#denials.lastRevocationSeq
   }
 
-  /** True if a newer document is known to exist. */
+  /** True if the cloud has a newer document. */
   get isBehind(): boolean {
     return this.isOutdated || this.#fresh.isAhead
   }

@@ -23,12 +23,12 @@ export function claimEvidence(
   }
 }
 
-/** What a journal row says of an outcome: nothing of an override, which used no right up. */
+/** Returns the evidence of an outcome. An override has none, because it used no right. */
 export function outcomeEvidence(redemptionId: string, outcome: Outcome): { evidence?: Evidence } {
   return redemptionId.startsWith(`${OVERRIDE_PREFIX}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
 }
 
-/** Which rights of a receipt a token's claim has used, for a cloud that should have forgotten the token. */
+/** The receipt rights that a token's claim used, for a cloud that lost the token in a restore. */
 function receiptEvidence(
   receipt: ClaimRequest['receipt'],
   claimed: readonly number[],

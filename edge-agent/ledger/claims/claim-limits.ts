@@ -19,7 +19,7 @@ const ACKNOWLEDGED_COUNT = 'isolated_told'
 /**
  *   isolated claim ─▶ counted, with its journal row ─ the cloud acknowledges that row ─▶ not counted
  *                          ▲                                                           │
- *                          └─────────── the acknowledgement is in doubt ───────────────┘
+ *                          └─────────── the acknowledgement is withdrawn ───────────────┘
  *
  * Limits of claims without the receipt home, and of approvals by one operator.
  */

@@ -17,12 +17,12 @@ import { RedeemedRights } from './redeemed-rights.ts'
  *
  * A token's step is used up by any claim. `commanded` is only a note: no decision depends on it.
  *
- * What stops a second release of a unit at this agent:
- *   - free-rights.ts says which rights are free, and `claim` inserts them, in one transaction. Requests at the same time take turns.
+ * What prevents a second release of a unit at this agent:
+ *   - `claim` checks with free-rights.ts that a right is free and inserts it, in one transaction. Concurrent requests take turns.
  *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
- *   - used-rights.ts ties a token to the receipt of the same unit, so that each uses up the other.
+ *   - used-rights.ts binds a token to the receipt of the same unit; a redemption of either uses up both.
  *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
- *   - Several agents of a store ask one of them, the receipt home (../../peers/home.ts). In the cloud see rights/rights.ts.
+ *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts). In the cloud see rights/rights.ts.
  */
 
 export interface UnsettledClaim {
@@ -138,7 +138,7 @@ export class Claims {
     for (const ordinal of ordinals) this.#redeemed.addElsewhere({ cti, rightClass, ordinal }, until)
   }
 
-  /** Binds the steps of a token to rights of a receipt, in order. A redemption of one uses up the other. */
+  /** Binds the steps of a token to rights of a receipt, in order. A redemption of either uses up both. */
   bindToken(
     nonce: string,
     {
@@ -203,7 +203,7 @@ export class Claims {
     this.#limits.rewindTo(toS)
     this.unresolved.rewindTo(toS)
     if (this.#floor <= toS) return
-    // Uses and denials of receipts that live are among what was forgotten. Tokens of before count no more anyway.
+    // Pruning also removed redemptions and denials of receipts that are still valid. Older tokens have expired.
     this.#metadata.set('receipt_floor', String(toS + RECEIPT_LIFE))
     this.#metadata.set('floor', String(toS))
   }

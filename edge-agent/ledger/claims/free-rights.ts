@@ -79,8 +79,8 @@ export class FreeRights {
   }
 
   /**
-   * Whether a token's step would use up a right of a receipt that was used up here. What the cloud told of
-   * others does not count: it knew that when it gave the token.
+   * Returns false if this agent has already used the receipt right of the token's step. Redemptions that the cloud reported do not count:
+   * the cloud knew them when it issued the token.
    */
   #receiptAllows({ receipt, rightClass }: ClaimRequest, by: Resolver, step: number): boolean {
     const ordinal = receipt?.ordinals[step]

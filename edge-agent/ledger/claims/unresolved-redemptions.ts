@@ -28,26 +28,26 @@ export interface Resolver {
 /** Allowed clock difference between processes of the cloud, s. */
 const CLOCKS_DIFFER_S = 1
 
-/** The uses in this ledger's table. */
+/** Opens the unresolved redemptions of this ledger. */
 export function openUnresolvedRedemptions(db: Connection): UnresolvedRedemptions {
   const add = db.prepare('INSERT OR IGNORE INTO unknown_use (redemption_id, seq) VALUES (?, ?)')
   const find = db.prepare<[string], { seq: number | null; told_s: number | null }>(
     'SELECT seq, told_s FROM unknown_use WHERE redemption_id = ?',
   )
-  const noteTold = db.prepare('UPDATE unknown_use SET told_s = ? WHERE seq <= ? AND told_s IS NULL')
+  const markAcknowledged = db.prepare('UPDATE unknown_use SET told_s = ? WHERE seq <= ? AND told_s IS NULL')
   const forget = db.prepare(
     'DELETE FROM unknown_use WHERE redemption_id NOT IN (SELECT redemption_id FROM claim UNION SELECT redemption_id FROM used_right UNION SELECT redemption_id FROM home_grant)',
   )
   return {
     add: (redemptionId, seq) => void add.run(redemptionId, seq),
-    noteAcknowledged: (seq, atS) => void noteTold.run(atS, seq),
+    noteAcknowledged: (seq, atS) => void markAcknowledged.run(atS, seq),
     isResolvedFor(redemptionId, { operator, issuedS = 0, reportedSeq = -1 }) {
       const use = find.get(redemptionId)
       if (!use) return false
       if (operator) return true
       const { seq, told_s: toldS } = use
       if (seq === null || toldS === null) return false
-      // What it was asked for with that known may still be a token of before, given out again: of the same second at most.
+      // The cloud may issue an earlier token again, and it has times in whole seconds. So the token must be newer than that second.
       return seq <= reportedSeq ? issuedS >= toldS : issuedS > toldS + CLOCKS_DIFFER_S
     },
     rewindTo: (toS) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE told_s > ?').run(toS),

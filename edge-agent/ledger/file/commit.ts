@@ -1,6 +1,6 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 
-/** A fault of the disk after which nobody knows what is on it: no actuator moves on the word of this process any more (P6). */
+/** Disk fault after which the content of the ledger is uncertain. This process starts no device any more (P6). */
 export class LedgerFailure extends Error {
   override name = 'LedgerFailure'
 }
@@ -12,19 +12,19 @@ export class LedgerFull extends Error {
 
 export interface Commits {
   /**
-   * Runs `work` in a transaction that it may share with others of the same turn; resolves when that is
-   * durable. `work` checks before it writes and does not throw: a refusal is a value.
+   * Runs `work` in a transaction, which may include the work of other callers of the same turn. Resolves when it is durable. `work` checks
+   * before it writes and does not throw: a refusal is a value.
    */
   durably<T>(work: () => T): Promise<T>
-  /** As `durably`, at once and alone: for start and stop. Within another it is part of that. */
+  /** As `durably`, but immediately and alone, for start and stop. Inside a transaction it joins that one. */
   now<T>(work: () => T): T
   readonly failure: LedgerFailure | undefined
-  /** Does what waits, and then nothing more. */
+  /** Runs the queued work, then rejects further work. */
   close(): void
 }
 
 export interface CommitWatcher {
-  /** A transaction is on the disk, and stays so. Whatever it throws it has told by itself; a fault of the disk is one of the ledger. */
+  /** A transaction is durable. The watcher handles its own errors; only disk faults count against the ledger. */
   onDurable(): void
   /** A transaction was rolled back. */
   onUndone(): void
@@ -69,14 +69,14 @@ export class Transactions {
     } catch (error) {
       const fault = this.#undo()
       const known = this.#asFailure(error)
-      // Not undone for sure, so what is in memory and what is on the disk may differ.
+      // The rollback may have failed, so memory and disk may differ.
       throw fault === undefined || this.#failure ? known : this.#fail(fault)
     }
     this.#tell()
     return value
   }
 
-  /** Answers what went wrong: undoing reads the disk, which may have failed for good. */
+  /** Rolls back and returns the fault, if the rollback failed: it reads the disk, which may be broken. */
   #undo(): unknown {
     try {
       if (this.#db.inTransaction) this.#rollback.run()
@@ -87,7 +87,7 @@ export class Transactions {
     }
   }
 
-  /** It is on the disk, whatever comes of the word about it: nobody may take it for undone, and do it again. */
+  /** The transaction is durable even if the watcher throws. The caller must not treat it as rolled back and repeat it. */
   #tell(): void {
     try {
       this.#watcher.onDurable()

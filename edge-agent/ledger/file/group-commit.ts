@@ -15,7 +15,7 @@ interface Job {
  *   work ─▶ queue ─ end of the turn ─▶ one transaction for up to 128 ──▶ durable: each resolves with its value
  *                                                  └ undone ─▶ each alone ──▶ only the one at fault is rejected
  *
- * The flush to disk costs more than all the rest, so what is asked in one turn shares one.
+ * The flush to disk costs more than all other work, so requests of one turn share one flush.
  */
 export function commits(db: Connection, watcher: CommitWatcher): Commits {
   return new GroupCommit(new Transactions(db, watcher))

@@ -1,7 +1,7 @@
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
 import { assert } from '../../../policy/assert.ts'
 
-/** The agent's own database: what was used up, what is still to be told, what was believed. */
+/** SQLite database of the agent: redemptions, rows to send and accepted documents. */
 
 /** Increases with every change of the schema, from the first release on. */
 const SCHEMA_VERSION = 1
@@ -50,7 +50,9 @@ export class LedgerDamaged extends Error {
   override name = 'LedgerDamaged'
 }
 
-/** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. Throws `LedgerDamaged` when there is nothing to go on with. */
+/**
+ * Opens the ledger. Sets the pragmas for durable commits on each open and verifies them. Throws `LedgerDamaged` if the file is unusable.
+ */
 export function openLedgerFile(file: string): Connection {
   const db = new Sqlite(file, { timeout: 2_000 })
   try {

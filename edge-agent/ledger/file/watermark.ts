@@ -3,17 +3,17 @@ import type { Log } from '../../log.ts'
 
 /**
  *   commit, durable ─▶ note(position) ─▶ runtime folder, outside the agent's own
- *   start ─▶ position of the ledger behind it? ─▶ the ledger was restored: the cloud decides until it has seen that
+ *   start ─▶ position of the ledger behind it? ─▶ the ledger was restored: the cloud decides until it has detected that
  *
- * How far the ledger has come since the machine was booted. It is written after the commit, so it is never ahead of the ledger that
- * wrote it.
+ * The position of the ledger, stored outside the data folder until the next boot. It is written after the commit, so it is never ahead of
+ * its own ledger.
  */
 export interface Watermark {
-  /** The ledger lacks rows that it had: it was restored, and the cloud has not seen that yet. */
+  /** True if the ledger lacks rows that it had: it was restored, and the cloud has not detected that yet. */
   readonly isAhead: boolean
-  /** The ledger has come this far, durably. Nothing while `isAhead`. */
+  /** Stores a durable position. Does nothing while `isAhead`. */
   note(position: Position): void
-  /** The ledger goes on from here with the cloud's consent. */
+  /** Continues from this position, after the cloud has accepted it. */
   accept(position: Position): void
 }
 
@@ -24,7 +24,7 @@ export interface Position {
   hash: string
 }
 
-/** Small files that live until the machine is booted again. Both methods throw what went wrong. */
+/** Small files that the next boot deletes. Both methods throw file system errors. */
 export interface RuntimeFiles {
   /** The text, or undefined when there is no such file. */
   read(name: string): string | undefined
@@ -100,7 +100,7 @@ function textOf({ generation, seq, hash }: Position): string {
   return `${body} ${checksum(body)}`.padEnd(LENGTH - 1).concat('\n')
 }
 
-/** Undefined where a power cut or anybody else has left something else. */
+/** Returns undefined if the checksum is wrong, for example after a power cut. */
 function parse(text: string | undefined): Position | undefined {
   const match = /^(?<body>(?<generation>\d+) (?<seq>\d+) (?<hash>\S+)) (?<sum>\S+) *\n$/.exec(text ?? '')
   const { body = '', generation, seq, hash = '', sum } = match?.groups ?? {}

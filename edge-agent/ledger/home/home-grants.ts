@@ -6,15 +6,18 @@ import type { Journal } from '../journal/journal.ts'
 import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
 
 /**
- *   question ─▶ given ── failed ──▶ back: the right is free again
- *      │          └ unknown ──▶ unknown ── failed ──▶ back
+ *   request ─▶ granted ── failed ──▶ returned: the right is free again
+ *      │          └ unknown ──▶ unknown ── failed ──▶ returned
  *      └─▶ refused
  *
  * Rights that this ledger delegated as the receipt home. The journal reports them to the cloud, because the other agent may be offline.
  * Call all methods inside a transaction of `commit.ts`.
  */
 export interface HomeGrants {
-  /** The same answer for the same redemption of the same agent; undefined when the id is another agent's, or is over. `refused`: nothing is given now. */
+  /**
+   * Returns the stored answer if this agent sent the id before. Undefined if the id belongs to another agent or has ended. `refused`:
+   * refuse instead of granting.
+   */
   grant(question: GrantQuestion, refused?: DenyReason): GrantAnswer | undefined
   /** Applies an outcome report: `failed` frees the right once, `unknown` leaves it to staff. */
   noteOutcome(word: ReceivedOutcome): void
@@ -48,9 +51,9 @@ export interface ReceivedOutcome {
   candidates: readonly number[]
   exp: number
   nowMs: number
-  /** The report as the other agent signed it: the cloud verifies it. */
+  /** The report with the signature of the requesting agent, which the cloud verifies. */
   report: string
-  /** It is about the present epoch of this home: it may be about what a ledger that was restored has forgotten. */
+  /** True if the report names the current epoch of this home. It may be about a grant that a restored ledger lacks. */
   isOwnEpoch: boolean
 }
 
@@ -92,12 +95,12 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
   function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantQuestion): GrantAnswer {
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
-    // Where nobody knows, whoever had it asks for it again only when staff stand there.
+    // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
     const isTheirs = (id: string) => isUnknownOf(agentId, find.get(id))
     const unused = candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))
     const ordinals = all ? unused : unused.slice(0, 1)
     if (ordinals.length === 0) return { ...NO_RIGHTS, reason: 'already_redeemed' }
-    // The end is the asker's word: whichever it should have been, the receipt is over a receipt's life later.
+    // The requester names the expiry. Its error does not matter: no receipt is valid longer than RECEIPT_LIFE.
     for (const ordinal of ordinals) use.run(cti, rightClass, ordinal, exp + RECEIPT_LIFE, redemptionId)
     return { ordinals, remaining: unused.length - ordinals.length }
   }
@@ -122,7 +125,8 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
           ? (JSON.parse(known.answer) as GrantAnswer)
           : undefined
       const answer = refused ? { ...NO_RIGHTS, reason: refused } : decide(question)
-      // A refusal is final for this id too, for whoever was refused asks under another: played back, the question gets nothing when the right is free again.
+      // A refusal is final for its id: the agent uses a new id for the next request. So a replayed request cannot take a right that became
+      // free.
       store(question, answer, answer.reason ? 'refused' : 'delegated')
       if (!answer.reason) append(question.nowMs, delegation(question, answer.ordinals))
       return answer
@@ -130,14 +134,14 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
       const back: Evidence = { kind: 'delegation_returned', redemptionId, outcome, report }
-      // The question is lost, or still on its way: nothing is given under this id any more.
+      // The request was lost or is still under way. Refuses the id from now on.
       if (!known) {
         store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
-        // Or this ledger was restored, and the cloud knows what it has forgotten. What another home gave is not ours to report.
+        // Or this ledger lost the grant in a restore, and the cloud has it. A grant of another home is not reported here.
         return isOwnEpoch ? append(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return
-      // The cloud would free no more than the report names.
+      // The cloud frees only the units that the report names.
       const { ordinals } = JSON.parse(known.answer) as GrantAnswer
       if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
       if (outcome === 'unknown' && known.state === 'delegated') {

@@ -3,23 +3,23 @@ import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
 import type { Claims } from '../claims/claims.ts'
 
 /**
- *   asked ── claimed ──▶ used ── confirmed ──▶ (gone: the home has it for used)
+ *   open ── claimed ──▶ used ── confirmed ──▶ (deleted: at the home the right counts as used)
  *     │                   └───── failed, unknown ──┐
- *     └── nobody goes on with it ──────────────────┴─▶ told until the home has heard ──▶ (gone)
+ *     └── abandoned ───────────────────────────────┴─▶ reported until the home acknowledges ──▶ (deleted)
  *
- * Requests of this agent to the receipt home. An answer may get lost: the home then reserves a right that nobody uses, and only this
- * ledger can report that. Call all methods inside a transaction of `commit.ts`.
+ * Requests of this agent to the receipt home. If an answer is lost, the home reserves an unused right, and only this ledger can report
+ * that. Call all methods inside a transaction of `commit.ts`.
  */
 export interface StoredHomeRequests {
-  /** Returns the redemption id of the request. An open request for the same subject keeps its id. */
+  /** Returns the redemption id of the request; an open request for the same subject is reused. */
   begin(subject: string, newId: string, rights: RequestedRights): string
   /** Deletes a request that the home refused. */
   remove(redemptionId: string): void
   /** True until a claim uses the request. */
   isOpen(redemptionId: string): boolean
-  /** The rights are used under this claim: those that the home has `granted` under this id, or, where its answer could not be heard, whichever. */
+  /** Links the request with the claim that uses it. `granted`: the units that the home granted; absent if its answer was lost. */
   noteClaim(redemptionId: string, claimId: string, granted?: readonly number[]): void
-  /** What became of the claim. */
+  /** Stores the outcome of the claim. */
   noteOutcome(claimId: string, outcome: Outcome): void
   /** Ids of requests without a claim. */
   openIds(): string[]
@@ -34,7 +34,7 @@ export interface StoredHomeRequests {
 }
 
 export interface RequestedRights {
-  /** The agent that is asked. */
+  /** Agent id of the receipt home. */
   home: string
   homeEpoch: number
   cti: string
@@ -47,11 +47,11 @@ export interface RequestedRights {
 export interface OutcomeReport {
   redemptionId: string
   home: string
-  /** The epoch of the home that was asked. */
+  /** Home epoch of the request. */
   homeEpoch: number
   cti: string
   rightClass: RightClass
-  /** The units that the home gave, or all that it was asked for if its answer was lost. */
+  /** The granted units, or all requested units if the answer was lost. */
   candidates: number[]
   exp: number
   outcome: 'failed' | 'unknown'
@@ -90,7 +90,7 @@ export function openStoredHomeRequests(db: Connection, claims: Pick<Claims, 'isF
     },
     remove: (redemptionId) => void end.run(redemptionId),
     isOpen: (redemptionId) => one.get(redemptionId)?.state === 'asked',
-    // What the home gave under other ids does not keep this report back.
+    // The report covers only the units of this id.
     noteClaim: (redemptionId, claimId, granted) =>
       void use.run(claimId, granted === undefined ? null : JSON.stringify(granted), redemptionId),
     noteOutcome(claimId, outcome) {

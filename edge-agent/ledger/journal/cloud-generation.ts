@@ -2,48 +2,48 @@ import type { Journal } from './journal.ts'
 import type { Metadata } from '../file/metadata.ts'
 
 /**
- *   freshness of a higher generation ─▶ tokens of before are dropped, everything still here is told again ─▶ all acknowledged ─▶ resynced
+ *   freshness of a higher generation ─▶ older tokens rejected, all stored rows sent again ─▶ all acknowledged ─▶ resynced
  *   freshness key revoked ──────────────────────────────────────────────────▲
  *
- * A cloud that was restored from a backup has forgotten what this agent remembers (ADR 0019).
+ * Generation of the cloud. A restored cloud lacks rows and tokens that this agent has (ADR 0019).
  */
 export interface CloudGeneration {
-  /** The highest that was heard, by signature; undefined before the first. */
+  /** The highest signed generation; undefined before the first. */
   readonly current: number | undefined
-  /** Hears one that is signed, at this signed time (ms). Call it inside a transaction. */
+  /** Applies a signed generation with its signed time, ms. Call it inside a transaction. */
   note(generation: number, timeMs: number): void
   /**
-   * Whoever has signed the highest is not believed any more: the next that is heard counts, a lower one too, and what was acknowledged is
-   * told again. Call it inside a transaction.
+   * The key that signed the generation was revoked. The next signed generation counts, even a lower one, and acknowledged rows are sent
+   * again. Call it inside a transaction.
    */
   distrust(): void
   /** Sends all stored rows again. Call it inside a transaction. */
   resendAll(): void
-  /** The journal's rows were numbered anew. Call it inside that transaction. */
+  /** Call it inside the transaction that renumbers the journal. */
   onRenumbered(): void
-  /** A lower one is of a cloud as it was before it was restored. */
+  /** Documents with a lower generation are from before a restore, and are rejected. */
   readonly lowest: number
   /** Rejects tokens that were issued before this time, s. Call it inside a transaction. */
   dropTokensBefore(timeS: number): void
-  /** Tokens that were issued before are not honoured, seconds since 1970. */
+  /** The agent rejects tokens issued before this time, s since 1970. */
   readonly tokensSince: number
-  /** What is told again, while it is not all acknowledged. */
+  /** The current resync: its generation and first row; undefined if all rows are acknowledged. */
   readonly resync: { cloudGeneration: number; oldest: number } | undefined
-  /** The restored cloud that has everything again; undefined while it has not, and for one that was never restored. */
+  /** Generation of the restored cloud that has acknowledged all rows again; undefined before that. */
   readonly resynced: number | undefined
 }
 
 const CURRENT = 'cloud_generation'
 const DISTRUSTED = 'cloud_generation_doubted'
 const TOKENS_SINCE = 'tokens_since_s'
-/** The first row that is told again. */
+/** Metadata key: first row to send again. */
 const RESYNC_FROM = 'resync_from'
-/** The last row that the lost cloud may have acknowledged. */
+/** Metadata key: last row that the cloud may have lost. */
 const RESYNC_UNTIL = 'resync_until'
-/** Of a cloud that was never restored. */
+/** Generation of a cloud that was never restored. */
 const FIRST = 1
 
-/** The cloud's generation as this ledger knows it. */
+/** Opens the generation that this ledger stores. */
 export function openCloudGeneration(metadata: Metadata, journal: Journal): CloudGeneration {
   const read = (name: string) => {
     const value = metadata.getCached(name)
@@ -65,7 +65,7 @@ export function openCloudGeneration(metadata: Metadata, journal: Journal): Cloud
       if (read(DISTRUSTED) === 1) metadata.set(DISTRUSTED, '0')
       if (generation === known) return
       metadata.set(CURRENT, String(generation))
-      // The first cloud that is ever heard has given nothing and lost nothing.
+      // The first generation that the agent receives is no restore.
       if (known === undefined) return
       metadata.set(TOKENS_SINCE, String(Math.floor(timeMs / 1_000)))
       resendAll()
@@ -76,9 +76,9 @@ export function openCloudGeneration(metadata: Metadata, journal: Journal): Cloud
     },
     resendAll,
     onRenumbered() {
-      // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
+      // Acknowledged rows were deleted, so a resync covers only the waiting rows.
       if (metadata.get(RESYNC_UNTIL) !== undefined) metadata.set(RESYNC_UNTIL, String(journal.head.seq))
-      // Their numbers begin anew: the former first may be one in the middle now.
+      // Renumbered rows start at 1.
       if (metadata.get(RESYNC_FROM) !== undefined) metadata.set(RESYNC_FROM, '1')
     },
     dropTokensBefore: (timeS) => metadata.set(TOKENS_SINCE, String(timeS)),

@@ -4,19 +4,19 @@ import { ProtectionEvent } from '../../../policy/protection-events.ts'
 /** An event as the cloud takes it. */
 export interface FittedEvent {
   readonly event: ProtectionEvent
-  /** For people: what had to be left out of it. */
+  /** Event for staff that lists the removed fields. */
   readonly notice?: ProtectionEvent
 }
 
-/** Shortened without a word: nothing but people reads them. */
+/** Texts for people may be shortened without notice. */
 const TEXT_LIMITS = { reason: 60, detail: 300 } as const
 const LONGEST_ID = 128
-/** The last moment that can be written with four digits of a year. */
+/** The latest time with a four-digit year. */
 const END_OF_TIME_MS = 253_402_300_799_999
 
 /**
- * The net under all that devices and others tell: an event that does not fit would be refused with everything behind it. What
- * names something is left out whole, never cut: cut it would name something else.
+ * Reduces an event to the limits of the API, because the cloud would reject an invalid event and all rows after it. Removes identifiers
+ * whole: a shortened id could name another thing.
  */
 export function fitEvent(given: ProtectionEvent, atMs: number): FittedEvent {
   const first = ProtectionEvent.safeParse(given)

@@ -28,7 +28,7 @@ export class JournalRows {
       'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
     )
     this.#delete = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
-    // Rows are forgotten by their own times, which a clock that was wrong may have left in another order.
+    // Rows are pruned by their times. A wrong clock may have left these out of order, with gaps in the numbers.
     this.#afterHole = db.prepare<[], { seq: number | null }>(
       'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
     )

@@ -9,12 +9,11 @@ import { rowReferences, type RowReferences } from './row-references.ts'
  *   append ─▶ row: number, hash of the row before + number + body ──▶ head
  *   unsent ─▶ sent ─▶ acknowledge(number, hash) ──▶ acked ─▶ pruned after some days
  *      ▲                                              │
- *      └── goBack, tellAgain: the cloud lacks them ───┘
+ *      └── rewindTo, resendAll: the cloud lacks them ─┘
  *
- * The numbered, chained rows of a ledger. The agent sends each row until the cloud acknowledges it.
+ * The numbered rows of a ledger; each contains the hash of its predecessor. The agent sends each row until the cloud acknowledges it.
  */
 
-/** The hash-chained journal of this ledger. */
 export class Journal {
   readonly #rows: JournalRows
   readonly #metadata: Metadata

@@ -2,9 +2,9 @@ import type { Database as Connection } from 'better-sqlite3'
 
 /** Updates stored row numbers after the journal changed its numbers. Runs inside the journal's transaction. */
 export interface RowReferences {
-  /** The rows after `acked` were numbered anew, and end with `head`; all before are with the cloud for good. */
+  /** The rows after `acked` have new numbers and end with `head`. The cloud has all earlier rows. */
   renumber(acked: number, head: number): void
-  /** Nothing after `acked` is known to be in the cloud any more, and nothing up to it is told again. */
+  /** The cloud may lack all rows after `acked`. Rows up to it are not sent again. */
   resetAcknowledged(acked: number): void
   /** The cloud has everything up to `acked`, and nothing after it. */
   unacknowledge(acked: number): void

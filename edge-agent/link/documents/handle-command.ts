@@ -17,7 +17,10 @@ export interface CommandParts {
   onRevoked(kid: string): void
 }
 
-/** Takes what the cloud asks for, by whichever way it came: only what is signed, and of now unless it is for ever, does more than look. */
+/**
+ * Handles a command of the cloud, from the broker or a poll. Verifies the signature, and the time of all commands except `revoke`. Any
+ * other text only triggers a poll.
+ */
 export function commandHandler({
   agentId,
   trust,
@@ -34,7 +37,7 @@ export function commandHandler({
       })
       return opened.ok ? CommandClaims.safeParse(opened.claims).data : undefined
     }
-    // Whoever is revoked stays so, and gets no login any more with which to ask for the time: a clock that has drifted must not keep it from hearing.
+    // A revocation is final, and a revoked agent cannot log in to request the time. So a wrong clock must not block the command.
     if (open()?.command === 'revoke') {
       onRevoked(claimedKeyId(text, DOCUMENT_KINDS.command) ?? '')
       return 'done'

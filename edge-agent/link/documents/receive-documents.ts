@@ -13,23 +13,23 @@ import type { ReportRefusal } from './refusals.ts'
  *   versions held here ─▶ fetchSignedDocuments ─▶ documents, page by page ─▶ trust: accepted, known or refused
  *                                       └ commands, and whether the ledger is forked             └ reported
  *
- * Brings signed documents from the cloud and hands them to those who check them.
+ * Fetches signed documents from the cloud and passes them to trust.
  */
 
 export interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
-  /** Told to the cloud with every look: where other agents reach this one. */
+  /** Address for other agents of the store; sent to the cloud with each poll. */
   address: string | undefined
   ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'metadata'>
-  /** Whether a gate judges by the items here. */
+  /** True if a gate of this agent uses the items. */
   hasGate(): boolean
   onReceived(): void
-  /** Whether the cloud knows of two copies of our ledger. */
+  /** Called with each poll: true if the cloud has detected a fork of this ledger. */
   onForked(isForked: boolean): void
   onCommand(command: string): unknown
-  /** A document was refused: to be reported. */
+  /** Called with each refused document. */
   onRefused: ReportRefusal
   log: Log
 }
@@ -49,7 +49,7 @@ export function openDocumentReceiver(parts: DocumentReceiverParts): DocumentRece
 export class DocumentReceiver {
   readonly #parts: DocumentReceiverParts
   #polling: Promise<void> | undefined
-  /** What the cloud was last told that is here. */
+  /** The versions that the last answered poll reported. */
   #reported: { items: string; denySeq: number; resynced: number | undefined } | undefined
 
   constructor(parts: DocumentReceiverParts) {
@@ -64,13 +64,13 @@ export class DocumentReceiver {
     return taken?.taken ? taken.kind : undefined
   }
 
-  /** One look at what is newer; whoever asks meanwhile gets the same. */
+  /** Polls once. Concurrent callers share one poll. */
   poll(): Promise<void> {
     this.#polling ??= this.#pollOnce().finally(() => void (this.#polling = undefined))
     return this.#polling
   }
 
-  /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
+  /** Fetches all newer documents. At startup, `without items` skips the many item pages. Returns false if the cloud did not answer. */
   async fetch(scope: 'all' | 'without items'): Promise<boolean> {
     const { trust, session } = this.#parts
     let cursor: string | undefined
@@ -89,8 +89,8 @@ export class DocumentReceiver {
   }
 
   /**
-   * How soon the cloud should hear what is held here, ms; undefined: it knows, or the next look is soon enough. Grants wait for the word
-   * that it was told everything again, shoppers for the gates to know their goods, refunds for what was taken back.
+   * Delay until the next poll must report the held versions, ms; undefined: the regular poll suffices. Grants wait for a completed resync,
+   * refunds for denials, and shoppers at a gate for the items.
    */
   get confirmWithinMs(): number | undefined {
     const { trust, ledger, hasGate } = this.#parts
@@ -136,8 +136,8 @@ export class DocumentReceiver {
   }
 
   /**
-   * A full disk keeps no document, and must not keep the others away (P6): what gates go by, the items and how young they are,
-   * is in memory. The rest comes again with the next look.
+   * On a full disk a document cannot be stored, but the following documents must still be applied (P6). Gates need only items and
+   * freshness, which are in memory. The next poll fetches the rest again.
    */
   #accept(document: string): Acceptance | undefined {
     const { trust, ledger, log } = this.#parts

@@ -19,7 +19,7 @@ export type ReportRefusal = (what: string, reason?: RefusalReason) => void
 
 const KINDS_LIMIT = 100
 
-/** The same with other numbers, or about another key, is of the same kind: a forger has as many of both as he likes. */
+/** Groups refusals that differ only in numbers or key ids, because a forger can vary both without limit. */
 function refusalKind(what: string): string {
   return what
     .slice(0, 300)
@@ -27,7 +27,7 @@ function refusalKind(what: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Tells of documents from the cloud that are refused, once for each kind: what is refused comes again and again. */
+/** Reports refused documents, once for each kind, because the cloud or a forger sends them again and again. */
 export function refusalReporter({ platform, ledger, storeId, nowMs, log }: RefusalsParts): ReportRefusal {
   const reported = new Set<string>()
   return (what, reason = 'refused_document') => {

@@ -9,9 +9,9 @@ import type { MessageSigner } from './sign-messages.ts'
 /**
  *   offline ─ login: challenge ─ signed ─ access token, for 15 minutes ─▶ documents fetched: online
  *      ▲                                                                          │
- *      └──────── a call is not answered, a socket closes, the login ends ─────────┘
+ *      └──────── no answer, socket closed, login expired ────────────────────────┘
  *
- * The login at the cloud, and whether the cloud is there.
+ * The login at the cloud, and whether the cloud is reachable.
  */
 
 export interface CloudSessionParts {
@@ -23,24 +23,24 @@ export interface CloudSessionParts {
   nowMs(): number
   onChange(): void
   onRefused(what: string): void
-  /** What the cloud says of our ledger, at each login. */
+  /** Called with the ledger part of each login answer. */
   onHandshake(ledger: HandshakeAnswer): void
   /** The key of the operators' verifiers, as the login answer contains it. */
   onStoreKey(key: unknown): void
-  /** Instead of a login, a word for an agent that was revoked. */
+  /** Called with the signed command that a revoked agent receives in place of a login. */
   onCommand(command: string): void
 }
 
 /** How long one call may take: a person waits at the station. */
 export const CALL_MS = 3_000
-/** Whole pages of items may come over a line of 64 kbit/s, and batches of events go the other way: for them nobody waits. */
+/** Limit for item pages and event batches, ms: a line may have only 64 kbit/s, and no person waits for them. */
 const TRANSFER_MS = 120_000
 const SENT_PER_MS = 8
 const TRANSFERS: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'reportProtectionEvents'])
 /** A login ends after 15 minutes; a new one is made well before. */
 const LOGIN_MS = 12 * 60_000
 
-/** Logs in with the agent's key and keeps the access token fresh. */
+/** Logs in with the agent's key and renews the access token. */
 export class CloudSession {
   readonly #parts: CloudSessionParts
   #token: string | undefined
@@ -88,7 +88,7 @@ export class CloudSession {
     onChange()
   }
 
-  /** Logs in, `by` another key than the present one if need be; answers the challenge for the broker, or undefined when there was no yes. */
+  /** Logs in with `by`, by default with the present key. Returns the challenge for the broker, or undefined if the login failed. */
   async login(by?: Signer): Promise<string | undefined> {
     const { platform, onCommand, onStoreKey } = this.#parts
     const challenge = await this.#challenge()
@@ -148,7 +148,7 @@ export class CloudSession {
   }
 }
 
-/** What is long may take long: to send, before anything can be heard, and to arrive. */
+/** A long request needs time to send before the answer can start, and a long answer needs time to arrive. */
 function limitsOf(operation: string, body: object): CallLimits {
   if (!TRANSFERS.has(operation)) return { timeoutMs: CALL_MS }
   const { batch } = body as { batch?: unknown }

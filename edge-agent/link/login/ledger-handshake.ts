@@ -18,7 +18,7 @@ export interface HandshakeAnswer {
   forked: boolean
 }
 
-/** What the agent says of its ledger at each login, and what it does on the answer (ADR 0017). */
+/** The state of the ledger that the agent sends at each login, and its reaction to the answer (ADR 0017). */
 export interface LedgerHandshake {
   readonly state: LedgerState
   onAnswer(answer: HandshakeAnswer): void

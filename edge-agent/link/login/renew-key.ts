@@ -10,7 +10,7 @@ import type { AgentKey } from '../../identity/agent-key.ts'
 import { messageTimes } from '../../trust/time/message-times.ts'
 import type { CloudSession } from './cloud-session.ts'
 
-/** Logs in, and changes the agent's key when that is due: every 30 days, or when somebody asked for it. */
+/** Logs in, and renews the agent's key every 30 days or after `untag edge rotate-key`. */
 
 export interface KeyRenewalParts {
   agentId: string
@@ -54,7 +54,7 @@ export class KeyRenewal {
     )
   }
 
-  /** The challenge for the broker, or undefined when nobody answered. */
+  /** Returns the challenge for the broker, or undefined if the login failed. */
   async login(): Promise<string | undefined> {
     const challenge = await this.#logIn()
     if (challenge === undefined || !this.isDue()) return challenge
@@ -66,7 +66,8 @@ export class KeyRenewal {
     const { session, key } = this.#parts
     const challenge = await session.login()
     if (challenge !== undefined) return challenge
-    // A cloud that was put back may know a former one alone. Only its yes takes us back: a no may have had another reason.
+    // A restored cloud may know only a former key. The agent returns to it only after a successful login: a refusal may have another
+    // reason.
     for (const former of key.former) {
       if (!session.wasRefused) return undefined
       const again = await session.login(former)
@@ -85,7 +86,7 @@ export class KeyRenewal {
     if (!pending) return false
     const proof = this.#proof(pending.signer)
     const answer = await session.call('rotateAgentKey', { publicJwk: publicJwk(pending.x), proof })
-    // A session that ended meanwhile (401) says nothing of the new key.
+    // 401 means that the session ended; it says nothing about the new key.
     if (answer.kind === 'refused' && answer.status < 500 && answer.status !== 429 && answer.status !== 401) {
       onRefused(`rotateAgentKey: ${answer.code}`)
       key.discard()
@@ -121,7 +122,7 @@ export class KeyRenewal {
     }
   }
 
-  /** The disk may be full, of the ledger or of the identity: the present key serves as well, and the link goes on. */
+  /** On a full disk the agent continues with the present key and retries later. */
   #postpone(error: unknown): void {
     if (error instanceof LedgerFailure) throw error
     const { nowMs, log } = this.#parts

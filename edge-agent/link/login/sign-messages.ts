@@ -12,7 +12,7 @@ import { messageTimes } from '../../trust/time/message-times.ts'
 
 /** What the agent signs for the cloud. */
 export interface MessageSigner {
-  /** The answer to a challenge: a login, or the password at the broker. Signed `by` the present key if nothing is said. */
+  /** Signs a challenge, for a login or as the password at the broker; by default with the present key. */
   assertion(challenge: string, nowMs: number, by?: Signer): string
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
@@ -24,11 +24,11 @@ export interface LedgerState {
   readonly head?: { seq: number; hash: string }
   /** The agent found that its ledger was restored. */
   readonly restored?: boolean
-  /** What is told again to a cloud that was restored, or that had not acknowledged it after all. */
+  /** Rows to send again, after a restore of the cloud or a withdrawn acknowledgement. */
   readonly resync?: { cloudGeneration: number; oldest: number } | undefined
 }
 
-/** Signs what this agent says, with the key that is its own at the moment. */
+/** Signs messages with the key that is current at that moment. */
 export function messageSigner(
   identity: Identity,
   view: LedgerState = { generation: identity.generation },

@@ -8,7 +8,7 @@ import { CALL_MS } from './cloud-session.ts'
 /** Asks the cloud for signed time that cannot be an old copy, as it answers our own nonce. */
 export interface TimeRequests {
   readonly isDue: boolean
-  /** Without a good answer it is asked again with the next look. */
+  /** Requests the time once. After a failure the next poll repeats it. */
   request(): Promise<void>
 }
 
@@ -20,9 +20,9 @@ export interface TimeRequestsParts {
   onRefused(what: string): void
 }
 
-/** How often the time is asked while online: only the answer sets a clock back that a wrong one has put ahead. */
+/** Interval of time requests while online. Only a signed answer can lower a clock that is ahead. */
 const REQUEST_EVERY_MS = 10 * 60_000
-/** What was not believed, or could not be written down, is asked for once more: a second answer decides. */
+/** Delay before the request is repeated, if the answer was doubtful or could not be stored, ms. */
 const REPEAT_AFTER_MS = 60_000
 
 /** Due at once. */
@@ -57,7 +57,7 @@ export function timeRequests({
         take(time, nonce)
       } catch (error) {
         if (!(error instanceof LedgerFull)) throw error
-        // The clock goes on by what was written down, and the link with it.
+        // The clock continues from the stored time.
         log.warn({}, 'the disk is full: the time was not kept')
         dueIn(REPEAT_AFTER_MS)
       }

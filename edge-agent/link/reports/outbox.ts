@@ -11,31 +11,32 @@ import type { MessageSigner } from '../login/sign-messages.ts'
  *       ▲                            │
  *       └── the cloud has fewer rows ┘
  *
- * Brings the journal to the cloud. A row is done when the cloud has signed that it has it, and not before (P3).
+ * Sends the journal to the cloud. A row is done only when the cloud has signed an acknowledgement (P3).
  */
 export interface Outbox {
   readonly waiting: number
-  /** The number of the last row that is written down, and of the last that the cloud has. */
+  /** `head`: number of the last stored row. `acked`: number of the last row that the cloud acknowledged. */
   readonly head: number
   readonly acked: number
-  /** The rows after number `from`, signed, as many as a batch takes, and the number of the last; undefined when there are none. */
+  /** Returns the signed rows after `from`, as many as fit a batch, and the number of the last one; undefined if there are none. */
   next(from: number, nowMs: number): { batch: string; to: number } | undefined
   /**
-   * Takes an acknowledgement. `awaited`: the last row that is under way; while more words are to come, only every fourth is
-   * written down, for each is a flush to the disk and the last one covers all. False when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be.
+   * Applies an acknowledgement. `awaited`: the last row under way. While more acknowledgements are due, only every fourth is stored,
+   * because each costs a flush and the last one covers all. Returns false if the signature, ledger or chain is wrong, or the cloud was
+   * restored since.
    */
   acknowledge(ack: string, awaited?: number): boolean
   /**
-   * Takes the cloud's own answer to a batch that followed on row `from`. When it has less than that, somebody else has acknowledged the
-   * rest: it is told again. Answers whether that is so.
+   * Applies the cloud's answer to a batch that began after row `from`. If the cloud has fewer rows, an earlier acknowledgement was false;
+   * the agent sends those rows again. Returns true in that case.
    */
   rewind(ack: string, from: number): boolean
 }
 
-/** Rows in a batch are kept below the size of a bundle. */
+/** Limit of characters per batch, below the size of a bundle. */
 const BATCH_CHARACTERS = 120_000
 
-/** Acknowledgements that are known in memory only, at most. */
+/** Limit of acknowledgements that are in memory only. */
 const ACKS_UNWRITTEN = 4
 
 /** Batches of the journal that the cloud has not acknowledged. */
@@ -53,7 +54,7 @@ interface OutboxParts {
 class JournalOutbox implements Outbox {
   readonly #parts: OutboxParts
   #unwritten = 0
-  /** What was heard while the disk was full. */
+  /** Acknowledgement that a full disk could not store. */
   #unstoredAck: string | undefined
 
   constructor(parts: OutboxParts) {
@@ -97,7 +98,7 @@ class JournalOutbox implements Outbox {
       return isTaken
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
-      // A full disk: this word, or a later one, is written down when there is room.
+      // The agent stores this or a later acknowledgement when the disk has room.
       this.#unstoredAck = ack
       return this.#noteInMemory(claims)
     }
@@ -109,7 +110,7 @@ class JournalOutbox implements Outbox {
     try {
       return this.#parts.ledger.commits.now(() => this.#rewindTo(claims))
     } catch (error) {
-      // The next answer says it again.
+      // The next answer repeats it.
       if (error instanceof LedgerFull) return false
       throw error
     }
@@ -118,7 +119,7 @@ class JournalOutbox implements Outbox {
   #rewindTo({ seq, head }: AckClaims): boolean {
     const { journal, cloudGeneration, claims: used } = this.#parts.ledger
     const before = journal.acked
-    // With a hole in between the cloud is told where the rest begins.
+    // After a gap in the rows the agent must report where the rest begins.
     if (!journal.rewindTo(seq, head)) cloudGeneration.resendAll()
     if (journal.acked === before) return false
     used.resetAcknowledged(journal.acked)
@@ -126,7 +127,10 @@ class JournalOutbox implements Outbox {
     return true
   }
 
-  /** Undefined when it is not the cloud's, not of this ledger, or of a cloud that was restored since: what that had it may have lost. */
+  /**
+   * Verifies an acknowledgement. Undefined if the signature or ledger is wrong, or the cloud was restored since: it may have lost those
+   * rows.
+   */
   #open(ack: string): AckClaims | undefined {
     const { ledger, trust, agentId } = this.#parts
     const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
@@ -148,17 +152,20 @@ class JournalOutbox implements Outbox {
     return this.#parts.ledger.journal.acknowledgeInMemory(seq, head)
   }
 
-  /** Isolated receipts count, and uses of which nobody knows wait for staff, until the cloud's word is written down: when nothing is told, no later word comes. */
+  /**
+   * Isolated claims count against their limit, and unresolved redemptions wait for staff, until the acknowledgement is stored. An agent
+   * without new rows gets no later acknowledgement.
+   */
   #storeUnstored(): void {
     if (this.#unstoredAck === undefined) return
-    // A cloud that was restored since, or a key that was revoked, does not count any more.
+    // Ignores it if the cloud was restored or the key revoked since.
     const claims = this.#open(this.#unstoredAck)
     try {
       if (claims) this.#store(claims)
       this.#unstoredAck = undefined
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
-      // What was undone with it is known all the same.
+      // The transaction was rolled back, but the acknowledgement stays valid in memory.
       if (claims) this.#noteInMemory(claims)
     }
   }

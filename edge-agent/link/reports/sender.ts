@@ -8,7 +8,7 @@ import type { Outbox } from './outbox.ts'
 /**
  *   outbox ── full batches, up to three under way ──▶ broker ── ack of all up to a row ──▶ outbox          no line, or silence: one by one over HTTP
  *
- * Pushes the outbox while there is a connection, in its order.
+ * Sends the outbox in order while a connection exists.
  */
 
 export interface SenderParts {
@@ -26,12 +26,14 @@ export interface SenderParts {
   onRefused(what: string): void
 }
 
-/** What nobody acknowledged for so long is sent again, over HTTP. */
+/** Unacknowledged batches are sent again over HTTP after this time, ms. */
 const RESEND_MS = 5_000
-/** Batches on the line at once: the cloud takes one in while the next is on its way. It drops what is more than four (cloud/messaging/agent-messages). */
+/**
+ * Batches under way at once: the cloud stores one while the next arrives. It drops batches beyond four (cloud/messaging/agent-messages).
+ */
 const WINDOW = 3
 
-/** Sends whenever there is something. */
+/** Sends rows as soon as the outbox has any. */
 export function sender(parts: SenderParts): Sender {
   return new Sender(parts)
 }
@@ -99,7 +101,7 @@ export class Sender {
     if (this.#isCalling || this.#isStopped || !isOnline()) return
     while (this.#published.length < WINDOW) {
       const from = this.#published.at(-1) ?? outbox.acked
-      // What does not fill a batch waits for what is under way, and grows meanwhile.
+      // A partial batch waits until the batches under way are acknowledged, so that more rows can join it.
       if (this.#published.length > 0 && outbox.head - from < BATCH_LIMIT) return
       const next = outbox.next(from, nowMs())
       if (next === undefined) return
@@ -112,7 +114,7 @@ export class Sender {
     }
   }
 
-  /** The broker may lose what is published: what is not acknowledged in time goes over HTTP. */
+  /** The broker may lose a batch: after a timeout the agent sends it over HTTP. */
   #watch(): void {
     this.#later(() => {
       this.#parts.onPublished(false)

@@ -6,10 +6,10 @@ import { budget, type Budget } from './budget.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 
 /**
- *   open ── hints ──▶ agent          closes soon, floods, takes nothing ──▶ left alone for a while, at most 15 s
+ *   open ── hints ──▶ agent          closes soon, floods, accepts nothing ──▶ not used for at most 15 s
  *
- * The line to the broker, which may be anybody's. All it can do is make the agent quicker: one that
- * closes every line, floods or swallows what it is told must not keep the agent from the cloud.
+ * The line to the broker, which is not trusted. A broker that closes lines, floods them or drops messages must not cut the agent off from
+ * the cloud.
  */
 
 export interface BrokerLineParts {
@@ -37,13 +37,13 @@ const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
 /** Batches go over HTTP for so long after the broker has swallowed one. */
 const HTTP_ONLY_MS = 5 * 60_000
 
-/** The life of one line. The line may end before `openLine` returns it, so its life has an object of its own. */
+/** State of one line. It is a separate object because the line may close before `openLine` returns it. */
 interface LineState {
   isOver: boolean
   readonly sinceMs: number
 }
 
-/** A line to one broker, opened anew as often as it takes. */
+/** A line to one broker. Reconnects after each loss. */
 export class BrokerLine {
   readonly #parts: BrokerLineParts
   readonly #messages: Budget

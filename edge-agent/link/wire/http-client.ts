@@ -14,7 +14,7 @@ export interface FetchAnswer {
 
 export type CloudAnswer =
   | { kind: 'answered'; body: Record<string, unknown> }
-  /** The cloud said no: a 4xx with its error code and reason. */
+  /** The cloud rejected the call: 4xx with error code and reason. */
   | { kind: 'refused'; status: number; code: string; message: string }
   /** No answer in time: the agent decides alone. */
   | { kind: 'unreachable' }
@@ -22,7 +22,7 @@ export type CloudAnswer =
 export interface CallLimits {
   /** The server is offline after this silence. */
   timeoutMs: number
-  /** An answer that goes on arriving may take so long as a whole; absent: no longer than `timeoutMs`, for a person waits. */
+  /** Limit for the whole answer while data arrives; absent: `timeoutMs`, because a person waits. */
   totalMs?: number
 }
 
@@ -34,7 +34,7 @@ export interface HttpClient {
   get(path: string, timeoutMs: number): Promise<CloudAnswer>
 }
 
-/** Calls of the API. Never throws: what is not an answer is `unreachable`. */
+/** Calls API operations. Never throws: an invalid or missing answer is `unreachable`. */
 export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platform, 'timers'>): HttpClient {
   async function call(
     url: string,

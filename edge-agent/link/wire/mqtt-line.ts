@@ -1,6 +1,6 @@
-/** One connection to the broker, used once: made anew after every loss. */
+/** One connection to the broker. After a loss the agent opens a new one. */
 export interface MqttLine {
-  /** Resolves when the broker has taken the message; nothing rests on that. */
+  /** Publishes a message without confirmation. */
   publish(topic: string, payload: string, options: { retain: boolean }): void
   subscribe(topics: readonly string[]): void
   close(): void

@@ -28,7 +28,7 @@ export const DENY_SEQ = 'deny_seq'
 /** Upper limit for one poll and its downloads, ms. */
 const ARRIVAL_LIMIT_MS = 60_000
 
-/** The deny list in this ledger; `agentId`: whose it is. */
+/** Opens the deny list of agent `agentId` in its ledger. */
 export function openDenials(
   { metadata, commits, claims }: Pick<Ledger, 'metadata' | 'commits' | 'claims'>,
   agentId: string,

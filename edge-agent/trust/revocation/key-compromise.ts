@@ -6,7 +6,7 @@ import { removeRevocationsBy } from './untrusted-ledger.ts'
 import type { TokenVersions } from '../time/token-versions.ts'
 
 /**
- *   key revoked ─▶ in one transaction with the key set that says so ─▶ discard what it may have signed, and fetch it again
+ *   key revoked ─▶ in one transaction with the key set that revokes it ─▶ discard what it may have signed, and fetch it again
  *
  * A thief of a freshness key can sign very high version numbers, false acknowledgements and false revocations of agents.
  */

@@ -6,9 +6,15 @@ import type { Metadata } from '../../ledger/file/metadata.ts'
 export interface RevokedKeys {
   /** Returns the keys; each key that was ever revoked has the state `revoked`. */
   withRevocations(keys: readonly KeyRecord[]): KeyRecord[]
-  /** One key set takes the place of another: remembers what either has revoked, and answers which keys that was news of. Call it inside the transaction that keeps the next. */
+  /**
+   * Replaces a key set. Stores the revocations of both and returns the newly revoked keys. Call it inside the transaction that stores the
+   * next key set.
+   */
   replaceKeySet(next: Omit<RevokingKeySet, 'jws'>, former: RevokingKeySet | undefined): KeyRecord[]
-  /** Key sets that revoke what the present one does not, or count time in a later epoch, as the root has signed them: a restored cloud is reminded by them. */
+  /**
+   * Signed key sets that revoke keys which the present set does not, or that have a later time epoch. The agent sends them to a restored
+   * cloud.
+   */
   readonly reminders: readonly string[]
 }
 

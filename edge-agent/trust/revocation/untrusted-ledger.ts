@@ -4,14 +4,14 @@ import type { Log } from '../../log.ts'
 import { DENY_SEQ } from './denials.ts'
 
 /**
- * Why this ledger alone decides nothing: its agent was revoked, there are two of it, or it was put back. While that is so each
- * claim needs the cloud's yes (ADR 0017), which a revoked agent does not get any more.
+ * Why this ledger is untrusted: its agent was revoked, the ledger was forked, or it was restored. Each claim then needs the cloud (ADR
+ * 0017), which rejects revoked agents.
  */
 export type UntrustedReason = 'revoked' | 'forked' | 'put_back'
 
-/** The mark until when nothing is decided alone, trusted ms: the ledger was put back and may have forgotten. */
+/** Metadata key: until this trusted time, ms, each claim needs the cloud, because a restored ledger may lack claims. */
 const ONLINE_ONLY = 'online_only_until'
-/** What it has forgotten comes back with the deny list: up to this number it must have been taken, however late that is. */
+/** Metadata key: the deny list must be applied up to this number, because it restores missing claims. */
 const REQUIRED_DENY_SEQ = 'denials_awaited'
 /** Metadata key: the ledger is behind its watermark, and the cloud does not know it yet. */
 const RESTORED = 'restored'

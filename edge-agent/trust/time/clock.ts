@@ -15,16 +15,16 @@ import type { Ledger } from '../../ledger/ledger.ts'
 /**
  *   signed times, time of the receipt home, clock of the machine ─▶ trusted time ─▶ stored in the ledger: it never goes back
  *
- * The agent's trusted clock, kept in the ledger.
+ * The agent's trusted clock. The ledger stores its state.
  */
 export interface AgentClock {
-  /** Trusted now, whole ms, and what that rests on. */
+  /** Trusted time, whole ms, and its source. */
   now(): { nowMs: number; trust: ClockTrust }
   /** The epoch of the last signed time; before the first, below all. */
   readonly epoch: number
   /** Applies a signed time and stores it. Throws if the disk is full; the time is then ignored. */
   offer(time: SignedTime): SignedTimeVerdict
-  /** Applies the time of the receipt home, ms, if no better source is known. */
+  /** Applies the time of the receipt home, ms, if there is no better source. */
   offerHome(ms: number): void
 }
 
@@ -34,7 +34,7 @@ export function validationTime(clock: Pick<AgentClock, 'now'>): { now: number; n
   return { now: nowMs / 1_000, nowIsLowerBound: trust === 'none' }
 }
 
-/** Trusted time, s. Undefined while there is no trusted time: then only versions decide what is newer. */
+/** Trusted time, s. Undefined if there is none; then only versions show which document is newer. */
 export function nowSeconds(clock: Pick<AgentClock, 'now'>): number | undefined {
   const { nowMs, trust } = clock.now()
   return trust === 'none' ? undefined : nowMs / 1_000

@@ -5,11 +5,10 @@ import type { SignedTimeVerdict } from '../../../policy/trusted-clock.ts'
 import { openClaims, refused, type Refusal } from '../verify/open-claims.ts'
 
 /**
- * Answers to our own question for the time, and with which keys they are checked.
+ * Answers to time requests of this agent, and the keys that verify them.
  *
- * A real-time clock that is years ahead makes every key set look expired: the agent would refuse the very keys with which it
- * could check the time that sets its clock right. So the newest such set, signed by the root as all are, counts for that one
- * question, and for times within its own life.
+ * If a hardware clock is years ahead, every key set looks expired, also the one that could verify the correct time. So the newest such set,
+ * signed by the root, verifies one time answer, within its own validity.
  */
 export interface TimeAnswers {
   /** Offers a newer key set that only the local clock rejects. */
@@ -18,7 +17,7 @@ export interface TimeAnswers {
   clear(): void
   /** True while an offered key set waits for a time answer. */
   readonly isPending: boolean
-  /** `timeEpoch` of what it answers: how the key set counts time that it was checked with; `current` is that of `keys`. */
+  /** Verifies an answer. `timeEpoch` is the epoch of the key set that verified it; `current` is the epoch of `keys`. */
   open(jws: string, nonce: string, keys: KeyRing, current: number): OpenedTime
 }
 
@@ -39,7 +38,7 @@ export function timeRefusal(verdict: SignedTimeVerdict, behindMs: number): (Refu
   return undefined
 }
 
-/** `kept` marks those of the keys that are known to be revoked (revoked-keys.ts). */
+/** Opens the time answers. `kept` adds the stored revocations to keys (revoked-keys.ts). */
 export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): TimeAnswers {
   let newer: KeySetClaims | undefined
   let isAwaited = false

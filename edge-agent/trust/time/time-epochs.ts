@@ -4,7 +4,7 @@ import type { AgentClock } from './clock.ts'
 import type { CloudContact } from './cloud-contact.ts'
 
 /**
- *   a freshness key is revoked ─▶ key set with a new time epoch (signed by the root) ─▶ the answer to our question ─▶ the clock begins anew
+ *   a freshness key is revoked ─▶ key set with a new time epoch (signed by the root) ─▶ the answer to our question ─▶ the clock restarts
  *
  * A thief of a freshness key can sign a future time, and trusted time never decreases. Only a new epoch lowers it, and only the root
  * opens an epoch. See ADR 0015.

@@ -37,7 +37,7 @@ export interface Refusal {
 /** Result of `accept` for one document. */
 export type Acceptance =
   | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
-  /** The version is already known or not newer. */
+  /** The version is held already or older. */
   | { taken: false; why: 'known' }
   /** `isDoubted`: a second signed time may confirm this one. */
   | (Refusal & { isDoubted?: true })

@@ -16,7 +16,7 @@ const REQUIRED_RELEASE = 'needed_release'
 
 type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
 
-/** Returns the required release if this one is too old. Reads no other claim, because their form may be unknown. */
+/** Returns the required release if this one is too old. Reads only the version claims, because a later release may change all others. */
 export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
   const asked = VersionNumber.safeParse(minAgent)
