@@ -26,8 +26,8 @@ export function startHousekeeping({
 }): Cancel {
   let cancel: Cancel = () => undefined
   const tell = (error: unknown) => {
-    if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the ledger is tidied when there is room')
-    else log.error({ err: error }, 'the ledger could not be tidied')
+    if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the ledger is pruned later')
+    else log.error({ err: error }, 'the ledger could not be pruned')
   }
   const schedule = () => {
     cancel = timers.after(HOUSEKEEPING_MS, () => {

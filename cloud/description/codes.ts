@@ -259,7 +259,7 @@ export const EXCEPTION_TEXTS = codes({
   key_set_ending:
     'The key set of an agent ends in less than 30 days. Check that the agent reaches the cloud, and that the cloud has `root.json`.',
   refused_document:
-    'An agent refused a document, or lacks denials. `acknowledged by somebody else` in the detail means that a freshness key was stolen.',
+    'An agent refused a document, or lacks denials. `forged acknowledgement` in the detail means that a freshness key was stolen.',
   agent_too_old:
     'An agent is too old for the policy (`minAgent`) and keeps the former one. Upgrade the agent, or lower `minAgent`.',
 })

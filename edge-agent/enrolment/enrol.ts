@@ -54,12 +54,12 @@ export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   const { platform, fetch } = options
   const cloud = options.cloud.replace(/\/+$/, '')
   const code = readCode(options.code)
-  if (!code) return refuse('the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy it whole')
+  if (!code) return refuse('the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy the whole code')
   const { x, secret } = newKey(platform.random)
   const ledgerId = newId('led', platform)
   const body = requestOf(options, enrolmentClaims(cloud, code.text, ledgerId, platform), { x, secret })
   const answer = await httpClient(cloud, fetch, platform).post('enrolEdgeAgent', body, { timeoutMs: ENROL_WITHIN_MS })
-  if (answer.kind === 'unreachable') return refuse(`nobody answers at ${cloud}: check the address and the network`)
+  if (answer.kind === 'unreachable') return refuse(`no answer from ${cloud}: check the address and the network`)
   if (answer.kind === 'refused')
     return refuse(
       answer.status === 404 && !cloud.endsWith(API_PATH)
@@ -73,7 +73,7 @@ export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   // The code carries the thumbprint of the cloud's root, because TLS alone does not prove which cloud answers.
   if (!thumbprint(root.x).subarray(0, ROOT_BYTES).equals(code.root))
     return refuse(
-      'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you',
+      'the cloud that answered did not create this code: stop the enrolment and report this to the person who gave you the code',
     )
   const tenant = tenantOf(documents, root.x)
   if (tenant === undefined) return refuse('the key set of the cloud is not signed by its root')

@@ -47,14 +47,16 @@ export function metricsText(
     lines.push(`# HELP untag_${name} ${help}`, `# TYPE untag_${name} ${type}`)
     for (const [labels, value] of values) lines.push(`untag_${name}${labels} ${value}`)
   }
-  metric('online', 'gauge', 'Whether the cloud is in reach.', [['', Number(status.online)]])
+  metric('online', 'gauge', '1 if the cloud is online.', [['', Number(status.online)]])
   metric('queue_depth', 'gauge', 'Journal rows that wait for the cloud.', [['', status.queueDepth]])
-  metric('release_notices_waiting', 'gauge', 'Releases that other agents of the store have not heard of yet.', [
+  metric('release_notices_waiting', 'gauge', 'Release notices that other agents of the store have not acknowledged.', [
     ['', waitingNotices],
   ])
-  metric('healthy', 'gauge', 'Whether ledger and clock can be trusted.', [['', Number(status.fault === null)]])
-  metric('emergency', 'gauge', 'Whether an emergency input is active.', [['', Number(status.emergency !== null)]])
-  metric('log_lines_lost_total', 'counter', 'Log lines that nobody read in time.', [['', lostLogLines]])
+  metric('healthy', 'gauge', '1 if ledger and clock are trusted.', [['', Number(status.fault === null)]])
+  metric('emergency', 'gauge', '1 if an emergency input is active.', [['', Number(status.emergency !== null)]])
+  metric('log_lines_lost_total', 'counter', 'Log lines dropped because their reader was too slow.', [
+    ['', lostLogLines],
+  ])
   metric('decisions_total', 'counter', 'Requests decided.', [
     ['{result="granted"}', counters.granted],
     ['{result="denied"}', counters.denied],
@@ -77,13 +79,13 @@ export function metricsText(
   metric(
     'people_total',
     'counter',
-    'People who came in and went out, as counted.',
+    'People counted in and out.',
     [...counters.people].flatMap(([deviceId, count]) =>
       ways.map((way): [string, number] => [`{device="${label(deviceId)}",direction="${way}"}`, count[way]]),
     ),
   )
   metric('items', 'gauge', 'Names of items in the replica.', [['', status.items.known]])
-  metric('items_age_seconds', 'gauge', 'Since the items were last known to be complete; -1: never.', [
+  metric('items_age_seconds', 'gauge', 'Seconds since the items were last complete; -1: never.', [
     ['', status.items.ageSeconds ?? -1],
   ])
   metric(

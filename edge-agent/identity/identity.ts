@@ -53,7 +53,7 @@ export function readIdentity(dataDir: string, files: SecretFiles): Identity | un
 }
 
 function damaged(dataDir: string): Error {
-  return new Error(`${fileIn(dataDir)} is damaged: enrol this agent anew with untag edge enrol --replace`)
+  return new Error(`${fileIn(dataDir)} is damaged: re-enrol this agent with untag edge enrol --replace`)
 }
 
 /** Throws if a secret key is no key, or does not belong to its public key: the cloud would refuse everything that it signs. */

@@ -129,7 +129,7 @@ export class ItemWriter {
       work()
     } catch (error) {
       if (!this.#isFailing)
-        log.warn({ err: error }, 'items cannot be written to the disk: it is tried again every minute')
+        log.warn({ err: error }, 'items cannot be written to the disk: the agent retries every minute')
       this.#isFailing = true
       return false
     }
@@ -141,6 +141,6 @@ export class ItemWriter {
   #giveUp(): void {
     this.#isGivenUp = true
     this.#waiting = []
-    this.#parts.log.error({}, 'items are no longer written to the disk: after a restart they are fetched again')
+    this.#parts.log.error({}, 'items are no longer written to the disk: the agent fetches them again after a restart')
   }
 }

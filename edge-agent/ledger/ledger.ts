@@ -56,7 +56,9 @@ export function openLedger(options: LedgerOptions): Ledger {
   const own = metadata.get(LEDGER_ID_KEY)
   if (own !== undefined && own !== ledgerId) {
     db.close()
-    throw new Error(`${file} belongs to another enrolment, which was not ended: run untag edge enrol --replace again`)
+    throw new Error(
+      `${file} belongs to another enrolment because a replacement was interrupted: run untag edge enrol --replace again`,
+    )
   }
   return new Ledger(db, metadata, options)
 }

@@ -31,8 +31,8 @@ export function brokerMessages(parts: BrokerMessagesParts): (topic: string, payl
     try {
       takeMessage(topic, payload)
     } catch (error) {
-      if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was not kept')
-      else log.error({ err: error, topic }, 'a message from the broker could not be taken')
+      if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was dropped')
+      else log.error({ err: error, topic }, 'a message from the broker could not be processed')
     }
   }
 }

@@ -139,7 +139,7 @@ export class LinkLoop {
 
   #logFault(error: unknown): void {
     const { log } = this.#parts
-    if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the link begins anew')
+    if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the agent reconnects to the cloud')
     else log.error({ err: error }, 'the link failed')
   }
 }

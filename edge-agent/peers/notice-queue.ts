@@ -58,7 +58,7 @@ export class NoticeQueue {
     this.#inFlight++
     // What fails here is a fault of ours, and no release depends on it.
     const result = await post(release).catch((error: unknown) => {
-      log.error({ err: error }, 'a release could not be announced')
+      log.error({ err: error }, 'a release notice could not be sent')
       return 'done' as const
     })
     this.#inFlight--

@@ -92,8 +92,8 @@ export class ReleaseNotices {
     const retryAfterSeconds = this.#announcing.take(iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const notice = ReleaseNotice.safeParse(opened.claims)
-    if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims are not of a release' }
-    if (!this.#isCurrent(notice.data)) return { kind: 'refused', why: 'the notice is not of now' }
+    if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims describe no release' }
+    if (!this.#isCurrent(notice.data)) return { kind: 'refused', why: 'the time of the notice is not current' }
     const why = onNotice(notice.data, iss)
     return why === undefined ? { kind: 'taken' } : { kind: 'refused', why }
   }
@@ -116,7 +116,8 @@ export class ReleaseNotices {
       platform,
       log,
       post: (release) => this.#post(agentId, release),
-      onFull: () => this.#warn({ agentId }, 'too many releases wait for an agent: its gates may alarm for the oldest'),
+      onFull: () =>
+        this.#warn({ agentId }, 'too many release notices wait for an agent: its gates may alarm for the oldest units'),
     })
     if (this.#isStopped) queue.stop()
     this.#queues.set(agentId, queue)
@@ -145,7 +146,7 @@ export class ReleaseNotices {
     )
     if (answer.kind === 'answered') return 'done'
     if (answer.kind === 'unreachable' || answer.status === 429 || answer.status >= 500) return 'later'
-    this.#warn({ agentId, code: answer.code }, `another agent does not take a release: ${answer.message}`)
+    this.#warn({ agentId, code: answer.code }, `another agent rejected a release notice: ${answer.message}`)
     return 'done'
   }
 

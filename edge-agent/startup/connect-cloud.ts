@@ -67,7 +67,7 @@ export function connectCloud(parts: CloudParts): Cloud {
 
   function onRevoked(kid: string): void {
     if (!storeRevoked(ledger, kid)) return
-    log.warn({ agentId }, 'this agent was revoked: it releases nothing any more (untag edge enrol --replace)')
+    log.warn({ agentId }, 'this agent was revoked and releases nothing: re-enrol it with untag edge enrol --replace')
     onChange()
   }
 

@@ -55,12 +55,12 @@ export function openStorage(
   const clock = openAgentClock(ledger, platform.clock)
   const outcomes = openOutcomes({ ledger, timers: platform.timers, log })
   const recovered = recoverClaims(ledger, storeId, clock.now().nowMs, platform, outcomes.retryLater)
-  if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
+  if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: staff must resolve them')
   const file = join(dataDir, 'items.db')
   const itemFile = openItemFile(file, (error) =>
     log.error(
       { err: error, file },
-      'the file of the items cannot be read: remove it; until then they are fetched at every start',
+      'the file of the items cannot be read: delete it; until then the agent fetches all items at each start',
     ),
   )
   const items = openReplica({ disk: itemFile, platform, log })

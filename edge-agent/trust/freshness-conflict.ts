@@ -28,7 +28,7 @@ export function freshnessConflict(
   // Two clouds run from one backup, or the lost cloud is still running.
   if (fresh.cloudGeneration < generation)
     return refused(
-      `the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`,
+      `the freshness is from before the restore of the cloud (generation ${fresh.cloudGeneration}, not ${generation})`,
     )
   for (const kind of ['keys', 'policy'] as const) {
     const [have, named] = [local.head(kind), fresh[kind]]
@@ -41,7 +41,7 @@ export function freshnessConflict(
     if (order < 0 && fresh.cloudGeneration <= generation)
       return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
     if (order === 0 && named.hash !== have.hash)
-      return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
+      return refused(`the freshness names different content of ${kind} ${named.epoch}.${named.ver}`)
   }
   return timeEpochConflict(fresh, local)
 }
@@ -55,6 +55,6 @@ function timeEpochConflict(
   if (timeEpoch < current) return 'outdated'
   const have = head('keys')
   return have && compareVersions(keys, have) <= 0
-    ? refused(`the freshness counts time in epoch ${timeEpoch}, which the root has not opened`)
+    ? refused(`the freshness has time epoch ${timeEpoch}, which no key set of the root opened`)
     : 'keys pending'
 }

@@ -125,7 +125,7 @@ export class Freshness {
     const { times, items, denials, contact, ledger } = this.#parts
     const verdict = times.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return KNOWN
-    if (verdict === 'unconfirmed') return refused('its time lies far ahead of ours')
+    if (verdict === 'unconfirmed') return refused('its time is far ahead of the clock of this agent')
     this.#claims = fresh
     this.#key = key
     items?.compareHead(fresh.items, fresh.timeMs)

@@ -20,10 +20,10 @@ export function judgeVersion(
   const hash = contentHash(claims)
   // The freshness fixes the content of a version, so documents of different cloud states cannot be mixed.
   if (named && compareVersions(claims, named) === 0 && hash !== named.hash)
-    return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
+    return refused(`${kind} ${claims.epoch}.${claims.ver} is not the version that the freshness names`)
   if (!have) return undefined
   const order = compareVersions(claims, have)
   if (order > 0) return undefined
   if (order < 0) return refused(`${kind} ${claims.epoch}.${claims.ver} is older than ${have.epoch}.${have.ver}`)
-  return hash === have.hash ? KNOWN : refused(`${kind} ${claims.ver} says something else than before`)
+  return hash === have.hash ? KNOWN : refused(`${kind} ${claims.ver} has different content than the held one`)
 }

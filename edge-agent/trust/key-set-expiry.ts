@@ -37,13 +37,13 @@ export function watchKeySetExpiry({
       occurredAt: new Date(nowMs).toISOString(),
       storeId,
       reason: 'key_set_ending' as const,
-      detail: `the key set ends in ${Math.max(0, Math.floor(leftS / 86_400))} days, and no newer one has come`,
+      detail: `the key set ends in ${Math.max(0, Math.floor(leftS / 86_400))} days, and the agent has no newer one`,
     }
     commits
       .durably(() => {
         metadata.set(WARNED, String(nowMs))
         journal.append({ atMs: nowMs, event })
       })
-      .catch((error: unknown) => log.error({ err: error }, 'the end of the key set could not be told'))
+      .catch((error: unknown) => log.error({ err: error }, 'could not report that the key set ends soon'))
   }
 }

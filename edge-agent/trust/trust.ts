@@ -217,6 +217,6 @@ export class Trust {
     const verdict = this.#items.take(opened.claims)
     this.#fresh.checkItems()
     if (verdict === 'taken') return { taken: true, kind: 'items' }
-    return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are over`) : KNOWN
+    return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are out of date`) : KNOWN
   }
 }

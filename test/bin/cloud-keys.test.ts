@@ -225,7 +225,7 @@ it('an agent whose identity or ledger is lost or damaged is enrolled anew on its
   expect(await enrol()).toMatchObject({ code: 0 })
   await works()
   writeFileSync(join(edge, 'agent.json'), '{')
-  await refusesToStart(/agent\.json is damaged: enrol this agent anew with untag edge enrol --replace/)
+  await refusesToStart(/agent\.json is damaged: re-enrol this agent with untag edge enrol --replace/)
   expect(await enrol()).toMatchObject({ code: 1, stderr: expect.stringContaining('--replace') })
   expect(await enrol('--replace')).toMatchObject({ code: 0, stderr: expect.stringContaining('revokeAgent') })
   await works()
@@ -237,7 +237,7 @@ it('an agent whose identity or ledger is lost or damaged is enrolled anew on its
     const damaged = readFileSync(file)
     damaged.fill(0x5a, at, at + bytes)
     writeFileSync(file, damaged)
-    await refusesToStart(/ledger\.db is damaged: enrol this agent anew with untag edge enrol --replace/)
+    await refusesToStart(/ledger\.db is damaged: re-enrol this agent with untag edge enrol --replace/)
     expect(await enrol('--replace')).toMatchObject({ code: 0, stderr: expect.stringContaining('ledger-damaged-') })
     await works()
   }

@@ -298,7 +298,7 @@ describe('an agent whose broker is hostile', () => {
     const details = refused.map((e) => String(e.detail))
     expect(details.some((d) => d.includes('wrong_audience'))).toBe(true)
     expect(details.some((d) => d.includes('bad_signature'))).toBe(true)
-    expect(details.some((d) => d.includes('more messages than a store has'))).toBe(true)
+    expect(details.some((d) => d.includes('more messages than a store can cause'))).toBe(true)
     expect(refused.length).toBeLessThan(60)
   })
 

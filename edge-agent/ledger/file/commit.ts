@@ -83,7 +83,7 @@ export class Transactions {
       this.#watcher.onUndone()
       return undefined
     } catch (error) {
-      return error ?? new Error('it was not undone')
+      return error ?? new Error('the rollback failed')
     }
   }
 
@@ -105,7 +105,9 @@ export class Transactions {
 
   #fail(error: unknown): LedgerFailure {
     const { code, message } = error as { code?: string; message?: string }
-    this.#failure = new LedgerFailure(`the ledger cannot be trusted any more: ${code ?? message}`, { cause: error })
+    this.#failure = new LedgerFailure(`the content of the ledger is uncertain, restart the agent: ${code ?? message}`, {
+      cause: error,
+    })
     this.#watcher.onFailure(this.#failure)
     return this.#failure
   }

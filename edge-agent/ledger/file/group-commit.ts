@@ -34,7 +34,7 @@ class GroupCommit implements Commits {
   durably<T>(work: () => T): Promise<T> {
     if (this.failure) return Promise.reject(this.failure)
     if (this.#isClosed) return Promise.reject(new Error('the ledger is closed'))
-    if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new Error('too much waits for the ledger'))
+    if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new Error('the queue of the ledger is full'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
       this.#schedule()

@@ -66,7 +66,7 @@ export function openLedgerFile(file: string): Connection {
 
 function damaged(file: string, cause?: unknown): LedgerDamaged {
   return new LedgerDamaged(
-    `${file} is damaged: enrol this agent anew with untag edge enrol --replace, which puts it aside; the cloud keeps what was reported`,
+    `${file} is damaged: re-enrol this agent with untag edge enrol --replace, which sets the file aside; reported rows are in the cloud`,
     { cause },
   )
 }
@@ -81,7 +81,7 @@ function prepareLedger(db: Connection, file: string): Connection {
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   if (db.pragma('quick_check', { simple: true }) !== 'ok') throw damaged(file)
   const version = db.pragma('user_version', { simple: true }) as number
-  assert(version <= SCHEMA_VERSION, `${file} was written by a newer untag: upgrade this one`)
+  assert(version <= SCHEMA_VERSION, `${file} was written by a newer release of untag: install that release`)
   if (version < SCHEMA_VERSION) {
     db.transaction(() => {
       db.exec(SCHEMA)

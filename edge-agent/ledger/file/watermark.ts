@@ -34,7 +34,7 @@ export interface RuntimeFiles {
 
 const LENGTH = 160
 const REPORT =
-  'the watermark of the ledger cannot be kept: a restored ledger would go unnoticed until the cloud is online'
+  'the watermark of the ledger cannot be written: the agent detects a restored ledger only when the cloud is online'
 
 /** Reads the watermark of this ledger. `hashAt`: the hash of a row of the ledger, undefined when the row is gone. */
 export function openWatermark(

@@ -60,7 +60,7 @@ function noticeFor(event: ProtectionEvent, given: object, leftOut: readonly stri
     storeId,
     ...(deviceId !== undefined && { deviceId }),
     reason: 'event_incomplete',
-    detail: storable(`${reason ?? type} ${eventId} was told without ${what}`)
+    detail: storable(`${reason ?? type} ${eventId} was reported without ${what}`)
       .slice(0, TEXT_LIMITS.detail)
       .toWellFormed(),
   }

@@ -149,7 +149,7 @@ export class DocumentReceiver {
       return taken
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
-      log.warn({}, 'the disk is full: a document was not kept')
+      log.warn({}, 'the disk is full: a document was not stored')
       return undefined
     }
   }

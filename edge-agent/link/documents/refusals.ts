@@ -34,7 +34,10 @@ export function refusalReporter({ platform, ledger, storeId, nowMs, log }: Refus
     const kind = refusalKind(what)
     if (reported.has(kind) || reported.size >= KINDS_LIMIT) return
     reported.add(kind)
-    log.warn({ what: what.slice(0, 300) }, 'something from the cloud was refused; more of the kind is not told')
+    log.warn(
+      { what: what.slice(0, 300) },
+      'a message from the cloud was refused; further refusals of this kind are not logged',
+    )
     const event = {
       type: 'protection.exception.raised' as const,
       eventId: newId('evt', platform),
@@ -45,6 +48,6 @@ export function refusalReporter({ platform, ledger, storeId, nowMs, log }: Refus
     }
     ledger
       .record({ atMs: nowMs(), event })
-      .catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
+      .catch((error: unknown) => log.error({ err: error }, 'a refusal could not be stored in the journal'))
   }
 }

@@ -75,7 +75,7 @@ export class CloudSession {
     if (this.isOnline) return
     this.#offlineSinceMs = null
     const { log, identity, onChange } = this.#parts
-    log.info({ cloud: identity.cloud }, 'the cloud is in reach')
+    log.info({ cloud: identity.cloud }, 'the cloud is online')
     onChange()
   }
 
@@ -84,7 +84,7 @@ export class CloudSession {
     if (!this.isOnline) return
     const { platform, log, onChange } = this.#parts
     this.#offlineSinceMs = platform.clock.wall()
-    log.warn({ why }, 'the cloud is out of reach: this agent decides alone')
+    log.warn({ why }, 'the cloud is offline: this agent decides alone')
     onChange()
   }
 

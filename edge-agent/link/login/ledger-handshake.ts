@@ -35,7 +35,7 @@ export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
     if (isForked)
       log.warn(
         { ledger: ledger.ledgerId },
-        'there are two copies of this ledger: nothing is released without the cloud’s yes until somebody decides (resolveAgentFork)',
+        'there are two copies of this ledger: each release needs the cloud until you decide with resolveAgentFork',
       )
     else log.info({ ledger: ledger.ledgerId }, 'this ledger is trusted again')
     return true
@@ -61,7 +61,7 @@ export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
     onAnswer({ generation, denySeq, onlineOnlyUntilMs, forked }) {
       isAnswered = true
       const isNew = generation > ledger.generation
-      if (isNew) log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
+      if (isNew) log.warn({ generation }, 'the ledger was restored: it continues as a new generation')
       ledger.startGeneration(generation, () => {
         requireDenials(ledger.metadata, denySeq)
         clearRestored(ledger.metadata)

@@ -127,9 +127,6 @@ export class KeyRenewal {
     if (error instanceof LedgerFailure) throw error
     const { nowMs, log } = this.#parts
     this.#postponedUntilMs = nowMs() + POSTPONE_MS
-    log.warn(
-      { err: error },
-      'the change of this agent’s key could not be written down: it is tried again in ten minutes',
-    )
+    log.warn({ err: error }, 'the new key of this agent could not be stored: the agent retries in ten minutes')
   }
 }

@@ -58,7 +58,7 @@ export function timeRequests({
       } catch (error) {
         if (!(error instanceof LedgerFull)) throw error
         // The clock continues from the stored time.
-        log.warn({}, 'the disk is full: the time was not kept')
+        log.warn({}, 'the disk is full: the time was not stored')
         dueIn(REPEAT_AFTER_MS)
       }
     },

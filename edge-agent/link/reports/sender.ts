@@ -140,7 +140,7 @@ export class Sender {
     this.#isCalling = false
     const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
     if (typeof ack === 'string' && outbox.rewind(ack, before)) {
-      onRefused(`events: row ${before} was acknowledged by somebody else, for the cloud has none after ${outbox.acked}`)
+      onRefused(`events: row ${before} has a forged acknowledgement: the cloud has no row after ${outbox.acked}`)
       return this.#onAcknowledged(before)
     }
     if (typeof ack === 'string' && outbox.acknowledge(ack)) return this.#onAcknowledged(before)

@@ -74,7 +74,7 @@ export class BrokerLine {
       await this.#openOnce(password())
     } catch (error) {
       this.#backOff()
-      this.#parts.log.warn({ why: (error as Error).message }, 'no broker: events and documents go over HTTP')
+      this.#parts.log.warn({ why: (error as Error).message }, 'the broker is offline: events and documents use HTTP')
     }
   }
 
@@ -127,7 +127,7 @@ export class BrokerLine {
     const flooding = this.#line
     if (!flooding) return
     this.#end(life)
-    onRefused('the broker: more messages than a store has')
+    onRefused('the broker sends more messages than a store can cause')
     flooding.close()
   }
 

@@ -65,7 +65,7 @@ export function openDenials(
       // Trusted time may have been set back meanwhile.
       sinceMs = Math.min(sinceMs, nowMs)
       return nowMs - sinceMs > ARRIVAL_LIMIT_MS
-        ? `denials ${seq() + 1} to ${head} have not come for over a minute, though the freshness names them`
+        ? `denials ${seq() + 1} to ${head} are missing for over a minute although the freshness names them`
         : undefined
     },
     apply(page) {

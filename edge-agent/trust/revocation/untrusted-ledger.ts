@@ -68,7 +68,7 @@ export function isRestored({ metadata, isBehindWatermark }: RestorableLedger): b
 export function storeRestored(ledger: MetadataStore, log: Log): void {
   log.warn(
     {},
-    'the ledger was restored: it lacks rows of before. Nothing is released without the cloud until that has seen it',
+    'the ledger was restored and lacks rows: each release needs the cloud until the cloud has accepted the ledger',
   )
   try {
     store(ledger, RESTORED, '1')

@@ -28,11 +28,12 @@ const OVERTAKEN_MS = 60_000
 
 /** Turns the verdict of the trusted clock into a refusal. `behindMs`: how far the answer is behind trusted time. */
 export function timeRefusal(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
-  if (verdict === 'unconfirmed') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
+  if (verdict === 'unconfirmed')
+    return { ...refused('its time is far ahead of the clock of this agent'), isDoubted: true }
   // The cloud's clock is or was wrong: its grants would already be expired here.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
     return {
-      ...refused(`its time lies ${Math.round(behindMs / 1_000)} s before what was signed earlier`),
+      ...refused(`its time is ${Math.round(behindMs / 1_000)} s before an earlier signed time`),
       isDoubted: true,
     }
   return undefined

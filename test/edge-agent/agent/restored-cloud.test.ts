@@ -424,5 +424,5 @@ it('tells once a day that the key set is about to end', async () => {
   look(endsS * 1_000 - 29 * 86_400_000)
   look(endsS * 1_000 - 29 * 86_400_000 + 3_600_000)
   await store.until('the word', async () => (await told()).length > 0)
-  expect(await told()).toEqual(['the key set ends in 29 days, and no newer one has come'])
+  expect(await told()).toEqual(['the key set ends in 29 days, and the agent has no newer one'])
 })

@@ -539,7 +539,7 @@ describe('the ledger', () => {
       storeId: 'st_1',
       deviceId: 'dev_1',
       reason: 'event_incomplete',
-      detail: expect.stringMatching(/^gate_alarm evt_1 was told without epc \(150 characters: ABAB.*tagId/),
+      detail: expect.stringMatching(/^gate_alarm evt_1 was reported without epc \(150 characters: ABAB.*tagId/),
     })
     expect(word?.event?.eventId).not.toBe('evt_1')
     expect(told()).toHaveLength(2)
@@ -607,7 +607,7 @@ describe('the ledger', () => {
     const raw = new Sqlite(file)
     raw.pragma('user_version = 99')
     raw.close()
-    expect(() => openLedgerFile(file)).toThrow(/newer untag/)
+    expect(() => openLedgerFile(file)).toThrow(/newer release of untag/)
     const back = new Sqlite(file)
     back.pragma('user_version = 1')
     back.close()

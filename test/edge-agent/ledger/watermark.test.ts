@@ -91,7 +91,7 @@ describe('the watermark of a ledger', () => {
     machine.folder.fault = 'ENOSPC'
     const watermark = open(at(1, 1))
     for (let seq = 2; seq < 9; seq++) watermark.note(at(1, seq))
-    expect(machine.folder.warnings).toEqual([expect.stringContaining('the watermark of the ledger cannot be kept')])
+    expect(machine.folder.warnings).toEqual([expect.stringContaining('the watermark of the ledger cannot be written')])
     machine.folder.fault = undefined
     watermark.note(at(1, 9))
     expect(open(at(1, 8)).isAhead).toBe(true)

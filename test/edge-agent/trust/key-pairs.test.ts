@@ -11,7 +11,7 @@ function pair(seed: number): KeyPair {
 }
 const [own, next, former] = [pair(1), pair(2), pair(3)]
 const identity = { ...own, next, former: [former] } as Identity
-const DAMAGED = 'agent.json is damaged: enrol this agent anew with untag edge enrol --replace'
+const DAMAGED = 'agent.json is damaged: re-enrol this agent with untag edge enrol --replace'
 
 describe('the key pairs of an agent', () => {
   it('are accepted as enrolment and rotation write them', async () => {

@@ -117,7 +117,7 @@ describe('with a stolen freshness key', () => {
     await isTold(first)
     await isTold(eventId)
     expect((await raised('refused_document')).map(({ detail }) => detail as string)).toContainEqual(
-      expect.stringMatching(/acknowledged by somebody else/),
+      expect.stringMatching(/forged acknowledgement/),
     )
   })
 

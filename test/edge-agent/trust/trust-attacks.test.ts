@@ -45,17 +45,17 @@ describe('against whoever has the broker, or a stolen key', () => {
     [
       'a version of the policy with other content',
       () => policy({ ver: 3, securityTagMode: 'station' }),
-      /not the one that the freshness names|something else/,
+      /not the version that the freshness names|different content/,
     ],
     [
       'a version of the key set with other content',
       () => keySet({ ver: 2, keys: records().slice(1) }),
-      /not the one that the freshness names|something else/,
+      /not the version that the freshness names|different content/,
     ],
     [
       'mix and match: another policy than the freshness names',
       () => policy({ ver: 4, securityTagMode: 'station' }),
-      /not the one that the freshness names/,
+      /not the version that the freshness names/,
     ],
     [
       'mix and match: the freshness names another content of what is here',

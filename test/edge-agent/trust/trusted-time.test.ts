@@ -63,7 +63,7 @@ it('reports a cloud whose time lies before what it has signed: nothing that it g
   expect(t.trust.acceptTime(time(t.world.clock.wall()), 'n')).toMatchObject({
     why: 'refused',
     isDoubted: true,
-    detail: expect.stringMatching(/its time lies 72\d\d s before what was signed earlier/),
+    detail: expect.stringMatching(/its time is 72\d\d s before an earlier signed time/),
   })
   expect(t.trust.acceptTime(time(t.world.clock.wall() + ahead), 'n')).toMatchObject({ taken: true })
   // Two that have overtaken each other.

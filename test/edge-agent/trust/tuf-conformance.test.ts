@@ -175,7 +175,7 @@ describe('tuf-conformance', () => {
       run: async () =>
         expect(await enrolAt(stranger.record.x, [sign('keys', keySetClaims(), stranger)])).toMatchObject({
           ok: false,
-          why: expect.stringContaining('is not the one that made this code'),
+          why: expect.stringContaining('did not create this code'),
         }),
     },
     test_unsigned_initial_root: {
