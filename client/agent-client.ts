@@ -158,10 +158,10 @@ export interface AgentClient {
   events(options?: EventOptions): AsyncGenerator<AgentEvent, void, undefined>
 }
 
-type Called = Exclude<keyof AgentClient, 'devices' | 'events'>
+type CallName = Exclude<keyof AgentClient, 'devices' | 'events'>
 
 /** The compiler compares these with the operations of the agent. */
-const CALLS: { readonly [N in Called]: readonly [AgentOperations[N]['method'], AgentOperations[N]['path']] } = {
+const CALLS: { readonly [N in CallName]: readonly [AgentOperations[N]['method'], AgentOperations[N]['path']] } = {
   authorize: ['POST', '/v1/authorize'],
   scan: ['POST', '/v1/scan'],
   status: ['GET', '/v1/status'],
@@ -173,7 +173,7 @@ const CALLS: { readonly [N in Called]: readonly [AgentOperations[N]['method'], A
   readiness: ['GET', '/readyz'],
 }
 /** These answer 503 with their own body. */
-const ANSWERS_503: ReadonlySet<Called> = new Set(['health', 'readiness'])
+const ANSWERS_503: ReadonlySet<CallName> = new Set(['health', 'readiness'])
 /** The agent answers within 10 s of its decision. */
 const TIMEOUT_MS = 20_000
 
@@ -195,7 +195,11 @@ export function createAgentClient(options: AgentClientOptions): AgentClient {
   const authorization: Record<string, string> =
     options.credential === undefined ? {} : { authorization: `Bearer ${options.credential}` }
 
-  async function call<N extends Called>(name: N, request: object, own: AgentCallOptions = {}): Promise<AgentAnswer<N>> {
+  async function call<N extends CallName>(
+    name: N,
+    request: object,
+    own: AgentCallOptions = {},
+  ): Promise<AgentAnswer<N>> {
     const [method, path] = CALLS[name]
     const headers: Record<string, string> = { accept: 'application/json', ...authorization }
     if (own.session !== undefined) headers['x-untag-operator'] = own.session
@@ -229,8 +233,10 @@ export function createAgentClient(options: AgentClientOptions): AgentClient {
 }
 
 function queryOf(request: object): string {
-  const given = Object.entries(request).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-  return given.length === 0 ? '' : `?${new URLSearchParams(given as [string, string][]).toString()}`
+  const parameters = Object.entries(request).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  )
+  return parameters.length === 0 ? '' : `?${new URLSearchParams(parameters as [string, string][]).toString()}`
 }
 
 function objectIn(text: string, status: number): object {

@@ -28,7 +28,7 @@ export interface EventOptions {
   silenceMs?: number
 }
 
-interface Following extends EventOptions {
+interface FollowOptions extends EventOptions {
   baseUrl: string
   headers: Readonly<Record<string, string>>
 }
@@ -42,7 +42,7 @@ const LONGEST_WAIT_MS = 5_000
 
 /** Follows the events of an agent until the reader leaves, `signal` aborts, or the agent refuses. */
 export async function* followEvents(
-  following: Following,
+  following: FollowOptions,
   platform: ClientPlatform,
 ): AsyncGenerator<AgentEvent, void, undefined> {
   const buffer = eventBuffer<AgentEvent>(following.bufferLimit ?? BUFFER_LIMIT)
@@ -50,7 +50,7 @@ export async function* followEvents(
   const leave = () => leaving.abort()
   if (following.signal?.aborted === true) return
   following.signal?.addEventListener('abort', leave, { once: true })
-  const running = keepFollowing(following, platform, leaving.signal, buffer.push).then(
+  const running = reconnectUntilRefused(following, platform, leaving.signal, buffer.push).then(
     () => buffer.end(),
     (error: unknown) => buffer.end(error),
   )
@@ -64,8 +64,8 @@ export async function* followEvents(
 }
 
 /** Connects again and again. Rejects if the agent refuses. */
-async function keepFollowing(
-  following: Following,
+async function reconnectUntilRefused(
+  following: FollowOptions,
   platform: ClientPlatform,
   signal: AbortSignal,
   push: (event: AgentEvent) => void,
@@ -96,15 +96,15 @@ function isRefusal({ status }: AgentError): boolean {
 
 /** Reads one connection until it ends; answers why. */
 async function readOnce(
-  { baseUrl, headers, timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS }: Following,
+  { baseUrl, headers, timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS }: FollowOptions,
   platform: ClientPlatform,
   signal: AbortSignal,
   onEvent: (event: AgentEvent) => void,
 ): Promise<UntagError> {
   const ending = new AbortController()
-  let why: UntagError | undefined
+  let endReason: UntagError | undefined
   const end = (error?: UntagError) => {
-    why ??= error
+    endReason ??= error
     ending.abort()
   }
   const stop = () => end()
@@ -117,8 +117,14 @@ async function readOnce(
     cancel()
     if (ending.signal.aborted) return
     cancel = platform.after(silenceMs, () => {
-      const asked = { url: `${baseUrl}/v1/status`, init: { headers }, baseUrl, timeoutMs, signal: ending.signal }
-      exchange(asked, platform).then(watch, (error: unknown) => end(unreachable(baseUrl, error)))
+      const statusRequest = {
+        url: `${baseUrl}/v1/status`,
+        init: { headers },
+        baseUrl,
+        timeoutMs,
+        signal: ending.signal,
+      }
+      exchange(statusRequest, platform).then(watch, (error: unknown) => end(unreachable(baseUrl, error)))
     })
   }
   try {
@@ -136,7 +142,7 @@ async function readOnce(
     await readEvents(response.body, ending.signal, onEvent, watch)
     return new UntagError('the agent closed the stream', { status: 0, code: 'network' })
   } catch (error) {
-    return why ?? (error instanceof UntagError ? error : unreachable(baseUrl, error))
+    return endReason ?? (error instanceof UntagError ? error : unreachable(baseUrl, error))
   } finally {
     cancel()
     end()

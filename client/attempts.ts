@@ -12,13 +12,13 @@ export interface RetryRules {
 
 export const DEFAULT_RETRY: RetryRules = { retries: 3, baseDelayMs: 250, maxDelayMs: 20_000 }
 
-const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504])
+const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const RETRIED_CODES: ReadonlySet<string> = new Set(['network', 'timeout'])
 /** An attempt whose answer was lost is still being carried out: its answer comes to whoever asks again with its key. */
 const IN_PROGRESS = 'idempotency_in_progress'
 
-function passes({ status, code, reason }: UntagError): boolean {
-  return RETRIED.has(status) || RETRIED_CODES.has(code) || reason === IN_PROGRESS
+function isTransient({ status, code, reason }: UntagError): boolean {
+  return RETRIED_STATUSES.has(status) || RETRIED_CODES.has(code) || reason === IN_PROGRESS
 }
 
 /** How long to wait before the next attempt, ms; undefined: do not. `attempt` counts from 0. */
@@ -28,7 +28,7 @@ export function delayBefore(
   rules: RetryRules,
   random: () => number,
 ): number | undefined {
-  if (attempt >= rules.retries || !passes(error)) return undefined
+  if (attempt >= rules.retries || !isTransient(error)) return undefined
   const backoff = random() * Math.min(rules.maxDelayMs, rules.baseDelayMs * 2 ** attempt)
   if (error.retryAfterMs === undefined) return backoff
   // A little later than asked, and not all at once.

@@ -1,5 +1,5 @@
 import { DEFAULT_RETRY, withRetries, type RetryRules } from './attempts.ts'
-import { isOperationName, mayChange } from './calling.ts'
+import { isOperationName, mayChange } from './operation-rules.ts'
 import type {
   AnswerOf,
   ItemOf,
@@ -100,14 +100,14 @@ export function createClient(options: ClientOptions): Client {
   ): AsyncGenerator<unknown, void, undefined> {
     const { cursor, offset, ...rest } = request
     // An offset says where the first page begins; a cursor says it of the others, and the API takes one of them.
-    const ask = (at: string | undefined) =>
+    const fetchPage = (at: string | undefined) =>
       call(
         operation,
         { ...rest, ...(at === undefined ? offset !== undefined && { offset } : { cursor: at }) },
         callOptions,
       )
     return itemsOf(
-      ask as (at: string | undefined) => Promise<Readonly<Record<string, unknown>>>,
+      fetchPage as (at: string | undefined) => Promise<Readonly<Record<string, unknown>>>,
       cursor as string | undefined,
     )
   }
@@ -120,11 +120,11 @@ export function createClient(options: ClientOptions): Client {
       // Whoever awaits the client itself asks for `then`.
       if (!isOperationName(name) || name === 'then' || Reflect.has(target, name))
         return Reflect.get(target, name, receiver) as unknown
-      const made =
+      const method =
         methods.get(name) ??
         ((request?: Record<string, unknown>, callOptions?: CallOptions) => call(name, request, callOptions))
-      methods.set(name, made)
-      return made
+      methods.set(name, method)
+      return method
     },
   }) as unknown as Client
 }

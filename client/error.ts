@@ -58,15 +58,15 @@ export class UntagError extends Error {
 
 /** The error in an answer that is no 200. `body`: its text. */
 export function errorOfAnswer(status: number, headers: Headers, body: string, nowMs: number): UntagError {
-  const said = parsed(body)
-  const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
+  const fields = parseObject(body)
+  const text = (name: string) => (typeof fields[name] === 'string' ? fields[name] : undefined)
   return new UntagError(text('error') ?? `the server answered ${status}`, {
     status,
     code: text('code') ?? CODE_OF_STATUS[status] ?? 'bad-answer',
     reason: text('reason'),
     fix: text('fix'),
-    details: Array.isArray(said['details']) ? (said['details'] as UntagErrorDetail[]) : undefined,
-    allowedNext: Array.isArray(said['allowedNext']) ? (said['allowedNext'] as string[]) : undefined,
+    details: Array.isArray(fields['details']) ? (fields['details'] as UntagErrorDetail[]) : undefined,
+    allowedNext: Array.isArray(fields['allowedNext']) ? (fields['allowedNext'] as string[]) : undefined,
     requestId: text('requestId') ?? headers.get('x-request-id') ?? undefined,
     requiredUpgrade: text('requiredUpgrade'),
     currentPackage: text('currentPackage'),
@@ -87,7 +87,7 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   504: 'unavailable',
 }
 
-function parsed(body: string): Record<string, unknown> {
+function parseObject(body: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(body)
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}

@@ -7,12 +7,12 @@ const SIDE_LISTS: ReadonlySet<string> = new Set(['warnings', 'errors'])
 
 /** Every item of a paged answer, page after page; the next page is asked for when it is needed. */
 export async function* itemsOf(
-  ask: (cursor: string | undefined) => Promise<Answer>,
+  fetchPage: (cursor: string | undefined) => Promise<Answer>,
   first?: string,
 ): AsyncGenerator<unknown, void, undefined> {
   let cursor = first
   do {
-    const answer = await ask(cursor)
+    const answer = await fetchPage(cursor)
     yield* listIn(answer)
     const next = typeof answer['nextCursor'] === 'string' ? answer['nextCursor'] : undefined
     if (next !== undefined && next === cursor)

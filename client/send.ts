@@ -1,5 +1,5 @@
 import { errorOfAnswer, UntagError } from './error.ts'
-import { isGet } from './calling.ts'
+import { isGet } from './operation-rules.ts'
 import { exchange } from './exchange.ts'
 import type { ClientPlatform } from './platform.ts'
 
@@ -38,8 +38,8 @@ export async function send(call: Outgoing, platform: ClientPlatform): Promise<un
 
 function addressOf({ operation, baseUrl, request }: Outgoing): string {
   if (!isGet(operation)) return `${baseUrl}/${operation}`
-  const given = Object.entries(request).filter(([, value]) => value !== undefined)
-  return `${baseUrl}/${operation}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)] as [string, string])).toString()}`
+  const parameters = Object.entries(request).filter(([, value]) => value !== undefined)
+  return `${baseUrl}/${operation}?${new URLSearchParams(parameters.map(([name, value]) => [name, String(value)] as [string, string])).toString()}`
 }
 
 function requestOf({ operation, key, request, idempotencyKey }: Outgoing): RequestInit {

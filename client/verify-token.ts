@@ -40,7 +40,7 @@ const MAX_LIFE = 600
 /** The cloud's clock may be this much ahead of ours, s. */
 const ISSUED_AHEAD = 5
 /** Published keys are used for so long: a revoked one counts for at most this time, ms. */
-const KEYS_KEPT_MS = 60_000
+const KEYS_CACHED_MS = 60_000
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{86}$/
 
 /**
@@ -56,7 +56,7 @@ export function tokenVerifier({
 }: TokenVerifierOptions): (token: string) => Promise<TokenClaims> {
   const { fetch, now } = { ...REAL_PLATFORM, ...platform }
   const keys = createRemoteJWKSet(new URL(`/.well-known/jwks/${encodeURIComponent(issuer)}.json`, cloud), {
-    cacheMaxAge: KEYS_KEPT_MS,
+    cacheMaxAge: KEYS_CACHED_MS,
     [customFetch]: (url, init) => fetch(url, init),
   })
   return async (token) => {
@@ -72,13 +72,13 @@ export function tokenVerifier({
     }).catch((error: unknown) => {
       throw refusalOf(error)
     })
-    assertOurForm(payload, Object.keys(protectedHeader).length, nowMs / 1_000)
+    assertUntagForm(payload, Object.keys(protectedHeader).length, nowMs / 1_000)
     return payload as TokenClaims
   }
 }
 
 /** What jose does not ask: three header fields, one audience, a short life, not from the future, not for an agent's ledger. */
-function assertOurForm({ aud, led, iat = 0, exp = 0 }: JWTPayload, headers: number, now: number): void {
+function assertUntagForm({ aud, led, iat = 0, exp = 0 }: JWTPayload, headers: number, now: number): void {
   if (headers !== 3 || exp - iat > MAX_LIFE || iat > now + ISSUED_AHEAD)
     throw new TokenRefused('malformed', 'the token is not of the form that the cloud issues')
   if (typeof aud !== 'string' || led !== 'cloud')

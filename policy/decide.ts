@@ -51,7 +51,7 @@ export interface DecisionFacts {
   mustBeRead?: boolean
   right: 'free' | 'used' | 'leased_elsewhere'
   /** An operator stands behind the request. */
-  operator: boolean
+  hasOperator: boolean
   /** A genuine token is shown: the cloud has asked for staff where the policy wants them, and what is left is whether its word still holds. */
   hasValidToken?: true
   /** The operator goes past what another device holds. */
@@ -112,7 +112,7 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ],
   ['action_not_allowed', actionNotAllowed],
   ['workflow_not_allowed', workflowNotAllowed],
-  ['manual_assistance_required', (f, p) => (f.operator ? null : staffNeeded(f, p))],
+  ['manual_assistance_required', (f, p) => (f.hasOperator ? null : staffNeeded(f, p))],
   ['limit_exceeded', (f, p) => f.limit ?? approvedTooOften(f, p)],
 ]
 
@@ -141,7 +141,7 @@ function factsMissing(check: DenyReason, facts: DecisionFacts, policy: Protectio
   if (check !== 'manual_assistance_required') return []
   return [
     ...(item.brand === undefined && policy.requiresStaffForBrand.length > 0 ? (['brand'] as const) : []),
-    ...(item.priceCent === undefined && isDear(item, policy) ? (['price'] as const) : []),
+    ...(item.priceCent === undefined && mayReachStaffPrice(item, policy) ? (['price'] as const) : []),
   ]
 }
 
@@ -157,7 +157,7 @@ export function toApiDecision(decision: Decision): ApiDecision {
 
 /** Whether the grant rests on an operator's word: such grants are counted per operator and hour. */
 export function countsAsOverride(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
-  return facts.operator && (facts.overridesLease === true || staffNeeded(facts, policy) !== null)
+  return facts.hasOperator && (facts.overridesLease === true || staffNeeded(facts, policy) !== null)
 }
 
 function approvedTooOften(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
@@ -206,10 +206,10 @@ function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Ru
   }))
 }
 
-function isAllowedBy({ action, device, operator }: DecisionFacts, { workflows }: Rule): boolean {
+function isAllowedBy({ action, device, hasOperator }: DecisionFacts, { workflows }: Rule): boolean {
   if (workflows === undefined) return false
   // Serving from a cabinet is for staff unless the policy opens it: that is a question of staff, not of workflow.
-  return !device || (action === 'unlock_fixture' && operator) || workflows.includes(device.workflowType)
+  return !device || (action === 'unlock_fixture' && hasOperator) || workflows.includes(device.workflowType)
 }
 
 /** The entry of the policy that counts for a category: its own, else `*`; undefined: there is neither. */
@@ -248,7 +248,7 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
   if (hasValidToken) return null
   if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
   if (item?.staffReason !== undefined) return item.staffReason
-  if (isDear(item, policy)) {
+  if (mayReachStaffPrice(item, policy)) {
     const rule = `items from ${((overrideThresholdCent(policy) ?? 0) / 100).toFixed(2)} EUR need staff`
     return item?.priceCent === undefined ? `${rule}, and the price is unknown` : rule
   }
@@ -257,13 +257,13 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
 }
 
 /** Whether the price reaches the policy's threshold for staff, or may do so. */
-function isDear(item: ItemFacts | null, policy: ProtectionPolicy): boolean {
+function mayReachStaffPrice(item: ItemFacts | null, policy: ProtectionPolicy): boolean {
   const threshold = overrideThresholdCent(policy)
-  return threshold !== null && !isBelow(item, threshold)
+  return threshold !== null && !isCertainlyBelow(item, threshold)
 }
 
 /** Certainly cheaper than the threshold: the price where it is known, else what bounds it. */
-function isBelow(item: ItemFacts | null, thresholdCent: number): boolean {
+function isCertainlyBelow(item: ItemFacts | null, thresholdCent: number): boolean {
   if (item?.priceCent !== undefined) return item.priceCent < thresholdCent
   return item?.priceBelowCent !== undefined && item.priceBelowCent !== null && item.priceBelowCent <= thresholdCent
 }

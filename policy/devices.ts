@@ -29,7 +29,7 @@ export const DeviceFacts = z.strictObject({
 })
 export type DeviceFacts = z.infer<typeof DeviceFacts>
 
-const NONE: DeviceCapabilities = {
+const NO_CAPABILITIES: DeviceCapabilities = {
   canDeactivateLabel: false,
   canDetachHardTag: false,
   canReadReceiptQr: false,
@@ -42,19 +42,22 @@ const NONE: DeviceCapabilities = {
 /** What a device of each type can do and speak when its registration leaves it open. */
 const TYPE_DEFAULTS: Record<DeviceType, { capabilities: DeviceCapabilities; technologies: ProtectionTechnology[] }> = {
   pos_deactivator: {
-    capabilities: { ...NONE, canDeactivateLabel: true, canReadReceiptQr: true },
+    capabilities: { ...NO_CAPABILITIES, canDeactivateLabel: true, canReadReceiptQr: true },
     technologies: ['am', 'rf'],
   },
   self_checkout_detacher: {
-    capabilities: { ...NONE, canDetachHardTag: true, canReadUhfRfid: true, canReadHfNfc: true },
+    capabilities: { ...NO_CAPABILITIES, canDetachHardTag: true, canReadUhfRfid: true, canReadHfNfc: true },
     technologies: ['am', 'rf', 'uhf_rfid', 'hf_nfc', 'mechanical_lock'],
   },
-  exit_gate: { capabilities: { ...NONE, canReadReceiptQr: true, canReadUhfRfid: true }, technologies: ['uhf_rfid'] },
+  exit_gate: {
+    capabilities: { ...NO_CAPABILITIES, canReadReceiptQr: true, canReadUhfRfid: true },
+    technologies: ['uhf_rfid'],
+  },
   handheld_reader: {
-    capabilities: { ...NONE, canReadReceiptQr: true, canReadUhfRfid: true, canReadHfNfc: true },
+    capabilities: { ...NO_CAPABILITIES, canReadReceiptQr: true, canReadUhfRfid: true, canReadHfNfc: true },
     technologies: ['uhf_rfid', 'hf_nfc'],
   },
-  cabinet_unlocker: { capabilities: { ...NONE, canUnlockFixture: true }, technologies: ['mechanical_lock'] },
+  cabinet_unlocker: { capabilities: { ...NO_CAPABILITIES, canUnlockFixture: true }, technologies: ['mechanical_lock'] },
 }
 
 interface Abilities {

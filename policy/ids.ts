@@ -20,22 +20,22 @@ const SEQ_LIMIT = 2 ** 32
 export function newId(prefix: string, { clock, random }: Pick<Platform, 'clock' | 'random'>): string {
   // A clock before 1970 counts as 1970: the format has no earlier time.
   const msecs = Math.max(0, Math.floor(clock.wall()))
-  const chance = random.bytes(10)
-  const seq = nextSeq(clock, msecs, chance)
+  const bytes = random.bytes(10)
+  const seq = nextSeq(clock, msecs, bytes)
   // Of these 16 bytes `v7` uses the last six; `msecs` and `seq` fill the others.
   const padded = new Uint8Array(16)
-  padded.set(chance.subarray(4), 10)
+  padded.set(bytes.subarray(4), 10)
   return `${prefix}_${crockford.encode(v7({ msecs, seq, random: padded }, new Uint8Array(16)))}`
 }
 
 /** Counts up within a millisecond. A millisecond starts at a random number of 31 bits, so that at least half of the range is free. */
-function nextSeq(clock: Clock, ms: number, chance: Uint8Array): number {
+function nextSeq(clock: Clock, ms: number, bytes: Uint8Array): number {
   const last = lastIds.get(clock)
   if (last?.ms === ms) {
     assert(++last.seq < SEQ_LIMIT, 'over 2^31 ids in one millisecond')
     return last.seq
   }
-  const seq = Buffer.from(chance.buffer, chance.byteOffset, 4).readUInt32BE() >>> 1
+  const seq = Buffer.from(bytes.buffer, bytes.byteOffset, 4).readUInt32BE() >>> 1
   if (last) Object.assign(last, { ms, seq })
   else lastIds.set(clock, { ms, seq })
   return seq

@@ -63,7 +63,7 @@ export function predictIsolatedDecision(
   )
   if (!decision.allowed) return { authorized: false, reason: decision.reason, unknownFacts }
   // Offline a fixture opens for an operator only, counted as an override.
-  if (first.action === 'unlock_fixture' && !first.operator)
+  if (first.action === 'unlock_fixture' && !first.hasOperator)
     return { authorized: false, reason: 'manual_assistance_required', unknownFacts }
   return { authorized: true, unknownFacts }
 }
@@ -125,7 +125,7 @@ function releasesAnything(policy: ProtectionPolicy, device: DeviceFacts): boolea
     return categories.some((category) => {
       const item = { status: 'paid', category, brand: '', priceCent: 0 } as const
       const facts = { action, storeId: device.storeId, device, clockTrusted: true, stage: 'fresh', item } as const
-      return predictIsolatedDecision([{ ...facts, identifiedBy: [], right: 'free', operator: false }], policy)
+      return predictIsolatedDecision([{ ...facts, identifiedBy: [], right: 'free', hasOperator: false }], policy)
         .authorized
     })
   })

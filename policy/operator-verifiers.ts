@@ -12,7 +12,7 @@ const SALT_BYTES = 16
 const STORE_KEY_BYTES = 32
 const STORE_KEY_ID_BYTES = 12
 /** Salts of cards that are tried: those of a store have one. */
-const MOST_SALTS = 2
+const SALTS_LIMIT = 2
 /** What a verifier from outside may ask for: about 64 MiB. */
 const MAX_COST = 65_536
 
@@ -81,7 +81,7 @@ export function findCardIndex(verifiers: readonly (Verifier | undefined)[], card
   const derived = new Map<string, Buffer | undefined>()
   const keyBy = ({ salt, n, r, p }: Verifier) => {
     const how = [salt, n, r, p].join()
-    if (!derived.has(how) && derived.size < MOST_SALTS) derived.set(how, derive(card, { salt, n, r, p }, storeKey))
+    if (!derived.has(how) && derived.size < SALTS_LIMIT) derived.set(how, derive(card, { salt, n, r, p }, storeKey))
     return derived.get(how)
   }
   return verifiers.findIndex(

@@ -10,7 +10,7 @@ export const LANGUAGE_COOKIE = 'untag_language'
 /** What a request says about the language of its reader. */
 export interface LanguageSources {
   /** Query parameter `lang`, which the switch of a page sets. */
-  readonly asked: string | undefined
+  readonly requested: string | undefined
   /** Value of the cookie. */
   readonly remembered: string | undefined
   /** Setting `language` of an agent whose screens are for one language. */
@@ -24,8 +24,8 @@ export interface LanguageSources {
  *
  * The language of a page. The first source that names one of ours decides.
  */
-export function pageLanguage({ asked, remembered, configured, accepted }: LanguageSources): Language {
-  if (isLanguage(asked)) return asked
+export function pageLanguage({ requested, remembered, configured, accepted }: LanguageSources): Language {
+  if (isLanguage(requested)) return requested
   if (isLanguage(remembered)) return remembered
   return configured ?? acceptedLanguage(accepted)
 }

@@ -22,7 +22,7 @@ export interface PolicyScenario {
   /** Left out: unknown. */
   priceCent: number | undefined
   /** An operator stands behind the request. */
-  operator: boolean
+  hasOperator: boolean
 }
 
 export type StageDecision = ApiDecision & {
@@ -58,7 +58,7 @@ export function explainPolicy(question: PolicyScenario, policy: ProtectionPolicy
 }
 
 function factsOf(
-  { device, action, category, brand, priceCent, operator }: PolicyScenario,
+  { device, action, category, brand, priceCent, hasOperator }: PolicyScenario,
   stage: PolicyStage,
 ): DecisionFacts {
   const status = action === 'unlock_fixture' ? 'sellable' : 'paid'
@@ -72,7 +72,7 @@ function factsOf(
     item,
     identifiedBy: [],
     right: 'free',
-    operator,
+    hasOperator,
   }
 }
 

@@ -33,7 +33,7 @@ const Id = z.string().min(1).max(128).refine(isStorableText, UNSTORABLE_TEXT)
 const EventId = Id.refine(isIdShaped, 'must be 1 to 128 visible characters of ASCII, without spaces')
 const Text = z.string().max(300).refine(isStorableText, UNSTORABLE_TEXT)
 /** A word for what went wrong. */
-const Word = z.string().max(60).refine(isStorableText, UNSTORABLE_TEXT)
+const ShortReason = z.string().max(60).refine(isStorableText, UNSTORABLE_TEXT)
 
 /** One `protection.*` event, in the specification's field names. Identifiers are upper-case hex; never anything about a customer. */
 export const ProtectionEvent = z.strictObject({
@@ -65,7 +65,7 @@ export const ProtectionEvent = z.strictObject({
   authorizationState: z.enum(AUTHORIZATION_STATES).optional(),
   replayProtectedNonce: Id.optional(),
   /** Of a denial: one of the deny reasons; of a failure or an exception: a word for what went wrong. */
-  reason: z.union([z.enum(DENY_REASONS), Word]).optional(),
+  reason: z.union([z.enum(DENY_REASONS), ShortReason]).optional(),
   /** Decided with no working connection to the cloud. */
   offline: z.boolean().optional(),
   /** Of an offline decision: what a rule needed to know of the item and the agent did not, so the strictest rule counted. */

@@ -49,14 +49,14 @@ export function rateLimitedLog(
     write({ suppressed: left.count, ...(key !== left.message && { key }) }, left.message)
   }
 
-  function forgetPast(): void {
+  function endExpiredWindows(): void {
     const nowMs = clock.elapsed()
     for (const [key, { untilMs }] of windows) if (nowMs >= untilMs) end(key)
   }
 
   return {
     write(fields, message, key = message) {
-      if (windows.size >= KEYS_LIMIT) forgetPast()
+      if (windows.size >= KEYS_LIMIT) endExpiredWindows()
       const counted = windows.has(key) || windows.size < KEYS_LIMIT ? key : OTHERS
       const window = windowOf(counted)
       if (window.lines < LINES_PER_MINUTE) {

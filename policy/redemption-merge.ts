@@ -54,8 +54,8 @@ function rankOf({ outcome }: UnitRedemption): number {
 const CERTAINTY: Record<Outcome, number> = { unknown: 1, failed: 2, confirmed: 3 }
 
 /** The outcome out of two words about one claim; in a contradiction the right counts as used up, and people must look. */
-export function mergeOutcomes(known: Outcome | null, told: Outcome): { outcome: Outcome; isConflict: boolean } {
-  if (known === null) return { outcome: told, isConflict: false }
-  const isConflict = known !== told && known !== 'unknown' && told !== 'unknown'
-  return { outcome: CERTAINTY[told] > CERTAINTY[known] ? told : known, isConflict }
+export function mergeOutcomes(known: Outcome | null, reported: Outcome): { outcome: Outcome; isConflict: boolean } {
+  if (known === null) return { outcome: reported, isConflict: false }
+  const isConflict = known !== reported && known !== 'unknown' && reported !== 'unknown'
+  return { outcome: CERTAINTY[reported] > CERTAINTY[known] ? reported : known, isConflict }
 }

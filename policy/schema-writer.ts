@@ -17,7 +17,7 @@ export function schemaWriter(): SchemaWriter {
   const components: Record<string, JsonSchema> = {}
 
   function write(schema: z.ZodType, io: SchemaDirection): JsonSchema {
-    const { definitions, ...made } = z.toJSONSchema(schema, {
+    const { definitions, ...converted } = z.toJSONSchema(schema, {
       target: 'openapi-3.0',
       io,
       unrepresentable: 'any',
@@ -26,7 +26,7 @@ export function schemaWriter(): SchemaWriter {
     const shared = Object.entries(definitions ?? {})
     for (const [id, definition] of shared) renamed.set(id, nameOf(id, definition, io))
     for (const [id, definition] of shared) components[renamed.get(id) ?? id] = tidy(definition, io, renamed)
-    return tidy(made, io, renamed)
+    return tidy(converted, io, renamed)
   }
 
   /** One name stands for one schema: what comes in may be written otherwise than what goes out. */
@@ -61,7 +61,7 @@ function tidied(value: unknown, io: SchemaDirection, renamed: ReadonlyMap<string
     name,
     name === 'properties' ? fields(child as Node, io, renamed) : tidied(child, io, renamed),
   ])
-  return alone(Object.fromEntries(children) as Node)
+  return unwrapSingleAllOf(Object.fromEntries(children) as Node)
 }
 
 /** The names of fields are names, whatever they are called. */
@@ -70,7 +70,7 @@ function fields(properties: Node, io: SchemaDirection, renamed: ReadonlyMap<stri
 }
 
 /** All of one thing is that thing. */
-function alone(node: Node): Node {
+function unwrapSingleAllOf(node: Node): Node {
   const parts = node['allOf'] as Node[] | undefined
   return parts?.length === 1 && Object.keys(node).length === 1 ? (parts[0] ?? node) : node
 }

@@ -35,7 +35,7 @@ const STEP_LIMIT_MS = 10 * 60_000
 const SECOND_ANSWER_AFTER_MS = 60_000
 
 /** What was signed so long ago may just have arrived, ms; what is older says nothing of a doubt. */
-const UNDER_WAY_MS = 5_000
+const DELIVERY_DELAY_MS = 5_000
 
 /** The clock of an agent that has just heard its first signed time. */
 export function startTrustedClock(time: SignedTime, clock: Clock): TrustedClockState {
@@ -93,7 +93,7 @@ export function applySignedTime(
     if (time.answersChallenge || time.ms >= nowMs)
       return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
     const { unconfirmed } = state
-    const isOld = nowMs - time.ms > UNDER_WAY_MS
+    const isOld = nowMs - time.ms > DELIVERY_DELAY_MS
     return {
       state: { ...anchoredAt(mark, nowMs, state.trust, clock), ...(isOld && unconfirmed && { unconfirmed }) },
       verdict: 'accepted',

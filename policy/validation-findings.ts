@@ -102,8 +102,8 @@ function shown(value: unknown): string {
 }
 
 /** `a, b or c`. */
-function listed(words: readonly string[]): string {
-  return words.length < 2 ? (words[0] ?? 'something else') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+function listed(items: readonly string[]): string {
+  return items.length < 2 ? (items[0] ?? 'something else') : `${items.slice(0, -1).join(', ')} or ${items.at(-1)}`
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

@@ -65,7 +65,7 @@ function factsOf(found: Facts, action: Request['protectionAction']): DecisionFac
     identifiedBy: ['epc'],
     mustBeRead: false,
     right: 'free',
-    operator: false,
+    hasOperator: false,
   }
 }
 

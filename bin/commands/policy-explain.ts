@@ -26,7 +26,7 @@ export async function runPolicyExplain(settings: Settings): Promise<void> {
   const client = createClient({ baseUrl, key })
   const device = await findDevice(client, settings.storeId, deviceId)
   const { policy, version } = await client.fetchProtectionPolicy({ storeId: device.storeId })
-  const question = { device: factsOf(device), action, category, brand, priceCent, operator }
+  const question = { device: factsOf(device), action, category, brand, priceCent, hasOperator: operator }
   const answer = explainPolicy(question, policy)
   const { storeId, deviceType, workflowType } = question.device
   const asked = {
@@ -99,7 +99,7 @@ function factsOf({
 }
 
 function textOf(
-  { device, action, category, brand, priceCent, operator }: PolicyScenario,
+  { device, action, category, brand, priceCent, hasOperator }: PolicyScenario,
   version: number,
   { entry, stages, offline }: PolicyExplanation,
 ): string {
@@ -107,7 +107,7 @@ function textOf(
     category === undefined ? 'an item without a category' : `an item of "${category}"`,
     ...(brand === undefined ? [] : [`brand "${brand}"`]),
     priceCent === undefined ? 'price unknown' : `${(priceCent / 100).toFixed(2)} EUR`,
-    ...(operator ? ['with an operator'] : []),
+    ...(hasOperator ? ['with an operator'] : []),
   ]
   return [
     `${action} at ${device.deviceId} (${device.deviceType}, ${device.workflowType}): ${goods.join(', ')}`,

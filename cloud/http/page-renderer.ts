@@ -49,11 +49,11 @@ const PROBLEMS: Readonly<Record<ErrorCode, Problem>> = {
 export function pageRenderer(isSecure: boolean): PageRenderer {
   /** The language that a reader chose is remembered until the browser ends. */
   function readerOf(c: Context): PageContext {
-    const asked = c.req.query('lang')
+    const requested = c.req.query('lang')
     const remembered = getCookie(c, LANGUAGE_COOKIE)
-    const language = pageLanguage({ asked, remembered, accepted: c.req.header('accept-language') })
-    if (isLanguage(asked) && asked !== remembered)
-      setCookie(c, LANGUAGE_COOKIE, asked, { path: '/', httpOnly: true, sameSite: 'Lax', secure: isSecure })
+    const language = pageLanguage({ requested, remembered, accepted: c.req.header('accept-language') })
+    if (isLanguage(requested) && requested !== remembered)
+      setCookie(c, LANGUAGE_COOKIE, requested, { path: '/', httpOnly: true, sameSite: 'Lax', secure: isSecure })
     const other = textsOf(otherLanguage(language))
     const otherHref = `?${new URLSearchParams({ ...c.req.query(), lang: other.language })}`
     return { texts: textsOf(language), formats: formatsOf(language), other, otherHref }

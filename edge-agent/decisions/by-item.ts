@@ -41,7 +41,7 @@ export function assessItem(
     item: item ?? null,
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
     right: 'free',
-    operator: request.operatorId !== undefined,
+    hasOperator: request.operatorId !== undefined,
   }
   const decision = decide(facts, policy)
   const ageSeconds = Math.round((clock.now().nowMs - items.confirmedMs) / 1_000)

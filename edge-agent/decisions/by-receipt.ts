@@ -81,7 +81,7 @@ export function decideByReceipt(
     clockTrusted: clockTrust !== 'none',
     stage,
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
-    operator,
+    hasOperator: operator,
     limit:
       opened.ok && policy && !home.decidesAsHome && isCounted
         ? isolatedDenial(policy, {

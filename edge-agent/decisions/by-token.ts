@@ -77,7 +77,7 @@ export function decideByToken(
     item: { status: 'paid', paidBy: 'purchase' },
     identifiedBy: [],
     right: 'free',
-    operator: request.operatorId !== undefined,
+    hasOperator: request.operatorId !== undefined,
     hasValidToken: true,
   }
   const decision = decide(facts, policyThatAllows(context))

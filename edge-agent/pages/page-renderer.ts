@@ -31,7 +31,7 @@ export function pageRenderer({ config, platform }: PageRendererParts): PageRende
       const requested = c.req.query('lang')
       const remembered = getCookie(c, LANGUAGE_COOKIE)
       const accepted = c.req.header('accept-language')
-      const language = pageLanguage({ asked: requested, remembered, configured: config.language, accepted })
+      const language = pageLanguage({ requested, remembered, configured: config.language, accepted })
       if (isLanguage(requested) && requested !== remembered)
         setCookie(c, LANGUAGE_COOKIE, requested, { path: '/', httpOnly: true, sameSite: 'Lax' })
       const { language: lang, languageName } = textsOf(otherLanguage(language))

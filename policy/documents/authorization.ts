@@ -7,7 +7,7 @@ import { DOCUMENT_KINDS } from './kinds.ts'
 import {
   openDocument,
   signDocument,
-  type DocumentFault,
+  type DocumentErrorCode,
   type DocumentExpectation,
   type Verified,
 } from './signed-document.ts'
@@ -45,7 +45,7 @@ export type Authorization = Verified<AuthorizationClaims>
 
 export type OpenedAuthorization =
   | { ok: true; authorization: Authorization }
-  | { ok: false; fault: DocumentFault; detail: string }
+  | { ok: false; fault: DocumentErrorCode; detail: string }
 
 /** Checks an authorization token: signature, kind, device, times and every claim. */
 export function openAuthorization(token: string, expected: DocumentExpectation): OpenedAuthorization {
@@ -65,7 +65,7 @@ export function signAuthorization(claims: AuthorizationClaims, by: Signer): stri
 }
 
 /** How a fault in a token is told to whoever presented it. */
-export function denyReasonOf(fault: DocumentFault): Extract<DenyReason, `token_${string}`> {
+export function denyReasonOf(fault: DocumentErrorCode): Extract<DenyReason, `token_${string}`> {
   if (fault === 'expired') return 'token_expired'
   return fault === 'key_revoked' ? 'token_revoked' : 'token_invalid'
 }

@@ -10,7 +10,7 @@ import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey 
  */
 
 /** Why a document is refused. Listed in docs/reference/errors.md. */
-export type DocumentFault =
+export type DocumentErrorCode =
   | 'too_long'
   | 'malformed'
   | 'header_not_allowed'
@@ -38,7 +38,7 @@ export interface CommonClaims {
 
 export type OpenedDocument<T> =
   | { ok: true; claims: Verified<T & CommonClaims>; key: VerificationKey }
-  | { ok: false; fault: DocumentFault; detail: string }
+  | { ok: false; fault: DocumentErrorCode; detail: string }
 
 export interface DocumentExpectation {
   keys: KeyRing
@@ -55,7 +55,7 @@ export const ISSUED_AHEAD_TOLERANCE = 5
 
 const SIGNATURE_LENGTH = 86 // 64 bytes in base64url
 
-function refuse(fault: DocumentFault, detail: string): { ok: false; fault: DocumentFault; detail: string } {
+function refuse(fault: DocumentErrorCode, detail: string): { ok: false; fault: DocumentErrorCode; detail: string } {
   return { ok: false, fault, detail }
 }
 
@@ -66,7 +66,7 @@ function decodePart(part: string): Buffer | undefined {
 }
 
 /** The JSON object in `part`, refused when it could also have been written otherwise (spaces, repeated names, 1.0). */
-function parseObject(part: string): Record<string, unknown> | DocumentFault {
+function parseObject(part: string): Record<string, unknown> | DocumentErrorCode {
   const bytes = decodePart(part)
   if (!bytes) return 'malformed'
   const text = bytes.toString('utf8')
@@ -91,7 +91,7 @@ const KNOWN_HEADERS_LIMIT = 256
 /** Characters of a header; ours have about 70. */
 const HEADER_LIMIT = 200
 
-function readHeader(part: string): Header | DocumentFault {
+function readHeader(part: string): Header | DocumentErrorCode {
   const known = knownHeaders.get(part)
   if (known) return known
   if (part.length > HEADER_LIMIT) return 'header_not_allowed'

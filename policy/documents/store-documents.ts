@@ -116,7 +116,7 @@ export const DenyEntry = z.discriminatedUnion('kind', [
     ordinals: z.array(z.int().min(0)).min(1),
     until: Seconds,
     /** The token that they are leased to, step by step, and whose it is to claim: that agent knows itself whether it has. */
-    heldBy: z.strictObject({ nonce: z.string(), agentId: z.string() }).optional(),
+    leasedTo: z.strictObject({ nonce: z.string(), agentId: z.string() }).optional(),
   }),
 ])
 export type DenyEntry = z.infer<typeof DenyEntry>

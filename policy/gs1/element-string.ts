@@ -17,7 +17,7 @@ const MAX_LENGTH = 500
  * Characters behind the application identifiers with a fixed length, by their first two digits; their
  * identifiers with 3 and 4 digits are counted in (GS1 General Specifications, figure 7.8.5-2).
  */
-const FIXED: Readonly<Record<string, number>> = {
+const FIXED_LENGTHS: Readonly<Record<string, number>> = {
   '00': 18,
   '01': 14,
   '02': 14,
@@ -42,7 +42,7 @@ const FIXED: Readonly<Record<string, number>> = {
 }
 
 /** Identifiers of 2 digits whose field has no fixed length, and the most characters of it. Others have 3 or 4 digits. */
-const VARIABLE: Readonly<Record<string, number>> = {
+const VARIABLE_LIMITS: Readonly<Record<string, number>> = {
   '10': 20,
   '21': 20,
   '22': 20,
@@ -60,17 +60,17 @@ const VARIABLE: Readonly<Record<string, number>> = {
   '99': 90,
 }
 /** Fields with identifiers of 3 or 4 digits: whatever stands up to the next GS. */
-const LONG = /^(?:2[345]|39|[478])/
-const LONG_MOST = 94
+const LONG_IDENTIFIER = /^(?:2[345]|39|[478])/
+const LONG_LIMIT = 94
 
 function fieldEnd(text: string, at: number): number | undefined {
   const kind = text.slice(at, at + 2)
-  const fixed = FIXED[kind]
+  const fixed = FIXED_LENGTHS[kind]
   if (fixed !== undefined) {
     const end = at + 2 + fixed
     return end <= text.length && /^\d+$/.test(text.slice(at, end)) ? end : undefined
   }
-  const most = VARIABLE[kind] ?? (LONG.test(kind) ? LONG_MOST : undefined)
+  const most = VARIABLE_LIMITS[kind] ?? (LONG_IDENTIFIER.test(kind) ? LONG_LIMIT : undefined)
   if (most === undefined) return undefined
   const gs = text.indexOf(GS, at)
   const end = gs < 0 ? text.length : gs

@@ -25,7 +25,7 @@ export interface Sgtin {
 }
 
 /** Which field is wrong; `length` and `padding` are of the whole. */
-export type SgtinFault =
+export type SgtinErrorCode =
   | 'not_hex'
   | 'header'
   | 'length'
@@ -35,7 +35,7 @@ export type SgtinFault =
   | 'item_reference'
   | 'serial'
   | 'padding'
-export type SgtinRefusal = { readonly ok: false; readonly reason: SgtinFault }
+export type SgtinRefusal = { readonly ok: false; readonly reason: SgtinErrorCode }
 export type DecodedSgtin = { readonly ok: true; readonly sgtin: Sgtin & { readonly gtin14: string } }
 export type EncodedSgtin = { readonly ok: true; readonly hex: string }
 
@@ -141,6 +141,6 @@ function textBits(serial: string): bigint {
   return bits
 }
 
-function refuse(reason: SgtinFault): SgtinRefusal {
+function refuse(reason: SgtinErrorCode): SgtinRefusal {
   return { ok: false, reason }
 }

@@ -1,5 +1,5 @@
 import { base32 } from '../base32.ts'
-import type { DocumentFault } from '../documents/signed-document.ts'
+import type { DocumentErrorCode } from '../documents/signed-document.ts'
 import type { KeyRing, Signer } from '../documents/keys.ts'
 import { decodeReceiptClaims, encodeReceiptClaims, type ReceiptClaims } from './receipt-claims.ts'
 import { isCoseSignedBy, parseCose, signCose } from './cose-sign1.ts'
@@ -49,7 +49,7 @@ export function signReceiptForQr(origin: string, claims: ReceiptClaims, by: Sign
 
 export type OpenedReceipt =
   | { ok: true; claims: ReceiptClaims; iss: string }
-  | { ok: false; fault: DocumentFault; detail: string }
+  | { ok: false; fault: DocumentErrorCode; detail: string }
 
 export interface ReceiptExpectation {
   keys: KeyRing
@@ -93,7 +93,7 @@ function swapYZ(text: string): string {
   return text.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))
 }
 
-function refuse(fault: DocumentFault, detail: string): OpenedReceipt {
+function refuse(fault: DocumentErrorCode, detail: string): OpenedReceipt {
   return { ok: false, fault, detail }
 }
 

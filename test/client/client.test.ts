@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
-import { isGet, mayChange } from '../../client/calling.ts'
+import { isGet, mayChange } from '../../client/operation-rules.ts'
 import { createClient, UntagError, type AnswerOf, type ClientPlatform, type RequestOf } from '../../client/client.ts'
 import { listIn } from '../../client/pages.ts'
 import { exampleAnswer } from '../../cloud/description/examples.ts'
@@ -269,7 +269,7 @@ describe('what the client knows of operations', () => {
     for (const { name, changes, getOnly } of operations)
       expect(
         { name, mayChange: mayChange(name), isGet: isGet(name) },
-        'client/calling.ts takes an operation for one that changes or only reads by its name; list exceptions there',
+        'client/operation-rules.ts takes an operation for one that changes or only reads by its name; list exceptions there',
       ).toEqual({ name, mayChange: changes, isGet: getOnly })
   })
 

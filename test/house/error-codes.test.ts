@@ -34,7 +34,7 @@ describe('docs/reference/errors.md', () => {
           ),
       ),
     ],
-    ['faults of documents', members('DocumentFault')],
+    ['faults of documents', members('DocumentErrorCode')],
     ['outcomes of commands', members('ResultCode')],
     ['faults of links', members('LinkFaultCode')],
     ['denials', [...DENY_REASONS]],

@@ -52,7 +52,7 @@ describe('decide', () => {
       category: 'shirts',
       brand: undefined,
       priceCent: 9_999,
-      operator: false,
+      hasOperator: false,
     } as const
     const outcome = (changed: Partial<PolicyScenario>) =>
       explainPolicy({ ...question, ...changed }, policy).stages.map((s) => (s.authorized ? 'granted' : s.reason))
@@ -68,7 +68,7 @@ describe('decide', () => {
     expect(outcome({})).toEqual(['granted', 'granted', 'policy_stale'])
     for (const staff of [{ priceCent: 10_000 }, { priceCent: undefined }, { brand: ' luxus' }])
       expect(outcome(staff)).toEqual(['manual_assistance_required', 'manual_assistance_required', 'policy_stale'])
-    expect(outcome({ priceCent: 10_000, operator: true })).toEqual(['granted', 'granted', 'policy_stale'])
+    expect(outcome({ priceCent: 10_000, hasOperator: true })).toEqual(['granted', 'granted', 'policy_stale'])
     expect(outcome({ category: 'wine' })).toEqual(['action_not_allowed', 'action_not_allowed', 'policy_stale'])
     expect(outcome({ device: { ...device, workflowType: 'staff_assisted' } })).toEqual([
       'workflow_not_allowed',
@@ -88,7 +88,7 @@ describe('decide', () => {
     }
     expect(
       explainPolicy(
-        { ...question, device: cabinet, action: 'unlock_fixture', operator: true },
+        { ...question, device: cabinet, action: 'unlock_fixture', hasOperator: true },
         ProtectionPolicy.parse({ offline: { storeBound: 'deny' } }),
       ),
     ).toMatchObject({
@@ -103,6 +103,6 @@ describe('decide', () => {
     const free = byName('a paid item at a self-checkout')
     if (!needed || !free) throw new Error('vectors are missing')
     expect(countsAsOverride(needed.facts, needed.policy)).toBe(true)
-    expect(countsAsOverride({ ...free.facts, operator: true }, free.policy)).toBe(false)
+    expect(countsAsOverride({ ...free.facts, hasOperator: true }, free.policy)).toBe(false)
   })
 })

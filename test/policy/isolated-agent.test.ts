@@ -67,7 +67,7 @@ describe('the offline answer of a policy that is explained', () => {
     category: 'hemden',
     brand: 'Nordhof',
     priceCent: 3_000,
-    operator: false,
+    hasOperator: false,
   } as const
   const rules = {
     allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] }, tabak: {} },
@@ -85,7 +85,7 @@ describe('the offline answer of a policy that is explained', () => {
       unknownFacts: [],
     })
     expect(offline({ priceCent: 4_000 })).toMatchObject({ reason: 'manual_assistance_required', unknownFacts: [] })
-    expect(offline({ priceCent: 4_000, operator: true })).toEqual({ authorized: true, unknownFacts: [] })
+    expect(offline({ priceCent: 4_000, hasOperator: true })).toEqual({ authorized: true, unknownFacts: [] })
   })
 
   it('is the strictest where a fact is left out, and names it', () => {

@@ -30,7 +30,7 @@ describe('the language of a page', () => {
     [';;;,,,q=1', 'en'],
     [`${'fr,'.repeat(2_000)}de`, 'en'],
   ] as const)('of a browser that sends %j is %s', (accepted, language) => {
-    expect(pageLanguage({ asked: undefined, remembered: undefined, accepted })).toBe(language)
+    expect(pageLanguage({ requested: undefined, remembered: undefined, accepted })).toBe(language)
   })
 
   it.each([
@@ -42,8 +42,8 @@ describe('the language of a page', () => {
     ['DE', '__proto__', undefined, undefined, 'en'],
   ] as const)(
     'with switch %s, cookie %s, configuration %s and browser %s is %s',
-    (asked, remembered, configured, accepted, language) => {
-      expect(pageLanguage({ asked, remembered, configured, accepted })).toBe(language)
+    (requested, remembered, configured, accepted, language) => {
+      expect(pageLanguage({ requested, remembered, configured, accepted })).toBe(language)
     },
   )
 })

@@ -26,33 +26,36 @@ const anyItem: fc.Arbitrary<ItemFacts> = fc.record({
   priceCent: fc.constantFrom(0, 3_000, 4_000, 7_999, 8_000),
 })
 /** Each device with what it can do. */
-const ASKED = DEVICES.map((device) => ({ device, action: releaseActionOf(device) ?? ('authorize_exit' as const) }))
+const DEVICE_ACTIONS = DEVICES.map((device) => ({
+  device,
+  action: releaseActionOf(device) ?? ('authorize_exit' as const),
+}))
 const anyFacts: fc.Arbitrary<DecisionFacts> = fc
   .record({
-    asked: fc.constantFrom(...ASKED),
+    deviceAndAction: fc.constantFrom(...DEVICE_ACTIONS),
     storeId: fc.constant('st_1'),
     clockTrusted: fc.constantFrom(true, true, false),
     stage: fc.constantFrom('fresh', 'stale', 'expired'),
     item: anyItem,
     identifiedBy: fc.constant([]),
     right: fc.constantFrom('free' as const, 'free' as const, 'used' as const),
-    operator: fc.constantFrom(false, false, true),
+    hasOperator: fc.constantFrom(false, false, true),
   })
-  .map(({ asked, ...facts }) => ({ ...facts, ...asked }))
-const anyForgotten = fc.subarray([...ITEM_FACT_NAMES], { minLength: 1 })
+  .map(({ deviceAndAction, ...facts }) => ({ ...facts, ...deviceAndAction }))
+const anyOmitted = fc.subarray([...ITEM_FACT_NAMES], { minLength: 1 })
 
-function forget(facts: DecisionFacts, forgotten: readonly ItemFactName[]): DecisionFacts {
-  const known = Object.entries(facts.item ?? {}).filter(([field]) => !forgotten.some((fact) => FIELDS[fact] === field))
+function omit(facts: DecisionFacts, omitted: readonly ItemFactName[]): DecisionFacts {
+  const known = Object.entries(facts.item ?? {}).filter(([field]) => !omitted.some((fact) => FIELDS[fact] === field))
   return { ...facts, item: Object.fromEntries(known) as unknown as ItemFacts }
 }
 
 it('answers the same without a fact of the item, or more strictly and names that fact', () => {
   let stricter = 0
   fc.assert(
-    fc.property(anyFacts, anyPolicy, anyForgotten, (facts, policy, forgotten) => {
-      const [full, partial] = [decide(facts, policy), decide(forget(facts, forgotten), policy)]
+    fc.property(anyFacts, anyPolicy, anyOmitted, (facts, policy, omitted) => {
+      const [full, partial] = [decide(facts, policy), decide(omit(facts, omitted), policy)]
       expect(full.unknownFacts).toEqual([])
-      expect(partial.unknownFacts.filter((fact) => !forgotten.includes(fact))).toEqual([])
+      expect(partial.unknownFacts.filter((fact) => !omitted.includes(fact))).toEqual([])
       const isSame = full.allowed ? partial.allowed : !partial.allowed && full.reason === partial.reason
       if (isSame) return
       stricter++
@@ -66,8 +69,8 @@ it('answers the same without a fact of the item, or more strictly and names that
 
 it('says in the trace which fact was unknown', () => {
   fc.assert(
-    fc.property(anyFacts, anyPolicy, anyForgotten, (facts, policy, forgotten) => {
-      const [full, partial] = [decide(facts, policy), decide(forget(facts, forgotten), policy)]
+    fc.property(anyFacts, anyPolicy, anyOmitted, (facts, policy, omitted) => {
+      const [full, partial] = [decide(facts, policy), decide(omit(facts, omitted), policy)]
       if (full.allowed && !partial.allowed)
         expect(partial.trace.at(-1)?.detail).toMatch(/(category|brand|price) is unknown$/)
     }),

@@ -122,6 +122,6 @@ export function requestFacts({ context: { device, store, operatorId }, action, t
     token,
     clockTrusted: true,
     stage: 'fresh',
-    operator: operatorId !== null,
+    hasOperator: operatorId !== null,
   } as const satisfies Partial<DecisionFacts>
 }

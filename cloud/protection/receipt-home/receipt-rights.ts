@@ -53,6 +53,6 @@ export async function publishLease(
   const isToldByAnswer = call.caller.kind === 'agent' && call.caller.agentId === agentId
   if ((isToldByAnswer && agentId === policyOf(store).home) || !(await hasAgents(call.db, store.store_id))) return
   const units = (await unitsOfAuthorization(call.db, nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
-  const heldBy = isToldByAnswer || agentId === null ? undefined : { nonce, agentId }
-  await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS, heldBy)
+  const leasedTo = isToldByAnswer || agentId === null ? undefined : { nonce, agentId }
+  await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS, leasedTo)
 }

@@ -20,7 +20,7 @@ export interface DelegatedRight extends UnitKey {
   homeEpoch: number
 }
 
-type GivenRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
+type DelegatedRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
 
 /** Retention after the receipt's end without any report, s. Agents come back much sooner. */
 const KEEP_AFTER_END = 90 * 86_400
@@ -57,7 +57,7 @@ const markDelegated = prepared((db, p: UnitKey) =>
     })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet({ was_given: 1 })),
 )
-const setState = prepared((db, p: Pick<DelegatedRightRow, GivenRightKey> & { state: string }) =>
+const setState = prepared((db, p: Pick<DelegatedRightRow, DelegatedRightKey> & { state: string }) =>
   db
     .updateTable('delegated_right')
     .set({ state: p.state })

@@ -86,11 +86,11 @@ export async function denyRights(
   rightClass: RightClass,
   units: readonly { lineId: string; unitNo: number }[],
   until: number,
-  heldBy?: { nonce: string; agentId: string },
+  leasedTo?: { nonce: string; agentId: string },
 ): Promise<void> {
   const ordinals = await receiptOrdinals(call.db, purchase.purchase_id, units)
   if (purchase.cti === null || ordinals.length === 0) return
   await deny(call, purchase.store_id, [
-    { kind: 'right', cti: purchase.cti, rightClass, ordinals, until, ...(heldBy && { heldBy }) },
+    { kind: 'right', cti: purchase.cti, rightClass, ordinals, until, ...(leasedTo && { leasedTo }) },
   ])
 }

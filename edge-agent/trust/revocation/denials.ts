@@ -44,7 +44,7 @@ export function openDenials(
   function applyEntry(entry: DenyEntry): void {
     if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
     else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
-    else if (entry.heldBy?.agentId === agentId) claims.bindToken(entry.heldBy.nonce, entry)
+    else if (entry.leasedTo?.agentId === agentId) claims.bindToken(entry.leasedTo.nonce, entry)
     else claims.redeemElsewhere(entry.cti, entry.rightClass, entry.ordinals, entry.until)
   }
 

@@ -4,7 +4,7 @@ import { importJWK, jwtVerify, SignJWT, calculateJwkThumbprint } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { isSignedBy, keyId, publicJwk, signBytes } from '../../../policy/documents/keys.ts'
-import { openDocument, signDocument, type DocumentFault } from '../../../policy/documents/signed-document.ts'
+import { openDocument, signDocument, type DocumentErrorCode } from '../../../policy/documents/signed-document.ts'
 import { ringOf, testKey } from '../../support/keys.ts'
 import { hasOutsideVectors, OUTSIDE_VECTORS_NOTE, outsideVectors } from '../../support/outside-vectors.ts'
 
@@ -18,7 +18,7 @@ const good = signDocument(kind, claims, token.signer)
 const [header = '', payload = '', signature = ''] = good.split('.')
 
 const b64 = (text: string) => Buffer.from(text).toString('base64url')
-const faultOf = (text: string, now = NOW): DocumentFault | 'ok' => {
+const faultOf = (text: string, now = NOW): DocumentErrorCode | 'ok' => {
   const opened = openDocument(text, kind, { ...expected, now })
   return opened.ok ? 'ok' : opened.fault
 }
@@ -36,7 +36,7 @@ describe('openDocument', () => {
     expect(opened.ok && opened.claims).toMatchObject(claims)
   })
 
-  it.each<[string, string, DocumentFault]>([
+  it.each<[string, string, DocumentErrorCode]>([
     [
       'alg none',
       `${b64(JSON.stringify({ alg: 'none', kid: token.record.kid, typ: kind.typ }))}.${payload}.`,

@@ -76,7 +76,7 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
     const { category, brand, priceCent } = unit
     const item = { status: 'paid', paidBy: 'purchase', category, brand, priceCent } as const
     const facts = { action, storeId: device.storeId, device, clockTrusted: true, stage: 'fresh', item } as const
-    return decide({ ...facts, identifiedBy: [], right: 'free', operator: operatorId !== undefined }, policy)
+    return decide({ ...facts, identifiedBy: [], right: 'free', hasOperator: operatorId !== undefined }, policy)
   }
 
   /** No more is released here than the rules allow; a ledger that was restored may release a unit again. */

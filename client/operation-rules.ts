@@ -1,10 +1,10 @@
 /** What the client must know of an operation before it calls it. A test holds it against the table of operations. */
 
 /** Operations that only look, by how their name begins. All others may change something and get an Idempotency-Key. */
-const READING = /^(?:fetch|search|get|export|simulate)[A-Z]/
+const READ_NAME = /^(?:fetch|search|get|export|simulate)[A-Z]/
 /** What looks like a question and writes, or the other way round. */
-const CHANGES_NEVERTHELESS: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'getLoyaltyWebhookEvents'])
-const ONLY_LOOKS: ReadonlySet<string> = new Set([
+const WRITES_DESPITE_NAME: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'getLoyaltyWebhookEvents'])
+const READS_DESPITE_NAME: ReadonlySet<string> = new Set([
   'verifyPickupCode',
   'generateReceiptQR',
   'generateReceiptWithQR',
@@ -14,7 +14,7 @@ const GET_ONLY: ReadonlySet<string> = new Set(['getReceiptFromToken'])
 
 /** Whether to send an Idempotency-Key; one that is not needed does no harm. */
 export function mayChange(operation: string): boolean {
-  return CHANGES_NEVERTHELESS.has(operation) || !(READING.test(operation) || ONLY_LOOKS.has(operation))
+  return WRITES_DESPITE_NAME.has(operation) || !(READ_NAME.test(operation) || READS_DESPITE_NAME.has(operation))
 }
 
 /** Whether the operation is called with GET. */
