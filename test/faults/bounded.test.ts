@@ -40,7 +40,7 @@ const CUTS = 2
 /** Over the last two rounds. Caches that fill and code that warms up take half of it, and after thousands of releases nothing more; a leak of 20 KB a release takes more. */
 const KILOBYTES_MORE = 3_000
 
-describe.skipIf(!isLinux)('what is open, and the heap (needs /proc, which Linux has)', () => {
+describe.skipIf(!isLinux)('open handles and the heap (needs /proc, which Linux has)', () => {
   let journey: Journey
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
   const folder = mkdtempSync(join(tmpdir(), 'untag-probe-'))
@@ -100,7 +100,7 @@ describe.skipIf(!isLinux)('what is open, and the heap (needs /proc, which Linux 
     await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0)
   }
 
-  it('stay what they are, however long shops are open', { timeout: 240_000 }, async () => {
+  it('do not grow over many store days', { timeout: 240_000 }, async () => {
     const seen: Record<'agent' | 'cloud', Measured>[] = []
     for (let round = 0; round < ROUNDS; round++) {
       await work()

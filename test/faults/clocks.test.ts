@@ -97,7 +97,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     await journey.startCloud()
   }
 
-  it('never honour again what has ended, once the agent has heard the time', async () => {
+  it('never revive expired tokens and receipts once the agent has the time', async () => {
     await restartCloud(0)
     // Two hours ahead of its own, while it ran: it wants to hear that twice. A right clock at the start says the same.
     await reboot(0)
@@ -113,7 +113,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     await online()
   })
 
-  it('change nothing about what is good while the agent runs, online or offline', async () => {
+  it('keep valid tokens and receipts valid while the agent runs, online or offline', async () => {
     const [first, second, third] = [await buy(), await buy(), await buy()]
     const tokens = [await token(second.transactionId), await token(third.transactionId)] as const
     agentTime.set(DAY)
@@ -133,7 +133,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     // Without a time an operator must be present.
     ['a dead clock', DEAD_CLOCK, /^(clock_untrusted|manual_assistance_required)$/],
     ['a clock two days ahead', 2 * DAY, /^token_expired$/],
-  ])('refuse after a start with %s and nobody to ask, and no longer than that', async (_what, seconds, reason) => {
+  ])('deny after an offline start with %s, until the agent is online', async (_what, seconds, reason) => {
     const [first, second] = [await buy(), await buy()]
     const good = await token(second.transactionId)
     await offline()
@@ -146,7 +146,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     await granted({ token: good })
   })
 
-  it('have the cloud sign nothing while its own clock is in doubt; the store goes on', async () => {
+  it('stop the cloud’s signatures while its own clock is untrusted; the store continues', async () => {
     const [first, second] = [await buy(), await buy()]
     const ask = async () => {
       const answer = await post('verifySecurityTagDeactivation', {
@@ -171,7 +171,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     await granted({ receipt: second.receipt })
   })
 
-  it('are not seen in what is told to the cloud, which has it once', async () => {
+  it('do not affect the cloud’s events, which it stores once', async () => {
     await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 30_000)
     const events = await journey.events()
     expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)

@@ -6,7 +6,7 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
 /** With the programs as they are shipped: nothing that was released offline is released again. */
-describe('an agent whose folder is copied back while the cloud is unreachable', () => {
+describe('an agent whose folder is restored from a copy while the cloud is unreachable', () => {
   let journey: Journey
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
 
@@ -32,7 +32,7 @@ describe('an agent whose folder is copied back while the cloud is unreachable', 
       return online === isOnline && devices.every((d: Json) => d.state === 'ready')
     })
 
-  it('refuses the receipt and the token that it released before', { timeout: 60_000 }, async () => {
+  it('denies the receipt and the token that it released before', { timeout: 60_000 }, async () => {
     await ready(true)
     const [byReceipt, byToken] = [await buy(), await buy()]
     const { authorizationToken: token } = (await journey.api.call('verifySecurityTagDeactivation', {

@@ -85,7 +85,7 @@ describe('a declared length that is too large', () => {
   }
 
   const forms = [...OPERATION_TABLE.values()].filter(({ multipart }) => multipart).map(({ name }) => name)
-  it.each([...forms, 'upload'])('is refused by the cloud before the form is read: %s', async (name) => {
+  it.each([...forms, 'upload'])('is rejected by the cloud before the form is read: %s', async (name) => {
     expect(forms).toContain('uploadImageToProduct')
     refused(await answerToHead(cloudPort, `/api/v1/${name}`, [FORM, length(), `Authorization: Bearer ${key}`]))
   })
@@ -93,18 +93,18 @@ describe('a declared length that is too large', () => {
   it.each([
     ['an operation', '/api/v1/fetchStores', JSON_TYPE],
     ['a notification', '/api/v1/notify/st_1/stripe', JSON_TYPE],
-  ])('is refused by the cloud before the body is read: %s', async (_, path, type) => {
+  ])('is rejected by the cloud before the body is read: %s', async (_, path, type) => {
     refused(await answerToHead(cloudPort, path, [type, length(), `Authorization: Bearer ${key}`]))
   })
 
   const posts = Object.values<AgentOperation>(AGENT_OPERATIONS).filter(({ method }) => method === 'POST')
-  it.each(posts.map(({ path }) => path))('is refused by the agent before the body is read: %s', async (path) => {
+  it.each(posts.map(({ path }) => path))('is rejected by the agent before the body is read: %s', async (path) => {
     const authorization = `Authorization: Bearer ${CREDENTIAL}`
     for (const bytes of [HUGE, 16 * 1024 + 1])
       refused(await answerToHead(agentPort, path, [JSON_TYPE, length(bytes), authorization]))
   })
 
-  it('is refused by the agent before the body is read: reads of a device', async () => {
+  it('is rejected by the agent before the body is read: reads of a device', async () => {
     const secret = 'Authorization: Bearer a-secret-of-gate-1-alone'
     refused(await answerToHead(agentPort, '/ingest/gate-1', [JSON_TYPE, length(), secret]))
   })

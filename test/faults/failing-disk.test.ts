@@ -8,7 +8,7 @@ import { NO_STRACE } from '../support/strace.ts'
 describe.skipIf(NO_STRACE)(`a disk that fails${NO_STRACE ? ` (${NO_STRACE})` : ''}`, () => {
   beforeAll(ensureBuilt)
 
-  it('breaks no promise, whichever call it is that fails', async () => {
+  it('breaks no promise, whichever call fails', async () => {
     const result = await syscallSweep({ sample: SOME_CALLS })
     expect(result.violations).toEqual([])
     expect(result.hit).toBe(SOME_CALLS.length)
@@ -16,7 +16,7 @@ describe.skipIf(NO_STRACE)(`a disk that fails${NO_STRACE ? ` (${NO_STRACE})` : '
     expect(result.ended).toBeGreaterThanOrEqual(5)
   }, 600_000)
 
-  it('is full: both parts say so, move nothing, stay up, and go on when there is room', async () => {
+  it('is full: agent and cloud report it, move nothing, keep running and then recover', async () => {
     const { agent, cloud, violations } = await fullDisk()
     expect(violations).toEqual([])
     expect(agent).toMatchObject({ refusedWith: '503 ledger_full', pulsesWhileFull: 0, sameProcess: true })

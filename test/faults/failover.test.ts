@@ -67,7 +67,7 @@ describe.skipIf(primary === undefined)(
     }
 
     it(
-      'answers 503 until the standby is promoted, then goes on and keeps all that it confirmed',
+      'answers 503 until the standby is promoted, then continues with all confirmed data',
       { timeout: 180_000 },
       async () => {
         const { storeId } = load
@@ -127,7 +127,7 @@ describe.skipIf(primary === undefined)(
       },
     )
 
-    it('answers 200 or 503 over a slow network, and goes on when it is fast', { timeout: 180_000 }, async () => {
+    it('answers 200 or 503 over a slow network, and recovers when it is fast', { timeout: 180_000 }, async () => {
       const random = seededRandom(20_261_123)
       network.delayMs = () => 5 + (random.bytes(1)[0] ?? 0) / 10
       const [read, write] = await Promise.all([load.call('fetchStores', {}), load.insert(eanOf(900, 0))])
@@ -138,7 +138,7 @@ describe.skipIf(primary === undefined)(
       expect(await load.insert(eanOf(900, 0))).toMatchObject({ status: 200 })
     })
 
-    it('refused nothing with another error, and does each insert once when it is sent again', async () => {
+    it('causes no other error, and each repeated insert happens once', async () => {
       await load.endLoad()
       const products = await storedProducts()
       expect(load.stored.filter((ean) => !products.has(ean))).toEqual([])

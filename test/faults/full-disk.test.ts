@@ -59,7 +59,7 @@ describe.skipIf(NO_SMALL_DISK)(
     }
 
     it(
-      'refuses changes of a cloud on SQLite with 503, shows on /readyz alone, and heals by itself',
+      'lets a SQLite cloud reject writes with 503, shown on /readyz, until there is room',
       { timeout: 180_000 },
       async () => {
         disk = smallDisk(48)
@@ -77,7 +77,7 @@ describe.skipIf(NO_SMALL_DISK)(
     )
 
     it.skipIf(noPostgres())(
-      'refuses changes with 503 if the disk of the PostgreSQL server is full',
+      'of the PostgreSQL server lets the cloud reject writes with 503',
       { timeout: 180_000 },
       async () => {
         disk = smallDisk(192)

@@ -34,7 +34,7 @@ const MEGABYTE = 1024 * 1024
 const once = (socket: Socket) => new Promise<void>((resolve) => socket.once('data', () => resolve()))
 
 /** What a broker can do on the wire to the line itself, whoever the agent behind it is. */
-describe('a line to a broker that breaks the protocol', () => {
+describe('an MQTT connection to a broker that breaks the protocol', () => {
   const open = async (trick: (socket: Socket) => void) => {
     const broker = await hostileBroker()
     broker.trick = trick
@@ -77,11 +77,11 @@ describe('a line to a broker that breaks the protocol', () => {
       200,
       /a packet over/,
     ],
-    ['a length without end', [Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])], 1, /packet over|Invalid/],
-    ['messages that must be remembered', [publish('t', Buffer.alloc(1_000), 2)], 50_000, /QoS 2/],
-    ['bytes that are no packet', [Buffer.from([0xf0, 0, 0, 0, 1, 2, 3])], 1, /./],
-    ['a second welcome', [CONNACK], 1, /CONNACK/],
-  ] as const)('ends it at %s', async (_what, parts, count, why) => {
+    ['an endless length', [Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])], 1, /packet over|Invalid/],
+    ['QoS 2 messages', [publish('t', Buffer.alloc(1_000), 2)], 50_000, /QoS 2/],
+    ['bytes that are not a packet', [Buffer.from([0xf0, 0, 0, 0, 1, 2, 3])], 1, /./],
+    ['a second CONNACK', [CONNACK], 1, /CONNACK/],
+  ] as const)('ends at %s', async (_what, parts, count, why) => {
     const [first, rest = first] = parts
     let isFirst = true
     const more = times(count, rest)
@@ -101,7 +101,7 @@ describe('a line to a broker that breaks the protocol', () => {
     await broker.close()
   })
 
-  it('ends it when nothing that is said is ever taken', async () => {
+  it('ends when the broker reads no message', async () => {
     const { broker, line, closed } = await open((socket) => void once(socket).then(() => socket.write(CONNACK)))
     const opened = await line
     for (let i = 0; i < 20; i++) opened.publish('t', 'x'.repeat(100_000), { retain: false })
@@ -157,7 +157,7 @@ describe('an agent whose broker is hostile', () => {
     if (released.outcome === 'confirmed') bought.push(transactionId)
   }
 
-  it('tells the cloud by HTTP what the broker swallows', async () => {
+  it('reports by HTTP the events that the broker discards', async () => {
     await decidesRight()
     await synced()
     expect(broker.swallowed.some(({ topic }) => topic.endsWith('/events'))).toBe(true)
@@ -166,7 +166,7 @@ describe('an agent whose broker is hostile', () => {
     })
   })
 
-  it('has given it a password that opens nothing but a broker, and that once', async () => {
+  it('gives the broker a password that opens nothing else, and only once', async () => {
     const { password: assertion } = broker.logins.at(-1) as { password: string }
     const login = await fetch(`${journey.baseUrl}/agentLogin`, {
       method: 'POST',
@@ -176,7 +176,7 @@ describe('an agent whose broker is hostile', () => {
     expect(login.status).toBe(401)
   })
 
-  it('decides right while everything true, old, foreign and forged is poured over it on every topic', async () => {
+  it('decides correctly during a flood of true, old, foreign and forged messages on every topic', async () => {
     // In between as it is, it can be the agent to the cloud’s own broker, and so has what is true.
     const { password } = broker.logins.at(-1) as { password: string }
     const cloud = await connectAsync(String(journey.cloud.ready['mqttUrl']), {
@@ -291,7 +291,7 @@ describe('an agent whose broker is hostile', () => {
     expect(journey.agent.stderr().length).toBeLessThan(30_000)
   })
 
-  it('says so, in few words', async () => {
+  it('reports the rejected documents in a few events', async () => {
     const refused = (await journey.events({ type: 'protection.exception.raised' })).filter(
       (e) => e.reason === 'refused_document',
     )
@@ -302,8 +302,8 @@ describe('an agent whose broker is hostile', () => {
     expect(refused.length).toBeLessThan(60)
   })
 
-  it.each(['closes at once', 'says nothing'] as const)(
-    'is in touch with the cloud all the same when it %s',
+  it.each(['closes at once', 'stays silent'] as const)(
+    'is online with the cloud although the broker %s',
     async (trick) => {
       broker.trick = trick
       const before = broker.connections
@@ -317,7 +317,7 @@ describe('an agent whose broker is hostile', () => {
     },
   )
 
-  it('has told everything once', async () => {
+  it('has reported everything once', async () => {
     const events = await journey.events()
     expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
     for (const transactionId of bought) {

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 /** The power goes while a till is read: what was read stays, and the next call goes on there. */
-describe('a cloud that is killed while it reads a till', () => {
+describe('a cloud that is killed while it reads from a till', () => {
   const folder = temporaryFolder('sync')
   const data = join(folder, 'cloud')
   let till: SimulatedVendor

@@ -23,7 +23,7 @@ const kill = (kills: number, cloudIn = {}) =>
 describe.skipIf(missing)(`power cuts with PostgreSQL${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   beforeAll(ensureBuilt)
 
-  it('loses and doubles nothing when agent, cloud and database are killed', { timeout: 300_000 }, async () => {
+  it('lose and double nothing when agent, cloud and database are killed', { timeout: 300_000 }, async () => {
     const victims = Array.from({ length: KILLS }, (_, n) => killNumber(n, 'postgres').victim)
     void VICTIMS
     void victims
@@ -32,7 +32,7 @@ describe.skipIf(missing)(`power cuts with PostgreSQL${missing === undefined ? ''
 
   // Whether a commit was flushed when the server crashes is a matter of chance: one run in four loses nothing at the first kill.
   it(
-    'finds the lost write if commits are acknowledged before they are flushed',
+    'reveal the lost write if commits are acknowledged before they are flushed',
     { timeout: 300_000, retry: 3 },
     async () => {
       const { violations } = await kill(1, withBug(ROOT, 'postgres-commit-not-flushed'))

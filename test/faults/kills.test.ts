@@ -35,7 +35,7 @@ describe('power cuts', () => {
     for (const board of Object.values(boards)) await board.close()
   })
 
-  it('come at every step and to every victim, by receipt and by token, online and offline', () => {
+  it('hit every step and every victim, by receipt and by token, online and offline', () => {
     expect(new Set(KILLS.map(({ step }) => step)).size).toBe(STEPS.length)
     expect(new Set(KILLS.map(({ victim }) => victim)).size).toBe(new Set(VICTIMS.sqlite).size)
     for (const either of [true, false]) {
@@ -44,11 +44,11 @@ describe('power cuts', () => {
     }
   })
 
-  it.each(STEPS)('%s: nothing moves twice', { timeout: 300_000 }, async (step) => {
+  it.each(STEPS)('%s: no device moves twice', { timeout: 300_000 }, async (step) => {
     for (const kill of KILLS.filter((k) => k.step === step)) expect(await loop.round(kill)).toEqual([])
   })
 
-  it('nothing is lost and nothing is double, and both databases are sound', async () => {
+  it('lose and double no event, and leave both databases sound', async () => {
     expect(await loop.audit()).toEqual([])
     await journey.stopProcesses()
     expect(await loop.checkFiles()).toEqual([])

@@ -30,7 +30,7 @@ describe.skipIf(server === undefined)(
       await server?.stop()
     })
 
-    it('keeps running and answers again after all its connections were terminated under load', async () => {
+    it('keeps running and serves again after all its connections were terminated under load', async () => {
       const admin = new pg.Client({ connectionString: url })
       await admin.connect()
       await rounds(async () => {
@@ -60,7 +60,7 @@ describe.skipIf(server === undefined)(
       },
     )
 
-    it('refused nothing with another error, and lost nothing that it had confirmed', async () => {
+    it('causes no other error and loses no confirmed data', async () => {
       await load.endLoad()
       expect(load.stored.length).toBeGreaterThan(ROUNDS * 20)
       const others = load.refused.filter(

@@ -65,7 +65,7 @@ describe.skipIf(NO_OTHER_NETWORK !== null)(
       expect(events.filter((e) => e.reason === 'double_redeem')).toEqual([])
     }
 
-    it('is not missed when the cable is pulled, and has everything once when it is back', async () => {
+    it('does not stop the agent when the cable is pulled, and receives everything once later', async () => {
       const good = await receipts(3)
       network.unplug()
       for (const receipt of good) await releasesOnce(receipt)
@@ -74,7 +74,7 @@ describe.skipIf(NO_OTHER_NETWORK !== null)(
       await hasAllOnce()
     })
 
-    it('may be 300 ms away with three of ten packets lost each way: what is decided is right, and all of it arrives', async () => {
+    it('works with 300 ms latency and 30 % packet loss: correct decisions, complete events', async () => {
       const good = await receipts(3)
       network.lose(30)
       journey.wire.delay(300)

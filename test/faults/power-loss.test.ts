@@ -17,7 +17,7 @@ describe('a disk after a power cut', () => {
   const found = (disk: ReturnType<typeof crashDisk>, loss: 'none' | 'all') =>
     [...disk.after(loss, chanceOf(1))].map(([path, content]) => `${path}=${content?.toString() ?? '/'}`).toSorted()
 
-  it('keeps what was flushed, and of the rest nothing or all', () => {
+  it('contains flushed writes, and of other writes all or nothing', () => {
     const disk = crashDisk()
     disk.apply({ kind: 'create', path: 'a', file: 1 })
     disk.apply({ kind: 'write', file: 1, at: 0, bytes: bytes('one') })
@@ -34,7 +34,7 @@ describe('a disk after a power cut', () => {
     expect(found(disk, 'all')).toEqual(['b=o'])
   })
 
-  it('finds nothing in a folder whose own name was not flushed', () => {
+  it('loses a folder whose name was not flushed', () => {
     const disk = crashDisk()
     disk.apply({ kind: 'folder', path: 'f' })
     disk.apply({ kind: 'create', path: 'f/a', file: 1 })
@@ -45,7 +45,7 @@ describe('a disk after a power cut', () => {
     expect(found(disk, 'none')).toEqual(['f/a=', 'f=/'])
   })
 
-  it('tears a write between sectors, and nowhere else', () => {
+  it('tears a write only between sectors', () => {
     const disk = crashDisk()
     disk.apply({ kind: 'create', path: 'a', file: 1 })
     disk.apply({ kind: 'sync-folder', path: '' })
@@ -87,12 +87,12 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
   }, 600_000)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('breaks no promise', () => {
+  it('break no promise', () => {
     expect(result.violations).toEqual([])
     expect(result.states).toBe(STATES)
   })
 
-  it('has seen promises of every kind, and every kind of loss', () => {
+  it('hit promises of every kind with every kind of loss', () => {
     const kinds = [
       'edge: enrolled',
       'edge: a release',

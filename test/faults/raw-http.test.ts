@@ -5,7 +5,7 @@ import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 /** What reaches the cloud's socket when it is not a well-behaved client. */
-describe('bytes that are no good request', () => {
+describe('invalid request bytes', () => {
   let cloud: RunningProcess
   let key: string
   let port: number
@@ -57,33 +57,33 @@ describe('bytes that are no good request', () => {
 
   it.each([
     ['noise', Buffer.from(Array.from({ length: 4_096 }, (_, i) => (i * 37) % 256)), /400|closed/],
-    ['headers without end', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(40_000)}`, /431|closed/],
+    ['endless headers', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(40_000)}`, /431|closed/],
     ['a path of 20,000 characters', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, /431|404|414|closed/],
-    ['two lengths', head('Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}'), /400|closed/],
+    ['two Content-Length headers', head('Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}'), /400|closed/],
     ['length and chunks at once', head('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}'), /400|closed/],
-    ['a length below nothing', head('Content-Length: -1\r\n\r\n'), /400|closed/],
-    ['a body announced too large', head('Content-Length: 99999999\r\n\r\n'), /413/],
+    ['a negative length', head('Content-Length: -1\r\n\r\n'), /400|closed/],
+    ['a declared body that is too large', head('Content-Length: 99999999\r\n\r\n'), /413/],
     ['a chunk of nonsense', head('Transfer-Encoding: chunked\r\n\r\nZZ\r\n'), /400|411|413|closed/],
-    ['a half character', head('Content-Length: 16\r\n\r\n{"storeId":"a\xc3"}'), /400/],
+    ['an incomplete character', head('Content-Length: 16\r\n\r\n{"storeId":"a\xc3"}'), /400/],
     [
       'a body nested 100,000 deep',
       head(`Content-Length: 200000\r\n\r\n${'['.repeat(100_000)}${']'.repeat(100_000)}`),
       /400/,
     ],
     ['__proto__ in the body', head('Content-Length: 26\r\n\r\n{"__proto__":{"admin":1} }'), /400/],
-  ])('answers %s with an error of the client, and goes on', async (_, bytes, status) => {
+  ])('get a client error for %s, and the server continues', async (_, bytes, status) => {
     expect(await answerTo(bytes)).toMatch(status)
     await stillServes()
   })
 
-  it('is not held up by 200 clients that say nothing more', async () => {
+  it('of 200 silent clients do not block the server', async () => {
     const slow = Array.from({ length: 200 }, () => socket())
     for (const line of slow) line.write('POST /api/v1/fetchStores HTTP/1.1\r\nHost: x\r\nContent-Le')
     await stillServes()
     for (const line of slow) line.destroy()
   })
 
-  it('survives clients that leave in the middle of a body and before the answer', async () => {
+  it('survive clients that disconnect during a body or before the response', async () => {
     for (let i = 0; i < 50; i++) {
       const line = socket()
       line.write(head('Content-Length: 1000\r\n\r\n{"store').replace('@KEY', key), () => line.destroy())

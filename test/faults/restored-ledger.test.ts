@@ -8,7 +8,7 @@ import { independentBoard, type IndependentBoard } from '../support/modbus-seria
 import { startProcess, type RunningProcess } from '../support/processes.ts'
 
 /** Somebody puts back a ledger from a backup, and somebody runs a copy of an agent: with the programs as they are shipped. */
-describe('a ledger that is put back, or copied, under a real agent', () => {
+describe('a restored or copied ledger of a real agent', () => {
   let journey: Journey
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
 
@@ -50,7 +50,7 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
     await eventually(isIn ? 'online' : 'offline', async () => (await journey.status()).online === isIn)
   }
 
-  it('serves people with a copy running, and after somebody has decided', { timeout: 60_000 }, async () => {
+  it('serves customers while a copy runs, and after staff have resolved the fork', { timeout: 60_000 }, async () => {
     await settled()
     await journey.agent.stop()
     const folder = join(journey.folder, 'copy')
@@ -116,7 +116,7 @@ describe('a ledger that is put back, or copied, under a real agent', () => {
   })
 
   it(
-    'releases nothing twice, and people at the station notice nothing while the cloud is in reach',
+    'releases nothing twice, and customers notice nothing while the cloud is online',
     { timeout: 60_000 },
     async () => {
       const before = await buy()

@@ -55,7 +55,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
   const reads = (page: Page, place: string, text: string | RegExp) =>
     expect.poll(() => page.locator(place).innerText(), { timeout: 15_000 }).toMatch(text)
 
-  it('releases label by label, once each', async () => {
+  it('release label by label, once each', async () => {
     const receipt = await buy(products[0], 2)
     await scanner.scan(receipt)
     await reads(station, '.stage', /Freigegeben\s+Noch 1 Etikett/)
@@ -66,7 +66,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     expect(await station.content()).not.toContain(receipt.split('/').at(-1))
   })
 
-  it('lets staff release what is dear, with a PIN', async () => {
+  it('let staff release an expensive item with a PIN', async () => {
     await scanner.scan(await buy(products.at(-1)))
     await reads(station, '.stage', /Personal rufen\s+Hier muss das Personal freigeben./)
     await station.getByRole('button', { name: 'Mit PIN freigeben' }).click()
@@ -78,7 +78,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await station.getByRole('button', { name: 'Abmelden' }).click()
   })
 
-  it('works with the network cut, says so, and sends what waited when it is back', async () => {
+  it('work offline, show it, and send waiting events when the network is back', async () => {
     const receipt = await buy(products[1])
     demo.press('o')
     await reads(station, '.badges', 'Offline seit weniger als 1 min')
@@ -92,14 +92,14 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await expect.poll(() => station.locator('.badges').innerText(), { timeout: 15_000 }).not.toMatch('warte')
   })
 
-  it('shows what the device’s own scanner reads', async () => {
+  it('show reads of the device’s own scanner', async () => {
     await station.keyboard.press('Escape')
     demo.press('s')
     await reads(station, '.stage', 'Freigegeben')
     expect(demo.printed()).toContain('Staff station: label deactivated, confirmed')
   })
 
-  it('tells people at the gate: go, or not', async () => {
+  it('show at the gate whether to go or stop', async () => {
     const gate = await open(demo.gateUrl)
     await reads(gate, '.stage', 'Bereit')
     const data = { deviceId: demo.gateId, text: await buy(products[2]) }

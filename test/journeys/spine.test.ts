@@ -68,7 +68,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     })
   })
 
-  it('2. releases online: scanned with real bytes, pulsed on an independent Modbus board, seen, reported', async () => {
+  it('2. releases online: scanned with real bytes, pulsed on a Modbus board, confirmed, reported', async () => {
     const { transactionId, receipt } = await buyOne()
     const before = boards.station.pulses()
     await journey.scanners.station.garbage(100)
@@ -92,13 +92,13 @@ onEveryDatabase('a store with real processes', (kind) => {
     })
   })
 
-  it('2b. takes what a keyboard-wedge scanner types into the page', async () => {
+  it('2b. accepts the input of a keyboard-wedge scanner on the page', async () => {
     const { receipt } = await buyOne()
     const { body } = await journey.local('/v1/scan', { deviceId: journey.devices.pos_deactivator, text: receipt })
     expect(body).toMatchObject({ kind: 'decision', answer: { authorized: true, outcome: 'confirmed' } })
   })
 
-  it('3. detaches a hard tag by EPC, tagUid, tagId and line; refuses unpaid and forbidden ones with the reason', async () => {
+  it('3. detaches hard tags by EPC, tagUid, tagId and line; denies unpaid ones', async () => {
     const detach = (body: Json) =>
       journey.authorize({
         deviceId: journey.devices.self_checkout_detacher,
@@ -139,7 +139,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     await journey.api.call('updateProtectionPolicy', { storeId: journey.storeId, policy })
   })
 
-  it('4. offline: honours a token and a receipt once each, also after SIGKILL; then everything arrives, once', async () => {
+  it('4. offline: honours a token and a receipt once each, also after SIGKILL; reports once', async () => {
     const [withReceipt, withToken] = [await buyOne(), await buyOne()]
     const { authorizationToken: token } = await journey.api.call('verifySecurityTagDeactivation', {
       purchaseId: withToken.transactionId,
@@ -179,7 +179,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     }
   })
 
-  it('4b. goes on alone when the cloud’s process is killed, and finds it again', async () => {
+  it('4b. continues when the cloud’s process is killed, and reconnects later', async () => {
     const { transactionId, receipt } = await buyOne()
     await journey.cloud.kill()
     expect(await release(receipt)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
@@ -190,7 +190,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
   })
 
-  it('5. unpaid: refuses, sounds the siren, says why', async () => {
+  it('5. unpaid: denies, sounds the siren, reports the reason', async () => {
     const epc = 'E28011700000020000000300'
     await journey.api.call('registerProtectedItems', {
       storeId: journey.storeId,
@@ -220,7 +220,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     expect(boards.gate.pulses(0)).toBe(1)
   })
 
-  it('agent and cloud refused nothing of each other', async () => {
+  it('agent and cloud accepted all documents and evidence of each other', async () => {
     const refused = (await journey.events()).filter(
       (e) => e.reason === 'refused_document' || e.reason === 'unapplied' || e.reason === 'foreign_evidence',
     )
@@ -228,7 +228,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     expect(journey.cloud.stderr()).not.toMatch(/"level":(50|60)/)
   })
 
-  it('writes nothing secret to its logs', () => {
+  it('writes no secret to its logs', () => {
     const logs = journey.cloud.stderr() + journey.agent.stderr()
     expect(logs).not.toContain(journey.key)
     expect(logs).not.toMatch(/2KCE3IQBE4CE[A-Z2-7]{20}|eyJhbGciOi|untag_(test|live)_|untag_agent_/)

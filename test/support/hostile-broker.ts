@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { Aedes, type PublishPacket } from 'aedes'
 
 /** What the broker does on the wire to whoever connects. */
-export type WireTrick = 'a broker' | 'closes at once' | 'says nothing' | ((socket: Socket) => void)
+export type WireTrick = 'a broker' | 'closes at once' | 'stays silent' | ((socket: Socket) => void)
 
 /** A broker on a real socket that is nobody's friend: it lets everybody in, keeps what it is told to itself, and says whatever the test wants. */
 export interface HostileBroker {
@@ -42,7 +42,7 @@ export async function hostileBroker(): Promise<HostileBroker> {
     const { trick } = broker
     if (trick === 'a broker') return void aedes.handle(socket)
     if (trick === 'closes at once') return void socket.once('data', () => socket.end(CONNACK))
-    if (trick === 'says nothing') return void socket.resume()
+    if (trick === 'stays silent') return void socket.resume()
     trick(socket)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -97,7 +97,7 @@ onEveryDatabase('the audit chain', (kind) => {
       { number: 19, why: /missing/ },
     ],
     [
-      'an entry that was taken out and the rest moved up',
+      'a removed entry with renumbered successors',
       async (db) => {
         await db.deleteFrom('audit_entry').where('tenant', '=', tenant).where('seq', '=', 4).execute()
         for (let seq = 5; seq < 30; seq++)
@@ -111,7 +111,7 @@ onEveryDatabase('the audit chain', (kind) => {
       { number: 4, why: /does not follow/ },
     ],
     [
-      'two entries that changed places',
+      'two swapped entries',
       async (db) => {
         for (const [from, to] of [
           [2, 900],
@@ -128,7 +128,7 @@ onEveryDatabase('the audit chain', (kind) => {
       { number: 2, why: /does not follow/ },
     ],
     [
-      'an entry that was sealed by hand',
+      'a forged seal',
       (db) =>
         db
           .updateTable('audit_entry')

@@ -8,14 +8,14 @@ import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.t
 const PATHS = ['/openapi.json', '/postman.json', '/llms.txt', '/llms-full.txt', '/docs']
 const operations = [...OPERATION_TABLE.values()]
 
-describe('the documents about the API', () => {
+describe('API documents', () => {
   let cloud: TestCloud
   beforeAll(async () => {
     cloud = await startTestCloud('sqlite')
   })
   afterAll(() => cloud.stop())
 
-  it.each(PATHS)('%s comes packed and only once to whoever has it', async (path) => {
+  it.each(PATHS)('%s is compressed, and sent only once to a client that caches it', async (path) => {
     const plain = await cloud.cloud.app.request(path)
     const packed = await cloud.cloud.app.request(path, { headers: { 'accept-encoding': 'br, gzip;q=0.8' } })
     expect([plain.headers.get('content-encoding'), packed.headers.get('content-encoding')]).toEqual([null, 'gzip'])
@@ -44,7 +44,7 @@ describe('the documents about the API', () => {
     expect((await cloud.cloud.app.request(path, { method: 'POST' })).status).toBe(404)
   })
 
-  it('as plain text name every operation, with all of its fields in the long one', async () => {
+  it('as plain text name every operation; the long version contains all fields', async () => {
     const [short, long] = [(await cloud.get('/llms.txt')).text, (await cloud.get('/llms-full.txt')).text]
     expect(short).toMatch(/^# untag\n\n> .+\n/)
     for (const { name, summary } of operations) {
@@ -57,7 +57,7 @@ describe('the documents about the API', () => {
     expect(short.length).toBeLessThan(20_000)
   })
 
-  it('as a Postman collection have every operation in the folder of its area', async () => {
+  it('as a Postman collection contain every operation in the folder of its area', async () => {
     const { info, variable, auth, item } = (await cloud.get('/postman.json')).body
     expect(info.schema).toBe('https://schema.getpostman.com/json/collection/v2.1.0/collection.json')
     expect(variable).toEqual([
@@ -85,8 +85,8 @@ describe('the documents about the API', () => {
   })
 })
 
-describe('what documentation is made of', () => {
-  it('says the type, limits and need of every field', () => {
+describe('documentation parts', () => {
+  it('show type, limits and need of every field', () => {
     const components = {
       Line: { type: 'object', required: ['ean'], properties: { ean: { type: 'string', minLength: 8, maxLength: 13 } } },
     }
@@ -127,7 +127,7 @@ describe('what documentation is made of', () => {
     ])
   })
 
-  it('shows calls that a shell, TypeScript and Python read', () => {
+  it('show calls that are valid in a shell, TypeScript and Python', () => {
     const { fetchProducts } = Object.fromEntries(OPERATION_TABLE) as Json
     const odd = { ...fetchProducts, example: { category: "Kids' “wear” \\ 10", isOpen: true, gone: null, 'x-y': [1] } }
     const [curl, typescript, python] = codeSamples(odd, 'https://shop.example/api/v1').map((s) => s.code)

@@ -32,7 +32,7 @@ describe('web pages', () => {
       }),
     )
 
-  it('are told beforehand that they may call what publishable keys may, and the public receipt; nothing else', async () => {
+  it('may call only operations of publishable keys and the public receipt, by preflight', async () => {
     const open: string[] = []
     for (const [name, { callers }] of OPERATION_TABLE) {
       const { status, headers } = await preflight(name)
@@ -53,7 +53,7 @@ describe('web pages', () => {
     expect(readable((await preflight('fetchStorez')).headers)).toBe(null)
   })
 
-  it('read responses and errors of a publishable key, with their headers', async () => {
+  it('can read responses and errors of a publishable key, with their headers', async () => {
     const answer = await cloud.call(publishable, 'fetchStores', {}, { origin: ORIGIN })
     expect([answer.status, readable(answer.headers)]).toEqual([200, '*'])
     const shown = answer.headers.get('access-control-expose-headers')?.toLowerCase().split(', ')
@@ -76,7 +76,7 @@ describe('web pages', () => {
     }
   })
 
-  it('read the public receipt in every form', async () => {
+  it('can read the public receipt in every format', async () => {
     for (const accept of ['application/json', 'text/html', 'text/plain']) {
       const answer = await cloud.get('/api/v1/getReceiptFromToken?token=NONE', { accept })
       expect([answer.status, readable(answer.headers)]).toEqual([404, '*'])

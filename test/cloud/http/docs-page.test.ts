@@ -13,7 +13,7 @@ import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 const PHONE = { viewport: { width: 390, height: 844 } }
 
 describe('the reference page', () => {
-  it('has everything of every operation, small and for itself', async () => {
+  it('contains every operation completely, is small and loads nothing else', async () => {
     const cloud = await startTestCloud('sqlite')
     const { text: page, headers } = await cloud.get('/docs')
     await cloud.stop()
@@ -104,7 +104,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     ['light', { colorScheme: 'light' }],
     ['dark', { colorScheme: 'dark' }],
     ['phone', { ...PHONE, colorScheme: 'dark' }],
-  ] as const)('is readable by everyone: %s', async (_, options) => {
+  ] as const)('is accessible: %s', async (_, options) => {
     const { page, complaints } = await open(options)
     await page.evaluate(
       `for (const each of document.querySelectorAll('#startCheckout details')) { each.removeAttribute('name'); each.open = true }`,
@@ -118,7 +118,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.context().close()
   })
 
-  it('tries an operation with a test key, which stays in the tab, and asks nobody else', async () => {
+  it('tries an operation with a test key, which stays in the tab', async () => {
     const { page, complaints, asked } = await open()
     await page.click('#fetchStores button.try')
     await page.fill('#fetchStores [name=key]', key)
@@ -152,7 +152,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.context().close()
   })
 
-  it('never sends a live key and does not keep it', async () => {
+  it('never sends a live key and does not store it', async () => {
     const { page, asked } = await open()
     await page.click('#fetchStores button.try')
     for (const wrong of ['untag_live_sk_AAAAAAAA', 'untag_live_ak_AAAAAAAA', 'untag_test_sk_', 'x']) {
@@ -166,7 +166,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.context().close()
   })
 
-  it('finds operations by a part of their name, with the keyboard alone', async () => {
+  it('finds operations by a part of their name, with the keyboard only', async () => {
     const { page } = await open()
     await page.keyboard.press('Tab')
     expect(await page.evaluate('document.activeElement.textContent.trim()')).toBe('Skip to the content')
@@ -208,7 +208,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.context().close()
   })
 
-  it('leads from an error of an operation to what to do about it', async () => {
+  it('links an error of an operation to its remedy', async () => {
     const { page } = await open()
     await page.click('#generateReceiptQR .text details:last-of-type summary')
     await page.click('#generateReceiptQR .errors a[href="#reason-receipt_expired"]')
@@ -228,7 +228,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.context().close()
   })
 
-  it('can be read without its script', async () => {
+  it('is readable without its script', async () => {
     const { page } = await open({ javaScriptEnabled: false })
     expect(await page.isVisible('#search')).toBe(false)
     expect(await page.locator('form, button.try, button.copy').count()).toBe(0)

@@ -23,14 +23,14 @@ const NAMES = [
 ]
 
 /** What anybody may write into an address of ours, without a key. */
-onEveryDatabase('addresses', (kind) => {
+onEveryDatabase('URLs', (kind) => {
   let cloud: TestCloud
   beforeAll(async () => {
     cloud = await startTestCloud(kind)
   })
   afterAll(() => cloud.stop())
 
-  it('that nobody has made lead to no fault of ours, wherever a name may stand', async () => {
+  it('with any invalid path parameter cause no internal error', async () => {
     const { app } = cloud.cloud
     const routes = app.routes.filter(({ path }) => path.includes(':'))
     expect(routes.map(({ path }) => path)).toEqual(

@@ -12,17 +12,17 @@ beforeAll(async () => {
 afterAll(() => cloud.stop())
 
 it.each([
-  ['an answer', 200, () => cloud.call(key, 'fetchStores')],
-  ['a refusal', 401, () => cloud.call(NO_KEY, 'fetchStores')],
+  ['a successful response', 200, () => cloud.call(key, 'fetchStores')],
+  ['an error response', 401, () => cloud.call(NO_KEY, 'fetchStores')],
   ['an unknown operation', 404, () => cloud.call(key, 'fetchNothing')],
-  ['an unknown address', 404, () => cloud.get('/nothing')],
+  ['an unknown path', 404, () => cloud.get('/nothing')],
   ['a wrong method', 401, () => cloud.get('/api/v1/registerOperator')],
-  ['a wrong field', 400, () => cloud.call(key, 'fetchStores', { citty: 'Hamburg' })],
+  ['an invalid field', 400, () => cloud.call(key, 'fetchStores', { citty: 'Hamburg' })],
   ['a body that is too large', 413, () => cloud.call(key, 'fetchStores', { city: 'x'.repeat(3_000_000) })],
   ['liveness', 200, () => cloud.get('/healthz')],
   ['readiness without a broker', 503, () => cloud.get('/readyz')],
   ['the time', 200, () => cloud.get('/api/v1/time?nonce=0123456789abcdef')],
-])('%s is never cached, and its type is never guessed', async (_, status, send) => {
+])('%s is never cached, and forbids content type sniffing', async (_, status, send) => {
   const answer = await send()
   expect(answer.status).toBe(status)
   expect(answer.headers.get('content-type')).toContain('application/json')

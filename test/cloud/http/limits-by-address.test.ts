@@ -3,7 +3,7 @@ import { realPlatform } from '../../../bin/platform.ts'
 import { networkOf } from '../../../cloud/foundation/client-network.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 
-describe('what counts as one caller', () => {
+describe('the network that counts as one caller', () => {
   it.each([
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '203.0.113.7'],
@@ -21,7 +21,7 @@ describe('what counts as one caller', () => {
   })
 })
 
-describe('limits by address', () => {
+describe('rate limits by address', () => {
   let cloud: TestCloud
   beforeAll(async () => {
     const platform = realPlatform()
@@ -44,7 +44,7 @@ describe('limits by address', () => {
     ).status
   }
 
-  it('are not escaped with the other addresses of an IPv6 network, neither directly nor through a proxy', async () => {
+  it('cover all addresses of an IPv6 network, directly and through a proxy', async () => {
     const statuses = async (from: (n: number) => [string, Record<string, string>?]) => {
       const all = []
       for (let n = 0; n < 40; n++) {
@@ -58,7 +58,7 @@ describe('limits by address', () => {
     expect(await ask('2001:db8:1:4::1', 'agentLogin', { agentId: 'agt_x' })).toBe(200)
   })
 
-  it('of one shopper do not use up what all shoppers of a publishable key have', async () => {
+  it('of one shopper do not use up the limit of a publishable key', async () => {
     const authorization = `Bearer ${await cloud.key('publishable')}`
     const look = (from: string) => ask(from, 'fetchStores', {}, { authorization })
     for (let n = 0; n < 4_200; n++) await look('203.0.113.66')

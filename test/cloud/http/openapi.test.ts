@@ -7,7 +7,7 @@ import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import { ROOT } from '../../support/built.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 
-describe('the description of the API', () => {
+describe('the OpenAPI description', () => {
   let cloud: TestCloud
   let document: Json
   beforeAll(async () => {
@@ -48,7 +48,7 @@ describe('the description of the API', () => {
     expect(Object.keys(document.paths).length).toBe(OPERATION_TABLE.size)
   })
 
-  it('tells in which other types exports are really answered', async () => {
+  it('lists the other content types that exports really return', async () => {
     const key = await cloud.key('secret', 'test', { package: 'PRIME' })
     const { stores } = await cloud.ok(key, 'fetchStores')
     const forms = [...OPERATION_TABLE.values()].flatMap((operation) =>
@@ -77,7 +77,7 @@ describe('the description of the API', () => {
     }
   })
 
-  it('has example answers that the operations could have given', () => {
+  it('has example responses that match their schema', () => {
     const wrong = [...OPERATION_TABLE.values()].flatMap((operation) => {
       const path = document.paths[`/${operation.name}`]
       const answers = [
@@ -96,7 +96,7 @@ describe('the description of the API', () => {
     expect(wrong).toEqual([])
   })
 
-  it('shows each error with an example of its body', () => {
+  it('contains an example body of each error', () => {
     const cases = (Object.values(document.paths) as Json[])
       .flatMap((path) => Object.values(path))
       .flatMap((form: Json) => Object.entries(form.responses))
@@ -119,7 +119,7 @@ describe('the description of the API', () => {
     }
   })
 
-  it('shows refusals by reasons that docs/reference/errors.md explains', () => {
+  it('lists only refusal reasons that docs/reference/errors.md explains', () => {
     const page = readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')
     const { content } = document.paths['/startCheckout'].post.responses['409']
     expect(Object.keys(content['application/json'].examples)).toEqual(
@@ -131,7 +131,7 @@ describe('the description of the API', () => {
     expect(unknown).toEqual([])
   })
 
-  it('names what operations share once', () => {
+  it('defines shared schemas once', () => {
     const answers = (name: string) => document.components.schemas[`${name}Response`]
     expect(answers('FetchProducts').properties.products.items).toEqual({ $ref: '#/components/schemas/Product' })
     expect(answers('FetchProduct').allOf[0]).toEqual({ $ref: '#/components/schemas/Product' })
@@ -141,7 +141,7 @@ describe('the description of the API', () => {
     )
   })
 
-  it('is told to nobody’s surprise: no schema is a hole', () => {
+  it('has no schema without a type', () => {
     const holes: string[] = []
     const hasType = (field: object) => ['type', '$ref', 'enum', 'allOf', 'anyOf', 'oneOf'].some((key) => key in field)
     const walk = (node: Json, path: string) => {
@@ -155,7 +155,7 @@ describe('the description of the API', () => {
     expect(holes, 'describe the fields, or a type: `Id` is one of requests only, answers have z.string()').toEqual([])
   })
 
-  it('has a reference page that names every operation and asks nobody else for anything', async () => {
+  it('has a reference page that names every operation and loads nothing else', async () => {
     const { text, headers } = await cloud.get('/docs')
     for (const name of OPERATION_TABLE.keys()) expect(text).toContain(`id="${name}"`)
     const insertStore = text.slice(text.indexOf('id="insertStore"'), text.indexOf('id="updateStore"'))

@@ -116,23 +116,26 @@ describe('the pages of the cloud', () => {
     expect([name, textsOfPage(html).length > 1]).toEqual([name, true])
   }
 
-  it.each(LANGUAGES)('follow the browser, and hold no text of the other language (%s)', async (language) => {
-    for (const [name, asked] of Object.entries(pages)) {
-      const answer = await open(asked, { 'accept-language': `fr, ${language}-AT;q=0.5` })
-      expect([name, answer.status]).toEqual([name, asked.status])
-      const { headers } = answer
-      expect([name, headers.get('vary'), headers.get('cache-control')]).toEqual([
-        name,
-        'Accept, Accept-Language, Cookie',
-        'no-store',
-      ])
-      expect([name, headers.get('content-security-policy')?.slice(0, 18)]).toEqual([name, "default-src 'none'"])
-      expect([name, headers.get('set-cookie')]).toEqual([name, null])
-      expectPage(name, await answer.text(), language)
-    }
-  })
+  it.each(LANGUAGES)(
+    'follow the browser’s language and contain no text of the other language (%s)',
+    async (language) => {
+      for (const [name, asked] of Object.entries(pages)) {
+        const answer = await open(asked, { 'accept-language': `fr, ${language}-AT;q=0.5` })
+        expect([name, answer.status]).toEqual([name, asked.status])
+        const { headers } = answer
+        expect([name, headers.get('vary'), headers.get('cache-control')]).toEqual([
+          name,
+          'Accept, Accept-Language, Cookie',
+          'no-store',
+        ])
+        expect([name, headers.get('content-security-policy')?.slice(0, 18)]).toEqual([name, "default-src 'none'"])
+        expect([name, headers.get('set-cookie')]).toEqual([name, null])
+        expectPage(name, await answer.text(), language)
+      }
+    },
+  )
 
-  it.each(LANGUAGES)('show every state of a payment and every problem (%s)', async (language) => {
+  it.each(LANGUAGES)('show every payment status and every problem (%s)', async (language) => {
     const reader: PageContext = {
       texts: textsOf(language),
       formats: formatsOf(language),
@@ -168,7 +171,7 @@ describe('the pages of the cloud', () => {
     }
   })
 
-  it('differ in every text, so that a page of two languages is found', () => {
+  it('differ in every text, so that the test detects a page with two languages', () => {
     const [german, english] = [textsOf('de'), textsOf('en')]
     const mixed = `<p>${german.receipt.noFiscalEvidence} / ${english.receipt.noFiscalEvidence}.</p>`
     expect(foreignTexts(mixed, german, english)).toEqual([english.receipt.noFiscalEvidence])
@@ -179,7 +182,7 @@ describe('the pages of the cloud', () => {
     expect(foreignTexts('<a href="?lang=de" lang="de" hreflang="de">Deutsch</a>', english, german)).toEqual([])
   })
 
-  it('remember the language that was chosen with the switch, until the browser ends', async () => {
+  it('use the language chosen with the switch until the browser closes', async () => {
     const page = pages['zone'] as Asked
     const chosen = await open({ ...page, path: `${page.path}?lang=de` }, { 'accept-language': 'en' })
     expect(await chosen.text()).toContain('<html lang="de">')
@@ -193,12 +196,12 @@ describe('the pages of the cloud', () => {
       expect((await open({ ...page, path: `${page.path}?lang=${wrong}` })).headers.get('set-cookie')).toBeNull()
   })
 
-  it('keep the other parameters of their address in the switch', async () => {
+  it('preserve the other URL parameters in the switch', async () => {
     const html = await (await open({ path: '/checkout/nobody?returned=1&lang=en&x=%22%3E%3Cb%3E', status: 404 })).text()
     expect(html).toContain('href="?returned=1&amp;lang=de&amp;x=%22%3E%3Cb%3E"')
   })
 
-  it('are not sent to programs, which get JSON', async () => {
+  it('are not sent to programs, which receive JSON', async () => {
     for (const accept of ['*/*', 'application/json', 'application/json, text/html', ''])
       for (const path of ['/nothing/here', '/api/v1/fetchStores', '/api/v1/getReceiptFromToken', '/images/x.png'])
         expect([accept, (await open({ path, status: 0 }, { accept })).headers.get('content-type')]).toEqual([

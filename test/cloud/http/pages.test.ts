@@ -34,7 +34,7 @@ describe('receipts and the test checkout', () => {
       body: `result=${result}`,
     })
 
-  it('pays on the page, once, and then leads to the receipt', async () => {
+  it('accept one payment on the page and then link to the receipt', async () => {
     const { checkoutUrl, transactionId } = await checkout()
     const page = await shop.cloud.get(new URL(checkoutUrl).pathname)
     expect(page.text).toContain('Pay')
@@ -45,7 +45,7 @@ describe('receipts and the test checkout', () => {
     expect((await shop.cloud.get(new URL(checkoutUrl).pathname)).text).toContain('To the receipt')
   })
 
-  it('speaks the language of the browser, or the one that is chosen there', async () => {
+  it('use the language of the browser or of the switch', async () => {
     const { checkoutUrl } = await checkout()
     const { pathname } = new URL(checkoutUrl)
     const texts = async (path: string, headers = {}) => (await shop.cloud.get(path, headers)).text
@@ -64,13 +64,13 @@ describe('receipts and the test checkout', () => {
     expect((await shop.call('completeTestCheckout', { transactionId })).status).toBe(409)
   })
 
-  it('knows no other checkout and no other result', async () => {
+  it('return 404 for an unknown checkout and an unknown result', async () => {
     const { checkoutUrl } = await checkout()
     expect((await press('https://shop.example/checkout/chk_nobody', 'paid')).status).toBe(404)
     expect((await press(checkoutUrl, 'free')).status).toBe(404)
   })
 
-  it('reads nothing that is sent to a checkout that does not exist, and no more than a form to one that does', async () => {
+  it('read no body for an unknown checkout, and limit the body of a form', async () => {
     const { checkoutUrl, transactionId } = await checkout()
     for (const [path, status] of [
       ['/checkout/chk_nobody', 404],
@@ -86,7 +86,7 @@ describe('receipts and the test checkout', () => {
     expect(await shop.ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'PENDING_PAYMENT' })
   })
 
-  it('draws a QR code that jsqr reads, the same one on every reprint', async () => {
+  it('show a QR code that jsqr reads, the same on every reprint', async () => {
     const { transactionId } = await checkout()
     await shop.ok('completeTestCheckout', { transactionId })
     const [first, again] = [
@@ -98,7 +98,7 @@ describe('receipts and the test checkout', () => {
     expect({ ...again }).toEqual({ ...first })
   })
 
-  it('draws codes of any length and size', () => {
+  it('show QR codes of any length and size', () => {
     for (const [text, size] of [
       ['A', 64],
       ['HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'), 512],
@@ -115,7 +115,7 @@ describe('receipts and the test checkout', () => {
     )
   })
 
-  it('shows the receipt to whoever has it: as JSON with everything, as a page that escapes what is in it', async () => {
+  it('show the receipt by its token: JSON with all fields, and an escaped page', async () => {
     const { transactionId } = await checkout()
     await shop.ok('completeTestCheckout', { transactionId })
     const { url, token } = await shop.ok('generateReceiptQR', { purchaseId: transactionId })
@@ -146,7 +146,7 @@ describe('receipts and the test checkout', () => {
     ['de', 'zurückgegeben', 'Erstattet', 'Bleibt', 'Storniert', 'QR-Code dieses Belegs'],
     ['en', 'returned', 'Refunded', 'Remains', 'Cancelled', 'QR code of this receipt'],
   ])(
-    'says first on the page what was taken back, and strikes it out (%s)',
+    'show refunded items first and strike them through (%s)',
     async (language, returned, refunded, remains, cancelled, qr) => {
       const { transactionId, items } = await checkout()
       await shop.ok('completeTestCheckout', { transactionId })
@@ -179,7 +179,7 @@ describe('receipts and the test checkout', () => {
     },
   )
 
-  it('says truly what of a refund is on its way, and what has failed', () => {
+  it('show which refunds are pending and which have failed', () => {
     const items = ['a', 'b'].map((itemLineId) => ({
       itemLineId,
       name: itemLineId,
@@ -258,7 +258,7 @@ describe('receipts and the test checkout', () => {
     })
   })
 
-  it('has no receipt before it is paid', async () => {
+  it('have no receipt before the payment', async () => {
     const { transactionId } = await checkout()
     expect(await shop.call('generateReceiptQR', { purchaseId: transactionId })).toMatchObject({
       status: 409,
@@ -267,14 +267,14 @@ describe('receipts and the test checkout', () => {
   })
 })
 
-describe('what is sent to the cloud', () => {
+describe('bodies of requests', () => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop('sqlite')
   })
   afterAll(() => shop.stop())
 
-  it('is read up to a limit only, wherever it is sent', async () => {
+  it('are read up to a limit on every route', async () => {
     const { app } = shop.cloud.cloud
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
     const { checkoutUrl } = await shop.ok('startCheckout', {
@@ -324,7 +324,7 @@ describe('what is sent to the cloud', () => {
     expect(shop.cloud.errors).toEqual([])
   })
 
-  it('to checkouts comes from one address so many times a second, and looking at them too', async () => {
+  it('to checkouts are rate-limited by address, as are views of checkouts', async () => {
     const limited = await openShop('sqlite', { config: { rateLimit: 50 } })
     const answers: [method: string, status: number][] = []
     for (let n = 0; n < 100; n++) {

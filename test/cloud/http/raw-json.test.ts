@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RawJson, rawList, serializeResponse } from '../../../cloud/operations/raw-json.ts'
 
-describe('an answer', () => {
-  it('is the same whether its parts were values or text', () => {
+describe('a serialized response', () => {
+  it('is the same whether its parts are values or JSON text', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.func(fc.boolean()), (fields, isText) => {
         delete fields['success']
@@ -20,7 +20,7 @@ describe('an answer', () => {
     )
   })
 
-  it('leaves out what is undefined, and holds lists of documents', () => {
+  it('omits undefined fields and contains lists of documents', () => {
     expect(serializeResponse({ a: undefined, b: rawList(['{"c":1}', '{"c":2}']), d: rawList([]) })).toBe(
       '{"success":true,"b":[{"c":1},{"c":2}],"d":[]}',
     )

@@ -30,11 +30,11 @@ describe('readiness of the cloud', () => {
       ...parts,
     })
 
-  it('reports nothing if all parts serve', async () => {
+  it('reports nothing if all parts work', async () => {
     expect(await platform.settle(readinessOf().check())).toEqual([])
   })
 
-  it('reports each part that does not, with the reason', async () => {
+  it('reports each part that does not work, with the reason', async () => {
     isListening = false
     const ready = readinessOf({
       authority: authority('the clock has jumped'),
@@ -47,12 +47,12 @@ describe('readiness of the cloud', () => {
     ])
   })
 
-  it('does not wait longer than 2 s for a part that hangs', async () => {
+  it('waits at most 2 s for a part that hangs', async () => {
     const result = readinessOf({ probeDisk: () => new Promise(() => undefined) }).check()
     expect(await platform.settle(result, 2_000)).toEqual([{ check: 'disk', reason: 'did not answer within 2 s' }])
   })
 
-  it('answers all who ask within a second from one result, and checks again afterwards', async () => {
+  it('shares one result for a second, and then checks again', async () => {
     const ready = readinessOf()
     expect(await platform.settle(ready.check())).toEqual([])
     isListening = false
@@ -62,8 +62,8 @@ describe('readiness of the cloud', () => {
   })
 })
 
-describe('the probe of the data folder', () => {
-  it('leaves nothing behind, and fails if there is no such folder', async () => {
+describe('the check of the data folder', () => {
+  it('leaves no file behind, and fails if the folder does not exist', async () => {
     const folder = temporaryFolder('probe')
     await probeDisk(folder)
     expect(readdirSync(folder)).toEqual([])

@@ -29,8 +29,8 @@ function slowly() {
   }
 }
 
-describe('an answer in parts', () => {
-  it('is what was given, to its end', async () => {
+describe('a streamed response', () => {
+  it('contains all parts to the end', async () => {
     const { reader, give, failures } = slowly()
     const first = reader.read()
     await give({ part: 'a' })
@@ -40,21 +40,18 @@ describe('an answer in parts', () => {
     expect([(await last).done, failures]).toEqual([true, []])
   })
 
-  it.each([{ part: 'b' }, {}])(
-    'is no failure when its reader leaves while %j is being made, and ends then',
-    async (end) => {
-      const { reader, give, failures, isEnded } = slowly()
-      const first = reader.read()
-      await give({ part: 'a' })
-      await first
-      const left = reader.cancel()
-      await give(end)
-      await left
-      expect([isEnded(), failures]).toEqual([true, []])
-    },
-  )
+  it.each([{ part: 'b' }, {}])('ends without an error when its reader disconnects while %j is pending', async (end) => {
+    const { reader, give, failures, isEnded } = slowly()
+    const first = reader.read()
+    await give({ part: 'a' })
+    await first
+    const left = reader.cancel()
+    await give(end)
+    await left
+    expect([isEnded(), failures]).toEqual([true, []])
+  })
 
-  it('breaks off, and says why to the log, when a part cannot be made', async () => {
+  it('breaks off and logs the reason when a part fails', async () => {
     const { reader, give, failures } = slowly()
     const fault = new Error('no such table')
     const first = expect(reader.read()).rejects.toBe(fault)

@@ -7,7 +7,7 @@ function open(limit: { most: number; mostOfNetwork: number }) {
   return { cut, add: (address: string, name = address) => waiting.add(address, () => void cut.push(name)) }
 }
 
-it('cuts the oldest connection of the network with the most, and never the only one of another', () => {
+it('the connection limit closes the oldest connection of the network with the most', () => {
   const { cut, add } = open({ most: 6, mostOfNetwork: 100 })
   add('10.0.0.1', 'agent')
   for (let n = 0; n < 4; n++) add('10.0.0.2', `b${n}`)
@@ -17,14 +17,14 @@ it('cuts the oldest connection of the network with the most, and never the only 
   expect(cut.slice(0, 2)).toEqual(['b0', 'b1'])
 })
 
-it('cuts the oldest of its own network when that has too many', () => {
+it('the connection limit closes the oldest of a network that has too many', () => {
   const { cut, add } = open({ most: 100, mostOfNetwork: 3 })
   for (let n = 0; n < 5; n++) add('10.0.0.2', `b${n}`)
   for (let n = 0; n < 5; n++) add(`2001:db8:0:1::${n}`, `v${n}`)
   expect(cut).toEqual(['b0', 'b1', 'v0', 'v1'])
 })
 
-it('does not count authenticated callers', () => {
+it('the connection limit does not count authenticated callers', () => {
   const { cut, add } = open({ most: 2, mostOfNetwork: 2 })
   for (let n = 0; n < 100; n++) {
     const leave = add('10.0.0.2', `b${n}`)

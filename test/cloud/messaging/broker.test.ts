@@ -64,7 +64,7 @@ describe('the broker', () => {
   const closed = (client: MqttClient) =>
     new Promise<void>((resolve) => (client.connected ? client.once('close', () => resolve()) : resolve()))
 
-  it('lets an agent in with a password that it signed, once', async () => {
+  it('accepts a password that the agent signed, once', async () => {
     const client = await connect(agent)
     await vi.waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(true))
     const password = agent.messages.assertion(agent.mqttChallenge, Date.now())
@@ -83,11 +83,11 @@ describe('the broker', () => {
     ['nobody', {}],
     ['a name without password', { username: 'agt_x', clientId: 'agt_x' }],
     ['nonsense', { username: 'agt_x', clientId: 'agt_x', password: 'x' }],
-  ])('keeps %s out', async (_name, options) => {
+  ])('rejects %s', async (_name, options) => {
     await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })).rejects.toThrow()
   })
 
-  it('keeps an agent out that comes under another’s name', async () => {
+  it('rejects an agent that uses the client id of another agent', async () => {
     await agent.login()
     const password = agent.messages.assertion(agent.mqttChallenge, Date.now())
     await expect(
@@ -108,7 +108,7 @@ describe('the broker', () => {
     ).rejects.toThrow()
   })
 
-  it('cuts the line of an agent that is revoked, here or by another process', async () => {
+  it('disconnects a revoked agent, also when another process revoked it', async () => {
     const [here, elsewhere] = [await enrolTestAgent(shop), await enrolTestAgent(shop)]
     const lines = [await connect(here), await connect(elsewhere)]
     await vi.waitFor(() => expect(broker.connected().has(elsewhere.agentId)).toBe(true))
@@ -135,7 +135,7 @@ describe('the broker', () => {
     'x',
   ]
 
-  it('closes the line of whoever publishes where it may not', async () => {
+  it('disconnects an agent that publishes to a forbidden topic', async () => {
     for (const topic of foreignTopics()) {
       heard.length = 0
       const client = await connect(agent)
@@ -146,7 +146,7 @@ describe('the broker', () => {
     }
   })
 
-  it('gives no subscription that is not the agent’s own', async () => {
+  it('grants an agent only subscriptions to its own topics', async () => {
     const client = await connect(agent)
     const wanted = [
       ...foreignTopics().filter((t) => !t.includes('/policy') && !t.includes('/fresh') && !t.endsWith('/ack')),
@@ -162,7 +162,7 @@ describe('the broker', () => {
     client.end(true)
   })
 
-  it('publishes a will only where the agent itself might', async () => {
+  it('publishes a will only to topics that the agent may use', async () => {
     const topic = agentTopic(shop.storeId, other.agentId, 'state')
     const watcher = await connect(other)
     heard.length = 0
@@ -176,7 +176,7 @@ describe('the broker', () => {
     watcher.end(true)
   })
 
-  it('takes events in and answers with an ack, and tells the store’s documents', async () => {
+  it('stores events, acknowledges them and publishes the store’s document versions', async () => {
     const client = await connect(agent)
     const messages: { topic: string; payload: string }[] = []
     const acked = new Promise<string>((resolve) => {
@@ -203,7 +203,7 @@ describe('the broker', () => {
     client.end(true)
   })
 
-  it('tells the gates of a payment before the shopper is told, and whoever comes later what changed last', async () => {
+  it('publishes a payment to the gates first, and the newest change to later clients', async () => {
     const [product] = shop.products
     const { epc } = await shop.newItem(product)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
@@ -233,7 +233,7 @@ describe('the broker', () => {
   const statusIn = (jws: string, epc: string) =>
     decodeJwt<ItemsClaims>(jws).entries.find((entry) => entry.epc === epc)?.status
 
-  it('cuts whoever announces a packet that nobody needs, before it is there', async () => {
+  it('disconnects a client that announces an oversized packet, before the packet arrives', async () => {
     const before = process.memoryUsage().rss
     for (const header of ['10ffffff7f', '10ffffffff7f', '10818001']) {
       const socket = tcpConnect(broker.port, '127.0.0.1')
@@ -246,7 +246,7 @@ describe('the broker', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
   })
 
-  it('keeps no session for anybody who is away, and takes no message that must be remembered', async () => {
+  it('stores no sessions and rejects QoS 2', async () => {
     await expect(connect(agent, { clean: false })).rejects.toThrow(/unavailable/i)
     const client = await connect(agent)
     const gone = closed(client)
@@ -254,7 +254,7 @@ describe('the broker', () => {
     await gone
   })
 
-  it('does not delay other agents for one that does not read', async () => {
+  it('does not delay other agents if one does not read', async () => {
     const [frozen, awake] = [await connect(agent), await connect(other)]
     const topic = storeTopic(shop.storeId, 'items')
     let heard = 0
@@ -304,7 +304,7 @@ describe('the broker', () => {
   it.each([
     ['are open', false],
     ['are opened, and opened again when they are cut', true],
-  ])('lets an agent in, and keeps one that is connected, while 2,400 idle sockets %s', async (_name, again) => {
+  ])('accepts an agent and keeps a connected one while 2,400 idle sockets %s', async (_name, again) => {
     const before = await connect(other)
     const linesBefore = warnings.length
     const end = await idleSockets(2_400, again)
@@ -318,7 +318,7 @@ describe('the broker', () => {
     before.end(true)
   })
 
-  it('lets an agent in from an address that opens 200 idle sockets', async () => {
+  it('accepts an agent from an address that opens 200 idle sockets', async () => {
     const silent = Array.from({ length: 200 }, () => tcpConnect(broker.port, '127.0.0.1'))
     let cut = 0
     for (const socket of silent) socket.on('error', () => undefined).on('close', () => cut++)
@@ -328,7 +328,7 @@ describe('the broker', () => {
     for (const socket of silent) socket.destroy()
   })
 
-  it('cuts a connection that has not finished its login in time, whatever it waits for', async () => {
+  it('disconnects a client that does not finish its login in time', async () => {
     const world = virtualPlatform()
     const slow = await startBroker(
       { host: '127.0.0.1', port: 0 },
@@ -354,7 +354,7 @@ describe('the broker', () => {
     await slow.close()
   })
 
-  it('reserves the place of an agent that was connected, and answers "server unavailable" to a new one', async () => {
+  it('reserves a disconnected agent’s slot, and answers "server unavailable" to a new agent', async () => {
     const small = await startBroker({ host: '127.0.0.1', port: 0 }, shop.cloud.cloud.messages.hooks, {
       log,
       platform: realPlatform(),

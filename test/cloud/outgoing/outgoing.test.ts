@@ -22,7 +22,7 @@ const REFUSED_HOSTS = `
   .split(/\s+/)
 
 describe('addresses that the cloud may send to', () => {
-  it.each(REFUSED_HOSTS)('not %s', (host) => {
+  it.each(REFUSED_HOSTS)('exclude %s', (host) => {
     expect(checkTarget(`https://${host}/hook`, LIVE)).toHaveProperty('refusal')
     expect(checkTarget(`http://${host}:8080/hook`, TEST)).toHaveProperty('refusal')
   })
@@ -36,12 +36,12 @@ describe('addresses that the cloud may send to', () => {
     'https://[2a00:1450:4001::1]/',
     'https://SHOP.example./a',
     'https://xn--mller-kva.example/',
-  ])('%s', (url) => {
+  ])('include %s', (url) => {
     expect(checkTarget(url, LIVE)).toHaveProperty('url')
   })
 
   it.each(['http://shop.example/hook', 'http://shop.example:8080/', 'http://shop.example:3000/'])(
-    '%s in test mode alone',
+    'include %s in test mode only',
     (url) => {
       expect(checkTarget(url, TEST)).toHaveProperty('url')
       expect(checkTarget(url, LIVE)).toHaveProperty('refusal')
@@ -69,12 +69,12 @@ describe('addresses that the cloud may send to', () => {
     'https://256.256.256.256/',
     'https://[::1%25eth0]/',
     `https://shop.example/${'x'.repeat(2_100)}`,
-  ])('never %s', (url) => {
+  ])('never include %s', (url) => {
     expect(checkTarget(url, LIVE)).toHaveProperty('refusal')
     if (!/:(?:22|25|6000|0)\//.test(url)) expect(checkTarget(url, OPEN)).toHaveProperty('refusal')
   })
 
-  it('on no port that a client of this platform refuses for its service, and on all others', async () => {
+  it('exclude the ports that fetch blocks, and include all others', async () => {
     const isBad = async (port: number) =>
       ((await fetch(`http://127.0.0.1:${port}/`).catch((error: Error) => error.cause)) as Error).message === 'bad port'
     const isRefused = (port: number) => 'refusal' in checkTarget(`https://shop.example:${port}/`, LIVE)
@@ -84,12 +84,12 @@ describe('addresses that the cloud may send to', () => {
       expect([port, isRefused(port)]).toEqual([port, false])
   })
 
-  it('private ones only where that is set', () => {
+  it('include private addresses only by configuration', () => {
     for (const host of ['127.0.0.1:4242', '[::1]:4242', 'localhost:4242', '10.1.2.3'])
       expect(checkTarget(`http://${host}/`, OPEN)).toHaveProperty('url')
   })
 
-  it('resolved ones by the same table', () => {
+  it('follow the same rules after name resolution', () => {
     for (const address of [
       '127.0.0.1',
       '10.0.0.1',
@@ -140,7 +140,7 @@ describe('requests over real sockets', () => {
       (error: { code: string }) => error.code,
     )
 
-  it('carry body, headers and status', async () => {
+  it('send body, headers and status', async () => {
     receiver.answer = answerWith(202, 'taken', { 'x-own': '1' })
     const answer = await send(receiver.url, { headers: { 'x-a': 'ü'.normalize('NFD').slice(0, 1) }, body: '{"ü":1}' })
     expect(answer).toMatchObject({ status: 202, isCut: false, headers: { 'x-own': '1' } })
@@ -148,7 +148,7 @@ describe('requests over real sockets', () => {
     expect(receiver.got.at(-1)).toMatchObject({ path: '/hook', body: '{"ü":1}', headers: { connection: 'close' } })
   })
 
-  it('connect to no address that a name is changed to between question and connection', async () => {
+  it('never connect to an address that DNS changed after the check', async () => {
     const before = receiver.got.length
     const port = new URL(receiver.url).port
     const answers = [['8.8.8.8'], ['127.0.0.1']]
@@ -168,7 +168,7 @@ describe('requests over real sockets', () => {
     expect(receiver.got.at(-1)).toMatchObject({ path: '/pinned', headers: { host: `pinned.example:${port}` } })
   })
 
-  it('go nowhere where the rules do not allow it', async () => {
+  it('reject addresses that the rules forbid', async () => {
     const before = receiver.got.length
     expect(await faultOf(send(receiver.url, { rules: TEST }))).toBe('address_refused')
     expect(await faultOf(send(receiver.url.replace('127.0.0.1', 'localhost'), { rules: TEST }))).toBe('address_refused')
@@ -181,7 +181,7 @@ describe('requests over real sockets', () => {
     expect(receiver.got.some((g) => g.path === '/elsewhere')).toBe(false)
   })
 
-  it('read no more than they must of an endless answer', async () => {
+  it('read an endless response only up to the limit', async () => {
     let sent = 0
     receiver.answer = (response) => {
       const more = () => {
@@ -195,7 +195,7 @@ describe('requests over real sockets', () => {
     expect(sent).toBeLessThan(20_000_000)
   })
 
-  it('say what went wrong', async () => {
+  it('report the kind of fault', async () => {
     const nobody = await startReceiver()
     await nobody.close()
     expect(await faultOf(send(nobody.url))).toBe('connection_refused')
@@ -220,7 +220,7 @@ describe('requests over real sockets', () => {
     for (const each of [reset, noise, large, hanging]) await each.close()
   })
 
-  it('count what was answered when only the body does not end', async () => {
+  it('count the status if only the body does not end', async () => {
     receiver.answer = (response) => void response.writeHead(200).write('a')
     expect(await send(receiver.url, {}, undefined, 100)).toMatchObject({ status: 200, isCut: true })
   })

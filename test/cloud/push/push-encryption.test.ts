@@ -16,12 +16,12 @@ const RFC_8291 = {
   text: 'When I grow up, I want to be a watermelon',
 }
 
-it('the browser of these tests reads the example of RFC 8291', () => {
+it('the test browser decrypts the example of RFC 8291', () => {
   const browser = newBrowser(ENDPOINT, RFC_8291)
   expect(browser.text(bytes(RFC_8291.message))).toBe(RFC_8291.text)
 })
 
-it('encrypts notices so that a browser reads them', () => {
+it('push encryption creates notices that a browser decrypts', () => {
   const browser = newBrowser(ENDPOINT)
   const notice = { orderId: 'ord_1', text: 'Ihre Bestellung ist bereit – Grüße' }
   const { p256dh, auth } = browser.keys
@@ -29,7 +29,7 @@ it('encrypts notices so that a browser reads them', () => {
   expect(browser.read(cipherText)).toEqual(notice)
 })
 
-it('signs a token that `jose` verifies for 12 hours', async () => {
+it('the VAPID header contains a token that `jose` verifies for 12 hours', async () => {
   const pair = createECDH('prime256v1')
   pair.generateKeys()
   const keys = keysOf(pair.getPrivateKey())

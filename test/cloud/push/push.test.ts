@@ -62,7 +62,7 @@ onEveryDatabase('push notifications', (kind) => {
     return answer.body.subscriptionId
   }
 
-  it('tells the customer’s browser, encrypted and signed as push services want it', async () => {
+  it('reach the customer’s browser, encrypted and signed for push services', async () => {
     const browser = newBrowser(`${PUSH}/w/1`)
     const { publicKey } = await cloud.ok(await cloud.key('publishable', 'live'), 'fetchPushKey')
     await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })
@@ -108,7 +108,7 @@ onEveryDatabase('push notifications', (kind) => {
     })
   })
 
-  it('tells the store of a new order, and an endpoint of the merchant of all, signed', async () => {
+  it('of a new order reach the store, and a merchant’s endpoint gets all, signed', async () => {
     const till = newBrowser(`${PUSH}/till`)
     await register({ storeId, endpoint: till.endpoint, keys: till.keys })
     const all = await subscribe({ kind: 'https', endpoint: `${PUSH}/own` })
@@ -128,7 +128,7 @@ onEveryDatabase('push notifications', (kind) => {
     )
   })
 
-  it('tries again with growing pauses, not before Retry-After, and then gives up', async () => {
+  it('are retried with growing pauses, not before Retry-After, and then discarded', async () => {
     const browser = newBrowser(`${PUSH}/w/1`)
     await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })
     service.answers.push(
@@ -158,7 +158,7 @@ onEveryDatabase('push notifications', (kind) => {
     })
   })
 
-  it.each([404, 410])('removes a browser that its push service answers %i for', async (status) => {
+  it.each([404, 410])('end for a browser whose push service returns %i', async (status) => {
     const browser = newBrowser(`${PUSH}/w/1`)
     const subscriptionId = await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })
     service.answers.push({ status })
@@ -171,7 +171,7 @@ onEveryDatabase('push notifications', (kind) => {
     expect(await waiting()).toEqual([])
   })
 
-  it('keeps the notices that a process has not sent for the next one, under the same public key', async () => {
+  it('of a stopped process are sent by the next under the same public key', async () => {
     const browser = newBrowser(`${PUSH}/w/1`)
     const { publicKey } = await cloud.ok(key, 'fetchPushKey')
     await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })
@@ -184,7 +184,7 @@ onEveryDatabase('push notifications', (kind) => {
     expect((await cloud.ok(key, 'fetchPushKey')).publicKey).toBe(publicKey)
   })
 
-  it('sends each notice once, however many processes send', async () => {
+  it('are each sent once by any number of processes', async () => {
     const browser = newBrowser(`${PUSH}/w`)
     for (let i = 0; i < 20; i++) await register({ userId: 'u1', endpoint: `${PUSH}/w/${i}`, keys: browser.keys })
     const { services } = cloud.cloud
@@ -200,7 +200,7 @@ onEveryDatabase('push notifications', (kind) => {
     expect(new Set(service.pushed.map(({ path }) => path)).size).toBe(20)
   })
 
-  it('sends nothing with test keys', async () => {
+  it('are not sent with test keys', async () => {
     const testKey = await cloud.key('secret', 'test')
     const { stores } = await cloud.ok(testKey, 'fetchStores')
     const { products } = await cloud.ok(testKey, 'fetchProducts', { storeId: stores[0].storeId, limit: 1 })
@@ -223,7 +223,7 @@ onEveryDatabase('push notifications', (kind) => {
     ])
   })
 
-  it('lets a publishable key register only the customer of a session that a secret key opened', async () => {
+  it('by publishable key are limited to the customer of a session from a secret key', async () => {
     const pk = await cloud.key('publishable', 'live')
     const browser = newBrowser(`${PUSH}/w/1`)
     const web = { endpoint: browser.endpoint, keys: browser.keys }
@@ -244,7 +244,7 @@ onEveryDatabase('push notifications', (kind) => {
     expect((await remove({ sessionId })).status).toBe(200)
   })
 
-  it('refuses what cannot work, by field', async () => {
+  it('reject invalid subscriptions by field', async () => {
     const { endpoint, keys } = newBrowser(`${PUSH}/w/1`)
     for (const [path, fields] of [
       ['endpoint', { endpoint: 'https://10.0.0.1/x' }],
@@ -267,7 +267,7 @@ onEveryDatabase('push notifications', (kind) => {
     expect((await subscribe({ endpoint, keys, storeId }, bound)).status).toBe(200)
   })
 
-  it('has 20 subscriptions for a customer, and one for a browser', async () => {
+  it('allow 20 subscriptions for a customer, and one for a browser', async () => {
     const browser = newBrowser(`${PUSH}/w/0`)
     const first = await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })
     expect(await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })).toBe(first)
@@ -280,7 +280,7 @@ onEveryDatabase('push notifications', (kind) => {
     expect((await cloud.call(key, 'removePushSubscription', { subscriptionId: first })).status).toBe(404)
   })
 
-  it('ends a subscription after 20 undeliverable notices in a row', async () => {
+  it('end a subscription after 20 undeliverable notices in a row', async () => {
     const browser = newBrowser(`${PUSH}/w/1`)
     await register({ userId: 'u1', endpoint: browser.endpoint, keys: browser.keys })
     await cloud.db.database.write((db) => db.updateTable('push_subscription').set({ failed_in_row: 19 }).execute())
@@ -292,7 +292,7 @@ onEveryDatabase('push notifications', (kind) => {
     )
   })
 
-  it('exports and erases a customer’s subscriptions with what waits for them', async () => {
+  it('are part of the export and erasure of a customer’s data', async () => {
     const { endpoint, keys } = newBrowser(`${PUSH}/w/1`)
     await register({ userId: 'u1', endpoint, keys })
     const { text } = await cloud.call(key, 'exportCustomerData', { userId: 'u1' })

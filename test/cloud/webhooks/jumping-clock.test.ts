@@ -11,7 +11,7 @@ import { stopInVirtualTime, until } from '../../support/receiver.ts'
 const START = Date.parse('2026-11-20T09:00:00Z')
 const YEAR_MS = 365 * 86_400_000
 
-onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
+onEveryDatabase('webhooks while the cloud’s clock jumps', (kind) => {
   let cloud: TestCloud
   let key: string
   let platform: VirtualPlatform
@@ -45,7 +45,7 @@ onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
       (each: { status: string; attempts: unknown[] }) => `${each.status} ${each.attempts.length}`,
     )
 
-  it('are not deleted because of a jump of the clock', async () => {
+  it('are not deleted by the jump', async () => {
     await cloud.ok(key, 'sendTestWebhook')
     await attempts(1)
     platform.setWall(START + YEAR_MS)
@@ -56,7 +56,7 @@ onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
     expect(events).toHaveLength(1)
   })
 
-  it('are sent after a failure during a jump of the clock', async () => {
+  it('are sent again after a failure during the jump', async () => {
     platform.setWall(START + YEAR_MS)
     await platform.advance(120_000)
     await cloud.ok(key, 'sendTestWebhook')
@@ -70,7 +70,7 @@ onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
   })
 })
 
-onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
+onEveryDatabase('payments while the cloud’s clock jumps', (kind) => {
   let store: PaidStore
   beforeEach(async () => {
     store = await openPaidStore(kind)
@@ -89,7 +89,7 @@ onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
     }
   }
 
-  it('is checked if it was paid during a jump of the clock and the notification was lost', async () => {
+  it('are polled if paid during the jump and the notification was lost', async () => {
     const { psp } = store
     const putBack = await yearAhead()
     const { transactionId } = await store.start()
@@ -100,7 +100,7 @@ onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
     await store.wait('the money', async () => (await store.statusOf(transactionId)) === 'SUCCESS', 60_000)
   })
 
-  it('is awaited for half an hour, despite a jump of the clock', async () => {
+  it('are awaited for half an hour despite the jump', async () => {
     const { platform } = store
     const putBack = await yearAhead()
     const { transactionId } = await store.start()
@@ -111,7 +111,7 @@ onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
     await store.wait('the end', async () => (await store.statusOf(transactionId)) === 'CANCELLED', 60_000)
   })
 
-  it('is refunded again after an attempt failed during a jump of the clock', async () => {
+  it('are refunded again after an attempt failed during the jump', async () => {
     const { psp } = store
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
@@ -126,7 +126,7 @@ onEveryDatabase('money of a cloud whose clock jumps', (kind) => {
   })
 })
 
-onEveryDatabase('leases that were given by a clock which was ahead', (kind) => {
+onEveryDatabase('leases of a clock that was ahead', (kind) => {
   let cloud: TestCloud
   const db = () => cloud.db.database
   beforeEach(async () => {
@@ -134,7 +134,7 @@ onEveryDatabase('leases that were given by a clock which was ahead', (kind) => {
   })
   afterEach(() => cloud.stop())
 
-  it('end with it: a request that was being carried out then can be repeated', async () => {
+  it('end with the correction: a pending request can be repeated', async () => {
     const request = { tenant: 'tenant_a/live', operation: 'pushSaleToERP', keyHash: 'k', requestHash: 'r' }
     await db().write((tx) => claimRequest(tx, request, START + YEAR_MS))
     expect(await findStoredResponse(db().reads, request, START)).toBeUndefined()
@@ -142,7 +142,7 @@ onEveryDatabase('leases that were given by a clock which was ahead', (kind) => {
     await expect(findStoredResponse(db().reads, request, START)).rejects.toThrow('still running')
   })
 
-  it('end with it: a system can be synchronized', async () => {
+  it('end with the correction: a system can be synchronized', async () => {
     const connectionId = 'con_1'
     const key = await cloud.key('secret')
     const [{ storeId }] = (await cloud.ok(key, 'fetchStores')).stores

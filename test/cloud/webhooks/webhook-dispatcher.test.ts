@@ -17,7 +17,7 @@ const START = Date.parse('2026-11-20T09:00:00Z')
 type Sent = { id: string; url: string }[]
 
 /** Many dispatchers on one database, as many processes have them; the cloud's own gets no answers and is stopped first. */
-onEveryDatabase('dispatchers of webhooks', (kind) => {
+onEveryDatabase('webhook dispatchers', (kind) => {
   let cloud: TestCloud
   let key: string
   let platform: VirtualPlatform
@@ -76,7 +76,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
       (d) => `${d.status} ${d.attempts}`,
     )
 
-  it('never send one attempt twice, with any number of dispatchers', async () => {
+  it('never send one attempt twice, with any number of processes', async () => {
     await Promise.all([0, 1, 2].map((i) => register(i)))
     const ids = await emit(40)
     const processes = await Promise.all([1, 2, 3].map(async () => lives(await startProcess(async () => OK))))
@@ -96,7 +96,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     expect(new Set(sent.map((s) => s.split(' ')[0]))).toEqual(new Set(ids))
   })
 
-  it('send what a dead one has committed, planned, or sent without a record: at least once, under the same id', async () => {
+  it('send events of a dead process at least once, under the same id', async () => {
     await register(1)
     // Dead after the commit of the event: nothing was planned yet.
     const [first] = await emit(1)
@@ -123,7 +123,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     await dead.database.close()
   })
 
-  it('keep to the schedule of the first attempt across a restart', async () => {
+  it('follow the schedule of the first attempt across a restart', async () => {
     const { webhookId } = await register(1)
     await emit(1, { webhookId })
     const one = await startProcess(async () => ({ ...OK, status: 503 }))
@@ -144,7 +144,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     expect(attempts.map((a) => a.at_ms - START)).toEqual([0, 60_000])
   })
 
-  it('keep to the schedule of the first attempt that was recorded, when one died with another before', async () => {
+  it('follow the schedule of the first recorded attempt after another process died', async () => {
     const { webhookId } = await register(1)
     await emit(1, { webhookId })
     const deadClock = virtualPlatform({ startMs: START, seed: 3 })
@@ -172,7 +172,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     await dead.database.close()
   })
 
-  it('give back what a stop cuts off, to be sent by the next', async () => {
+  it('release a delivery that a stop interrupts, and the next process sends it', async () => {
     await register(1)
     const cut = await startProcess(
       (_request, signal) =>
@@ -192,7 +192,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     cloud.errors.length = 0
   })
 
-  it('switch off what nothing has arrived at for days, with 50 deliveries given up in a row', async () => {
+  it('disable a webhook after 50 failed deliveries in a row over days', async () => {
     const { webhookId } = await register(1)
     lives(await startProcess(async () => ({ ...OK, status: 500 })))
     await emit(60, { webhookId })
@@ -237,7 +237,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     expect(await cloud.ok(key, 'updateWebhook', { webhookId, enabled: true })).not.toHaveProperty('failingSince')
   }, 120_000)
 
-  it('let many dead receivers wait for each other, not for them the living', async () => {
+  it('let dead receivers delay each other, but not working receivers', async () => {
     const dead = new Set<string>()
     const process = lives(
       await startProcess(({ url }, signal) =>
@@ -272,7 +272,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     cloud.errors.length = 0
   })
 
-  it('let an account with many receivers that take their time wait for itself, not others for it', async () => {
+  it('let an account with many slow receivers delay itself, but no other account', async () => {
     const slow = new Set<string>()
     const later = (signal: AbortSignal) =>
       new Promise<OutgoingAnswer>((resolve, reject) => {

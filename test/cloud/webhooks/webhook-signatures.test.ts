@@ -13,7 +13,7 @@ describe('signatures', () => {
   const EXAMPLE = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', sentS: 1_614_265_330, body: '{"test": 2432232314}' }
   const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
-  it('are those of Standard Webhooks', () => {
+  it('match Standard Webhooks', () => {
     expect(signatureHeaders(EXAMPLE, { current: SECRET })).toMatchObject({
       'webhook-id': EXAMPLE.id,
       'webhook-timestamp': '1614265330',
@@ -21,7 +21,7 @@ describe('signatures', () => {
     })
   })
 
-  it('are over the raw body with the whole secret in X-Untag-Signature (RFC 4231, test case 2)', () => {
+  it('cover the raw body with the whole secret in X-Untag-Signature (RFC 4231, test case 2)', () => {
     const { 'x-untag-signature': signature } = signatureHeaders(
       { id: 'x', sentS: 0, body: 'what do ya want for nothing?' },
       { current: 'Jefe' },
@@ -31,7 +31,7 @@ describe('signatures', () => {
     expect(own).toBe(createHmac('sha256', SECRET).update(EXAMPLE.body).digest('hex'))
   })
 
-  it('take a secret that is no whsec_ as it is', () => {
+  it('use a secret without whsec_ unchanged', () => {
     const secret = 'ein-Geheimnis-das-keines-ist'
     const signed = createHmac('sha256', secret)
       .update(`${EXAMPLE.id}.${EXAMPLE.sentS}.${EXAMPLE.body}`)
@@ -39,13 +39,13 @@ describe('signatures', () => {
     expect(signatureHeaders(EXAMPLE, { current: secret })['webhook-signature']).toBe(`v1,${signed}`)
   })
 
-  it('are both during a roll, and X-Untag-Signature the old one', () => {
+  it('are both present during a roll, and X-Untag-Signature is the old one', () => {
     const both = signatureHeaders(EXAMPLE, { current: 'the-new-secret-of-today', old: SECRET })
     expect(both['webhook-signature']).toMatch(/^v1,\S+ v1,g0hM9SsE\+OTPJTGt\/tmIKtSyZlE3uFJELVlNIOLJ1OE=$/)
     expect(both['x-untag-signature']).toBe(signatureHeaders(EXAMPLE, { current: SECRET })['x-untag-signature'])
   })
 
-  it('are understood by the library standardwebhooks', () => {
+  it('are verified by the library standardwebhooks', () => {
     const secret = newSecret(seededRandom(1))
     const body = '{"id":"whe_1","data":{"name":"Grüße"}}'
     const headers = signatureHeaders(
@@ -76,7 +76,7 @@ describe('secrets', () => {
   })
 
   it.each(['x', 'short', 'x'.repeat(15), 'whsec_', 'whsec_abc$defghijklmnop', 'whsec_abcdefghijklm'])(
-    'of a merchant may be weak, with a word: %j',
+    'of a merchant may be weak, with a warning: %j',
     (text) => {
       expect([isSecret(text), isStrongSecret(text)]).toEqual([true, false])
       expect(secretWarnings(text)).not.toEqual([])
@@ -97,7 +97,7 @@ describe('secrets', () => {
     'whsec_a-b_',
     'whsec_=',
     'plain-secret-of-a-shop',
-  ])('sign with %j as the client verifies', async (secret) => {
+  ])('with %j make signatures that the client verifies', async (secret) => {
     const body = JSON.stringify({ id: 'whe_1', data: {} })
     const headers = signatureHeaders({ id: 'whe_1', sentS: 1_700_000_000, body }, { current: secret })
     expect(await verifyWebhook(body, { ...headers }, secret, { now: () => 1_700_000_000_000 })).toMatchObject({
@@ -107,17 +107,14 @@ describe('secrets', () => {
 })
 
 describe('events', () => {
-  it.each([...EVENT_TYPES.values()].map((type) => [type.name, type] as const))(
-    '%s has an example that is one',
-    (_, type) => {
-      expect(type.data.safeParse(type.example)).toMatchObject({ success: true })
-      expect(JSON.stringify(type.data.safeParse({ ...type.example, email: 'a@b.example' }).error?.issues)).toContain(
-        'email',
-      )
-    },
-  )
+  it.each([...EVENT_TYPES.values()].map((type) => [type.name, type] as const))('%s has a valid example', (_, type) => {
+    expect(type.data.safeParse(type.example)).toMatchObject({ success: true })
+    expect(JSON.stringify(type.data.safeParse({ ...type.example, email: 'a@b.example' }).error?.issues)).toContain(
+      'email',
+    )
+  })
 
-  it('are listed when something sends them, and not before', () => {
+  it('are listed only if an operation sends them', () => {
     expect(Object.keys(describeEvents([]))).toEqual(
       expect.arrayContaining(['protection.action.completed', 'webhook.test']),
     )

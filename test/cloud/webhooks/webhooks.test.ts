@@ -73,7 +73,7 @@ onEveryDatabase('webhooks', (kind) => {
         expect(dump).not.toContain(secret)
     })
 
-    it('refuse an address that is too long as it is sent', async () => {
+    it('reject a URL that is too long in its encoded form', async () => {
       const url = (letters: number) => `https://long.example/${'ü'.repeat(letters)}`
       const fits = Math.floor((2_048 - 'https://long.example/'.length) / 6)
       expect((await shop.call('registerWebhook', { url: url(fits), events: ['webhook.test'] })).status).toBe(200)
@@ -95,7 +95,7 @@ onEveryDatabase('webhooks', (kind) => {
       }
     })
 
-    it('take a weak secret of the merchant’s, and say so', async () => {
+    it('accept a weak secret of the merchant, with a warning', async () => {
       const { storeId } = shop
       const weak = { warnings: [expect.stringContaining('short')] }
       const { webhookId, ...made } = await register('https://weak.example/hook', { secret: 'geheim' })
@@ -121,7 +121,7 @@ onEveryDatabase('webhooks', (kind) => {
       await shop.ok('deleteWebhook', { webhookId })
     })
 
-    it('merge at either door, and only updateWebhook replaces', async () => {
+    it('merge with those of getLoyaltyWebhookEvents, and only updateWebhook replaces', async () => {
       const { storeId } = shop
       const first = await register('https://two.example/doors', { storeId, events: ['loyalty.enrollment'] })
       const second = await shop.ok('getLoyaltyWebhookEvents', {
@@ -163,7 +163,7 @@ onEveryDatabase('webhooks', (kind) => {
       ).toMatchObject({ status: 409, body: { code: 'already-exists' } })
     })
 
-    it('refuse addresses that nobody should send to, before anything is stored', async () => {
+    it('reject forbidden addresses before anything is stored', async () => {
       const strict = await openShop('sqlite')
       try {
         for (const url of [
@@ -194,7 +194,7 @@ onEveryDatabase('webhooks', (kind) => {
       }
     })
 
-    it('are nobody else’s: neither another account’s nor those of a key for other stores', async () => {
+    it('are hidden from other accounts and from keys for other stores', async () => {
       const whole = await register('https://mine.example/')
       const ofStore = await register('https://mine.example/', { storeId: shop.storeId })
       const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger' })
@@ -226,7 +226,7 @@ onEveryDatabase('webhooks', (kind) => {
       ).toBe(shop.otherStoreId)
     })
 
-    it('are a hundred at most', async () => {
+    it('are limited to 100', async () => {
       const key = await shop.cloud.key('secret', 'test', { account: 'Many' })
       for (let i = 0; i < 100; i++)
         await shop.cloud.ok(key, 'registerWebhook', { url: `https://a.example/${i}`, events: ['*'] })
@@ -240,7 +240,7 @@ onEveryDatabase('webhooks', (kind) => {
   })
 
   describe('deliveries', () => {
-    it('of a purchase come at once, signed, with the envelope of the specification', async () => {
+    it('of a purchase arrive at once, signed, in the envelope of the specification', async () => {
       const receiver = await receive()
       const { webhookId, secret } = await register(receiver.url, {
         events: ['checkout.completed'],
@@ -277,7 +277,7 @@ onEveryDatabase('webhooks', (kind) => {
       ])
     })
 
-    it('of protection come too, whose events go through another door', async () => {
+    it('of protection events arrive as well', async () => {
       const receiver = await receive()
       await register(receiver.url, { events: ['protection.authorization.denied'] })
       const { epc } = await shop.newItem(shop.products[0])
@@ -295,7 +295,7 @@ onEveryDatabase('webhooks', (kind) => {
       })
     })
 
-    it('are tried after 0, 1, 5 and 30 minutes with one id, and can then be sent again', async () => {
+    it('are tried after 0, 1, 5 and 30 minutes, and again on request', async () => {
       const receiver = await receive(answerWith(500, 'out of\u0000order'))
       const { webhookId } = await register(receiver.url)
       const began = platform.clock.wall()
@@ -337,7 +337,7 @@ onEveryDatabase('webhooks', (kind) => {
       )
     })
 
-    it('end after 10 seconds with a receiver that hangs or drips, and at once with one that resets', async () => {
+    it('end after 10 seconds if the receiver hangs, at once after a reset', async () => {
       const hanging = await receive(() => undefined)
       const dripping = await startRawReceiver((socket) => {
         const drip = setInterval(() => socket.write('H'), 20)
@@ -365,7 +365,7 @@ onEveryDatabase('webhooks', (kind) => {
       for (const { webhookId } of [hang, drip, reset]) await shop.ok('deleteWebhook', { webhookId })
     })
 
-    it('take a redirect for a failure, and keep little of a large answer', async () => {
+    it('treat a redirect as a failure, and store little of a large response', async () => {
       const redirecting = await receive(answerWith(307, '', { location: '/elsewhere' }))
       const large = await receive((response) => void response.writeHead(200).end(Buffer.alloc(10_000_000, 'ü')))
       const [a, b] = await Promise.all([redirecting.url, large.url].map((url) => register(url)))
@@ -380,7 +380,7 @@ onEveryDatabase('webhooks', (kind) => {
       await shop.ok('deleteWebhook', { webhookId: a.webhookId })
     })
 
-    it('end for good with 410, until somebody switches the webhook on again', async () => {
+    it('stop after 410 until a caller enables the webhook again', async () => {
       const receiver = await receive(answerWith(410))
       const { webhookId } = await register(receiver.url)
       await shop.ok('sendTestWebhook', { webhookId })
@@ -406,7 +406,7 @@ onEveryDatabase('webhooks', (kind) => {
       await until('it to arrive', () => receiver.got.length === 2)
     })
 
-    it('to a dead receiver delay nobody else', async () => {
+    it('to a dead receiver delay no other receiver', async () => {
       const dead = await receive(() => undefined)
       const alive = await receive()
       const began = platform.clock.wall()
@@ -446,7 +446,7 @@ onEveryDatabase('webhooks', (kind) => {
       expect(await last(2)).toEqual({ signatures: 1, byOld: false, byNew: true })
     })
 
-    it('keep to the package of the account, and test events to test keys', async () => {
+    it('respect the package of the account, and test keys send test events only', async () => {
       const receiver = await receive()
       const poor = await shop.cloud.key('secret', 'test', { account: 'Poor', package: 'DISCOVER' })
       const made = await shop.cloud.ok(poor, 'registerWebhook', {
@@ -476,7 +476,7 @@ onEveryDatabase('webhooks', (kind) => {
       ).toMatchObject({ status: 403, body: { requiredUpgrade: 'GO' } })
     })
 
-    it('are listed in pages that neither skip nor repeat', async () => {
+    it('are listed in pages without gaps or repetitions', async () => {
       const receiver = await receive()
       const { webhookId } = await register(receiver.url)
       const since = new Date(platform.clock.wall()).toISOString()
@@ -502,7 +502,7 @@ onEveryDatabase('webhooks', (kind) => {
       expect(status).toEqual([])
     })
 
-    it('are kept for 30 days', async () => {
+    it('are stored for 30 days', async () => {
       platform.sleep(31 * 86_400_000)
       const left = async () => (
         await platform.advance(1_000),

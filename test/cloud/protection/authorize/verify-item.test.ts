@@ -423,7 +423,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
   describe('rejects', () => {
     it.each([
       ['no identifier', {}],
-      ['an EPC that is none', { epc: 'xyz' }],
+      ['an invalid EPC', { epc: 'xyz' }],
       ['a UID of three bytes', { tagUid: 'A1B2C3' }],
       ['a deviceType that contradicts the registry', { epc: '3034007D00011C400000000B', deviceType: 'exit_gate' }],
       ['an unknown action', { epc: '3034007D00011C400000000B', protectionAction: 'open_sesame' }],

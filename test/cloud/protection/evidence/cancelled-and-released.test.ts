@@ -146,7 +146,7 @@ onEveryDatabase('a token that has just expired', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  it.each(['cancelled', 'refunded', 'put back by hand'])(
+  it.each(['cancelled', 'refunded', 'returned by staff'])(
     'releases nothing by a clock that is behind once its goods are %s',
     async (how) => {
       const [product] = shop.products
