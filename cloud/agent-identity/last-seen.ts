@@ -9,7 +9,7 @@ import type { Db } from '../persistence/database.ts'
 
 /** Time between two writes, ms: a crash loses at most this much. */
 export const LAST_SEEN_FLUSH_MS = 30_000
-/** Maximum number of agents between two writes; others follow with the next one. */
+/** Maximum number of agents per write; further agents wait for the next write. */
 const NOTED_LIMIT = 50_000
 /** Agents per transaction, so that other writes do not wait long. */
 const BATCH = 200
@@ -32,7 +32,7 @@ export function lastSeen(): LastSeen {
         for (let i = 0; i < rows.length; i += BATCH)
           await database.write((db) => writeAll(db, rows.slice(i, i + BATCH)))
       } catch (error) {
-        // The next flush writes them again, unless newer times exist.
+        // The next flush retries these times; newer ones replace them.
         noted = new Map([...writing, ...noted])
         throw error
       } finally {

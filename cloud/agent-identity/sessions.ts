@@ -28,7 +28,8 @@ function hashOf(secret: string): string {
 }
 
 /**
- * Where a challenge counts. A broker may be run by another company, and a password sent to it must open nothing else.
+ * Place that accepts the answer to a challenge. Another company may run the broker, so a broker password must not work
+ * over HTTP.
  */
 export type ChallengeFor = 'http' | 'broker'
 

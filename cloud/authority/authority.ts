@@ -33,7 +33,7 @@ export interface Authority {
   readonly timeEpoch: number
   /** Epoch of policy versions, raised when a key that signs them is revoked. */
   readonly documentEpoch: number
-  /** 1, and after a restore its time in ms. `restoredMs` is 0 without a restore. */
+  /** 1 at first; a restore sets it to the time of the restore, ms since 1970. `restoredMs` is 0 without a restore. */
   readonly cloudGeneration: number
   readonly restoredMs: number
   /** Reloads keys if any process changed them. Returns the number of the last change. */

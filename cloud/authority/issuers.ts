@@ -7,7 +7,7 @@ import type { RotatedUse } from './rotate-key.ts'
 export interface KeyOwner {
   use: RotatedUse
   accountId: string
-  /** Live and test if left out. */
+  /** Both modes if omitted. */
   mode?: Mode | undefined
 }
 

@@ -15,7 +15,7 @@ export interface KeyCounters {
   keySetEpoch: number
   /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   timeEpoch: number
-  /** 1, and after a restore its time in ms. */
+  /** 1 at first; a restore sets it to the time of the restore, ms since 1970. */
   cloudGeneration: number
   /** Time of the last restore, ms since 1970; 0 without one. */
   restoredMs: number
@@ -79,7 +79,7 @@ export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   await storeLastSigned(db, nowMs)
 }
 
-/** Restores a time epoch that a restored cloud lost. Returns whether it had lost it. */
+/** Sets the time epoch that agents know, if the restored cloud has an older one. Returns whether it changed. */
 export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
   const { timeEpoch } = await readKeyCounters(db)
   if (epoch <= timeEpoch) return false

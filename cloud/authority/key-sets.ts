@@ -20,8 +20,8 @@ export const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
 const RENEWED_AT_ONCE = 100
 /**
- * Maximum clock difference between processes, s. A key set further ahead came from a fast clock, and agents reject it
- * until then.
+ * Maximum clock difference between processes, s. A key set issued later than this was signed by a fast clock. Agents
+ * reject it until its issue time.
  */
 const AHEAD = 60
 

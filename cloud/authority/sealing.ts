@@ -3,10 +3,9 @@ import { assert } from '../../policy/assert.ts'
 import type { Randomness } from '../../policy/platform.ts'
 
 /**
- *   {key id}.{base64url of iv, ciphertext, tag}
- *
- * Seals secrets that the cloud must read again: AES-256-GCM, bound to their place in the database. Each text names
- * its key, so that keys can rotate: the newest seals, all open. See sealed-columns.ts for the places.
+ * Seals secrets that the cloud must read again: AES-256-GCM, bound to their place in the database. A sealed text is
+ * `{key id}.{base64url of iv, ciphertext, tag}`. The key id allows rotation: the newest key seals, all keys open. See
+ * sealed-columns.ts for the places.
  */
 export interface Sealer {
   /** `context` names the place (table, row); `open` needs the same one. */

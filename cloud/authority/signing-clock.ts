@@ -11,8 +11,8 @@ export interface SigningClock {
   /** Why the cloud signs nothing at the moment, or null. */
   untrustedReason(): string | null
   /**
-   * Wall clock, but after a jump ahead the last agreed time plus elapsed time, ms. For documents that must be signed
-   * anyway and not be in the future.
+   * Wall clock, ms; while it is ahead after a jump, the last agreed time plus the elapsed time. For documents that must
+   * be signed even then and must not be dated in the future.
    */
   noLaterMs(): number
   /** Sets the latest signed time (ms); earlier signatures no longer count. */

@@ -6,12 +6,8 @@ import type { Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 
 /**
- *   state over the broker ──────┐
- *                               ├─▶ last reported state ──▶ fetchAgents
- *   document requests over HTTP ┘
- *
  * State that an agent reports, for display only. The agent sends it over the broker when its connection begins and
- * ends, and with its document request every 15 s.
+ * ends, and over HTTP with its document request every 15 s.
  */
 const StoredState = AgentState.omit({ online: true }).extend({ release: VersionNumber.optional() }).strip()
 export type KeptState = z.infer<typeof StoredState>

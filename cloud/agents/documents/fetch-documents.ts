@@ -20,7 +20,7 @@ import { storeFetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   agent: its versions, address, end of its ledger
+ * agent ─▶ its versions, address, end of its ledger
  *     ─▶ store what it reports ─▶ end moves of devices
  *     ─▶ newer documents: key set, policy, pages of the deny list and of items ─▶ always: freshness ─▶ pending commands
  *
@@ -150,7 +150,7 @@ interface From {
   items: number | undefined
 }
 
-/** Start of the next pages: behind the cursor `deny.items`, else behind the agent's versions. */
+/** Numbers after which the next pages start: those in the cursor `deny.items`, else the agent's own versions. */
 function cursorOf(
   cursor: string | undefined,
   have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined,
@@ -192,7 +192,7 @@ function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
-/** Stores the agent's item version. The way-out page tells shoppers by it whether gates are ready. */
+/** Stores the agent's item version. The way-out page compares it to show shoppers whether the gates are ready. */
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )

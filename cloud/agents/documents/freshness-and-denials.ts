@@ -32,7 +32,10 @@ const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: n
     .limit(DENY_PAGE),
 )
 
-/** Signs the current versions of a store's documents and the time. `policy`: the policy of the same response. */
+/**
+ * Signs the current versions of a store's documents and the time. `policy`: pass it if the same response contains the
+ * policy.
+ */
 export async function freshnessDocument(
   db: Db,
   store: StoreRow,
@@ -59,7 +62,7 @@ export async function freshnessDocument(
   return signDocument(DOCUMENT_KINDS.fresh, claims, authority.freshnessSigner)
 }
 
-/** Signs one page of the deny list behind entry `after`, without ended entries. */
+/** Signs one page of the deny list: entries after number `after` that have not ended. */
 export async function denyPage(
   db: Db,
   store: StoreRow,

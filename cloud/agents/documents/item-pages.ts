@@ -18,8 +18,8 @@ import { itemHead } from '../../protection/items/item-sequence.ts'
 
 const ITEMS_LIFE = 80 * 3_600
 /**
- * Epoch of the item sequence: 0, and another one after each restore, because versions that gates confirmed since the
- * backup no longer count.
+ * Epoch of the item sequence, 0 at first. Each restore changes it, because gates may have confirmed versions that the
+ * backup lacks.
  */
 export function itemsEpoch({ authority }: Pick<Services, 'authority'>): number {
   return authority.cloudGeneration - 1
@@ -43,7 +43,7 @@ export async function itemPage(
 ): Promise<{ jws: string; ver: number }> {
   const { authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  // The head first: later changes belong to the next page.
+  // Reads the head before the entries, so that later changes go into the next page.
   const head = await itemHead(db, store.store_id)
   const { entries, categories, brands, ver } = fill(
     await entriesAfter(db, store.store_id, after, head.seq),

@@ -10,7 +10,7 @@ import { cancelMovesTo } from '../../protection/devices/move-device.ts'
 import { replaceStoreKey, storeKeyParts } from '../../protection/operators/store-keys.ts'
 import { forkKey, writeRevoked } from '../../agent-identity/agent-queries.ts'
 
-/** Revokes an agent. Returns its row afterwards. `hasSuccessor`: a successor continues its ledger. */
+/** Revokes an agent and returns its changed row. `hasSuccessor`: a successor continues its ledger. */
 export async function endAgent(call: Call, agent: AgentRow, store: StoreRow, hasSuccessor = false): Promise<AgentRow> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
   await acknowledgeFork(call, agent)

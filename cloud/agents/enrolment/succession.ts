@@ -14,10 +14,10 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
  *   enrolled with a proof by the predecessor's key ─ first login ─▶ the predecessor is revoked; the successor gets its devices,
- *                                                                  the receipt home and the rest of its ledger
+ * └─ the receipt home and the rest of its ledger
  *
- * A re-enrolled agent continues the ledger of its predecessor. The predecessor counts until the successor's first
- * login, because the response to the enrolment may be lost. The proof also counts if the predecessor is revoked in
+ * A re-enrolled agent continues the ledger of its predecessor. The predecessor stays valid until the successor's first
+ * login, because the response to the enrolment may be lost. The proof stays valid if staff revoke the predecessor in
  * between.
  */
 export interface Replacement {
@@ -51,8 +51,8 @@ export async function findPredecessor(
 }
 
 /**
- * Enrolments for the same predecessor without a login, after lost responses. Refunds and receipt homes must not wait
- * for them.
+ * Enrolments for the same predecessor that never logged in, because their responses were lost. Refunds and receipt
+ * homes must not wait for them.
  */
 function unusedEnrolments({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
   const others = db
@@ -84,11 +84,12 @@ async function takeOver(call: Call, agent: AgentRow, successor: string): Promise
   for (const attempt of await unusedEnrolments(call, agent)) await endAgent(call, attempt, store)
   // A predecessor that never logged in continued the ledger of its own predecessor.
   await takeOver(call, predecessor, successor)
-  // Revoked by staff before: its devices are free, and agents adopt them with the next report.
+  // Staff revoked the predecessor before: its devices belong to no agent, and the next agent that reports one adopts
+  // it.
   if (predecessor.revoked_ms !== null) return
   const wasHome = policyOf(store).home === predecessor.agent_id
   await db.updateTable('device').set({ agent_id: successor }).where('agent_id', '=', predecessor.agent_id).execute()
-  // The successor's ledger contains the rows that others wait for.
+  // The successor's ledger contains the predecessor's rows, which a home move may wait for.
   await waitForSuccessor(call, predecessor.agent_id, successor)
   if (predecessor.resync !== null)
     await db.updateTable('agent').set({ resync: predecessor.resync }).where('agent_id', '=', successor).execute()

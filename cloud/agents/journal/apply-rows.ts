@@ -51,7 +51,7 @@ const save = sql`SAVEPOINT journal_rows`
 const release = sql`RELEASE SAVEPOINT journal_rows`
 const undo = sql`ROLLBACK TO SAVEPOINT journal_rows`
 
-/** Applies all rows or none. Events and tasks run only if the rows stay. */
+/** Applies all rows or none. Emits events and schedules tasks only if all rows were applied. */
 async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[] | Error> {
   const { db } = call
   const deferred: (() => void)[] = []

@@ -20,7 +20,7 @@ const RETRY_FOR_MS = 30 * 86_400_000
 const PAGE = 500
 /** Maximum transactions per agent and round, so that rows that cannot be applied do not block others. */
 const PAGES_LIMIT = 20
-/** A literal, because SQLite uses the partial index only without a parameter here. */
+/** A literal: with a parameter SQLite would not use the partial index. */
 const IS_UNAPPLIED = sql<boolean>`applied = 0`
 /** Time between rounds, ms. */
 const POLL_MS = 600_000
@@ -96,7 +96,7 @@ interface Place {
   readonly seq: number
   /** Rows applied so far. */
   readonly applied: number
-  /** No remaining row has the agent itself as its exception key. */
+  /** True if no remaining row belongs to the exception whose key is the agent's id. */
   readonly isAgentDone: boolean
   /** No rows follow. */
   readonly isAll: boolean
@@ -129,7 +129,7 @@ async function retryPage(call: IngestCall, agentId: string, after: Place): Promi
   for (const row of rows) {
     ;({ generation, seq } = row)
     const { body, fault } = readRow(JSON.parse(row.body))
-    // An unreadable row raised its exception with the agent as key.
+    // The exception of an unreadable row has the agent's id as its key.
     const subject = fault === undefined ? unappliedKey(agent, body) : agentId
     const [isApplied] = fault === undefined ? await applyRows(call, agent, [body]) : [false]
     if (!isApplied && subject === agentId) isAgentDone = false

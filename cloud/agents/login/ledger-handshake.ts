@@ -22,7 +22,7 @@ import { endLogins } from '../../agent-identity/sessions.ts'
  */
 export interface LedgerHandshake {
   generation: number
-  /** End of the deny list: it contains what the ledger may have lost. */
+  /** Last number of the deny list. The entries up to it include the rights whose use the ledger may have lost. */
   denySeq: number
   onlineOnlyUntil?: string
   /** The ledger exists twice: each claim needs the cloud until `resolveAgentFork`. */
@@ -32,8 +32,8 @@ export interface LedgerHandshake {
 /** Twice the life of a token with its guard, ms. */
 const ONLINE_ONLY_MS = 11 * 60_000
 /**
- * A rollback this soon after the last one means two copies that log in alternately, ms. Each would roll the other
- * back for ever.
+ * Two rollbacks within this time mean that two copies of the ledger log in alternately, ms. Each login would roll back
+ * the other copy.
  */
 const REPEATED_ROLLBACK_MS = 3_600_000
 const ROLLBACK = 'ledger_rollback'
@@ -43,7 +43,7 @@ const RIGHTS_LIMIT = 20_000
 
 /**
  * Checks the ledger head in a login. Starts a new generation after a rollback and raises `agent_fork` for a copy.
- * `openedMs`: time of its challenge.
+ * `openedMs`: time at which the login's challenge was opened.
  */
 export async function ledgerHandshake(
   call: Call,
@@ -70,7 +70,7 @@ export async function ledgerHandshake(
   }
 }
 
-/** Compares the head and returns the agent's row afterwards. */
+/** Compares the head. Returns the agent's row with any changes. */
 async function compareHead(
   call: Call,
   agent: AgentRow,
@@ -116,7 +116,9 @@ function rollbackKey(agentId: string, generation: number): string {
   return `${agentId}/${generation}`
 }
 
-/** True if rows arrived after the challenge was opened: the login was only slower than they. */
+/**
+ * True if the last rows arrived after the challenge was opened: the login was slow, and the ledger is no older copy.
+ */
 async function isOvertaken(
   { db }: Call,
   { ledger_id, generation, last_seq }: AgentRow,
@@ -132,7 +134,10 @@ async function isOvertaken(
   return last !== undefined && last.received_ms >= openedMs
 }
 
-/** Adopts the agent's generation; all its rows follow. The restored cloud lost the rest of the previous generation. */
+/**
+ * Adopts the agent's newer generation, whose rows the agent sends from the first. The restored cloud lost the end of
+ * the previous generation.
+ */
 async function followGeneration(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
@@ -160,8 +165,8 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
 }
 
 /**
- * Trusts the remaining copy of a forked ledger in a new generation. It does not know the other copy's uses, as after
- * a rollback. Returns the agent's row.
+ * Trusts the remaining copy of a forked ledger in a new generation. This copy does not know which rights the other copy
+ * used, as after a rollback. Returns the agent's row.
  */
 export function trustLedger(call: Call, agent: AgentRow): Promise<AgentRow> {
   return nextGeneration(call, agent, { fork_ms: null })

@@ -23,7 +23,7 @@ export interface AuthorizationRequest {
   identifiers: ItemIdentifiers
   /** Identifier that the token will contain; undefined for a purchase-wide token. */
   item: { kind: IdentifierKind; id: string } | undefined
-  /** Named by `purchaseId`, receipt or token, in its state at the time of the request. */
+  /** Purchase that `purchaseId`, receipt or token names, in its state at the time of the request. */
   purchase: PurchaseRow | undefined
   /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']

@@ -38,16 +38,15 @@ export interface Authorized {
  *   read request ─▶ load facts ─▶ decide ─┬─ yes ─▶ lease ─▶ sign ─▶ record ─▶ answer
  *                                         └─ no ──────────────────▶ record ─▶ answer
  *
- *   load facts   item-target.ts or purchase-target.ts: the units, their rights and the lease holders
- *   decide       policy/decide-units.ts, by the store's policy
- *   lease        ../leases/authorizations.ts, `issueAuthorization`: the device holds the rights until the token ends
- *   sign         sign-token.ts
- *   record       record-decision.ts: two events, and the facts of the decision
- *   answer       authorization-answer.ts
+ * ├ load facts   item-target.ts or purchase-target.ts: the units, their rights and the lease holders ├ decide
+ * policy/decide-units.ts, by the store's policy ├ lease        ../leases/authorizations.ts, `issueAuthorization`: the
+ * device holds the rights until the token ends ├ sign         sign-token.ts ├ record       record-decision.ts: two
+ * events, and the facts of the decision
+ * └ answer       authorization-answer.ts
  *
- * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same
- * steps. They differ in how the cloud reads them (authorization-request.ts, verify-purchase.ts) and which facts it
- * loads. Offline agents decide with the same function.
+ * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same steps.
+ * They differ in how the cloud reads them (authorization-request.ts, verify-purchase.ts) and which facts it loads.
+ * Offline agents decide with the same function.
  */
 export async function authorize(call: Call, request: AuthorizationRequest): Promise<Authorized> {
   const { context, action } = request
@@ -169,7 +168,7 @@ async function refuse(
   return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
 }
 
-/** Authorizations that `of` picks from the leases of these units, without duplicates. */
+/** Applies `of` to the lease of each unit and returns the distinct authorizations. */
 function distinct(
   units: readonly TargetUnit[],
   of: (lease: LeaseView) => ProtectionAuthorizationRow | undefined,

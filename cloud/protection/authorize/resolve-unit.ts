@@ -34,7 +34,7 @@ export interface ResolvedUnit {
   purchase?: PurchaseRow
   /** The named purchase, if the item is not part of it. The item may join it after payment. */
   named?: PurchaseRow
-  /** The unit is bound to an item that the device can read, so the device must read it. */
+  /** True if the unit is bound to an item that the device can read: the request must then name the tag. */
   mustBeRead: boolean
 }
 
@@ -219,7 +219,7 @@ function rightUsedBy(action: ProtectionAction): RightClass | null {
 interface Parts {
   facts: ItemFacts
   key: UnitKey | null
-  /** Replaces the stored right of the key, such as the right of the unit's other class. */
+  /** Right to use in place of the stored one for `key`, such as the lease of the unit's other class. */
   right?: RightView
   item?: ProtectedItemRow
   purchase?: PurchaseRow

@@ -9,7 +9,7 @@ import { storeFormerHome } from '../receipt-home/receipt-homes.ts'
 
 /** Adopts a device: it belongs to the first agent of its store that reports it. `updateDevice` moves it (ADR 0040). */
 export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
-  // A device that moves here arrives by itself.
+  // A device that is moving to this agent is not adopted: the end of the move assigns it.
   if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
     throw precondition(
@@ -54,8 +54,8 @@ export async function inheritHome(call: Call, storeId: string, agentId: string):
 }
 
 /**
- * Begins a home move if this agent is the receipt home: its ledger may have lost uses and delegations. It honours
- * older receipts after all others reported. Returns whether it is the receipt home.
+ * Begins a home move if this agent is the receipt home: its ledger may have lost uses and delegations. The agent
+ * honours older receipts again when all other agents have reported. Returns whether it is the receipt home.
  */
 export async function distrustHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
   const store = await findStore(call.db, storeId)
@@ -67,8 +67,8 @@ export async function distrustHome(call: Call, storeId: string, agentId: string)
 }
 
 /**
- * Moves the receipt home off a revoked agent: to the next agent with an exit gate, else to the cloud. `hasSuccessor`:
- * a successor continues the ledger with all delegations; the cloud is the receipt home until it takes over.
+ * Moves the receipt home off a revoked agent: to the next agent with an exit gate, else to the cloud. With `goesOn`, a
+ * successor continues the ledger and its delegations, and the cloud is the receipt home until the successor takes over.
  */
 export async function reassignHome(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
   if (policyOf(store).home !== agentId) return

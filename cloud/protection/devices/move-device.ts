@@ -19,8 +19,8 @@ const GUARD_SECONDS = 60
 type Place = Pick<DeviceRow, 'agent_id' | 'moving_to'>
 
 /**
- * Moves a device to an agent: at once if no token can exist, else once that is so. Naming the current agent cancels a
- * move.
+ * Moves a device to an agent: at once if the former agent has no valid token for it, else when its last token ends.
+ * Naming the current agent cancels a move.
  */
 export async function moveToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<Place> {
   if (device.agent_id === null) {
@@ -59,7 +59,7 @@ async function endMove(call: Call, device: DeviceRow, store: StoreRow): Promise<
   return true
 }
 
-/** Ends all moves of a store that can end. Returns their number. */
+/** Ends those moves of a store whose devices have no valid token any more. Returns their number. */
 export async function endMoves(call: Call, storeId: string): Promise<number> {
   const moving = (await listDevices(call.db, storeId)).filter((device) => device.moving_to !== null)
   let ended = 0

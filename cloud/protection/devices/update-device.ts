@@ -98,7 +98,7 @@ export const updateDevice = operation({
       ...(laneId !== undefined && { lane_id: laneId }),
       ...(gateId !== undefined && { gate_id: gateId }),
       ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }),
-      // The shown workflow type may be a default; sent back, it does not become the device's own.
+      // Clients may send back the default workflow type of the store; it must not become the device's own setting.
       ...(workflowType !== undefined && workflowType !== facts.workflowType && { workflow_type: workflowType }),
       capabilities: JSON.stringify(capabilities),
       technologies: JSON.stringify(supportedTechnologies),

@@ -67,9 +67,7 @@ export async function applyDelegationReturned(
   return true
 }
 
-/**
- * True if this home delegated the right, in the epoch and to the agent of the report, and the report names its unit.
- */
+/** True if the report concerns this delegated right: same receipt home, epoch, agent, receipt and unit. */
 async function isAbout(
   { facts }: EvidenceScope,
   source: EvidenceSource,

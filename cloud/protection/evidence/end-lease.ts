@@ -5,8 +5,8 @@ import type { UnitKey } from '../rights/rights.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /**
- * Ends the lease of a unit that was used another way; its token may be in a lost response. `exceptOf`: agent that may
- * keep its lease.
+ * Ends the lease of a unit whose right was used without this lease. Its token may be in a lost response. `exceptOf`:
+ * agent that may keep its lease.
  */
 export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, exceptOf?: string): Promise<void> {
   const right = await scope.redemptions.right(key)
@@ -23,7 +23,7 @@ export async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizat
   await freeUnusedRights(scope, row)
 }
 
-/** Other code writes rights from here on. */
+/** Call it before code outside the batch writes rights. */
 async function flushAndReset({ redemptions }: EvidenceScope): Promise<void> {
   await redemptions.flush()
   redemptions.reset()

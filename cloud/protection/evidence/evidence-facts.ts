@@ -44,8 +44,8 @@ interface Reporter {
 }
 
 /**
- * Facts about evidence that do not change within a transaction, read once and for all rows of a batch together.
- * Rights, redemptions and authorizations are not cached here.
+ * Facts about evidence that do not change within a transaction. One read loads them for all rows of a batch. Rights,
+ * redemptions and authorizations are not cached here.
  */
 export class EvidenceFacts {
   readonly #db: Db

@@ -25,7 +25,7 @@ const BULK_BODY_LIMIT = 2 * 1024 * 1024
  *   registerProtectedItems ─▶ item with a status (moves: policy/item-status.ts) ◀─ purchases, refunds, updateItemStatus
  *     each change gets the next number of the store's sequence (item-sequence.ts) ─▶ replicas of the agents ─▶ gates
  *
- * Registry of tagged items. A purchase binds an item to one of its units. An item that was paid elsewhere has a
+ * Registry of tagged items. A purchase binds an item to one of its units. An item that was paid at another till has a
  * standalone unit (standalone-unit.ts).
  */
 

@@ -114,8 +114,8 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
 )
 
 /**
- * Renumbers the items of a checkout that began or ended: gates ask before they sound for an item in payment. Returns
- * whether there were any.
+ * Renumbers the items of a checkout that began or ended, so that gates receive their state: for an item in payment a
+ * gate asks the cloud before it alarms. Returns whether there were any.
  */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
   const units = await itemsIn(db, { purchaseId: purchase.purchase_id })

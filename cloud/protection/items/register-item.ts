@@ -109,7 +109,7 @@ function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus
 /** A tag moved to other goods while paid would let them pass, so it must become sellable first. */
 function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
-  // An SGTIN names its product, so the tag is on no other goods: the store sells the product now.
+  // The SGTIN proves that the tag is still on the same goods; the store has only added their product since.
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
   throw precondition(
     'item_not_sellable',
@@ -117,7 +117,10 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
   )
 }
 
-/** A tag whose SGTIN contradicts the registry could never be sold: the till accepts neither (price-lines.ts). */
+/**
+ * An item whose SGTIN and registered product differ could never be sold: checkout rejects both products
+ * (price-lines.ts).
+ */
 function assertSaysSame(epc: string | null | undefined, ean: string | null | undefined): void {
   const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
   if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return

@@ -5,10 +5,10 @@ import { revokeLease } from '../leases/return-units.ts'
 import { findRight, storeReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
 
 /**
- *   paid elsewhere: unit 0 ─ back on the shelf ─▶ paid elsewhere: unit 1 ─ back on the shelf ─▶ …
+ * paid at another till: unit 0 ─ back on the shelf ─▶ paid at another till: unit 1 ─ back on the shelf ─▶ …
  *
- * An item that was paid without a purchase of ours has a standalone unit. Each sale has a new unit number, so late
- * reports about an earlier sale count for that sale.
+ * An item that was paid at another till has no purchase here; it has a standalone unit. Each sale has a new unit
+ * number, so late reports about an earlier sale count for that sale.
  */
 export type StandaloneUnit = Omit<UnitKey, 'rightClass'>
 

@@ -17,7 +17,7 @@ import { RedemptionBatch } from '../rights/redemption-batch.ts'
 import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
-/** State of a leasable right from the view of the requesting device. */
+/** State of a leasable right for the requesting device. */
 export interface LeaseView {
   right: DecisionFacts['right']
   /** Authorization that this device already holds for the same target. */
@@ -39,7 +39,9 @@ export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, 
   return (exp + GUARD_SECONDS) * 1_000 > nowMs
 }
 
-/** True if a fast clock issued it. Its end means nothing, and no device with a correct clock honours it. */
+/**
+ * True if a process with a fast clock issued it. Its expiry is wrong, and no device with a correct clock honours it.
+ */
 function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: number): boolean {
   return (iat - GUARD_SECONDS) * 1_000 > nowMs
 }
@@ -82,8 +84,8 @@ export async function viewLease(
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /**
- * Ends a lease that the cloud can transfer at once. At the same device the agent only exchanges its token
- * (../authorize/presented-token.ts).
+ * Ends a lease that the cloud can transfer at once. If an agent exchanges a cloud token of the same device
+ * (../authorize/presented-token.ts), this is no revocation by another device.
  */
 export async function takeLease(
   call: Revoking,
@@ -120,8 +122,9 @@ export async function revokeAuthorization(
 }
 
 /**
- * Asks the holder to give up an authorization whose unit was used another way. It is not revoked, because a use
- * before the request arrives is no offence. A device without agent asks the cloud, which denies.
+ * Asks the holder to give up an authorization whose right was used without it. The authorization stays unrevoked,
+ * because the holder may use it legitimately before the request arrives. A token of a device without agent is revoked
+ * at once.
  */
 export async function recallLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
   const { store_id: storeId, agent_id: agentId, nonce } = row

@@ -21,7 +21,7 @@ export async function outstandingOf(
     .where('device_id', '=', device.device_id)
     .where('agent_id', '=', device.agent_id)
     .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
-    // The move requested the release of all of them, so this condition keeps the rows few.
+    // The move has recalled all of these leases, so this condition is true for them and keeps the result small.
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
     .execute()

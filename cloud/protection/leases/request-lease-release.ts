@@ -12,7 +12,7 @@ import { findAuthorization, redemptionsOf, updateAuthorization } from './authori
 const WAIT_MS = 1_000
 const STEP_MS = 25
 
-/** Asks lease holders to give up unused tokens before the caller gets a denial. Does nothing after a previous wait. */
+/** Asks lease holders to give up unused tokens before the caller gets a denial. It waits at most once per call. */
 export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
   if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
 }

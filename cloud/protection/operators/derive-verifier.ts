@@ -4,7 +4,10 @@ import type { Verifier } from '../../../policy/documents/store-documents.ts'
 import { DERIVED_KEY_BYTES, type KeyDerivation } from '../../../policy/operator-verifiers.ts'
 import { Failure } from '../../foundation/failure.ts'
 
-/** Concurrent derivations. Each keeps a core busy, and gates and tills must not wait. */
+/**
+ * Maximum number of concurrent derivations. Each derivation keeps a core busy, and requests of gates and tills must not
+ * wait.
+ */
 const AT_WORK_LIMIT = 2
 let atWork = 0
 

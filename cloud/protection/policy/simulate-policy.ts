@@ -15,7 +15,10 @@ import { KEEP_DECISIONS_MS, readDecisions } from '../records/decision-records.ts
 const DECISIONS_LIMIT = 5_000
 /** Maximum number of changed decisions in the response. */
 const CHANGED_LIMIT = 500
-/** Concurrent simulations. Each may keep a core busy for seconds, and gates and tills must not wait. */
+/**
+ * Maximum number of concurrent simulations. Each may keep a core busy for seconds, and requests of gates and tills must
+ * not wait.
+ */
 const AT_WORK_LIMIT = 2
 let atWork = 0
 

@@ -7,7 +7,7 @@ import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
 import { denyRights } from '../rights/deny-list.ts'
 
 /**
- *   an agent adopts the store's exit gate, or staff move the receipt home
+ * ─▶ an agent adopts the store's exit gate, or staff move the receipt home
  *     ─▶ beginHomeMove: denies used rights and waits for every agent
  *     ─▶ the policy names the new receipt home ─▶ it honours new receipts
  *     ─▶ all agents have reported their redemptions ─▶ it honours older receipts too
@@ -67,8 +67,8 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
   await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
   // The next document version names the new receipt home.
   const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
-  // Agents with delegated rights, or cut off from a cloud that was the home, may have honoured receipts. Only their
-  // reports tell.
+  // An agent may have honoured receipts by delegated rights, or offline while the cloud was the receipt home. The cloud
+  // learns this only from its report.
   for (const { agent_id: agentId } of await agentsHere(db, { storeId }))
     await waitFor(db, { storeId, agentId, policyVer })
   // The new receipt home knows its own redemptions.

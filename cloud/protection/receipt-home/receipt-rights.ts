@@ -40,8 +40,9 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
 }
 
 /**
- * Denies leased rights to the receipt home while another agent or program holds them. The response informs an agent
- * that requests for itself; if a program requests, its agent learns it from the deny list.
+ * Denies leased rights to the receipt home while another agent or program holds them. An agent that requests for itself
+ * learns of the lease from the response. If a program requests, the agent of the device learns of it from the deny
+ * list.
  */
 export async function publishLease(
   call: Call,

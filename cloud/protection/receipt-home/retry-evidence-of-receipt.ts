@@ -8,7 +8,7 @@ const isReported = prepared((db, p: { storeId: string; like: string }) =>
     .innerJoin('agent as a', 'a.agent_id', 'j.agent_id')
     .select('j.seq')
     .where('a.store_id', '=', p.storeId)
-    // A literal, because SQLite uses the partial index only without a parameter here.
+    // A literal: with a parameter SQLite would not use the partial index.
     .where(sql<boolean>`j.applied = 0`)
     .where('j.body', 'like', p.like)
     .limit(1),

@@ -9,7 +9,7 @@ import type { AlarmDispositionRow } from '../../persistence/tables/protection.ts
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { findAlarm, writeDisposition } from './alarm-queries.ts'
 
-/** Goods were taken, the shopper forgot to pay, or there was nothing. */
+/** Theft, goods that the shopper forgot to pay, or a false alarm. */
 const DISPOSITIONS = ['real', 'unintentional', 'phantom'] as const
 
 /** Disposition of an alarm, with operator and time. */

@@ -2,12 +2,15 @@ import { pause } from '../../../policy/platform.ts'
 import type { Call } from '../../operations/operation.ts'
 import { isHeldBack, readFrontier } from '../../persistence/positions.ts'
 
-/** Pauses between reads, ms. Transactions last milliseconds; a list waits at most their sum for a stuck one. */
+/**
+ * Pauses between reads, ms. Transactions usually last milliseconds; the sum of the pauses limits the wait for a slow
+ * one.
+ */
 const WAITS_MS = [2, 4, 8, 16, 32, 64, 128, 256]
 
 /**
- * Position below which this store's entries are final. If an older transaction holds back a row of the store, it
- * waits shortly, because callers expect to see acknowledged events.
+ * Position below which this store's entries are final. Waits up to half a second for an older transaction that holds
+ * back rows of this store, because callers expect to see acknowledged events.
  */
 export async function waitForFinalPosition(
   { db, services }: Pick<Call, 'db' | 'services'>,

@@ -177,7 +177,7 @@ async function subjectOf(
 }
 
 interface Reported {
-  /** Event of the redemption; its one outcome has one event. */
+  /** Id of the event: a redemption has one outcome, and so one event. */
   eventId: string
   outcome: Outcome
   occurredMs: number

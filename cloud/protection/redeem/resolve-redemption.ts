@@ -179,7 +179,7 @@ async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: RedemptionRo
   return (await itemsOfLine(db, lineId)).find((item) => item.unit_no === unitNo)
 }
 
-/** Denies the confirmed rights to agents: the reporting agent may have freed a failed one. */
+/** Puts the confirmed rights on the deny list: the agent may have freed them because its device reported a failure. */
 async function tellAgents(
   scope: EvidenceScope,
   { storeId, purchaseId }: About,

@@ -5,10 +5,16 @@ import type { Db } from '../../persistence/database.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
-/** Deny list of a store: what its agents must not honour, in the order of decision. */
+/**
+ * Deny list of a store: tokens, receipts and rights that its agents must not honour, in the order in which they were
+ * denied.
+ */
 
 const GUARD_SECONDS = 60
-/** Ended entries are not published. The cloud keeps them for a fast clock that ended them too early, s. */
+/**
+ * Retention of ended entries, s. The cloud no longer publishes them; it publishes them again if a fast clock had ended
+ * them too early.
+ */
 const KEEP_AFTER_END = 14 * 86_400
 
 /** Adds entries and announces them after the commit. Returns the number of the last one. */

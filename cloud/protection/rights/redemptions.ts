@@ -5,7 +5,7 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import type { UnitKey } from './rights.ts'
 
-/** Rows of redemptions. They are only ever added, each with its unit. */
+/** Rows of redemptions. Each row names its unit, and rows are never deleted. */
 
 export type NewRedemption = Omit<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>
 

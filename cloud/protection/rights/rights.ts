@@ -9,8 +9,8 @@ import type { UnitRightRow } from '../../persistence/tables/protection.ts'
  *   used ──outcome unknown──▶ free for staff
  *   free, leased, used ──the goods came back──▶ used for good
  *
- * One row per (line, unit, class). An item that was paid without a purchase of ours has a standalone unit
- * (../items/standalone-unit.ts): line = item. How the cloud prevents a second release of a unit:
+ * One row per (line, unit, class). An item that was paid at another till has a standalone unit
+ * (../items/standalone-unit.ts), whose line id is the item id. How the cloud prevents a second release of a unit:
  *   - A device gets no token while the right is used, or leased to another device that may still use it (../leases/leases.ts,
  *     `viewLease`). Check and new lease are one serializable transaction (operations/perform.ts).
  *   - A device without agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
@@ -21,7 +21,7 @@ export interface UnitKey {
   lineId: string
   unitNo: number
   rightClass: RightClass
-  /** Empty for an item that was paid without a purchase of ours. */
+  /** Empty for the standalone unit of an item that was paid at another till. */
   purchaseId: string
 }
 
@@ -158,7 +158,7 @@ export interface Tries {
   isUnknown: boolean
 }
 
-/** Leases the right to an authorization until it expires. */
+/** Leases the right to an authorization until `lease.untilMs`. */
 export function leaseRight(db: Db, key: UnitKey, lease: Lease, tries: Tries): Promise<void> {
   return write(db, key, leasedRow(lease, tries))
 }
@@ -212,7 +212,10 @@ export type RightView =
   | { state: 'used' }
   | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
-/** Interprets a row now: leases expire, and failed or unknown uses may be tried again, at last by staff only. */
+/**
+ * State of the right now. An expired lease frees it, and so does a failed or unknown use; `staffReason` is set if only
+ * staff may try again.
+ */
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)

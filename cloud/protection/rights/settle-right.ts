@@ -17,8 +17,8 @@ export async function unitOf(
 
 /**
  * Updates a unit's right from all its redemptions. `isDouble`: two uses of one right. A lease stays if the use failed
- * or is unknown, unless `leaseEnded`. A lease that a failed receipt use replaced comes back. `returned`: the goods
- * came back, and whether a use remains.
+ * or is unknown, unless `leaseEnded`. If a use by receipt replaced the lease and failed, the lease is restored.
+ * `returned` is set if the goods came back: `used` if a use remains, else `unused`.
  */
 export async function settleRight(
   redemptions: RedemptionBatch,

@@ -60,7 +60,7 @@ export async function policyClaims(
   { iat, epoch }: { iat: number; epoch: number },
 ): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
-  // Separate from `policy`, so that an older release that rejects the policy still finds it.
+  // `minAgent` stays outside `policy`, so that an older agent that rejects the policy can still read it.
   const { minAgent, ...policy } = policyOf(store)
   return {
     iss: store.tenant,
@@ -110,7 +110,7 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
   const [row] = await moveOf(db, { storeId })
   if (!row) return {}
-  // The final number is unknown while agents are awaited.
+  // While agents still have to report, the final number is unknown.
   const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
 }
