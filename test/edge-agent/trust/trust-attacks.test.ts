@@ -60,7 +60,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     [
       'mix and match: the freshness names another content of what is here',
       () => fresh({ ...heads(2, {}, 3), keys: { epoch: 0, ver: 2, hash: 'x' } }),
-      /another content of keys/,
+      /different content of keys/,
     ],
     ['a stripped signature on the key set', () => keySet({ ver: 3 }).replace(/[^.]+$/, ''), /bad_signature|malformed/],
     [
@@ -175,7 +175,7 @@ describe('against whoever has the broker, or a stolen key', () => {
 
   describe('freeze: denials that the freshness names and that do not come', () => {
     const named = (ver: number) => t.trust.accept(fresh({ deny: { epoch: 0, ver } }))
-    const state = () => [t.trust.isOutdated, t.trust.stage(), t.trust.missingDenials?.replace(/ have not .*$/, '')]
+    const state = () => [t.trust.isOutdated, t.trust.stage(), t.trust.missingDenials?.replace(/ are missing .*$/, '')]
     const current = [false, 'fresh', undefined]
     /** A freshness every five seconds, and none of what it names. */
     const freeze = (seconds: number, ver: number) => {
