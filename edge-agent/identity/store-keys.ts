@@ -34,8 +34,8 @@ export function openStoreKeys({ dataDir, files, log }: StoreKeysParts): StoreKey
   let held = keysIn(files.read(file))
   return {
     find: (id) => (id === undefined ? undefined : held.find((key) => storeKeyId(key) === id)),
-    store(given) {
-      const { data: key } = StoreKey.safeParse(given)
+    store(value) {
+      const { data: key } = StoreKey.safeParse(value)
       if (key === undefined || key === held[0]) return
       held = [key, ...held.filter((each) => each !== key)].slice(0, HELD)
       try {

@@ -14,8 +14,8 @@ export interface ItemFile {
   /** Deletes all items. */
   clear(progress: ItemProgress): void
   /** Stationary tags of a gate; undefined if the gate is new. */
-  stationaryTags(gate: string): StoredStray[] | undefined
-  saveStationaryTags(gate: string, strays: readonly StoredStray[]): void
+  stationaryTags(gate: string): StoredStationaryTag[] | undefined
+  saveStationaryTags(gate: string, tags: readonly StoredStationaryTag[]): void
   /** Released units whose silence at the gates ends after `nowMs` (trusted time), oldest first (lanes/gate/released-units.ts). */
   releases(nowMs: number): StoredRelease[]
   /** Stores these units and deletes expired ones. */
@@ -28,7 +28,7 @@ export interface StoredRow extends PackedItem {
 }
 
 /** A stationary tag near a gate (lanes/gate/tags/presence.ts). */
-export interface StoredStray {
+export interface StoredStationaryTag {
   readonly tag: string
   readonly longestGapMs: number | undefined
   readonly wasOutside: boolean
@@ -72,7 +72,7 @@ const ITEMS =
 const SCHEMA = `${ITEMS};
   CREATE TABLE label (number INTEGER PRIMARY KEY, category TEXT NOT NULL, brand TEXT NOT NULL, technology TEXT) STRICT;
   CREATE TABLE gate (gate TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
-  CREATE TABLE stray (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
+  CREATE TABLE tag (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
   CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS released (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID, STRICT;`
 
@@ -97,7 +97,7 @@ function connect(file: string): Connection {
     if (version === SCHEMA_VERSION) return db
     // Written by another version: items can be fetched again. Released units cannot, so they stay.
     db.exec(
-      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`,
+      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS tag; ${SCHEMA}`,
     )
     db.pragma(`user_version = ${SCHEMA_VERSION}`)
     return db
@@ -165,18 +165,18 @@ function itemFile(db: Connection): ItemFile {
       const isKnown = db.prepare('SELECT gate FROM gate WHERE gate = ?').get(gate) !== undefined
       const rows = db
         .prepare<[string], { tag: string; gap: number | null; outside: number }>(
-          'SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM stray WHERE gate = ?',
+          'SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM tag WHERE gate = ?',
         )
         .all(gate)
       return isKnown
         ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 }))
         : undefined
     },
-    saveStationaryTags: db.transaction((gate: string, strays: readonly StoredStray[]) => {
+    saveStationaryTags: db.transaction((gate: string, tags: readonly StoredStationaryTag[]) => {
       db.prepare('INSERT INTO gate (gate) VALUES (?) ON CONFLICT DO NOTHING').run(gate)
-      db.prepare('DELETE FROM stray WHERE gate = ?').run(gate)
-      const insert = db.prepare('INSERT INTO stray (gate, tag, longest_gap_ms, was_outside) VALUES (?, ?, ?, ?)')
-      for (const { tag, longestGapMs, wasOutside } of strays)
+      db.prepare('DELETE FROM tag WHERE gate = ?').run(gate)
+      const insert = db.prepare('INSERT INTO tag (gate, tag, longest_gap_ms, was_outside) VALUES (?, ?, ?, ?)')
+      for (const { tag, longestGapMs, wasOutside } of tags)
         insert.run(gate, tag, longestGapMs === undefined ? null : Math.round(longestGapMs), wasOutside ? 1 : 0)
     }),
     releases: (nowMs) => releasesAfter.all(nowMs),

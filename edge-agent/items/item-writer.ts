@@ -54,7 +54,7 @@ export class ItemWriter {
 
   /** Writes the added rows soon; at once if too many wait. */
   schedule(): void {
-    while (this.#waiting.length > WAITING_LIMIT) if (!this.#flushSome()) this.#giveUp()
+    while (this.#waiting.length > WAITING_LIMIT) if (!this.#flushSome()) this.#stopWriting()
     this.#flushLater()
   }
 
@@ -138,7 +138,7 @@ export class ItemWriter {
     return true
   }
 
-  #giveUp(): void {
+  #stopWriting(): void {
     this.#isGivenUp = true
     this.#waiting = []
     this.#parts.log.error({}, 'items are no longer written to the disk: the agent fetches them again after a restart')

@@ -71,37 +71,37 @@ export class HomeResponder {
 
   answerTime(text: string): HomeReply {
     const { agentId, trust } = this.#parts
-    const asker = issuerOf(text)
-    if (asker === undefined || asker === agentId || trust.policy?.policy.home !== agentId) return NOT_HOME
-    const answer = this.#times.answer(text, asker)
+    const requester = issuerOf(text)
+    if (requester === undefined || requester === agentId || trust.policy?.policy.home !== agentId) return NOT_HOME
+    const answer = this.#times.answer(text, requester)
     if (answer === undefined) return NOT_HOME
-    const retryAfterSeconds = this.#lateLimit.take(asker)
+    const retryAfterSeconds = this.#lateLimit.take(requester)
     return retryAfterSeconds > 0 ? { kind: 'too_many_questions', retryAfterSeconds } : { kind: 'answer', answer }
   }
 
   async #answerTo(text: string): Promise<HomeReply> {
-    const question = this.#opened(text)
-    if (!question) return NOT_HOME
-    const isOwnEpoch = this.#isHomeIn(question.homeEpoch)
+    const request = this.#opened(text)
+    if (!request) return NOT_HOME
+    const isOwnEpoch = this.#isHomeIn(request.homeEpoch)
     // Outcome reports go to the agent that granted the right, even if the receipt home has moved.
-    if (question.outcome === undefined && !isOwnEpoch) return NOT_HOME
+    if (request.outcome === undefined && !isOwnEpoch) return NOT_HOME
     // Counted after the signature check, so that no agent can use up the limit of another.
-    const retryAfterSeconds = (this.#isCurrent(question) ? this.#limit : this.#lateLimit).take(question.iss)
+    const retryAfterSeconds = (this.#isCurrent(request) ? this.#limit : this.#lateLimit).take(request.iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
-    const given = await this.#parts.ledger.commits.durably(() => this.#decide(question, text, isOwnEpoch))
-    return given ? { kind: 'answer', answer: this.#sign(question, given) } : NOT_HOME
+    const grant = await this.#parts.ledger.commits.durably(() => this.#decide(request, text, isOwnEpoch))
+    return grant ? { kind: 'answer', answer: this.#sign(request, grant) } : NOT_HOME
   }
 
   #opened(text: string): HomeRequest | undefined {
     const { agentId, trust } = this.#parts
-    const asker = issuerOf(text)
-    if (asker === undefined || asker === agentId) return undefined
+    const requester = issuerOf(text)
+    if (requester === undefined || requester === agentId) return undefined
     const opened = openDocument<HomeRequest>(text, DOCUMENT_KINDS.homeRequest, {
-      keys: agentKeys(trust, asker),
+      keys: agentKeys(trust, requester),
       audience: agentId,
     })
-    const question = opened.ok ? HomeRequest.safeParse(opened.claims).data : undefined
-    return question?.iss === asker ? question : undefined
+    const request = opened.ok ? HomeRequest.safeParse(opened.claims).data : undefined
+    return request?.iss === requester ? request : undefined
   }
 
   #isHomeIn(epoch: number): boolean {
@@ -117,7 +117,7 @@ export class HomeResponder {
   }
 
   /** Records an outcome, or grants rights. Call it inside a transaction. */
-  #decide(question: HomeRequest, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
+  #decide(request: HomeRequest, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
     const { ledger, trust } = this.#parts
     const nowMs = this.#parts.nowMs()
     const {
@@ -130,7 +130,7 @@ export class HomeResponder {
       receiptExp: exp,
       outcome,
       homeEpoch,
-    } = question
+    } = request
     if (outcome === 'failed' || outcome === 'unknown')
       ledger.homeGrants.noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch })
     if (outcome !== undefined) return { ordinals: [], remaining: 0 }
@@ -142,10 +142,10 @@ export class HomeResponder {
     )
   }
 
-  #sign({ iss: asker, jti, redemptionId }: HomeRequest, given: GrantAnswer): string {
+  #sign({ iss: requester, jti, redemptionId }: HomeRequest, grant: GrantAnswer): string {
     const { agentId, signer, nowMs } = this.#parts
     const times = messageTimes(nowMs(), HOME_MESSAGE_LIFE)
-    const claims: HomeGrant = { aud: asker, ...times, iss: agentId, jti, redemptionId, ...given }
+    const claims: HomeGrant = { aud: requester, ...times, iss: agentId, jti, redemptionId, ...grant }
     return signDocument(DOCUMENT_KINDS.homeGrant, claims, signer())
   }
 

@@ -18,7 +18,7 @@ export interface HomeTimes {
    * As the home: returns the signed time for another agent of the store. Undefined if the request is not genuine or this agent has no own
    * trusted time.
    */
-  answer(question: string, asker: string): string | undefined
+  answer(jws: string, requester: string): string | undefined
   /** Requests the time until it is known. */
   start(): void
   stop(): void
@@ -36,14 +36,14 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
 
   const times = () => messageTimes(clock.now().nowMs, HOME_MESSAGE_LIFE)
 
-  async function ask(): Promise<void> {
+  async function requestTime(): Promise<void> {
     const at = homeOf(trust, agentId)
     if (!at) return
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
-    const question: HomeTimeRequest = { aud: at.agentId, ...times(), iss: agentId, jti }
+    const request: HomeTimeRequest = { aud: at.agentId, ...times(), iss: agentId, jti }
     const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post(
       'time',
-      { question: signDocument(DOCUMENT_KINDS.homeTimeRequest, question, signer()) },
+      { question: signDocument(DOCUMENT_KINDS.homeTimeRequest, request, signer()) },
       { timeoutMs: ANSWER_WITHIN_MS },
     )
     const text = answer.kind === 'answered' ? answer.body['answer'] : undefined
@@ -52,31 +52,38 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
       keys: agentKeys(trust, at.agentId),
       audience: agentId,
     })
-    const told = opened.ok ? HomeTimeResponse.safeParse(opened.claims) : undefined
+    const response = opened.ok ? HomeTimeResponse.safeParse(opened.claims) : undefined
     // The nonce must match, because a replayed answer has an old time.
-    if (told?.success && told.data.jti === jti && told.data.iss === at.agentId) clock.offerHome(told.data.timeMs)
+    if (response?.success && response.data.jti === jti && response.data.iss === at.agentId)
+      clock.offerHome(response.data.timeMs)
   }
 
   async function round(): Promise<void> {
     if (isStopped || clock.now().trust !== 'none') return
     // A full disk cannot store the time; the next round requests it again.
-    await ask().catch(() => undefined)
+    await requestTime().catch(() => undefined)
     if (!isStopped && clock.now().trust === 'none')
       again = platform.timers.after(delays.next().value, () => void round())
   }
 
   return {
-    answer(question, asker) {
-      const opened = openDocument<HomeTimeRequest>(question, DOCUMENT_KINDS.homeTimeRequest, {
-        keys: agentKeys(trust, asker),
+    answer(jws, requester) {
+      const opened = openDocument<HomeTimeRequest>(jws, DOCUMENT_KINDS.homeTimeRequest, {
+        keys: agentKeys(trust, requester),
         audience: agentId,
       })
-      const asked = opened.ok ? HomeTimeRequest.safeParse(opened.claims) : undefined
+      const request = opened.ok ? HomeTimeRequest.safeParse(opened.claims) : undefined
       const { nowMs, trust: clockTrust } = clock.now()
       // Time that this agent itself received from a receipt home is not passed on.
-      if (!asked?.success || asked.data.iss !== asker || clockTrust === 'none' || clockTrust === 'home')
+      if (!request?.success || request.data.iss !== requester || clockTrust === 'none' || clockTrust === 'home')
         return undefined
-      const answer: HomeTimeResponse = { aud: asker, ...times(), iss: agentId, jti: asked.data.jti, timeMs: nowMs }
+      const answer: HomeTimeResponse = {
+        aud: requester,
+        ...times(),
+        iss: agentId,
+        jti: request.data.jti,
+        timeMs: nowMs,
+      }
       return signDocument(DOCUMENT_KINDS.homeTimeResponse, answer, signer())
     },
     start: () => void round(),

@@ -21,9 +21,9 @@ export interface Home {
   /** Sends due outcome reports to the home, and retries until it has them. Never throws. */
   reportOutcomes(): Promise<void>
   /** As the home: the signed answer to a question of another agent. */
-  answer(question: string): Promise<HomeReply>
+  answer(jws: string): Promise<HomeReply>
   /** As the home: signed time for another agent that has none. */
-  answerTime(question: string): HomeReply
+  answerTime(jws: string): HomeReply
   /** Starts pending reports, and requests for the time if it is unknown. */
   start(): void
   stop(): Promise<void>
@@ -43,8 +43,8 @@ export function openHome(parts: HomeDependencies): Home {
     },
     request: (wish) => requests.request(wish),
     reportOutcomes: () => requests.reportOutcomes(),
-    answer: (question) => answers.answer(question),
-    answerTime: (question) => answers.answerTime(question),
+    answer: (jws) => answers.answer(jws),
+    answerTime: (jws) => answers.answerTime(jws),
     start() {
       requests.start()
       times.start()

@@ -62,7 +62,7 @@ export function connectCloud(parts: CloudParts): Cloud {
     onForked(isForked) {
       if (handshake.onForked(isForked)) onChange()
     },
-    onCommand: commandHandler({ agentId, trust, clock, giveUp: tokenVoider.voidNow, onRevoked }),
+    onCommand: commandHandler({ agentId, trust, clock, voidToken: tokenVoider.voidNow, onRevoked }),
   })
 
   function onRevoked(kid: string): void {

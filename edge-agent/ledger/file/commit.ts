@@ -68,11 +68,11 @@ export class Transactions {
       this.#commit.run()
     } catch (error) {
       const fault = this.#undo()
-      const known = this.#asFailure(error)
+      const failure = this.#asFailure(error)
       // The rollback may have failed, so memory and disk may differ.
-      throw fault === undefined || this.#failure ? known : this.#fail(fault)
+      throw fault === undefined || this.#failure ? failure : this.#fail(fault)
     }
-    this.#tell()
+    this.#notifyDurable()
     return value
   }
 
@@ -88,7 +88,7 @@ export class Transactions {
   }
 
   /** The transaction is durable even if the watcher throws. The caller must not treat it as rolled back and repeat it. */
-  #tell(): void {
+  #notifyDurable(): void {
     try {
       this.#watcher.onDurable()
     } catch (error) {

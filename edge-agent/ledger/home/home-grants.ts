@@ -18,13 +18,13 @@ export interface HomeGrants {
    * Returns the stored answer if this agent sent the id before. Undefined if the id belongs to another agent or has ended. `refused`:
    * refuse instead of granting.
    */
-  grant(question: GrantQuestion, refused?: DenyReason): GrantAnswer | undefined
+  grant(request: GrantRequest, refused?: DenyReason): GrantAnswer | undefined
   /** Applies an outcome report: `failed` frees the right once, `unknown` leaves it to staff. */
-  noteOutcome(word: ReceivedOutcome): void
+  noteOutcome(report: ReceivedOutcome): void
   prune(before: number): void
 }
 
-export interface GrantQuestion {
+export interface GrantRequest {
   agentId: string
   redemptionId: string
   cti: string
@@ -92,7 +92,7 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
   )
   const free = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
 
-  function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantQuestion): GrantAnswer {
+  function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantRequest): GrantAnswer {
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
     // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
@@ -106,7 +106,7 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
   }
 
   function store(
-    { redemptionId, agentId, exp }: Pick<GrantQuestion, 'redemptionId' | 'agentId' | 'exp'>,
+    { redemptionId, agentId, exp }: Pick<GrantRequest, 'redemptionId' | 'agentId' | 'exp'>,
     answer: GrantAnswer,
     state: 'delegated' | 'refused' | 'back',
   ): void {
@@ -118,17 +118,17 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
   }
 
   return {
-    grant(question, refused) {
-      const known = find.get(question.redemptionId)
+    grant(request, refused) {
+      const known = find.get(request.redemptionId)
       if (known)
-        return known.agent_id === question.agentId && (known.state === 'delegated' || known.state === 'refused')
+        return known.agent_id === request.agentId && (known.state === 'delegated' || known.state === 'refused')
           ? (JSON.parse(known.answer) as GrantAnswer)
           : undefined
-      const answer = refused ? { ...NO_RIGHTS, reason: refused } : decide(question)
+      const answer = refused ? { ...NO_RIGHTS, reason: refused } : decide(request)
       // A refusal is final for its id: the agent uses a new id for the next request. So a replayed request cannot take a right that became
       // free.
-      store(question, answer, answer.reason ? 'refused' : 'delegated')
-      if (!answer.reason) append(question.nowMs, delegation(question, answer.ordinals))
+      store(request, answer, answer.reason ? 'refused' : 'delegated')
+      if (!answer.reason) append(request.nowMs, delegation(request, answer.ordinals))
       return answer
     },
     noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
@@ -159,11 +159,11 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
   }
 }
 
-function delegation(question: GrantQuestion, ordinals: number[]): Evidence {
-  const { redemptionId, cti: nonce, rightClass, agentId, homeEpoch } = question
+function delegation(request: GrantRequest, ordinals: number[]): Evidence {
+  const { redemptionId, cti: nonce, rightClass, agentId, homeEpoch } = request
   return { kind: 'delegated', redemptionId, nonce, rightClass, ordinals, agentId, homeEpoch }
 }
 
-function isUnknownOf(agentId: string, given: GrantRow | undefined): boolean {
-  return given?.agent_id === agentId && given.state === 'unknown'
+function isUnknownOf(agentId: string, grant: GrantRow | undefined): boolean {
+  return grant?.agent_id === agentId && grant.state === 'unknown'
 }

@@ -18,10 +18,10 @@ const END_OF_TIME_MS = 253_402_300_799_999
  * Reduces an event to the limits of the API, because the cloud would reject an invalid event and all rows after it. Removes identifiers
  * whole: a shortened id could name another thing.
  */
-export function fitEvent(given: ProtectionEvent, atMs: number): FittedEvent {
-  const first = ProtectionEvent.safeParse(given)
-  if (first.success) return { event: given }
-  const event: Record<string, unknown> = { ...given }
+export function fitEvent(original: ProtectionEvent, atMs: number): FittedEvent {
+  const first = ProtectionEvent.safeParse(original)
+  if (first.success) return { event: original }
+  const event: Record<string, unknown> = { ...original }
   for (const [field, limit] of Object.entries(TEXT_LIMITS)) {
     const text = event[field]
     if (typeof text === 'string') event[field] = storable(text).slice(0, limit).toWellFormed()
@@ -29,15 +29,15 @@ export function fitEvent(given: ProtectionEvent, atMs: number): FittedEvent {
   const leftOut = faultsOf(event)
   if (leftOut.length === 0) return { event: event as ProtectionEvent }
   for (const field of leftOut) delete event[field]
-  const id = hash('sha256', `${String(given.eventId)}\0${JSON.stringify(leftOut)}`, 'hex').slice(0, 26)
+  const id = hash('sha256', `${String(original.eventId)}\0${JSON.stringify(leftOut)}`, 'hex').slice(0, 26)
   const fitting = {
     type: 'protection.exception.raised',
     eventId: `evt_${id}`,
     occurredAt: new Date(Math.min(atMs, END_OF_TIME_MS)).toISOString(),
-    storeId: storable(String(given.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
+    storeId: storable(String(original.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
     ...event,
   } as ProtectionEvent
-  return { event: fitting, notice: noticeFor(fitting, given, leftOut, `evt_w${id}`) }
+  return { event: fitting, notice: noticeFor(fitting, original, leftOut, `evt_w${id}`) }
 }
 
 function faultsOf(event: object): string[] {
@@ -48,14 +48,19 @@ function faultsOf(event: object): string[] {
   return [...new Set(fields)]
 }
 
-function noticeFor(event: ProtectionEvent, given: object, leftOut: readonly string[], wordId: string): ProtectionEvent {
+function noticeFor(
+  event: ProtectionEvent,
+  original: object,
+  leftOut: readonly string[],
+  noticeId: string,
+): ProtectionEvent {
   const { type, occurredAt, storeId, deviceId, reason, eventId } = event
   const what = leftOut
-    .map((field) => `${field.slice(0, 40)} (${shown((given as Record<string, unknown>)[field])})`)
+    .map((field) => `${field.slice(0, 40)} (${shown((original as Record<string, unknown>)[field])})`)
     .join(', ')
   return {
     type: 'protection.exception.raised',
-    eventId: wordId,
+    eventId: noticeId,
     occurredAt,
     storeId,
     ...(deviceId !== undefined && { deviceId }),

@@ -12,7 +12,7 @@ export interface CommandParts {
   trust: Pick<Trust, 'keys'>
   clock: Pick<AgentClock, 'now'>
   /** Voids a token for ever. */
-  giveUp(nonce: string): void
+  voidToken(nonce: string): void
   /** A command signed with this key revoked the agent. */
   onRevoked(kid: string): void
 }
@@ -25,7 +25,7 @@ export function commandHandler({
   agentId,
   trust,
   clock,
-  giveUp,
+  voidToken,
   onRevoked,
 }: CommandParts): (text: string) => CommandResult {
   return (text) => {
@@ -45,7 +45,7 @@ export function commandHandler({
     const { nowMs, trust: clockTrust } = clock.now()
     const command = open(clockTrust === 'none' ? undefined : nowMs / 1_000)
     if (command?.command !== 'void' || command.nonce === undefined) return 'poll'
-    giveUp(command.nonce)
+    voidToken(command.nonce)
     return 'done'
   }
 }

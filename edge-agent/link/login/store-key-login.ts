@@ -21,7 +21,7 @@ const RETRY_MS = 5_000
 
 /** No login was made for any key yet. */
 export function storeKeyLogin({ clock, trust, keys, login }: StoreKeyLoginParts): StoreKeyLogin {
-  let asked: { id: string; atMs: number } | undefined
+  let requested: { id: string; atMs: number } | undefined
 
   function missing(): string | undefined {
     const id = trust.policy?.storeKey
@@ -32,12 +32,12 @@ export function storeKeyLogin({ clock, trust, keys, login }: StoreKeyLoginParts)
     get waitMs() {
       const id = missing()
       if (id === undefined) return undefined
-      return id === asked?.id ? Math.max(0, asked.atMs + RETRY_MS - clock.elapsed()) : 0
+      return id === requested?.id ? Math.max(0, requested.atMs + RETRY_MS - clock.elapsed()) : 0
     },
     async run() {
       const id = missing()
       if (id === undefined) return
-      asked = { id, atMs: clock.elapsed() }
+      requested = { id, atMs: clock.elapsed() }
       // The present login stays valid, whatever comes of this one.
       await login()
     },

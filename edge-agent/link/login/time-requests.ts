@@ -40,7 +40,7 @@ export function timeRequests({
     const taken = trust.acceptTime(time, nonce)
     if (taken.taken) return dueIn(REQUEST_EVERY_MS)
     if (taken.why === 'known') return
-    if (taken.isDoubted) dueIn(REPEAT_AFTER_MS)
+    if (taken.needsConfirmation) dueIn(REPEAT_AFTER_MS)
     onRefused(`time: ${taken.detail}`)
   }
 

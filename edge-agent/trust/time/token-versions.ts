@@ -16,8 +16,11 @@ export interface IssuedVersions {
  */
 export interface TokenVersions {
   note(issued: IssuedVersions): void
-  /** True if a token issued after the last cloud contact (`heardMs`) names a newer version than `have`. */
-  areNewer(have: { readonly policy: number | undefined; readonly keys: number | undefined }, heardMs: number): boolean
+  /** True if a token issued after the last cloud contact (`lastContactMs`) names a newer version than `have`. */
+  areNewer(
+    have: { readonly policy: number | undefined; readonly keys: number | undefined },
+    lastContactMs: number,
+  ): boolean
   /** Discards all versions, because a signing key was compromised. */
   clear(): void
 }
@@ -32,11 +35,11 @@ const CLOCKS_DIFFER_S = 60
 
 /** Starts without versions. */
 export function tokenVersions(clock: Pick<AgentClock, 'now'>): TokenVersions {
-  const told: { policy?: IssuedVersion | undefined; keys?: IssuedVersion | undefined } = {}
+  const newest: { policy?: IssuedVersion | undefined; keys?: IssuedVersion | undefined } = {}
 
   /** The latest token counts, not the highest version: a restored cloud may use lower versions. */
   function note(kind: 'policy' | 'keys', ver: number | undefined, issuedS: number): void {
-    if (ver !== undefined && issuedS >= (told[kind]?.issuedS ?? 0)) told[kind] = { ver, issuedS }
+    if (ver !== undefined && issuedS >= (newest[kind]?.issuedS ?? 0)) newest[kind] = { ver, issuedS }
   }
 
   return {
@@ -46,12 +49,12 @@ export function tokenVersions(clock: Pick<AgentClock, 'now'>): TokenVersions {
       note('policy', policy, issuedS)
       note('keys', keys, issuedS)
     },
-    areNewer(have, heardMs) {
+    areNewer(have, lastContactMs) {
       // Issue times are whole seconds, so one second is added.
       const isNewer = (of: IssuedVersion | undefined, ver: number | undefined) =>
-        of !== undefined && (of.issuedS + 1) * 1_000 > heardMs && of.ver > (ver ?? 0)
-      return isNewer(told.policy, have.policy) || isNewer(told.keys, have.keys)
+        of !== undefined && (of.issuedS + 1) * 1_000 > lastContactMs && of.ver > (ver ?? 0)
+      return isNewer(newest.policy, have.policy) || isNewer(newest.keys, have.keys)
     },
-    clear: () => void (told.policy = told.keys = undefined),
+    clear: () => void (newest.policy = newest.keys = undefined),
   }
 }

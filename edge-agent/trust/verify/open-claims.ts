@@ -39,8 +39,8 @@ export type Acceptance =
   | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
   /** The version is held already or older. */
   | { taken: false; why: 'known' }
-  /** `isDoubted`: a second signed time may confirm this one. */
-  | (Refusal & { isDoubted?: true })
+  /** `needsConfirmation`: a second signed time may confirm this one. */
+  | (Refusal & { needsConfirmation?: true })
 
 /** Creates a refusal with its reason. */
 export function refused(detail: string): Refusal {

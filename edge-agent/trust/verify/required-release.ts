@@ -19,10 +19,10 @@ type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
 /** Returns the required release if this one is too old. Reads only the version claims, because a later release may change all others. */
 export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
-  const asked = VersionNumber.safeParse(minAgent)
-  if (!asked.success || !isOlderVersion(UNTAG_VERSION, asked.data)) return undefined
+  const required = VersionNumber.safeParse(minAgent)
+  if (!required.success || !isOlderVersion(UNTAG_VERSION, required.data)) return undefined
   return {
-    release: asked.data,
+    release: required.data,
     epoch: Number.isSafeInteger(epoch) ? (epoch as number) : 0,
     ver: Number.isSafeInteger(ver) ? (ver as number) : 0,
   }

@@ -84,7 +84,7 @@ describe('a command', () => {
     clock: { now: () => ({ nowMs: NOW_S * 1_000, trust: 'signed' }) } as unknown as Parameters<
       typeof commandHandler
     >[0]['clock'],
-    giveUp: (nonce) => void done.push(`void ${nonce}`),
+    voidToken: (nonce) => void done.push(`void ${nonce}`),
     onRevoked: () => void done.push('revoke'),
   })
   const command = (name: string, change: object = {}, by: typeof freshness = freshness) =>
