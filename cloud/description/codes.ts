@@ -74,7 +74,7 @@ export const REASON_TEXTS = codes({
     'Policy, devices and operators do not fit into one document for agents. Remove devices or operators, or shorten the policy.',
   price_changed: 'Prices changed; `details` names the lines. Show the shopper the new prices.',
   price_unknown:
-    'The store has no price for this item, and an app of the shopper cannot set it. Register product or price, or let staff sell it.',
+    'The store has no price for this item, and a shopper’s app cannot set it. Register product or price, or let staff sell it.',
   product_exists: 'The store sells a product with this EAN. Call `updateProduct`.',
   program_inactive: 'The loyalty program is switched off.',
   psp_not_configured: 'The store has no payment provider. Call `configurePSP`, or use a test key.',
@@ -200,21 +200,21 @@ export const DENIAL_TEXTS = codes({
   store_mismatch: 'Device, receipt and purchase belong to different stores. Go to the right store.',
   clock_untrusted: 'The agent does not know the time. Connect it to the cloud, or set its clock.',
   policy_stale:
-    'The policy is missing or over 80 hours old, or the key set has ended. Connect the agent. Until then only staff release, at `staff_assisted` devices.',
+    'Policy missing or over 80 hours old, or key set ended. Connect the agent. Until then only staff release, at `staff_assisted` devices.',
   device_not_capable: 'The device cannot do this action. Use another device.',
   technology_mismatch: 'The device cannot read or release this kind of tag. Use another device.',
   item_unknown: 'The item is not registered here. Call `registerProtectedItems`; offline, call staff.',
   item_not_paid: 'The item is not paid. Pay first.',
   already_redeemed: 'The right of this unit is used up. If the tag is still on, call staff.',
   authorization_outstanding:
-    'Another device holds the right, or the device is moving to another agent. Use that device or wait `retryAfter` seconds; if its agent is offline, staff may release with their `operatorId`.',
+    'Another device holds the right, or this one changes its agent. Wait `retryAfter` seconds. If the other agent is offline, staff may use their `operatorId`.',
   action_not_allowed: 'The policy of the store forbids this action. Call staff.',
   workflow_not_allowed:
     'The policy allows this only in another workflow. `untag policy explain` shows which rule counts.',
   manual_assistance_required:
     'The policy requires staff, or the agent is offline and only an item was named. Call staff, or show the receipt.',
   limit_exceeded:
-    'A limit is used up: approvals of this operator, receipts while isolated, or requests to the receipt home. Another operator may approve; or connect the agent and scan again.',
+    'Too many approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent and retry.',
 })
 
 /** `reason` of `protection.exception.raised`: a person must look. */
@@ -225,7 +225,7 @@ export const EXCEPTION_TEXTS = codes({
   late_status: 'The alarm was needless: the item was paid, or a receipt covers it.',
   late_reads: 'A reader reported tags too late to alarm. Check its network.',
   unexpected_release:
-    'The contact of a detacher, deactivator or lock moved without a command, or twice for one. A second tag was pulled off, or a key was used.',
+    'A release contact moved without a command, or twice for one. A second tag was pulled off, or a key was used.',
   door_forced: 'The door of a cabinet was opened without a release. The station shows it until the door is shut.',
   door_left_open: 'The door of a cabinet stayed open too long.',
   emergency_started: 'An emergency input became active. One event for each device that opened, and one for the input.',

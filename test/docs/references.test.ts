@@ -21,8 +21,6 @@ const NOT_YET_SHORT = new Set([
   'docs/guides/development.md',
   'docs/guides/simulation.md',
   'docs/reference/configuration.md',
-  'docs/reference/errors.md',
-  'docs/reference/tokens.md',
   'docs/security.md',
 ])
 const PROSE_PAGES = PAGES.filter((page) => !GENERATED.has(page) && !NOT_YET_SHORT.has(page))
