@@ -106,10 +106,10 @@ it('refuses connections beyond the limit while requests take all places, and log
 it('lets a process that may open few files hold fewer connections', () => {
   expect(connectionLimits(Infinity)).toEqual({
     http: { most: 10_000, waiting: 2_000 },
-    broker: { agents: 10_000, strangers: 256, strangersOfNetwork: 64 },
+    broker: { agents: 10_000, unauthenticated: 256, unauthenticatedPerNetwork: 64 },
   })
   expect(connectionLimits(1_024)).toEqual({
     http: { most: 512, waiting: 128 },
-    broker: { agents: 256, strangers: 32, strangersOfNetwork: 16 },
+    broker: { agents: 256, unauthenticated: 32, unauthenticatedPerNetwork: 16 },
   })
 })

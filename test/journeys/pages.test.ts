@@ -62,7 +62,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await station.getByRole('button', { name: 'Nächstes Etikett' }).click()
     await reads(station, '.stage', 'Alle 2 Etiketten erledigt.')
     await scanner.scan(receipt)
-    await reads(station, '.stage', /Abgelehnt\s+Dafür ist nichts mehr freizugeben./)
+    await reads(station, '.stage', /Abgelehnt\s+Dieser Beleg oder dieses Etikett wurde schon benutzt./)
     expect(await station.content()).not.toContain(receipt.split('/').at(-1))
   })
 
@@ -83,7 +83,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     demo.press('o')
     await reads(station, '.badges', 'Offline seit weniger als 1 min')
     await scanner.scan(receipt)
-    await reads(station, '.stage', /Freigegeben[^]*Ohne Verbindung entschieden./)
+    await reads(station, '.stage', /Freigegeben[^]*Offline entschieden./)
     await reads(station, '.badges', /\d Ereignisse? warte/)
     await scanner.scan(receipt)
     await reads(station, '.stage', 'Abgelehnt')
