@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { fullDisk } from './disk-faults/full-disk.ts'
 import { powerLoss } from './disk-faults/power-loss/power-loss.ts'
-import { noStrace } from './disk-faults/strace.ts'
+import { whyNoStrace } from './disk-faults/strace.ts'
 import { syscallSweep } from './disk-faults/syscall-sweep.ts'
 
 const HELP = `Runs the real programs on disks that fail, and checks what was promised. Needs strace.
@@ -33,7 +33,7 @@ async function main(): Promise<boolean> {
     process.stdout.write(HELP)
     return values.help
   }
-  const missing = noStrace()
+  const missing = whyNoStrace()
   if (missing !== undefined) throw new Error(missing)
   const result = await run(what, numberOf(values.states), numberOf(values.seed))
   if (process.stderr.isTTY) process.stderr.write('\n')

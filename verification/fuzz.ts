@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
-import { postgresGround, sqliteGrounds } from './fuzz/scene/databases.ts'
+import { postgresDatabase, sqliteDatabases } from './fuzz/scene/databases.ts'
 import { neverSucceeded, runFuzz, type Failure, type RunResult } from './fuzz/run.ts'
 import { signQuickly } from './simulation/virtual/quick-signatures.ts'
-import { huntFuzzBugs } from './runner/fuzz-bugs.ts'
+import { runFuzzMutants } from './runner/run-fuzz-mutants.ts'
 import { realPlatform } from '../bin/platform.ts'
 import { renderPlainly } from '../bin/plain-pages.ts'
 
@@ -47,7 +47,7 @@ async function main(): Promise<boolean> {
   const requests = numberOf(values.requests, 20_000)
   const url = values['database-url']
   if (values.bugs)
-    return huntFuzzBugs({
+    return runFuzzMutants({
       requests,
       only: values.only,
       jobs: Math.max(1, numberOf(values.jobs, availableParallelism())),
@@ -56,7 +56,7 @@ async function main(): Promise<boolean> {
   return fuzz({ requests, run, firstSeed: numberOf(values.seed, 1), untilFirst: values['until-first'], url })
 }
 
-interface Wanted {
+interface FuzzOptions {
   readonly requests: number
   /** Requests of one run. */
   readonly run: number
@@ -65,12 +65,12 @@ interface Wanted {
   readonly url: string | undefined
 }
 
-async function fuzz({ requests, run, firstSeed, untilFirst, url }: Wanted): Promise<boolean> {
+async function fuzz({ requests, run, firstSeed, untilFirst, url }: FuzzOptions): Promise<boolean> {
   renderPlainly()
   signQuickly()
   const grounds = await (url === undefined
-    ? sqliteGrounds(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
-    : postgresGround(url, realPlatform().clock))
+    ? sqliteDatabases(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+    : postgresDatabase(url, realPlatform().clock))
   const results: RunResult[] = []
   try {
     const isOver = () => untilFirst && results.some(({ failures }) => failures.length > 0)

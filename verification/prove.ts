@@ -8,8 +8,8 @@ import { realPlatform } from '../bin/platform.ts'
 import { SIZES, type Size } from './prove/part.ts'
 import { partsOf } from './prove/parts.ts'
 import { progressLine } from './prove/progress-line.ts'
-import { asKept, furthest, withTables, type Report } from './prove/report.ts'
-import { knownOf, runParts, stateFile, type Place } from './prove/run-parts.ts'
+import { withoutBuildHashes, furthest, withTables, type Report } from './prove/report.ts'
+import { loadResult, runParts, stateFile, type ProofContext } from './prove/run-parts.ts'
 import { sumOf, writeJson } from './prove/state.ts'
 
 /** The folder of the project. This file runs as dist/verification/prove.js. */
@@ -66,8 +66,8 @@ async function main(): Promise<number> {
       build: buildOf(),
       commit: commitOf(),
       machine: machine(),
-      goesOn: values['go-on'],
-      kept: keptReport()?.parts ?? [],
+      reusesEarlierCode: values['go-on'],
+      earlierResults: keptReport()?.parts ?? [],
     },
     values.part?.split(','),
     jobs,
@@ -75,7 +75,12 @@ async function main(): Promise<number> {
   )
 }
 
-async function prove(place: Place, only: readonly string[] | undefined, jobs: number, fresh: boolean): Promise<number> {
+async function prove(
+  place: ProofContext,
+  only: readonly string[] | undefined,
+  jobs: number,
+  fresh: boolean,
+): Promise<number> {
   const unknown = only?.find((name) => !PARTS.some((part) => part.name === name))
   if (unknown !== undefined) throw new Error(`there is no part ${unknown}; see --help`)
   const parts = PARTS.filter(({ name }) => only?.includes(name) ?? true)
@@ -89,7 +94,7 @@ async function prove(place: Place, only: readonly string[] | undefined, jobs: nu
   try {
     const proven = await runParts({
       ...place,
-      isStill: () => buildOf() === place.build,
+      isBuildUnchanged: () => buildOf() === place.build,
       parts,
       jobs,
       clock,
@@ -107,8 +112,11 @@ async function prove(place: Place, only: readonly string[] | undefined, jobs: nu
 }
 
 /** All parts, those too that were not asked for or are not finished. */
-function reportOf(place: Place): Report {
-  return { at: new Date().toISOString(), parts: PARTS.map((part) => ({ ...knownOf(part, place), size: place.size })) }
+function reportOf(place: ProofContext): Report {
+  return {
+    at: new Date().toISOString(),
+    parts: PARTS.map((part) => ({ ...loadResult(part, place), size: place.size })),
+  }
 }
 
 function machine(): string {
@@ -130,7 +138,7 @@ function writeReport(): number {
     .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
   const [first, ...more] = [...made, keptReport()].filter((report) => report !== undefined)
   if (!first) return 1
-  const report = asKept(furthest([first, ...more]))
+  const report = withoutBuildHashes(furthest([first, ...more]))
   writeJson(KEPT_REPORT, report)
   writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), report))
   return 0

@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { runSeed } from './simulation/run-seed.ts'
-import { isTrouble, TROUBLES, type Trouble } from './simulation/troubles/kinds.ts'
-import { huntBugs } from './runner/sim-bugs.ts'
+import { isFault, FAULTS, type Fault } from './simulation/faults/fault-kinds.ts'
+import { runMutants } from './runner/sim-mutants.ts'
 import { showDay } from './runner/sim-day.ts'
 import { runMany } from './runner/sim-many.ts'
-import { describeSeed } from './runner/sim-texts.ts'
-import { openShops, work } from './runner/sim-worker.ts'
+import { describeSeed } from './runner/describe-seed.ts'
+import { openShops, runWorkerSeeds } from './runner/sim-worker.ts'
 
 const HELP = `Runs the real cloud and real agents in simulated worlds, where everything fails that can, and checks what must always hold.
 
@@ -19,7 +19,7 @@ const HELP = `Runs the real cloud and real agents in simulated worlds, where eve
   --first N       the first seed (1)
   --seed N        this world alone
   --trace         everything that happened in it
-  --troubles LIST what may go wrong, instead of what the seed says: none, or of ${TROUBLES.join(',')}
+  --troubles LIST what may go wrong, instead of what the seed says: none, or of ${FAULTS.join(',')}
   --liveness      longer trouble; once all is well everything must arrive within half an hour
   --bugs          plants known bugs, each in a process of its own, and tells with which seed each was found
   --day           one day of one store from 9:00 to 20:00: three agents, thieves, goods brought back, half an hour without network, a power cut
@@ -71,12 +71,12 @@ async function main(): Promise<boolean> {
       trace,
       json,
     })
-  if (values.bugs) return huntBugs({ seeds: numberOf(values.seeds, 500), only: values.only, jobs, json })
-  const troubles = values.troubles?.split(',').filter((name) => isTrouble(name))
-  if (values.seed !== undefined) return showSeed({ seed: numberOf(values.seed, 1), liveness, trace, troubles })
-  const many = { seeds: numberOf(values.seeds, 200), first: numberOf(values.first, 1), liveness, troubles }
+  if (values.bugs) return runMutants({ seeds: numberOf(values.seeds, 500), only: values.only, jobs, json })
+  const faults = values.troubles?.split(',').filter((name) => isFault(name))
+  if (values.seed !== undefined) return showSeed({ seed: numberOf(values.seed, 1), liveness, trace, faults })
+  const many = { seeds: numberOf(values.seeds, 200), first: numberOf(values.first, 1), liveness, faults }
   if (!values.worker) return runMany({ ...many, jobs, json })
-  await work({ ...many, step: numberOf(values.step, 1), untilFirst: values['until-first'] })
+  await runWorkerSeeds({ ...many, step: numberOf(values.step, 1), untilFirst: values['until-first'] })
   return true
 }
 
@@ -84,12 +84,12 @@ async function showSeed({
   seed,
   liveness,
   trace,
-  troubles,
+  faults,
 }: {
   seed: number
   liveness: boolean
   trace: boolean
-  troubles: Trouble[] | undefined
+  faults: Fault[] | undefined
 }): Promise<boolean> {
   const shops = openShops()
   try {
@@ -97,7 +97,7 @@ async function showSeed({
       seed,
       liveness,
       keepLines: trace ? ALL_LINES : LAST_LINES,
-      ...(troubles && { troubles }),
+      ...(faults && { faults }),
     })
     if (trace) process.stdout.write(`${result.lines.join('\n')}\n`)
     process.stdout.write(describeSeed(result))

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { noPostgres } from '../../verification/kills/postgres-server.ts'
+import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
 import { canPin, CORES, startProgram, type Program } from '../child.ts'
 import { FigureUnavailable, rowsOf, type Bench, type Figure, type Result, type Row, type Sizes } from '../figure.ts'
 import { withPrograms } from '../http-contender.ts'
@@ -34,7 +34,7 @@ const SIZES = {
 export const postgres: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {
-  const missing = noPostgres()
+  const missing = whyNoPostgres()
   if (missing !== undefined) throw new FigureUnavailable(missing)
   const { requests, purchases, rounds, warmUps, accounts } = SIZES[mode]
   const loads = loadsOf(accounts)

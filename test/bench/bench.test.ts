@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FIGURE_NAMES } from '../../bench/figures.ts'
-import { noPostgres } from '../../verification/kills/postgres-server.ts'
+import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
 import type { Report } from '../../bench/run-figures.ts'
 import { benchProduct } from '../../bench/catalogue/products.ts'
 import { isEan } from '../../cloud/catalogue/ean.ts'
@@ -48,7 +48,7 @@ describe('npm run bench', () => {
     expect(failures, stderr).toEqual({})
     expect(status).toBe(0)
     expect(mode).toBe('smoke')
-    const missing = noPostgres()
+    const missing = whyNoPostgres()
     expect(skipped).toEqual(missing === undefined ? {} : { postgres: missing })
     expect(Object.keys({ ...figures, ...skipped })).toEqual(FIGURE_NAMES)
     for (const name of Object.keys(figures)) expect(stdout).toContain(`ran     ${name}\n`)

@@ -1,14 +1,21 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Part } from '../../verification/prove/part.ts'
+import type { ProofPart } from '../../verification/prove/part.ts'
 import { partsOf } from '../../verification/prove/parts.ts'
-import { asKept, bugsTable, figuresTable, furthest, withTables, type Report } from '../../verification/prove/report.ts'
+import {
+  withoutBuildHashes,
+  mutantsTable,
+  figuresTable,
+  furthest,
+  withTables,
+  type Report,
+} from '../../verification/prove/report.ts'
 import { progressLine } from '../../verification/prove/progress-line.ts'
-import { runParts, type Place } from '../../verification/prove/run-parts.ts'
+import { runParts, type ProofContext } from '../../verification/prove/run-parts.ts'
 import { sumOf } from '../../verification/prove/state.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import { BUGS } from '../../verification/simulation/bugs/bank.ts'
+import { MUTANTS } from '../../verification/simulation/mutants/catalogue.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -16,7 +23,7 @@ const folder = temporaryFolder('prove')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A part of 25 in chunks of 10 whose 13th does not hold. */
-function part(change: Partial<Part> = {}): Part & { ran: number[] } {
+function part(change: Partial<ProofPart> = {}): ProofPart & { ran: number[] } {
   const ran: number[] = []
   return {
     name: 'p',
@@ -24,7 +31,7 @@ function part(change: Partial<Part> = {}): Part & { ran: number[] } {
     unit: 'things',
     of: { ci: 25, night: 50 },
     chunk: { ci: 10, night: 10 },
-    side: 'by side',
+    concurrency: 'by side',
     ran,
     run({ from, count, onProgress }) {
       ran.push(from)
@@ -39,11 +46,11 @@ function part(change: Partial<Part> = {}): Part & { ran: number[] } {
   }
 }
 const run = (
-  parts: Part[],
+  parts: ProofPart[],
   change: {
     build?: string
     goesOn?: boolean
-    kept?: Place['kept']
+    kept?: ProofContext['earlierResults']
     machine?: string
     signal?: AbortSignal
     jobs?: number
@@ -58,9 +65,9 @@ const run = (
     build: change.build ?? 'b1',
     commit: `commit of ${change.build ?? 'b1'}`,
     machine: change.machine ?? 'a machine',
-    goesOn: change.goesOn ?? false,
-    kept: change.kept ?? [],
-    isStill: () => change.isStill ?? true,
+    reusesEarlierCode: change.goesOn ?? false,
+    earlierResults: change.kept ?? [],
+    isBuildUnchanged: () => change.isStill ?? true,
     jobs: change.jobs ?? 2,
     clock: realPlatform().clock,
     signal: change.signal ?? new AbortController().signal,
@@ -78,7 +85,7 @@ describe('npm run prove', () => {
     const other = part({
       name: 'list',
       of: { ci: 24, night: 24 },
-      isAbout: (_, { from }) => from !== 10,
+      isSameList: (_, { from }) => from !== 10,
       run: ({ from, count }) => (asked.push(from), held.run({ from, count })),
     })
     // The last chunk is longer, the one in the middle another one.
@@ -159,7 +166,7 @@ describe('npm run prove', () => {
   it('goes on elsewhere from the report that was kept, and only when it is told to', async () => {
     const [proven] = await run([part({ name: 'far' })], { jobs: 1 })
     if (!proven) throw new Error('no part')
-    const { parts: kept } = asKept({ at: '', parts: [{ ...proven, size: 'ci' }] })
+    const { parts: kept } = withoutBuildHashes({ at: '', parts: [{ ...proven, size: 'ci' }] })
     rmSync(join(folder, 'ci-far.json'))
     const elsewhere = part({ name: 'far' })
     const [more] = await run([elsewhere], { jobs: 1, kept, goesOn: true, machine: 'another' })
@@ -193,7 +200,7 @@ describe('npm run prove', () => {
   })
 
   it('says what it left out, and why', async () => {
-    const [proven] = await run([part({ name: 'left', impossible: () => 'strace is not installed' })])
+    const [proven] = await run([part({ name: 'left', whyImpossible: () => 'strace is not installed' })])
     expect(proven).toMatchObject({ done: 0, skipped: 'strace is not installed' })
   })
 
@@ -202,7 +209,7 @@ describe('npm run prove', () => {
     expect(sizes).toMatchObject({
       safety: { ci: 2_000, night: 100_000 },
       liveness: { ci: 300, night: 10_000 },
-      bugs: { ci: BUGS.length, night: BUGS.length },
+      bugs: { ci: MUTANTS.length, night: MUTANTS.length },
       kills: { ci: 100, night: 5_000 },
       'power-loss': { ci: 5_000, night: 500_000 },
     })
@@ -272,8 +279,8 @@ describe('the report of it', () => {
 
       - bugs: b was not found"
     `)
-    expect(bugsTable(report)).toContain('| a | x | 3 worlds | I1 |')
-    expect(bugsTable(report)).toContain('| b | y | **not found** |')
+    expect(mutantsTable(report)).toContain('| a | x | 3 worlds | I1 |')
+    expect(mutantsTable(report)).toContain('| b | y | **not found** |')
   })
 
   it('takes of each part the run that went furthest, unless something did not hold in a newer one', () => {

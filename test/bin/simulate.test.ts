@@ -43,12 +43,12 @@ describe('untag simulate', () => {
       openLink: (link, signal) => openLink('pcsc' in link ? { socket, ...link } : link, signal),
     })
     await bench.untilState('pad', 'ready')
-    nfc.say('put 04A2B3C4D5E680 https://example.com/r/ABC')
+    nfc.writeLine('put 04A2B3C4D5E680 https://example.com/r/ABC')
     expect(await bench.untilEvent((event) => event.type === 'scan')).toMatchObject({
       text: 'https://example.com/r/ABC',
     })
     const tag = { tagUid: 'E00401500A1B2C3D' }
-    nfc.say(`put ${tag.tagUid}`)
+    nfc.writeLine(`put ${tag.tagUid}`)
     expect(
       await bench.untilEvent(
         (event) =>
@@ -58,13 +58,13 @@ describe('untag simulate', () => {
     expect(await bench.supervisor.execute('pad', { kind: 'release', tag }, forEver())).toMatchObject({
       outcome: 'confirmed',
     })
-    nfc.say('show')
-    nfc.say('put 12')
+    nfc.writeLine('show')
+    nfc.writeLine('put 12')
     await until('what it says', () => nfc.lines.length === 2)
     expect(nfc.lines).toEqual(['eas off', 'a UID is 8, 14 or (beginning with E0) 16 hex digits'])
-    nfc.say('unplug')
+    nfc.writeLine('unplug')
     await bench.untilState('pad', 'absent')
-    nfc.say('plug')
+    nfc.writeLine('plug')
     await bench.untilState('pad', 'ready')
   })
 

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../support/databases.ts'
 import { fakeTime, newBoot, NO_FAKETIME, NO_REBOOT, type FakeTime } from '../support/fake-time.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
-import type { Surroundings } from '../support/processes.ts'
+import type { ProcessEnvironment } from '../support/processes.ts'
 
 const HOUR = 3_600
 const DAY = 24 * HOUR
@@ -22,7 +22,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
   let cloudTime: FakeTime
   let agentTime: FakeTime
   let journey: Journey
-  const agentIn: Surroundings = {}
+  const agentIn: ProcessEnvironment = {}
   const bought: string[] = []
   let ended: string
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { noPostgres, startPostgres, type PostgresServer } from '../../verification/kills/postgres-server.ts'
+import { whyNoPostgres, startPostgres, type PostgresServer } from '../../verification/kills/postgres-server.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { cloudUnderLoad, eanOf, type Answer, type CloudUnderLoad } from '../support/cloud-under-load.ts'
 import { eventually } from '../support/journey.ts'
@@ -76,7 +76,7 @@ describe.skipIf(NO_SMALL_DISK)(
       },
     )
 
-    it.skipIf(noPostgres())(
+    it.skipIf(whyNoPostgres())(
       'of the PostgreSQL server lets the cloud reject writes with 503',
       { timeout: 180_000 },
       async () => {

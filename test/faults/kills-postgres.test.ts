@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { killNumber, VICTIMS } from '../../verification/kills/kill-loop.ts'
-import { withBug } from '../../verification/kills/kill-bugs.ts'
+import { withMutant } from '../../verification/kills/kill-mutants.ts'
 import { runKills } from '../../verification/kills/kills.ts'
-import { noPostgres } from '../../verification/kills/postgres-server.ts'
+import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
-const missing = noPostgres()
+const missing = whyNoPostgres()
 /** Each victim once; `npm run prove -- --part kills-postgres` has every victim at every step. */
 const KILLS = 4
 
@@ -35,7 +35,7 @@ describe.skipIf(missing)(`power cuts with PostgreSQL${missing === undefined ? ''
     'reveal the lost write if commits are acknowledged before they are flushed',
     { timeout: 300_000, retry: 3 },
     async () => {
-      const { violations } = await kill(1, withBug(ROOT, 'postgres-commit-not-flushed'))
+      const { violations } = await kill(1, withMutant(ROOT, 'postgres-commit-not-flushed'))
       expect(violations).not.toEqual([])
     },
   )

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { FUZZ_BUGS } from '../../verification/fuzz/bugs.ts'
+import { FUZZ_MUTANTS } from '../../verification/fuzz/fuzz-mutants.ts'
 import { runFuzzer } from '../support/fuzz-process.ts'
 
 const DIST = join(import.meta.dirname, '../../dist')
@@ -21,7 +21,7 @@ describe('the API fuzzer', () => {
 })
 
 describe('planted bugs of the API', () => {
-  it.each(FUZZ_BUGS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
+  it.each(FUZZ_MUTANTS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
     for (const { file, find } of bug.changes)
       expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
   })

@@ -6,7 +6,7 @@ import type { DayRecord } from '../../verification/runner/sim-day.ts'
 import { chanceOf } from '../../verification/simulation/virtual/chance.ts'
 import { makeDayShop } from '../../verification/simulation/day/day-shop.ts'
 import { runDay } from '../../verification/simulation/day/run-day.ts'
-import { planOf, timetable, WHOLE_DAY } from '../../verification/simulation/day/timetable.ts'
+import { dayPlan, timetable, WHOLE_DAY } from '../../verification/simulation/day/timetable.ts'
 import { runSim } from '../support/sim-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-day-'))
@@ -60,7 +60,7 @@ it('a gate that lets thieves pass is told of', { timeout: 120_000 }, async () =>
 })
 
 it('people come when they have time, and nobody after the last entry', () => {
-  const plan = planOf(WHOLE_DAY.hours)
+  const plan = dayPlan(WHOLE_DAY.hours)
   const people = timetable(5_000, plan, chanceOf(1))
   const inHour = (n: number) => people.filter(({ comesMs }) => Math.floor(comesMs / 3_600_000) === n).length
   expect(people).toHaveLength(5_000)

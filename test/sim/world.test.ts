@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { campaign, fewestTroubles } from '../../verification/simulation/campaign.ts'
+import { campaign, fewestFaults } from '../../verification/simulation/campaign.ts'
 import { chanceOf } from '../../verification/simulation/virtual/chance.ts'
-import { BUGS } from '../../verification/simulation/bugs/bank.ts'
-import { LIAR_BUGS } from '../../verification/simulation/bugs/of-a-liar.ts'
+import { MUTANTS } from '../../verification/simulation/mutants/catalogue.ts'
+import { LYING_AGENT_MUTANTS } from '../../verification/simulation/mutants/lying-agent-mutants.ts'
 import { shopsIn } from '../../verification/simulation/nodes/shops.ts'
 import { runSeed } from '../../verification/simulation/run-seed.ts'
 import { scheduler } from '../../verification/simulation/virtual/scheduler.ts'
@@ -32,7 +32,7 @@ describe('simulated worlds', () => {
   })
 
   it('hold what must hold whatever goes wrong', { timeout: 300_000 }, async () => {
-    const { failed, unlike, seeds } = await campaign(shops, {
+    const { failed, nondeterministic, seeds } = await campaign(shops, {
       firstSeed: 1_000,
       seeds: 5,
       liveness: false,
@@ -40,7 +40,7 @@ describe('simulated worlds', () => {
       untilFirst: true,
     })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
-    expect(unlike).toEqual([])
+    expect(nondeterministic).toEqual([])
     expect(seeds).toBe(5)
   })
 
@@ -65,7 +65,7 @@ describe('simulated worlds', () => {
         liveness: true,
         twiceEvery: 0,
         untilFirst: true,
-        troubles: ['provider', 'cloud-crash', 'weather'],
+        faults: ['provider', 'cloud-crash', 'weather'],
       })
       expect(failed.flatMap((f) => f.violations)).toEqual([])
     },
@@ -78,7 +78,7 @@ describe('simulated worlds', () => {
       liveness: false,
       twiceEvery: 4,
       untilFirst: true,
-      troubles: ['liar', 'lan', 'weather'],
+      faults: ['liar', 'lan', 'weather'],
     })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
@@ -90,32 +90,32 @@ describe('simulated worlds', () => {
       liveness: false,
       twiceEvery: 5,
       untilFirst: true,
-      troubles: ['emergency', 'agent-crash', 'agent-disk', 'partition', 'restart'],
+      faults: ['emergency', 'agent-crash', 'agent-disk', 'partition', 'restart'],
     })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
   it('go on working while nothing goes wrong', { timeout: 120_000 }, async () => {
-    const { violations, lines } = await runSeed(shops, { seed: 5, liveness: true, troubles: [], keepLines: 100_000 })
+    const { violations, lines } = await runSeed(shops, { seed: 5, liveness: true, faults: [], keepLines: 100_000 })
     expect(violations).toEqual([])
     expect(lines.some((line) => /deactivate_label: yes, confirmed/.test(line))).toBe(true)
   })
 
   it('tell a failure with the fewest troubles that bring it about', { timeout: 300_000 }, async () => {
-    const result = await runSeed(shops, { seed: 6, liveness: false, troubles: ['broker', 'devices'] })
+    const result = await runSeed(shops, { seed: 6, liveness: false, faults: ['broker', 'devices'] })
     const failed = { ...result, violations: [{ invariant: 'I1' as const, detail: 'made up', atMs: 0 }] }
     // Nothing fails in truth, so nothing can be left out.
-    expect((await fewestTroubles(shops, failed, false, 10)).troubles).toEqual(['broker', 'devices'])
+    expect((await fewestFaults(shops, failed, false, 10)).faults).toEqual(['broker', 'devices'])
   })
 })
 
 describe('the bank of bugs', () => {
   it('has over two dozen, each with a name of its own', () => {
-    expect(BUGS.length).toBeGreaterThanOrEqual(24)
-    expect(new Set(BUGS.map((bug) => bug.name)).size).toBe(BUGS.length)
+    expect(MUTANTS.length).toBeGreaterThanOrEqual(24)
+    expect(new Set(MUTANTS.map((bug) => bug.name)).size).toBe(MUTANTS.length)
   })
 
-  it.each(BUGS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
+  it.each(MUTANTS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
     for (const { file, find } of bug.changes)
       expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
   })
@@ -148,7 +148,7 @@ describe('the bugs that let one agent speak for another', () => {
   // Each is found within the first sixteen worlds with a liar.
   it('are all found', { timeout: 300_000 }, async () => {
     const file = join(folder, 'lies.json')
-    const names = LIAR_BUGS.map((bug) => bug.name)
+    const names = LYING_AGENT_MUTANTS.map((bug) => bug.name)
     await runSim(['--bugs', '--seeds', '60', '--only', names.join(','), '--json', file])
     const { bugs } = JSON.parse(readFileSync(file, 'utf8')) as { bugs: { name: string; seed: number | null }[] }
     expect(bugs.filter(({ seed }) => seed === null)).toEqual([])

@@ -12,7 +12,7 @@ import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
-import { describedApp } from '../../verification/simulation/nodes/agent-answers.ts'
+import { checkedApp } from '../../verification/simulation/nodes/agent-response-check.ts'
 import type { Json } from './cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from './credential.ts'
 import { temporaryFolder } from './databases.ts'
@@ -151,7 +151,7 @@ export function lanStore(): LanStore {
       onFatal: () => undefined,
     })
     const hosts = () => [`127.0.0.1:${server.port}`]
-    server.serve(describedApp(localApp(running.agent, { hosts, log, credential: () => CREDENTIAL })))
+    server.serve(checkedApp(localApp(running.agent, { hosts, log, credential: () => CREDENTIAL })))
   }
 
   async function addAgent(deviceId: string): Promise<LanAgent> {

@@ -6,7 +6,7 @@ const ROOT = join(import.meta.dirname, '../..')
 export const COMMAND = join(ROOT, 'bin/untag.js')
 
 export type RunningProcess = Running
-export type { Surroundings } from '../../verification/kills/processes.ts'
+export type { ProcessEnvironment } from '../../verification/kills/processes.ts'
 
 /** The command of this checkout, as the proofs run it too. */
 export const processesOfTests = processesOf(ROOT)

@@ -19,7 +19,7 @@ import { pushPort } from '../../device-drivers/transports/push-port.ts'
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
-import { assertDescribed } from '../../verification/simulation/nodes/agent-answers.ts'
+import { assertResponseMatchesApi } from '../../verification/simulation/nodes/agent-response-check.ts'
 import {
   letPromisesSettle,
   virtualPlatform,
@@ -285,7 +285,7 @@ export async function openStore(
       }
       const answer = await drive(Promise.resolve(app.request(`http://${HOST}${path}`, init)))
       const read = await answer.text()
-      assertDescribed({ method, path, status: answer.status, headers: answer.headers, text: read })
+      assertResponseMatchesApi({ method, path, status: answer.status, headers: answer.headers, text: read })
       return {
         status: answer.status,
         body: read.startsWith('{') ? JSON.parse(read) : read,

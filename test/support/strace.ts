@@ -1,4 +1,4 @@
-import { noStrace } from '../../verification/disk-faults/strace.ts'
+import { whyNoStrace } from '../../verification/disk-faults/strace.ts'
 
 /** Why tests that look at system calls are left out here, or undefined when they can run. */
-export const NO_STRACE = noStrace()
+export const NO_STRACE = whyNoStrace()

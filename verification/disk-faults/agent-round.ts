@@ -1,15 +1,15 @@
 import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
-import { arm } from './armed.ts'
-import { allTold, until, type Answer, type Rig } from './rig.ts'
-import type { Aim, Round } from './aim.ts'
+import { injectFault } from './armed.ts'
+import { outboxEmpty, until, type Answer, type FaultStore } from './rig.ts'
+import type { FaultPoint, RoundResult } from './aim.ts'
 
-const TOLD_WITHIN_MS = 10_000
+const REPORTED_WITHIN_MS = 10_000
 /** What may become of a right that was asked for again: it was used, or somebody must look whether it was. */
 const USED: ReadonlySet<unknown> = new Set(['already_redeemed', 'manual_assistance_required'])
 
 /** One release while the agent's calls fail, and again when they do not: at most one pulse, never without a claim, and everything that was answered arrives. */
-export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Round> {
+export async function agentRound(rig: FaultStore, aim: FaultPoint, name: string): Promise<RoundResult> {
   const broken: string[] = []
   const { purchaseId, receipt } = await rig.buy(name)
   const board = rig.boards.pos_deactivator
@@ -25,7 +25,7 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
     return answer
   }
 
-  const armed = await arm(aim, () => rig.agent, rig.startAgent)
+  const armed = await injectFault(aim, () => rig.agent, rig.startAgent)
   if (rig.agent.isRunning)
     await until(
       'the boards',
@@ -36,7 +36,7 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
   await until(
     'word of it',
     async () => !rig.agent.isRunning || (await rig.status())?.queueDepth === 0,
-    TOLD_WITHIN_MS,
+    REPORTED_WITHIN_MS,
   ).catch(() => undefined)
   const hit = await armed.disarm()
 
@@ -49,13 +49,13 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
   if (total > 1) broken.push(`one right opened the lock ${total} times`)
   if (again?.body['authorized'] !== true && !USED.has(again?.body['reason']))
     broken.push(`the right is neither free nor used: ${again?.text ?? ''}`)
-  await allTold(rig).catch((error: unknown) => void broken.push(String(error)))
+  await outboxEmpty(rig).catch((error: unknown) => void broken.push(String(error)))
 
   const eventsOf = async () =>
     ((await rig.call('fetchProtectionEvents', { storeId: rig.storeId, purchaseId, limit: 500 })) as { events: Event[] })
       .events
   // An outcome that met the fault is written down a second later.
-  await until('an outcome', async () => (await eventsOf()).some(isOutcome), TOLD_WITHIN_MS).catch(() => undefined)
+  await until('an outcome', async () => (await eventsOf()).some(isOutcome), REPORTED_WITHIN_MS).catch(() => undefined)
   const events = await eventsOf()
   const lost = [...told].filter((id) => !events.some((e) => e.eventId === id))
   if (lost.length > 0) broken.push(`events were answered and are lost: ${lost.join(', ')}`)
@@ -74,7 +74,7 @@ interface Event {
 const isOutcome = ({ type }: Event) => type === 'protection.action.completed' || type === 'protection.action.failed'
 
 /** A process that has met a fault it cannot heal ends a moment later: it is started again. True when it had ended. */
-async function bringUp(rig: Rig): Promise<boolean> {
+async function bringUp(rig: FaultStore): Promise<boolean> {
   let hadEnded = false
   for (;;) {
     if (!rig.agent.isRunning) {
@@ -89,7 +89,7 @@ async function bringUp(rig: Rig): Promise<boolean> {
   }
 }
 
-function claimsIn(rig: Rig): number {
+function claimsIn(rig: FaultStore): number {
   const db = openLedgerFile(join(rig.disks, 'edge', 'ledger.db'))
   try {
     return db.prepare<[], number>('SELECT COUNT(DISTINCT redemption_id) FROM claim').pluck().get() ?? 0

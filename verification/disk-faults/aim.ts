@@ -1,7 +1,7 @@
 import type { Injection } from './strace.ts'
 
 /** A point at which calls fail, and where strace writes. */
-export interface Aim {
+export interface FaultPoint {
   /** `working`: in a process that runs already; `starting`: from its first call on. */
   mode: 'starting' | 'working'
   injections: readonly Injection[]
@@ -9,7 +9,7 @@ export interface Aim {
 }
 
 /** What one round found. */
-export interface Round {
+export interface RoundResult {
   /** The call was reached, and failed. */
   hit: boolean
   /** The process ended by itself. */

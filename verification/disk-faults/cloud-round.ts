@@ -1,16 +1,16 @@
-import { arm } from './armed.ts'
-import { taggedProduct, until, type Answer, type Rig } from './rig.ts'
-import type { Aim, Round } from './aim.ts'
+import { injectFault } from './armed.ts'
+import { taggedProduct, until, type Answer, type FaultStore } from './rig.ts'
+import type { FaultPoint, RoundResult } from './aim.ts'
 
 /** Where the cloud's round sells: a store without an agent, so that the cloud itself redeems. */
-export interface Till {
+export interface CloudRoundStore {
   storeId: string
   deviceId: string
   ean: string
 }
 
 /** A device and a product of the store that has no agent. */
-export async function prepareCloudRound(rig: Rig): Promise<Till> {
+export async function prepareCloudRound(rig: FaultStore): Promise<CloudRoundStore> {
   const storeId = rig.otherStoreId
   const { devices } = (await rig.call('fetchDevices', { storeId })) as {
     devices: { deviceId: string; deviceType: string }[]
@@ -26,10 +26,15 @@ const SETTLE_WITHIN_MS = 60_000
 const WHILE_FAILING: ReadonlySet<number> = new Set([200, 503])
 
 /** A purchase from check-in to the redeemed token while the cloud's calls fail, and the same requests again when they do not. */
-export async function cloudRound(rig: Rig, till: Till, aim: Aim, name: string): Promise<Round> {
+export async function cloudRound(
+  rig: FaultStore,
+  till: CloudRoundStore,
+  aim: FaultPoint,
+  name: string,
+): Promise<RoundResult> {
   const broken: string[] = []
   const given = new Map<string, string>()
-  const armed = await arm(aim, () => rig.cloud, rig.startCloud)
+  const armed = await injectFault(aim, () => rig.cloud, rig.startCloud)
   if (rig.cloud.isRunning) {
     await sell(till, name, async (step, operation, body) => {
       const answer = rig.cloud.isRunning ? await rig.ask(operation, body, `${name}-${step}`) : undefined
@@ -77,7 +82,7 @@ export async function cloudRound(rig: Rig, till: Till, aim: Aim, name: string): 
 type Step = (step: string, operation: string, body: object) => Promise<Answer | undefined>
 
 /** Goes as far as it is answered; true when it came to the end. */
-async function sell({ storeId, deviceId, ean }: Till, name: string, ask: Step): Promise<boolean> {
+async function sell({ storeId, deviceId, ean }: CloudRoundStore, name: string, ask: Step): Promise<boolean> {
   const checkedIn = await ask('in', 'checkIn', { storeId, userId: name })
   if (checkedIn?.status !== 200) return false
   const checkout = await ask('checkout', 'startCheckout', {
@@ -101,7 +106,7 @@ async function sell({ storeId, deviceId, ean }: Till, name: string, ask: Step): 
 }
 
 /** The token that was redeemed is not redeemed again under another name. */
-async function checkUsedOnce(rig: Rig, till: Till, name: string, broken: string[]): Promise<void> {
+async function checkUsedOnce(rig: FaultStore, till: CloudRoundStore, name: string, broken: string[]): Promise<void> {
   const { deviceId } = till
   const verify = await rig.ask('verifySecurityTagDeactivation', await purchaseOf(rig, till, name), `${name}-verify`)
   const answer = await rig.ask('redeemProtectionAuthorization', {
@@ -113,7 +118,7 @@ async function checkUsedOnce(rig: Rig, till: Till, name: string, broken: string[
   if (answer?.status === 200) broken.push(`a token was redeemed twice: ${answer.text}`)
 }
 
-async function purchaseOf(rig: Rig, { storeId, deviceId, ean }: Till, name: string): Promise<object> {
+async function purchaseOf(rig: FaultStore, { storeId, deviceId, ean }: CloudRoundStore, name: string): Promise<object> {
   const checkedIn = await rig.ask('checkIn', { storeId, userId: name }, `${name}-in`)
   const checkout = await rig.ask(
     'startCheckout',

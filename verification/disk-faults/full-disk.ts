@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { prepareCloudRound } from './cloud-round.ts'
-import { allTold, boardsReady, openRig, until, type Rig } from './rig.ts'
+import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from './rig.ts'
 import { attachFault, type Attached } from './strace.ts'
 
 /** What happened while there was no room on the disk, and after there was again. */
@@ -25,7 +25,7 @@ const BACK_WITHIN_MS = 20_000
  * stay up, and go on by themselves. Needs strace.
  */
 export async function fullDisk(): Promise<FullDiskResult> {
-  const rig = await openRig()
+  const rig = await openFaultStore()
   const violations: string[] = []
   try {
     await boardsReady(rig)
@@ -35,12 +35,12 @@ export async function fullDisk(): Promise<FullDiskResult> {
   }
 }
 
-const fill = (rig: Rig, part: 'agent' | 'cloud'): Promise<Attached> =>
+const fill = (rig: FaultStore, part: 'agent' | 'cloud'): Promise<Attached> =>
   attachFault(rig[part].child.pid ?? 0, join(rig.folder, `full-${part}.strace`), NO_ROOM)
 
-async function fillAgent(rig: Rig, violations: string[]): Promise<FullDiskResult['agent']> {
+async function fillAgent(rig: FaultStore, violations: string[]): Promise<FullDiskResult['agent']> {
   const { receipt } = await rig.buy('full')
-  await allTold(rig)
+  await outboxEmpty(rig)
   const process = rig.agent.child.pid
   const pulses = () => rig.boards.pos_deactivator.writes.filter((w) => w.coil === 0 && w.on).length
   const before = pulses()
@@ -66,7 +66,7 @@ async function fillAgent(rig: Rig, violations: string[]): Promise<FullDiskResult
   }
   await until('the agent', isConfirmed, BACK_WITHIN_MS).catch((error: unknown) => void violations.push(String(error)))
   const backAfterMs = Date.now() - from
-  await allTold(rig)
+  await outboxEmpty(rig)
   if (pulses() - before !== 1 + failed)
     violations.push(`one right opened the lock ${pulses() - before} times, and ${failed} of these tries failed`)
   return {
@@ -77,7 +77,7 @@ async function fillAgent(rig: Rig, violations: string[]): Promise<FullDiskResult
   }
 }
 
-async function fillCloud(rig: Rig, violations: string[]): Promise<FullDiskResult['cloud']> {
+async function fillCloud(rig: FaultStore, violations: string[]): Promise<FullDiskResult['cloud']> {
   const { storeId } = await prepareCloudRound(rig)
   const process = rig.cloud.child.pid
   const kept = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { spawnTraced, traceEnded, type Traced } from './strace.ts'
+import { spawnTraced, traceEnded, type TraceOptions } from './strace.ts'
 
 /** A process of untag as it is shipped, alone or under strace. */
-export interface Part {
+export interface UntagProcess {
   /** What it said when it was ready. */
   readonly ready: Record<string, string>
   readonly child: ChildProcess
@@ -34,7 +34,7 @@ const READY_WITHIN_MS = 60_000
 const STOP_WITHIN_MS = 20_000
 
 /** Starts a command that goes on, and waits until it is ready. Throws with what it wrote when it ends instead. */
-export async function startPart(args: readonly string[], traced?: Traced): Promise<Part> {
+export async function startProcess(args: readonly string[], traced?: TraceOptions): Promise<UntagProcess> {
   const { child, stderr } = begin(args, traced)
   const ended = () => endOf(child, traced)
   let late: NodeJS.Timeout | undefined
@@ -44,7 +44,7 @@ export async function startPart(args: readonly string[], traced?: Traced): Promi
     })
     late = setTimeout(() => child.kill('SIGKILL'), READY_WITHIN_MS)
     child.once('exit', (code, signal) =>
-      reject(new PartEnded(`untag ${args[0]} ended with ${code ?? signal}: ${stderr()}`)),
+      reject(new ProcessEnded(`untag ${args[0]} ended with ${code ?? signal}: ${stderr()}`)),
     )
   })
     .finally(() => clearTimeout(late))
@@ -74,22 +74,22 @@ export async function startPart(args: readonly string[], traced?: Traced): Promi
 }
 
 /** A command did not get as far as it should. */
-export class PartEnded extends Error {
+export class ProcessEnded extends Error {
   override name = 'PartEnded'
 }
 
 /** Runs a command to its end; answers what it printed. Throws with what it wrote when it fails. */
-export async function runPart(args: readonly string[], traced?: Traced): Promise<string> {
+export async function runCommand(args: readonly string[], traced?: TraceOptions): Promise<string> {
   const { child, stderr } = begin(args, traced)
   let printed = ''
   child.stdout?.on('data', (chunk: Buffer) => void (printed += chunk.toString()))
   await endOf(child, traced)
   if (child.exitCode !== 0)
-    throw new PartEnded(`untag ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}: ${stderr()}`)
+    throw new ProcessEnded(`untag ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}: ${stderr()}`)
   return printed
 }
 
-function begin(args: readonly string[], traced: Traced | undefined): { child: ChildProcess; stderr(): string } {
+function begin(args: readonly string[], traced: TraceOptions | undefined): { child: ChildProcess; stderr(): string } {
   const env = { ...process.env, UNTAG_LOG_LEVEL: 'warn' }
   const command = [COMMAND, ...args]
   const child = traced
@@ -100,7 +100,7 @@ function begin(args: readonly string[], traced: Traced | undefined): { child: Ch
   return { child, stderr: () => errors }
 }
 
-async function endOf(child: ChildProcess, traced: Traced | undefined): Promise<void> {
+async function endOf(child: ChildProcess, traced: TraceOptions | undefined): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   if (traced) await traceEnded(traced.log)
 }

@@ -6,20 +6,20 @@ import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { authorizationIn } from '../../bin/credential-file.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import { runPart, startPart, type Part } from './part.ts'
-import type { Traced } from './strace.ts'
+import { runCommand, startProcess, type UntagProcess } from './part.ts'
+import type { TraceOptions } from './strace.ts'
 
 /**
  *   this process ──HTTP──▶ cloud ◀──HTTP, MQTT── agent ──Modbus──▶ boards in this process
  *
  * A store of real processes whose system calls can be written down or made to fail.
  */
-export interface Rig {
+export interface FaultStore {
   readonly folder: string
   /** Where cloud and agent keep their files: `cloud` and `edge` below it. */
   readonly disks: string
-  cloud: Part
-  agent: Part
+  cloud: UntagProcess
+  agent: UntagProcess
   readonly storeId: string
   /** A store of the account that has no agent. */
   readonly otherStoreId: string
@@ -35,11 +35,11 @@ export interface Rig {
   call(operation: string, body: object): Promise<Record<string, unknown>>
   /** Asks the agent whether a tag may come off. */
   authorize(body: object): Promise<Answer | undefined>
-  status(): Promise<AgentView | undefined>
-  startCloud(traced?: Traced): Promise<void>
-  startAgent(traced?: Traced): Promise<void>
+  status(): Promise<AgentStatus | undefined>
+  startCloud(traced?: TraceOptions): Promise<void>
+  startAgent(traced?: TraceOptions): Promise<void>
   /** One purchase of so many units (1), paid; answers its receipt. */
-  buy(key: string, quantity?: number): Promise<Bought>
+  buy(key: string, quantity?: number): Promise<PaidPurchase>
   close(): Promise<void>
 }
 
@@ -49,12 +49,12 @@ export interface Answer {
   body: Record<string, unknown>
 }
 
-export interface Bought {
+export interface PaidPurchase {
   purchaseId: string
   receipt: string
 }
 
-export interface AgentView {
+export interface AgentStatus {
   online: boolean
   queueDepth: number
   fault: string | null
@@ -66,14 +66,14 @@ export const DEVICE_TYPES = ['pos_deactivator', 'self_checkout_detacher', 'exit_
 export type DeviceType = (typeof DEVICE_TYPES)[number]
 
 /** How a part of this name is traced, when it is; logs go into the folder. */
-export type TraceOf = (part: string, folder: string) => Traced | undefined
+export type TraceOf = (part: string, folder: string) => TraceOptions | undefined
 
 const ASK_WITHIN_MS = 20_000
 /** A lock that shows at once that it moved. */
 const LOCK = { coil: 0, input: 0, openMs: 0, closeMs: 0 }
 
 /** Opens a store with its cloud and its agent, from empty folders. */
-export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> {
+export async function openFaultStore(traceIn: TraceOf = () => undefined): Promise<FaultStore> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-faults-'))
   const traceOf = (part: string) => traceIn(part, folder)
   const disks = join(folder, 'disks')
@@ -86,15 +86,15 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
   const agentArgs = ['edge', '--data', edgeData, '--config', join(folder, 'edge.json'), '--port', '0']
 
   const key = await newKey(cloudData, traceOf('keys'))
-  const cloud = await startPart(cloudArgs, traceOf('cloud'))
+  const cloud = await startProcess(cloudArgs, traceOf('cloud'))
   const calls = callsOf(baseUrl, key)
   const shop = await findShop(calls.call)
   writeFileSync(join(folder, 'edge.json'), JSON.stringify(configOf(shop.devices, boards.ports)))
   const { code } = await calls.call('createEnrolmentCode', { storeId: shop.storeId, name: 'faults' })
-  await runPart(['edge', 'enrol', '--cloud', baseUrl, '--code', String(code), '--data', edgeData], traceOf('enrol'))
-  const agent = await startPart(agentArgs, traceOf('agent'))
+  await runCommand(['edge', 'enrol', '--cloud', baseUrl, '--code', String(code), '--data', edgeData], traceOf('enrol'))
+  const agent = await startProcess(agentArgs, traceOf('agent'))
 
-  const rig: Rig = {
+  const rig: FaultStore = {
     folder,
     disks,
     cloud,
@@ -105,8 +105,8 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
     ...calls,
     authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, authorizationIn(edgeData)),
     status: () => statusOf(rig.agent, edgeData),
-    startCloud: async (traced) => void (rig.cloud = await startPart(cloudArgs, traced)),
-    startAgent: async (traced) => void (rig.agent = await startPart(agentArgs, traced)),
+    startCloud: async (traced) => void (rig.cloud = await startProcess(cloudArgs, traced)),
+    startAgent: async (traced) => void (rig.agent = await startProcess(agentArgs, traced)),
     buy: (name, quantity = 1) => buyAt(calls.call, shop, name, quantity),
     async close() {
       if (rig.agent.isRunning) await rig.agent.stop()
@@ -118,7 +118,7 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
   return rig
 }
 
-type Shop = Pick<Rig, 'storeId' | 'otherStoreId' | 'devices' | 'ean'>
+type Shop = Pick<FaultStore, 'storeId' | 'otherStoreId' | 'devices' | 'ean'>
 type Call = (operation: string, body: object, idempotencyKey?: string) => Promise<Record<string, unknown>>
 
 async function openBoards() {
@@ -134,9 +134,9 @@ async function openBoards() {
   return { boards, ports, services }
 }
 
-async function newKey(cloudData: string, traced: Traced | undefined): Promise<string> {
+async function newKey(cloudData: string, traced: TraceOptions | undefined): Promise<string> {
   const account = ['--account', 'Faults', '--mode', 'test', '--package', 'PRIME']
-  const made = await runPart(['keys', 'create', '--data', cloudData, ...account, '--json'], traced)
+  const made = await runCommand(['keys', 'create', '--data', cloudData, ...account, '--json'], traced)
   return (JSON.parse(made) as { key: string }).key
 }
 
@@ -166,7 +166,7 @@ async function findShop(call: Call): Promise<Shop> {
   return { storeId, otherStoreId, devices, ean: await taggedProduct(call, storeId) }
 }
 
-function configOf(devices: Shop['devices'], ports: Rig['boardPorts']) {
+function configOf(devices: Shop['devices'], ports: FaultStore['boardPorts']) {
   return {
     devices: DEVICE_TYPES.map((type) => ({
       deviceId: devices[type],
@@ -179,15 +179,15 @@ function configOf(devices: Shop['devices'], ports: Rig['boardPorts']) {
   }
 }
 
-async function statusOf(agent: Part, edgeData: string): Promise<AgentView | undefined> {
+async function statusOf(agent: UntagProcess, edgeData: string): Promise<AgentStatus | undefined> {
   const answer = await fetch(`${agent.ready['url']}/v1/status`, {
     headers: authorizationIn(edgeData),
     signal: AbortSignal.timeout(ASK_WITHIN_MS),
   }).catch(() => undefined)
-  return answer?.ok ? ((await answer.json()) as AgentView) : undefined
+  return answer?.ok ? ((await answer.json()) as AgentStatus) : undefined
 }
 
-async function buyAt(call: Call, { storeId, ean }: Shop, name: string, quantity: number): Promise<Bought> {
+async function buyAt(call: Call, { storeId, ean }: Shop, name: string, quantity: number): Promise<PaidPurchase> {
   const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' }, `${name}-in`)
   const basket = { sessionId, items: [{ ean, quantity }] }
   const { transactionId } = await call('startCheckout', basket, `${name}-checkout`)
@@ -239,7 +239,7 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
 }
 
 /** The EAN of something with a tag that may leave without staff: the catalogue of a sandbox has no order of its own. */
-export async function taggedProduct(call: Rig['call'], storeId: string): Promise<string> {
+export async function taggedProduct(call: FaultStore['call'], storeId: string): Promise<string> {
   const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
     products: { ean: string; price: number; tagged: boolean }[]
   }
@@ -249,12 +249,12 @@ export async function taggedProduct(call: Rig['call'], storeId: string): Promise
 }
 
 /** Resolves when every board of the agent is ready. */
-export async function boardsReady(rig: Rig): Promise<void> {
+export async function boardsReady(rig: FaultStore): Promise<void> {
   await until('the boards', async () => (await rig.status())?.devices.every((d) => d.state === 'ready'))
 }
 
 /** Resolves when the cloud has everything of the agent. */
-export async function allTold(rig: Rig): Promise<void> {
+export async function outboxEmpty(rig: FaultStore): Promise<void> {
   await until('an empty outbox', async () => {
     const status = await rig.status()
     return status?.online === true && status.queueDepth === 0

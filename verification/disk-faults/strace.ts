@@ -9,7 +9,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
  */
 
 /** Why strace cannot be used here, or undefined when it can. */
-export function noStrace(): string | undefined {
+export function whyNoStrace(): string | undefined {
   if (process.platform !== 'linux') return 'strace is there on Linux only'
   const { error, status, stderr } = spawnSync(
     'strace',
@@ -30,7 +30,7 @@ export interface Injection {
 }
 
 /** What a process was asked to be started with. */
-export interface Traced {
+export interface TraceOptions {
   /** Where strace writes. */
   log: string
   /** Names of the calls that are written down, with commas. */
@@ -49,7 +49,7 @@ const LONGEST_TEXT = 8_388_608
 /** Starts Node with these arguments under strace; the process that is answered is Node, not strace. */
 export function spawnTraced(
   args: readonly string[],
-  { log, calls, whole = false, injections = [] }: Traced,
+  { log, calls, whole = false, injections = [] }: TraceOptions,
   cwd: string,
   env: NodeJS.ProcessEnv,
 ): ChildProcess {
@@ -73,11 +73,11 @@ export function spawnTraced(
 
 const ENDED = /\+\+\+ (?:exited with \d+|killed by \w+)[^+]*\+\+\+\n$/
 /** How long strace may take to write down its last words, ms. */
-const LAST_WORDS_MS = 20_000
+const TRACE_END_LIMIT_MS = 20_000
 
 /** Resolves when strace has written that the last thread of its program is gone. */
 export async function traceEnded(log: string): Promise<void> {
-  const end = Date.now() + LAST_WORDS_MS
+  const end = Date.now() + TRACE_END_LIMIT_MS
   let size = -1
   for (;;) {
     const now = statSync(log).size

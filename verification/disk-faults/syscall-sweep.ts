@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { agentRound } from './agent-round.ts'
-import type { Aim, Round } from './aim.ts'
+import type { FaultPoint, RoundResult } from './aim.ts'
 import { cloudRound, prepareCloudRound } from './cloud-round.ts'
-import { boardsReady, openRig, type Rig } from './rig.ts'
+import { boardsReady, openFaultStore, type FaultStore } from './rig.ts'
 
 /**
  * Every system call that reaches the disk is made to fail, one at a time: the first, the second, … until a run
@@ -19,7 +19,7 @@ export interface SweepOptions {
 
 export interface SweepKind {
   part: SweepPart
-  mode: Aim['mode']
+  mode: FaultPoint['mode']
   fault: FaultName
 }
 
@@ -58,7 +58,7 @@ export const SWEEP_KINDS: readonly SweepKind[] = (['agent', 'cloud'] as const).f
 )
 
 /** More calls than any run makes. */
-const MOST = 2_000
+const CALLS_LIMIT = 2_000
 
 /** Sweeps the agent (scan, claim, pulse, outcome, acknowledgement) and the cloud (checkout, verify, redeem). Needs strace. */
 export async function syscallSweep({
@@ -67,17 +67,17 @@ export async function syscallSweep({
   signal,
   onProgress,
 }: SweepOptions = {}): Promise<SweepResult> {
-  const rig = await openRig()
+  const rig = await openFaultStore()
   const result: SweepResult = { runs: 0, hit: 0, ended: 0, reached: {}, violations: [] }
   try {
     await boardsReady(rig)
     const till = await prepareCloudRound(rig)
     const run = async (point: SweepPoint): Promise<boolean> => {
-      const aim = aimAt(rig, point, result.runs)
+      const aim = faultPointOf(rig, point, result.runs)
       const name = `s${result.runs}`
       const round = await (
         point.part === 'agent' ? agentRound(rig, aim, name) : cloudRound(rig, till, aim, name)
-      ).catch((error: unknown): Round => ({ hit: true, ended: false, broken: [String(error)] }))
+      ).catch((error: unknown): RoundResult => ({ hit: true, ended: false, broken: [String(error)] }))
       result.runs++
       if (round.hit) result.hit++
       if (round.ended) result.ended++
@@ -102,10 +102,10 @@ async function untilNone(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   let n = 1
-  while (n < MOST && signal?.aborted !== true && (await run({ ...kind, n }))) n++
+  while (n < CALLS_LIMIT && signal?.aborted !== true && (await run({ ...kind, n }))) n++
   return n - 1
 }
 
-function aimAt({ folder }: Rig, { mode, fault, n }: SweepPoint, run: number): Aim {
+function faultPointOf({ folder }: FaultStore, { mode, fault, n }: SweepPoint, run: number): FaultPoint {
   return { mode, injections: [{ ...FAULTS[fault], when: String(n) }], log: join(folder, `sweep-${run}.strace`) }
 }

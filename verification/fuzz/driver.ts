@@ -5,18 +5,18 @@ import type { Package } from '../../cloud/foundation/packages.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
 import { envelope, wildEnvelope, wrongAuthorization } from './requests/envelopes.ts'
 import { idsIn, newFindings, prefixOf, type Findings } from './scene/findings.ts'
-import type { Ground, Party } from './scene/ground.ts'
+import type { TestAccounts, Party } from './scene/ground.ts'
 import { judge, withoutNames, type Exchange, type Fault } from './judge.ts'
 import { loginOf } from './requests/makers.ts'
 import { pageRequest } from './requests/pages.ts'
 import { carryOut, type Plan } from './requests/plans.ts'
 import { goodRequest } from './requests/recipes.ts'
-import type { As, Scene } from './scene/scene.ts'
-import type { Json, Reply, Sent, ServedCloud } from './scene/served-cloud.ts'
+import type { KeyKind, Scene } from './scene/scene.ts'
+import type { Json, HttpReply, HttpRequest, ServedCloud } from './scene/served-cloud.ts'
 import type { Step } from './steps.ts'
 
 /** A fault with the request that shows it. */
-export type Shown = Fault & { readonly request: string }
+export type FaultWithRequest = Fault & { readonly request: string }
 
 /** A step whose good request is made; `fault` if a request that it needed first showed one. */
 export interface Prepared {
@@ -24,10 +24,10 @@ export interface Prepared {
   readonly authorization: string | undefined
   readonly isGenuine: boolean
   /** The page that is sent for, for requests that name no operation. */
-  readonly page: Sent | undefined
+  readonly page: HttpRequest | undefined
   /** For what is drawn while it is carried out, the same each time. */
   readonly chance: Chance
-  readonly fault: Shown | undefined
+  readonly fault: FaultWithRequest | undefined
 }
 
 /** Makes requests out of steps, sends them and judges the answers. */
@@ -42,7 +42,7 @@ export interface Driver {
   pass(ms: number): Promise<void>
   prepare(step: Step): Promise<Prepared>
   /** Sends the step's request with the plan carried out. Answers the first fault. */
-  carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<Shown | undefined>
+  carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<FaultWithRequest | undefined>
 }
 
 /** Areas whose operations work at any package with test keys (ADR 0004). */
@@ -51,15 +51,18 @@ const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys'
 /** Shared by all parties and operations. */
 const IDEMPOTENCY_KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 
-type Plain = (body: Json, headers?: Record<string, string>) => Promise<{ reply: Reply; fault: Shown | undefined }>
+type Plain = (
+  body: Json,
+  headers?: Record<string, string>,
+) => Promise<{ reply: HttpReply; fault: FaultWithRequest | undefined }>
 
 /** A driver that knows nothing yet but the ground. */
-export function newDriver(ground: Ground, served: ServedCloud, chance: Chance): Driver {
+export function newDriver(ground: TestAccounts, served: ServedCloud, chance: Chance): Driver {
   return new FuzzDriver(ground, served, chance)
 }
 
 class FuzzDriver implements Driver {
-  readonly #ground: Ground
+  readonly #ground: TestAccounts
   readonly #served: ServedCloud
   readonly #chance: Chance
   readonly #findings: Findings
@@ -69,9 +72,9 @@ class FuzzDriver implements Driver {
   readonly #hash: Hash
   #sent = 0
   #count = 0
-  #journeyFault: Shown | undefined
+  #journeyFault: FaultWithRequest | undefined
 
-  constructor(ground: Ground, served: ServedCloud, chance: Chance) {
+  constructor(ground: TestAccounts, served: ServedCloud, chance: Chance) {
     this.#ground = ground
     this.#served = served
     this.#chance = chance
@@ -93,7 +96,7 @@ class FuzzDriver implements Driver {
     return { base, authorization, isGenuine: !isWrong, page, chance: own, fault: this.#journeyFault }
   }
 
-  async carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<Shown | undefined> {
+  async carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<FaultWithRequest | undefined> {
     const { operation, party, as, style, isOlderForm } = step
     const own = prepared.chance.fork('carry out')
     const about = { operation, isOlderForm, as, party, isGenuine: prepared.isGenuine }
@@ -151,7 +154,7 @@ class FuzzDriver implements Driver {
   }
 
   /** A call that a request needs first. */
-  async #call(party: Party, name: string, body: Json, as: As): Promise<Json | undefined> {
+  async #call(party: Party, name: string, body: Json, as: KeyKind): Promise<Json | undefined> {
     const operation = OPERATION_TABLE.get(name)
     if (!operation) throw new Error(`there is no operation ${name}`)
     const request = envelope(operation, body, headersOf(await this.#authorizationOf(party, as)), operation.getOnly)
@@ -161,7 +164,7 @@ class FuzzDriver implements Driver {
     return reply.status < 300 ? reply.json : undefined
   }
 
-  async #authorizationOf(party: Party, as: As): Promise<string | undefined> {
+  async #authorizationOf(party: Party, as: KeyKind): Promise<string | undefined> {
     if (as === 'anyone') return undefined
     if (as === 'admin') return `Bearer ${this.#ground.adminKey}`
     if (as !== 'agent') return `Bearer ${party.keys[as]}`
@@ -179,10 +182,10 @@ class FuzzDriver implements Driver {
 
   /** Sends one request, learns from its answer and judges it. */
   async #send(
-    request: Sent,
+    request: HttpRequest,
     about: Omit<Exchange, 'sent' | 'reply' | 'errors' | 'packages'>,
     body: Json,
-  ): Promise<{ reply: Reply; fault: Shown | undefined }> {
+  ): Promise<{ reply: HttpReply; fault: FaultWithRequest | undefined }> {
     this.#sent++
     if (about.party) this.#findings.name(about.party.name, idsIn(`${request.path} ${String(request.body ?? '')}`))
     const reply = await this.#served.send(request)
@@ -230,7 +233,7 @@ class FuzzDriver implements Driver {
     { base }: Prepared,
     own: Chance,
     plain: Plain,
-  ): Promise<Shown | undefined> {
+  ): Promise<FaultWithRequest | undefined> {
     const places = idsOf(base)
     if (places.length === 0) return (await plain(base)).fault
     const { path, id } = own.one(places)
@@ -253,7 +256,7 @@ class FuzzDriver implements Driver {
   }
 
   /** The same request under one Idempotency-Key has one answer. */
-  async #repeated(step: Step, { base }: Prepared, own: Chance, plain: Plain): Promise<Shown | undefined> {
+  async #repeated(step: Step, { base }: Prepared, own: Chance, plain: Plain): Promise<FaultWithRequest | undefined> {
     const header = { 'idempotency-key': own.one(IDEMPOTENCY_KEYS) }
     const first = await plain(base, header)
     if (first.fault || first.reply.status !== 200) return first.fault
@@ -289,7 +292,7 @@ function replaced(base: Json, path: readonly string[], id: string): Json {
   return body
 }
 
-function shown({ method, path, body }: Sent): string {
+function shown({ method, path, body }: HttpRequest): string {
   const text = typeof body === 'string' ? body : body ? Buffer.from(body).toString('base64') : ''
   return `${method} ${path} ${text.slice(0, 1_500)}`
 }

@@ -4,8 +4,8 @@ import type { Operation } from '../../cloud/operations/operation.ts'
 import { isAtLeast, type Package } from '../../cloud/foundation/packages.ts'
 import { idsIn, type Findings } from './scene/findings.ts'
 import { canariesIn, type Party } from './scene/ground.ts'
-import type { As } from './scene/scene.ts'
-import type { Reply, Sent } from './scene/served-cloud.ts'
+import type { KeyKind } from './scene/scene.ts'
+import type { HttpReply, HttpRequest } from './scene/served-cloud.ts'
 
 /** What must hold of every answer. Each has its planted bug in `bugs.ts`, or a test of its own. */
 export type Rule =
@@ -28,14 +28,14 @@ export interface Fault {
 
 /** One request with its answer. */
 export interface Exchange {
-  readonly sent: Sent
-  readonly reply: Reply
+  readonly sent: HttpRequest
+  readonly reply: HttpReply
   /** What the cloud logged meanwhile. */
   readonly errors: readonly string[]
   /** Undefined for requests that name no operation. */
   readonly operation: Operation | undefined
   readonly isOlderForm: boolean
-  readonly as: As
+  readonly as: KeyKind
   /** Undefined for administrators and callers without a key. */
   readonly party: Party | undefined
   /** False if the Authorization header is not one that any key has. */
@@ -167,7 +167,7 @@ function around(text: string, word: string): string {
 }
 
 /** An answer without what differs each time: two requests for what does not exist get the same. */
-export function withoutNames({ status, text }: Reply, named: string): string {
+export function withoutNames({ status, text }: HttpReply, named: string): string {
   const plain = text
     .replaceAll(named, '<named>')
     .replace(/[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}/g, '<id>')

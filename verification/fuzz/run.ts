@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { chanceOf } from '../simulation/virtual/chance.ts'
-import type { Ground } from './scene/ground.ts'
+import type { TestAccounts } from './scene/ground.ts'
 import type { Fault } from './judge.ts'
 import { newDriver, type Driver } from './driver.ts'
 import { pickStep, type Step } from './steps.ts'
@@ -45,7 +45,7 @@ const SHRINKS = 60
 const PAUSES = 0.1
 
 /** Sends requests to a cloud on this database, which holds the ground, and judges every answer. Closes the database. */
-export async function runFuzz(ground: Ground, database: Database, options: RunOptions): Promise<RunResult> {
+export async function runFuzz(ground: TestAccounts, database: Database, options: RunOptions): Promise<RunResult> {
   const { seed, requests, most = 5 } = options
   const chance = chanceOf(seed)
   const served = await serveCloud(database, ground.keyFiles, { seed, startMs: ground.startMs })

@@ -1,8 +1,8 @@
 import type { CallerKind, Operation } from '../../cloud/operations/operation.ts'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
-import type { Ground, Party } from './scene/ground.ts'
-import type { As } from './scene/scene.ts'
+import type { TestAccounts, Party } from './scene/ground.ts'
+import type { KeyKind } from './scene/scene.ts'
 
 /**
  * `good`: a valid request. `fuzzed`: fields added, changed and removed. `unknown`: one field that the schema does not have.
@@ -16,7 +16,7 @@ export interface Step {
   readonly style: Style
   readonly operation: Operation | undefined
   readonly isOlderForm: boolean
-  readonly as: As
+  readonly as: KeyKind
   readonly party: Party
   /** For the plan of the request. */
   readonly seed: number
@@ -34,14 +34,14 @@ const STYLES: readonly [Style, number][] = [
   ['repeat', 0.04],
   ['page', 0.04],
 ]
-const KINDS: readonly As[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'anyone']
+const KINDS: readonly KeyKind[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'anyone']
 /** Operations that have not succeeded yet come first so often. */
 const UNTRIED = 0.4
 /** They are tried by the account that may do the most. */
 const ABLE = 0.8
 
 /** The next step of a run. */
-export function pickStep(chance: Chance, ground: Ground, succeeded: ReadonlyMap<string, number>): Step {
+export function pickStep(chance: Chance, ground: TestAccounts, succeeded: ReadonlyMap<string, number>): Step {
   const style = pickStyle(chance)
   const seed = chance.between(0, 2 ** 31 - 1)
   const all = [...OPERATION_TABLE.values()]
@@ -65,8 +65,8 @@ function pickStyle(chance: Chance): Style {
   return 'fuzzed'
 }
 
-function pickKind(chance: Chance, { callers }: Operation, { agent }: Party, style: Style): As {
-  const isPossible = (kind: As) => kind !== 'agent' || agent !== undefined
+function pickKind(chance: Chance, { callers }: Operation, { agent }: Party, style: Style): KeyKind {
+  const isPossible = (kind: KeyKind) => kind !== 'agent' || agent !== undefined
   const may = KINDS.filter((kind) => isPossible(kind) && callers.includes(callerKind(kind)))
   const mayNot = KINDS.filter((kind) => isPossible(kind) && !callers.includes(callerKind(kind)))
   if (style === 'key' && mayNot.length > 0 && chance.happens(0.6)) return chance.one(mayNot)
@@ -75,6 +75,6 @@ function pickKind(chance: Chance, { callers }: Operation, { agent }: Party, styl
 }
 
 /** The kind of caller that the cloud takes it for. */
-export function callerKind(as: As): CallerKind {
+export function callerKind(as: KeyKind): CallerKind {
   return as === 'bound' ? 'secret' : as
 }

@@ -59,7 +59,7 @@ export interface KillLoop {
   /** One release in which `interrupt` does what it likes; it must leave both processes running. Answers what did not hold. */
   release(how: Release): Promise<string[]>
   /** Starts an agent that has ended, and waits until it drives its boards. */
-  agentAgain(): Promise<void>
+  restartAgent(): Promise<void>
   /** Once all is told: nothing lost, nothing double. */
   audit(): Promise<string[]>
   /** After the store was stopped: its databases are sound. */
@@ -106,12 +106,12 @@ class Kills implements KillLoop {
   readonly #board: KillLoopParts['board']
   readonly #platform: KillLoopParts['platform']
   readonly #random: KillLoopParts['random']
-  readonly #told = new Set<string>()
+  readonly #reportedEvents = new Set<string>()
   readonly #bought: { transactionId: string; pulses: number }[] = []
-  readonly #killed: Record<Victim, () => Promise<void>> = {
+  readonly #killAndRestart: Record<Victim, () => Promise<void>> = {
     agent: async () => {
       await this.#store.agent.kill()
-      await this.agentAgain()
+      await this.restartAgent()
     },
     cloud: async () => {
       await this.#store.cloud.kill()
@@ -136,9 +136,9 @@ class Kills implements KillLoop {
     this.#random = random
   }
 
-  async agentAgain(): Promise<void> {
+  async restartAgent(): Promise<void> {
     await this.#store.startAgent()
-    await this.#isUp()
+    await this.#boardsReady()
   }
 
   async release({ name, withToken, offline, prepare, interrupt }: Release): Promise<string[]> {
@@ -147,10 +147,10 @@ class Kills implements KillLoop {
     await prepare?.()
     const before = this.#board.pulses()
     // Two at once, as when a page and a scanner say the same.
-    const answered = Promise.all([this.#ask(body), this.#ask(body)])
+    const answered = Promise.all([this.#authorize(body), this.#authorize(body)])
     await interrupt(answered)
     const first = await answered
-    const again = await this.#askAgain(body)
+    const again = await this.#authorizeAgain(body)
     if (offline) this.#store.wire.restore()
     const pulses = this.#board.pulses() - before
     this.#bought.push({ transactionId, pulses })
@@ -169,7 +169,7 @@ class Kills implements KillLoop {
     const interrupt = async (answered: Promise<unknown>) => {
       await this.#reached(step, answered)
       if (offline) this.#store.wire.cut()
-      await this.#killed[victim]()
+      await this.#killAndRestart[victim]()
     }
     return this.release({ name, withToken, offline, interrupt })
   }
@@ -182,7 +182,7 @@ class Kills implements KillLoop {
     const wrong: string[] = []
     if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are double`)
     const known = new Set(ids)
-    for (const id of this.#told)
+    for (const id of this.#reportedEvents)
       if (!known.has(id)) wrong.push(`somebody was told of ${id}, and the cloud does not know it`)
     for (const { transactionId, pulses } of this.#bought) {
       const tried = events.filter(
@@ -220,7 +220,7 @@ class Kills implements KillLoop {
     return [...wrong, ...((await this.#database?.damage()) ?? [])]
   }
 
-  #isUp() {
+  #boardsReady() {
     return eventually(
       'the boards',
       async () => ((await this.#store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'),
@@ -236,7 +236,7 @@ class Kills implements KillLoop {
 
   async #startBoth(): Promise<void> {
     await Promise.all([this.#store.startCloud(), this.#store.startAgent()])
-    await this.#isUp()
+    await this.#boardsReady()
   }
 
   /** What was not flushed is gone, as after a crash of the server. */
@@ -259,18 +259,18 @@ class Kills implements KillLoop {
     return { transactionId, body: { ...body, token: authorizationToken } }
   }
 
-  async #ask(body: Fields): Promise<Fields | undefined> {
+  async #authorize(body: Fields): Promise<Fields | undefined> {
     const answer = await this.#store.authorize(body).catch(() => undefined)
-    if (typeof answer?.['eventId'] === 'string') this.#told.add(answer['eventId'])
+    if (typeof answer?.['eventId'] === 'string') this.#reportedEvents.add(answer['eventId'])
     return answer
   }
 
   /** As people do: a board that a busy machine has lost for a moment fails, with nothing moved, and the same right works the next time. */
-  async #askAgain(body: Fields): Promise<Fields | undefined> {
-    let answer = await this.#ask(body)
+  async #authorizeAgain(body: Fields): Promise<Fields | undefined> {
+    let answer = await this.#authorize(body)
     for (let tries = 1; tries < TRIES && answer?.['outcome'] === 'failed'; tries++) {
-      await this.#isUp()
-      answer = await this.#ask(body)
+      await this.#boardsReady()
+      answer = await this.#authorize(body)
     }
     return answer
   }
@@ -280,15 +280,15 @@ class Kills implements KillLoop {
     return new Promise((resolve) => {
       const done = () => {
         this.#board.onChange = () => undefined
-        this.#store.wire.onAsked = () => undefined
+        this.#store.wire.onAgentData = () => undefined
         resolve()
       }
       if (step === 'as soon as it is asked') void pause(this.#platform.timers, 1).then(done)
-      if (step === 'when the cloud is asked') this.#store.wire.onAsked = done
+      if (step === 'when the cloud is asked') this.#store.wire.onAgentData = done
       if (step === 'when the output goes on') this.#board.onChange = (coil, on) => coil === 0 && on && done()
       if (step === 'when the output goes off') this.#board.onChange = (coil, on) => coil === 0 && !on && done()
       if (step === 'when it has answered') void answered.then(done)
-      if (step === 'while it tells the cloud') void answered.then(() => (this.#store.wire.onAsked = done))
+      if (step === 'while it tells the cloud') void answered.then(() => (this.#store.wire.onAgentData = done))
       if (step === 'at any time')
         void pause(this.#platform.timers, (this.#random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
       // A step that does not come, as with the cloud out of reach, is cut short.

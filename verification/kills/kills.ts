@@ -3,7 +3,7 @@ import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { killLoop, killNumber, type DatabaseKind, type KillLoop } from './kill-loop.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
-import { processesOf, type Surroundings } from './processes.ts'
+import { processesOf, type ProcessEnvironment } from './processes.ts'
 import { eventually, openStoreProcesses, type StoreProcesses } from './store-processes.ts'
 import { watchedBoard, type WatchedBoard } from './watched-board.ts'
 
@@ -22,14 +22,14 @@ export interface KillsOptions {
   /** Where the cloud keeps its data. */
   database: DatabaseKind
   /** Surroundings of the cloud: a test plants a bug in it so. */
-  cloudIn?: Surroundings
+  cloudIn?: ProcessEnvironment
   signal: AbortSignal
   onKill(count: number): void
 }
 
 interface StorePlace {
   databaseUrl?: string
-  cloudIn?: Surroundings
+  cloudIn?: ProcessEnvironment
 }
 
 /** A store of its own with simulated boards, for as long as `work` takes. */
@@ -82,7 +82,7 @@ function killIn(
   return withStore(root, place, async (store, board) => {
     const platform = realPlatform()
     const loop = killLoop({ store, board, platform, random: seededRandom(from), ...(server && { database: server }) })
-    const violations = await auditedAfter(store, loop, signal, async (wrong) => {
+    const violations = await runAndAudit(store, loop, signal, async (wrong) => {
       for (let n = from; n < from + kills; n++) {
         signal.throwIfAborted()
         wrong.push(...(await loop.round(killNumber(n, database))).map((text) => `kill ${n}: ${text}`))
@@ -94,7 +94,7 @@ function killIn(
 }
 
 /** Does the work, looks at the end whether anything was lost or doubled, and answers what did not hold: also when processes never came up again. */
-export async function auditedAfter(
+export async function runAndAudit(
   store: StoreProcesses,
   loop: KillLoop,
   signal: AbortSignal,

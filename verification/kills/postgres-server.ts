@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { unusedPort } from './wire.ts'
+import { unusedPort } from './tcp-wire.ts'
 
 /** A PostgreSQL server of our own, in a new folder. */
 export interface PostgresServer {
@@ -34,7 +34,7 @@ export interface PostgresPlace {
 }
 
 /** Why there can be no server on this machine, or undefined. */
-export function noPostgres(): string | undefined {
+export function whyNoPostgres(): string | undefined {
   return findBinaries() === undefined ? 'there is no PostgreSQL: install the package postgresql' : undefined
 }
 

@@ -11,7 +11,7 @@ export interface RunningProcess {
   /** The last lines of stdout, but for the ready line. */
   readonly lines: readonly string[]
   /** A line on its stdin, where that was asked for. */
-  say(line: string): void
+  writeLine(line: string): void
   /** Everything on stderr so far. */
   stderr(): string
   /** At once, without a word: as when the power goes. */
@@ -23,14 +23,14 @@ export interface RunningProcess {
 }
 
 /** In what surroundings a process runs. */
-export interface Surroundings {
+export interface ProcessEnvironment {
   env?: NodeJS.ProcessEnv
   /** A command that takes the process's own as its last arguments, and becomes it. */
   through?: readonly string[]
   stdin?: 'ignore' | 'pipe'
 }
 
-export interface EndedProcess {
+export interface ProcessResult {
   code: number | null
   stdout: string
   stderr: string
@@ -38,9 +38,9 @@ export interface EndedProcess {
 
 export interface Processes {
   /** Starts a server and waits for its ready line; fails with what it wrote when it ends instead. */
-  start(args: readonly string[], surroundings?: Surroundings): Promise<RunningProcess>
+  start(args: readonly string[], surroundings?: ProcessEnvironment): Promise<RunningProcess>
   /** Runs a command to its end. */
-  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<EndedProcess>
+  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<ProcessResult>
 }
 
 const STDERR_KEPT = 100_000
@@ -74,7 +74,7 @@ export function processesOf(root: string): Processes {
         ready,
         child,
         lines,
-        say: (line) => void child.stdin?.write(`${line}\n`),
+        writeLine: (line) => void child.stdin?.write(`${line}\n`),
         stderr: () => errors,
         ended,
         async kill() {

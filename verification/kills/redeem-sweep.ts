@@ -4,7 +4,7 @@ import { pause } from '../../policy/platform.ts'
 import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { killLoop, type KillLoop } from './kill-loop.ts'
-import { auditedAfter, withStore } from './kills.ts'
+import { runAndAudit, withStore } from './kills.ts'
 import type { RunningProcess } from './processes.ts'
 import { eventually, type StoreProcesses } from './store-processes.ts'
 
@@ -37,7 +37,7 @@ export interface SweepOptions {
 const DIES_WITHIN_MS = 400
 
 /** Why releases cannot be cut on this machine, or undefined. */
-export function sweepIsImpossible(): string | undefined {
+export function whySweepCannotRun(): string | undefined {
   const tried = spawnSync('strace', ['-f', '-e', 'inject=fsync:signal=SIGCONT:when=1', '-o', '/dev/null', 'true'], {
     encoding: 'utf8',
   })
@@ -50,7 +50,7 @@ export function sweepRedeem({ root, call, upTo, signal, onCut }: SweepOptions): 
   return withStore(root, {}, async (store, board) => {
     const loop = killLoop({ store, board, platform: realPlatform(), random: seededRandom(1) })
     let cuts = 0
-    const violations = await auditedAfter(store, loop, signal, async (all) => {
+    const violations = await runAndAudit(store, loop, signal, async (all) => {
       for (const offline of [false, true]) {
         for (let n = 1; n <= upTo; n++) {
           signal.throwIfAborted()
@@ -95,7 +95,7 @@ async function cutAt({ store, loop, call, n, offline }: Cut): Promise<{ wrong: s
       await Promise.race([ended, answered.then(() => pause(timers, DIES_WITHIN_MS))])
       await tracer?.detach()
       if (agent.child.exitCode !== null || agent.child.signalCode !== null) isCut = true
-      if (isCut) await loop.agentAgain()
+      if (isCut) await loop.restartAgent()
     },
   })
   return { wrong, isCut }

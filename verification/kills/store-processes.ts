@@ -6,8 +6,8 @@ import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { shopper, type BasketLine, type Bought, type Shopper } from '../../simulators/services/shopper.ts'
 import { authorizationIn } from '../../bin/credential-file.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import type { Processes, RunningProcess, Surroundings } from './processes.ts'
-import { newWire, unusedPort, type Wire } from './wire.ts'
+import type { Processes, RunningProcess, ProcessEnvironment } from './processes.ts'
+import { newTcpWire, unusedPort, type TcpWire } from './tcp-wire.ts'
 
 /**
  *   shopper ──HTTP──▶ cloud process ◀──[ wire ]──▶ agent process ──TCP──▶ boards and scanners of whoever tests
@@ -29,7 +29,7 @@ export interface StoreProcesses {
   devices: Record<'pos_deactivator' | 'self_checkout_detacher' | 'exit_gate', string>
   scanners: Record<'station' | 'gate', ScannerSimulator>
   products: Fields[]
-  wire: Wire
+  wire: TcpWire
   startCloud(): Promise<void>
   startAgent(): Promise<void>
   buy(items: BasketLine[]): Promise<Bought>
@@ -57,8 +57,8 @@ export interface StoreOptions {
   /** The address at which the cloud listens; 127.0.0.1. */
   cloudHost?: string
   /** Where they run; looked at again at every start. */
-  cloudIn?: Surroundings
-  agentIn?: Surroundings
+  cloudIn?: ProcessEnvironment
+  agentIn?: ProcessEnvironment
 }
 
 /** Starts a store in a folder of its own. Takes a few seconds. */
@@ -68,7 +68,7 @@ export async function openStoreProcesses(options: StoreOptions): Promise<StorePr
   const edge = join(folder, 'edge')
   // Ports are picked once, so that a restarted cloud is where it was. What the cloud calls itself is where agents find it: the wire.
   const ports = { http: await unusedPort(), mqtt: await unusedPort() }
-  const wire = await newWire(ports, cloudHost)
+  const wire = await newTcpWire(ports, cloudHost)
   const cloudArgs = cloudArgsOf(options, folder, ports, wire)
   const agentArgs = agentArgsOf(options, folder)
   const cloud = await processes.start(cloudArgs, cloudIn)
@@ -119,7 +119,7 @@ function databaseArgs({ databaseUrl }: StoreOptions): string[] {
   return databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
 }
 
-function cloudArgsOf(options: StoreOptions, folder: string, ports: { http: number; mqtt: number }, wire: Wire) {
+function cloudArgsOf(options: StoreOptions, folder: string, ports: { http: number; mqtt: number }, wire: TcpWire) {
   return [
     'cloud',
     `--host=${options.cloudHost ?? '127.0.0.1'}`,
@@ -168,7 +168,7 @@ async function enrol(
   { processes, agentIn = {} }: StoreOptions,
   api: Shopper,
   storeId: string,
-  wire: Wire,
+  wire: TcpWire,
   edge: string,
 ): Promise<void> {
   const { code } = await api.call('createEnrolmentCode', { storeId, name: 'journey' })

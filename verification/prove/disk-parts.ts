@@ -1,21 +1,21 @@
 import { fullDisk } from '../disk-faults/full-disk.ts'
 import { powerLoss as loseThePower } from '../disk-faults/power-loss/power-loss.ts'
-import { noStrace } from '../disk-faults/strace.ts'
+import { whyNoStrace } from '../disk-faults/strace.ts'
 import { SWEEP_KINDS, syscallSweep, type SweepPoint } from '../disk-faults/syscall-sweep.ts'
-import type { Part } from './part.ts'
+import type { ProofPart } from './part.ts'
 
 /** Parts that let disks fail under the programs as they are shipped. */
 
 /** Every state in which a power cut may leave the disks. */
-export const powerLoss: Part = {
+export const powerLoss: ProofPart = {
   name: 'power-loss',
   title:
     'Disks as a power cut may leave them: at every moment of a recorded run nothing, all, some or torn pieces of what was not flushed',
   unit: 'states',
   of: { ci: 5_000, night: 500_000 },
   chunk: { ci: 5_000, night: 10_000 },
-  side: 'alone',
-  impossible: noStrace,
+  concurrency: 'alone',
+  whyImpossible: whyNoStrace,
   async run({ from, count, signal, onProgress }) {
     const { violations } = await loseThePower({
       states: count,
@@ -52,15 +52,15 @@ export const SOME_CALLS: readonly SweepPoint[] = [
 ]
 
 /** Each call that reaches the disk fails once, one kind of run and failure after the other; in the short size some of them. */
-export const failingCalls: Part = {
+export const failingCalls: ProofPart = {
   name: 'failing-calls',
   title:
     'A release and a sale in which the n-th call that reaches the disk fails: flushes, writes, short writes, no room, n = 1, 2, … until none is left',
   unit: 'sweeps',
   of: { ci: 1, night: SWEEP_KINDS.length },
   chunk: { ci: 1, night: 1 },
-  side: 'alone',
-  impossible: noStrace,
+  concurrency: 'alone',
+  whyImpossible: whyNoStrace,
   async run({ size, from, count, signal, onProgress }) {
     const { runs, hit, violations } = await syscallSweep({
       ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }),
@@ -78,14 +78,14 @@ export const failingCalls: Part = {
 }
 
 /** Both disks full while the programs run, and room again. */
-export const fullDisks: Part = {
+export const fullDisks: ProofPart = {
   name: 'full-disks',
   title: 'Full disks under running programs, and room again',
   unit: 'rounds',
   of: { ci: 1, night: 20 },
   chunk: { ci: 1, night: 1 },
-  side: 'alone',
-  impossible: noStrace,
+  concurrency: 'alone',
+  whyImpossible: whyNoStrace,
   async run({ onProgress }) {
     const { violations } = await fullDisk()
     onProgress(1)

@@ -3,7 +3,7 @@ export const SIZES = ['ci', 'night'] as const
 export type Size = (typeof SIZES)[number]
 
 /** What one chunk of a part found. */
-export interface Found {
+export interface ChunkResult {
   /** What did not hold: with seed or number, so that it can be looked at again. */
   violations: readonly string[]
   /** Sums over all chunks, by name: worlds, hours, kills. */
@@ -26,7 +26,7 @@ export interface Chunk {
  * One kind of proof. It is cut into chunks that do not depend on one another: after each its result is
  * kept, and a run that was stopped goes on with the next.
  */
-export interface Part {
+export interface ProofPart {
   readonly name: string
   /** In the report. */
   readonly title: string
@@ -36,10 +36,10 @@ export interface Part {
   /** How many in a chunk at most. */
   readonly chunk: Readonly<Record<Size, number>>
   /** How many chunks may run at the same time; 1 when it fills the machine by itself, or measures what the disk does. */
-  readonly side: 'by side' | 'alone'
+  readonly concurrency: 'by side' | 'alone'
   /** Why it cannot be done on this machine. */
-  impossible?(): string | undefined
+  whyImpossible?(): string | undefined
   /** Whether what was found before is about the same, where the list of what is tried may have changed since. */
-  isAbout?(found: Found, chunk: Pick<Chunk, 'from'>): boolean
-  run(chunk: Chunk): Promise<Found>
+  isSameList?(found: ChunkResult, chunk: Pick<Chunk, 'from'>): boolean
+  run(chunk: Chunk): Promise<ChunkResult>
 }

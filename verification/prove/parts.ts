@@ -1,11 +1,11 @@
 import { failingCalls, fullDisks, powerLoss } from './disk-parts.ts'
-import type { Part } from './part.ts'
+import type { ProofPart } from './part.ts'
 import { kills, killsOnPostgres, redeem } from './process-parts.ts'
-import { bugs, liveness, safety } from './sim-parts.ts'
+import { mutants, liveness, safety } from './sim-parts.ts'
 
 /** Every proof, in the order in which they run: a line each. `root`: the project, built. */
-export const partsOf = (root: string): readonly Part[] => [
-  bugs(root),
+export const partsOf = (root: string): readonly ProofPart[] => [
+  mutants(root),
   safety(root),
   liveness(root),
   redeem(root),

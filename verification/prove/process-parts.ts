@@ -1,18 +1,18 @@
 import { runKills } from '../kills/kills.ts'
-import type { Part } from './part.ts'
-import { noPostgres } from '../kills/postgres-server.ts'
-import { CUT_CALLS, sweepIsImpossible, sweepRedeem } from '../kills/redeem-sweep.ts'
+import type { ProofPart } from './part.ts'
+import { whyNoPostgres } from '../kills/postgres-server.ts'
+import { CUT_CALLS, whySweepCannotRun, sweepRedeem } from '../kills/redeem-sweep.ts'
 
 /** Parts that run the programs as they are shipped. */
 
 /** SIGKILL to agent, cloud or both, at every step of a release. */
-export const kills = (root: string): Part => ({
+export const kills = (root: string): ProofPart => ({
   name: 'kills',
   title: 'SIGKILL of agent, cloud or both at every step of a release',
   unit: 'kills',
   of: { ci: 100, night: 5_000 },
   chunk: { ci: 50, night: 250 },
-  side: 'by side',
+  concurrency: 'by side',
   async run({ from, count, signal, onProgress }) {
     const { violations } = await runKills({ root, from, kills: count, database: 'sqlite', signal, onKill: onProgress })
     return { violations }
@@ -20,14 +20,14 @@ export const kills = (root: string): Part => ({
 })
 
 /** The same with the cloud's data in PostgreSQL, whose server crashes as well. */
-export const killsOnPostgres = (root: string): Part => ({
+export const killsOnPostgres = (root: string): ProofPart => ({
   name: 'kills-postgres',
   title: 'SIGKILL of agent and cloud, and crashes of PostgreSQL, at every step of a release',
   unit: 'kills',
   of: { ci: 100, night: 5_000 },
   chunk: { ci: 50, night: 250 },
-  side: 'by side',
-  impossible: noPostgres,
+  concurrency: 'by side',
+  whyImpossible: whyNoPostgres,
   async run({ from, count, signal, onProgress }) {
     const { violations } = await runKills({
       root,
@@ -44,14 +44,14 @@ export const killsOnPostgres = (root: string): Part => ({
 const SWEEP_UP_TO = 40
 
 /** A release cut at each of its calls to the kernel. */
-export const redeem = (root: string): Part => ({
+export const redeem = (root: string): ProofPart => ({
   name: 'redeem',
   title: `A release cut by SIGKILL at its n-th call to the kernel, n ≤ ${SWEEP_UP_TO}, online and offline`,
   unit: 'kinds of call',
   of: { ci: CUT_CALLS.length, night: CUT_CALLS.length },
   chunk: { ci: 1, night: 1 },
-  side: 'by side',
-  impossible: sweepIsImpossible,
+  concurrency: 'by side',
+  whyImpossible: whySweepCannotRun,
   async run({ from, signal, onProgress }) {
     const call = CUT_CALLS[from] ?? ''
     const { cuts, violations } = await sweepRedeem({

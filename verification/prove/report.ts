@@ -1,16 +1,16 @@
 import type { Size } from './part.ts'
-import type { Proven } from './run-parts.ts'
+import type { PartResult } from './run-parts.ts'
 import { sumOf, type Sum } from './state.ts'
 
 /** What runs of `npm run prove` found, as it is kept in verification/results.json: a run that is told to go on does so from there. */
 export interface Report {
   /** When the last of them ended, ISO 8601. */
   at: string
-  parts: SizedProven[]
+  parts: SizedResult[]
 }
 
 /** A part and the size it ran in. */
-export type SizedProven = Proven & { size: Size }
+export type SizedResult = PartResult & { size: Size }
 
 /** Of each part the run that went furthest; but what did not hold in a newer one is told. */
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
@@ -26,8 +26,8 @@ export function furthest(reports: readonly [Report, ...Report[]]): Report {
 }
 
 /** The report without what says nothing elsewhere: hashes of the code as it was built. */
-export function asKept(report: Report): Report {
-  const chunksOf = ({ chunks }: Proven) =>
+export function withoutBuildHashes(report: Report): Report {
+  const chunksOf = ({ chunks }: PartResult) =>
     Object.fromEntries(Object.entries(chunks).map(([n, { build: _build, ...found }]) => [n, found]))
   return { ...report, parts: report.parts.map((part) => ({ ...part, chunks: chunksOf(part) })) }
 }
@@ -40,14 +40,16 @@ function time(seconds: number): string {
 }
 
 /** A name such as `virtualHours` in words. */
-const words = (name: string) => name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)
+const splitCamelCase = (name: string) => name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)
 
-function figuresOf({ of, unit }: Proven, { done, figures }: Sum): string {
+function figuresOf({ of, unit }: PartResult, { done, figures }: Sum): string {
   const count = done === of ? `${number(done)} ${unit}` : `${number(done)} of ${number(of)} ${unit}`
-  return [count, ...Object.entries(figures).map(([name, value]) => `${number(value)} ${words(name)}`)].join(', ')
+  return [count, ...Object.entries(figures).map(([name, value]) => `${number(value)} ${splitCamelCase(name)}`)].join(
+    ', ',
+  )
 }
 
-function resultOf({ name, skipped, of }: Proven, { violations, done }: Sum): string {
+function resultOf({ name, skipped, of }: PartResult, { violations, done }: Sum): string {
   if (skipped !== undefined) return `left out: ${skipped}`
   if (violations.length > 0) return `**${number(violations.length)} did not hold**`
   if (done === 0) return 'not run'
@@ -82,7 +84,7 @@ export function figuresTable({ at, parts }: Report): string {
 }
 
 /** Each planted bug and how soon it was found. */
-export function bugsTable({ parts }: Report): string {
+export function mutantsTable({ parts }: Report): string {
   const part = parts.find(({ name }) => name === 'bugs')
   const rows = part ? sumOf(part).rows : []
   if (rows.length === 0) return 'Not run.'
@@ -96,7 +98,7 @@ export function bugsTable({ parts }: Report): string {
   ].join('\n')
 }
 
-const TABLES: Readonly<Record<string, (report: Report) => string>> = { figures: figuresTable, bugs: bugsTable }
+const TABLES: Readonly<Record<string, (report: Report) => string>> = { figures: figuresTable, bugs: mutantsTable }
 
 /** The page with the tables of this report between their marks, `<!-- prove:NAME -->` and `<!-- /prove:NAME -->`. Throws when a mark is missing. */
 export function withTables(page: string, report: Report): string {

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { Clock } from '../../policy/platform.ts'
-import type { Part, Size } from './part.ts'
-import { readState, sumOf, writeJson, type FoundIn, type PartState } from './state.ts'
+import type { ProofPart, Size } from './part.ts'
+import { readState, sumOf, writeJson, type StoredChunk, type PartState } from './state.ts'
 
 /** What became of a part. */
-export interface Proven extends PartState {
+export interface PartResult extends PartState {
   name: string
   title: string
   unit: string
@@ -14,7 +14,7 @@ export interface Proven extends PartState {
 }
 
 /** Where the state is kept, and of what. */
-export interface Place {
+export interface ProofContext {
   size: Size
   folder: string
   /** The code that runs: what was proven of another is not counted, unless it `goesOn`. */
@@ -24,15 +24,15 @@ export interface Place {
   /** What this runs on. */
   machine: string
   /** What held in the code as it was before counts too; what did not is done again. */
-  goesOn: boolean
+  reusesEarlierCode: boolean
   /** What earlier runs found, here or elsewhere: what held in them counts with `goesOn`. */
-  kept: readonly (Proven & { size: Size })[]
+  earlierResults: readonly (PartResult & { size: Size })[]
 }
 
-export interface RunOptions extends Place {
-  parts: readonly Part[]
+export interface RunOptions extends ProofContext {
+  parts: readonly ProofPart[]
   /** Whether the code is still the one that `build` names: it may be built anew while this runs. */
-  isStill(): boolean
+  isBuildUnchanged(): boolean
   /** Chunks at the same time. */
   jobs: number
   clock: Pick<Clock, 'elapsed'>
@@ -43,22 +43,22 @@ export interface RunOptions extends Place {
 export interface Progress {
   /** `done` counts what earlier runs did; `perSecond` only this one. */
   show(line: {
-    part: Part
+    part: ProofPart
     done: number
     of: number
     violations: number
     perSecond: number
     at?: string | undefined
   }): void
-  end(proven: Proven): void
+  end(proven: PartResult): void
 }
 
 /** Runs the parts in order, each from where it was stopped. Rejects when the signal aborts; what was done until then is kept. */
-export async function runParts(options: RunOptions): Promise<Proven[]> {
-  const all: Proven[] = []
+export async function runParts(options: RunOptions): Promise<PartResult[]> {
+  const all: PartResult[] = []
   for (const part of options.parts) {
-    if (part.impossible?.() === undefined) await runPart(part, options)
-    const proven = knownOf(part, options)
+    if (part.whyImpossible?.() === undefined) await runPart(part, options)
+    const proven = loadResult(part, options)
     options.progress.end(proven)
     all.push(proven)
   }
@@ -66,8 +66,8 @@ export async function runParts(options: RunOptions): Promise<Proven[]> {
 }
 
 /** What this run and earlier ones that count know of a part: nothing at all, it may be. */
-export function knownOf(part: Part, place: Place): Proven {
-  const skipped = part.impossible?.()
+export function loadResult(part: ProofPart, place: ProofContext): PartResult {
+  const skipped = part.whyImpossible?.()
   const { name, title, unit } = part
   return {
     name,
@@ -80,25 +80,25 @@ export function knownOf(part: Part, place: Place): Proven {
 }
 
 /** The file of a part's state. */
-export function stateFile(part: Part, { folder, size }: Pick<Place, 'folder' | 'size'>): string {
+export function stateFile(part: ProofPart, { folder, size }: Pick<ProofContext, 'folder' | 'size'>): string {
   return join(folder, `${size}-${part.name}.json`)
 }
 
-function stateOf(part: Part, place: Place): PartState {
+function stateOf(part: ProofPart, place: ProofContext): PartState {
   const chunk = part.chunk[place.size]
-  const isCounted = (n: number, found: FoundIn) => {
+  const isCounted = (n: number, found: StoredChunk) => {
     const isWhole =
       found.count === Math.min(chunk, part.of[place.size] - n * chunk) &&
-      part.isAbout?.(found, { from: n * chunk }) !== false
-    return found.build === place.build || (place.goesOn && found.violations.length === 0 && isWhole)
+      part.isSameList?.(found, { from: n * chunk }) !== false
+    return found.build === place.build || (place.reusesEarlierCode && found.violations.length === 0 && isWhole)
   }
   const counted = (state: PartState | undefined) =>
     Object.entries(state?.chunk === chunk ? state.chunks : {}).filter(([n, found]) => isCounted(Number(n), found))
-  const kept = place.kept.find(({ name, size }) => name === part.name && size === place.size)
+  const kept = place.earlierResults.find(({ name, size }) => name === part.name && size === place.size)
   return { chunk, chunks: Object.fromEntries([...counted(kept), ...counted(readState(stateFile(part, place)))]) }
 }
 
-async function runPart(part: Part, options: RunOptions): Promise<void> {
+async function runPart(part: ProofPart, options: RunOptions): Promise<void> {
   const { size, jobs, clock, signal, progress } = options
   const chunk = part.chunk[size]
   const state = stateOf(part, options)
@@ -135,7 +135,7 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
         },
       })
       running.delete(n)
-      if (!options.isStill()) throw new Error('the project was built anew while this ran: run it again')
+      if (!options.isBuildUnchanged()) throw new Error('the project was built anew while this ran: run it again')
       state.chunks[n] = {
         ...found,
         count,
@@ -150,7 +150,7 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
   }
   // One that fails, rather than finds something, ends the run; the others come to the end of what they do.
   const ends = await Promise.allSettled(
-    Array.from({ length: part.side === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker),
+    Array.from({ length: part.concurrency === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker),
   )
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed) throw failed.reason

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BUGS } from '../simulation/bugs/bank.ts'
-import type { BugsRecord } from '../runner/sim-bugs.ts'
+import { MUTANTS } from '../simulation/mutants/catalogue.ts'
+import type { MutantsRecord } from '../runner/sim-mutants.ts'
 import type { CampaignRecord } from '../runner/sim-many.ts'
-import type { Chunk, Found, Part } from './part.ts'
+import type { Chunk, ChunkResult, ProofPart } from './part.ts'
 
 /** Parts that are simulated: `npm run sim` with its result as JSON, as somebody would run it by hand. */
 
-const BUG_SEEDS = 500
+const MUTANT_SEEDS = 500
 const STDERR_KEPT = 2_000
 
 /** Runs the simulation, which uses all cores; resolves with its result also when it found something. */
@@ -46,11 +46,11 @@ async function sim<T>(
   }
 }
 
-async function worlds(
+async function runSeeds(
   root: string,
   { from, count, signal, onProgress }: Chunk,
   mode: readonly string[],
-): Promise<Found> {
+): Promise<ChunkResult> {
   const args = ['--seeds', String(count), '--first', String(from + 1), ...mode]
   const { violations, cpuSeconds } = await sim<CampaignRecord>(root, args, signal, onProgress)
   const again = `npm run sim --${mode.map((m) => ` ${m}`).join('')} --seed`
@@ -63,47 +63,47 @@ async function worlds(
 }
 
 /** Worlds in which anything may go wrong. */
-export const safety = (root: string): Part => ({
+export const safety = (root: string): ProofPart => ({
   name: 'safety',
   title: 'Simulated worlds, anything may go wrong at any time',
   unit: 'worlds',
   of: { ci: 2_000, night: 100_000 },
   chunk: { ci: 250, night: 2_000 },
-  side: 'alone',
-  run: (chunk) => worlds(root, chunk, []),
+  concurrency: 'alone',
+  run: (chunk) => runSeeds(root, chunk, []),
 })
 
 /** Worlds in which all must come right by itself. */
-export const liveness = (root: string): Part => ({
+export const liveness = (root: string): ProofPart => ({
   name: 'liveness',
   title: 'Simulated worlds, longer trouble, then everything must come right within half an hour',
   unit: 'worlds',
   of: { ci: 300, night: 10_000 },
   chunk: { ci: 50, night: 400 },
-  side: 'alone',
-  run: (chunk) => worlds(root, chunk, ['--liveness']),
+  concurrency: 'alone',
+  run: (chunk) => runSeeds(root, chunk, ['--liveness']),
 })
 
 /** Each planted bug must be found. */
-export const bugs = (root: string): Part => ({
+export const mutants = (root: string): ProofPart => ({
   name: 'bugs',
   title: 'Planted bugs, each to be found within 500 worlds',
   unit: 'bugs',
-  of: { ci: BUGS.length, night: BUGS.length },
+  of: { ci: MUTANTS.length, night: MUTANTS.length },
   chunk: { ci: 4, night: 4 },
-  side: 'alone',
-  isAbout: ({ rows = [] }, { from }) => rows.every(({ bug }, i) => bug === BUGS[from + i]?.name),
+  concurrency: 'alone',
+  isSameList: ({ rows = [] }, { from }) => rows.every(({ bug }, i) => bug === MUTANTS[from + i]?.name),
   async run({ from, count, signal, onProgress }) {
-    const wanted = BUGS.slice(from, from + count)
-    const { bugs: hunted } = await sim<BugsRecord>(
+    const wanted = MUTANTS.slice(from, from + count)
+    const { bugs: hunted } = await sim<MutantsRecord>(
       root,
-      ['--bugs', '--seeds', String(BUG_SEEDS), '--only', wanted.map((b) => b.name).join(',')],
+      ['--bugs', '--seeds', String(MUTANT_SEEDS), '--only', wanted.map((b) => b.name).join(',')],
       signal,
     )
     onProgress(count)
-    const what = new Map(BUGS.map((bug) => [bug.name, bug.what]))
+    const what = new Map(MUTANTS.map((bug) => [bug.name, bug.what]))
     return {
-      violations: hunted.filter((b) => b.seed === null).map((b) => `${b.name} was not found in ${BUG_SEEDS} worlds`),
+      violations: hunted.filter((b) => b.seed === null).map((b) => `${b.name} was not found in ${MUTANT_SEEDS} worlds`),
       rows: hunted.map(({ name, seed, invariant }) => ({
         bug: name,
         what: what.get(name) ?? '',

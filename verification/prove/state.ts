@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Found } from './part.ts'
+import type { ChunkResult } from './part.ts'
 
 /** What is known of a part so far. */
 export interface PartState {
   /** How many in a chunk; with another number the chunks are others. */
   readonly chunk: number
   /** By the number of the chunk. */
-  readonly chunks: Record<string, FoundIn>
+  readonly chunks: Record<string, StoredChunk>
 }
 
-export interface FoundIn extends Found {
+export interface StoredChunk extends ChunkResult {
   count: number
   seconds: number
   /** The code that it was found in: not known of what an earlier report has kept. */

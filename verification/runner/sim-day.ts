@@ -5,7 +5,7 @@ import { runDay, type DayResult } from '../simulation/day/run-day.ts'
 import { INVARIANTS } from '../simulation/virtual/core.ts'
 import { prepareToSimulate } from './sim-worker.ts'
 
-export interface Day {
+export interface ShowDayOptions {
   readonly seed: number
   readonly shoppers: number
   readonly hours: number
@@ -40,7 +40,7 @@ const LAST_LINES = 60
 const ALL_LINES = 5_000_000
 
 /** Runs a day and tells of it. True when all held that must hold. */
-export async function showDay({ seed, shoppers, hours, trace, json }: Day): Promise<boolean> {
+export async function showDay({ seed, shoppers, hours, trace, json }: ShowDayOptions): Promise<boolean> {
   const { result, cpuSeconds } = await measureDay(
     { seed, shoppers, hours, keepLines: trace ? ALL_LINES : LAST_LINES },
     (text) => process.stderr.write(process.stderr.isTTY ? `\r${text} ` : `${text}\n`),

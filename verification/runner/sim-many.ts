@@ -1,17 +1,17 @@
 import { writeFileSync } from 'node:fs'
-import { fewestTroubles } from '../simulation/campaign.ts'
+import { fewestFaults } from '../simulation/campaign.ts'
 import { runSeed } from '../simulation/run-seed.ts'
-import type { Trouble } from '../simulation/troubles/kinds.ts'
-import { describeSeed } from './sim-texts.ts'
-import { openShops, runWorker, type RanSeed } from './sim-worker.ts'
+import type { Fault } from '../simulation/faults/fault-kinds.ts'
+import { describeSeed } from './describe-seed.ts'
+import { openShops, runWorker, type WorkerSeedResult } from './sim-worker.ts'
 
-export interface Many {
+export interface ManyRunsOptions {
   readonly seeds: number
   readonly first: number
   readonly liveness: boolean
   /** Processes at once. */
   readonly jobs: number
-  readonly troubles: Trouble[] | undefined
+  readonly faults: Fault[] | undefined
   /** A file for the result. */
   readonly json: string | undefined
 }
@@ -33,15 +33,15 @@ const DETAIL_LENGTH = 200
 const SHOWN_LIMIT = 20
 
 /** Runs worlds with consecutive seeds in as many processes as there may be. True when all held that must hold. */
-export async function runMany(many: Many): Promise<boolean> {
+export async function runMany(many: ManyRunsOptions): Promise<boolean> {
   const { failed } = await new Campaign(many).run()
   const worst = failed.find((f) => f.invariant !== 'determinism' && f.invariant !== 'fault')
-  if (worst) await showSmallest(worst.seed, many.liveness, many.troubles)
+  if (worst) await showSmallest(worst.seed, many.liveness, many.faults)
   return failed.length === 0
 }
 
 class Campaign {
-  readonly #many: Many
+  readonly #many: ManyRunsOptions
   readonly #workers: number
   /** CPU time of each worker, s. */
   readonly #cpu: number[] = []
@@ -53,7 +53,7 @@ class Campaign {
   #virtualMs = 0
   #ranTwice = 0
 
-  constructor(many: Many) {
+  constructor(many: ManyRunsOptions) {
     this.#many = many
     this.#workers = Math.min(many.jobs, many.seeds)
   }
@@ -68,13 +68,13 @@ class Campaign {
   }
 
   async #runOne(worker: number): Promise<void> {
-    const { first, seeds, liveness, troubles } = this.#many
+    const { first, seeds, liveness, faults } = this.#many
     const step = this.#workers
     const last = first + seeds - 1
     // A world that ends its process is one that failed; the others of this worker go on in another.
     for (let seed = first + worker; seed <= last;) {
       const rest = Math.floor((last - seed) / step) + 1
-      const end = await runWorker({ first: seed, seeds: rest, step, liveness, untilFirst: false, troubles }, (ran) =>
+      const end = await runWorker({ first: seed, seeds: rest, step, liveness, untilFirst: false, faults }, (ran) =>
         this.#took(worker, ran),
       )
       if (end.why === undefined) return
@@ -84,14 +84,14 @@ class Campaign {
     }
   }
 
-  #took(worker: number, ran: RanSeed): void {
+  #took(worker: number, ran: WorkerSeedResult): void {
     this.#done++
     this.#steps += ran.steps
     this.#virtualMs += ran.virtualMs
     if (ran.ranTwice) this.#ranTwice++
     this.#cpu[worker] = ran.cpuSeconds
     if (ran.violation) this.#fail(ran.seed, ran.violation.invariant, ran.violation.detail)
-    if (ran.isUnlike) this.#fail(ran.seed, 'determinism', 'its second run was another one')
+    if (ran.isNondeterministic) this.#fail(ran.seed, 'determinism', 'its second run was another one')
     // To a prover that has started this.
     process.send?.({ done: this.#done })
     if (this.#isShown)
@@ -139,13 +139,13 @@ class Campaign {
   }
 }
 
-async function showSmallest(seed: number, liveness: boolean, troubles: Trouble[] | undefined): Promise<void> {
+async function showSmallest(seed: number, liveness: boolean, faults: Fault[] | undefined): Promise<void> {
   const shops = openShops()
   try {
-    const again = await runSeed(shops, { seed, liveness, keepLines: LAST_LINES, ...(troubles && { troubles }) })
-    const smallest = await fewestTroubles(shops, again, liveness, LAST_LINES)
+    const again = await runSeed(shops, { seed, liveness, keepLines: LAST_LINES, ...(faults && { faults }) })
+    const smallest = await fewestFaults(shops, again, liveness, LAST_LINES)
     process.stdout.write(
-      `\n${describeSeed(smallest)}with the fewest troubles (--troubles ${smallest.troubles.join(',') || 'none'}):\n${smallest.lines.join('\n')}\n`,
+      `\n${describeSeed(smallest)}with the fewest troubles (--faults ${smallest.faults.join(',') || 'none'}):\n${smallest.lines.join('\n')}\n`,
     )
   } finally {
     await shops.remove()

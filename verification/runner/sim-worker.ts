@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { campaign } from '../simulation/campaign.ts'
 import { shopsIn, type Shops } from '../simulation/nodes/shops.ts'
 import { signQuickly } from '../simulation/virtual/quick-signatures.ts'
-import type { Trouble } from '../simulation/troubles/kinds.ts'
+import type { Fault } from '../simulation/faults/fault-kinds.ts'
 import { renderPlainly } from '../../bin/plain-pages.ts'
 
 /**
@@ -20,18 +20,18 @@ export interface WorkerOptions {
   readonly step: number
   readonly liveness: boolean
   readonly untilFirst: boolean
-  readonly troubles?: readonly Trouble[] | undefined
+  readonly faults?: readonly Fault[] | undefined
   /** The bug to plant. */
-  readonly bug?: string
+  readonly mutant?: string
 }
 
 /** A world that a worker has run. */
-export interface RanSeed {
+export interface WorkerSeedResult {
   readonly seed: number
   readonly steps: number
   readonly virtualMs: number
   /** Its second run was another one. */
-  readonly isUnlike: boolean
+  readonly isNondeterministic: boolean
   readonly ranTwice: boolean
   readonly violation?: { readonly invariant: string; readonly detail: string }
   /** CPU time of the worker so far, without the making of the shop, s. */
@@ -63,7 +63,14 @@ export function openShops(): Shops {
 }
 
 /** The worker itself: runs its worlds and writes a line for each. */
-export async function work({ first, seeds, step, liveness, untilFirst, troubles }: WorkerOptions): Promise<void> {
+export async function runWorkerSeeds({
+  first,
+  seeds,
+  step,
+  liveness,
+  untilFirst,
+  faults,
+}: WorkerOptions): Promise<void> {
   const shops = openShops()
   const began = process.cpuUsage()
   try {
@@ -74,15 +81,15 @@ export async function work({ first, seeds, step, liveness, untilFirst, troubles 
       liveness,
       twiceEvery: TWICE_EVERY,
       untilFirst,
-      troubles,
-      onSeed({ seed, steps, virtualMs, violations }, { isUnlike, ranTwice }) {
+      faults,
+      onSeed({ seed, steps, virtualMs, violations }, { isNondeterministic, ranTwice }) {
         const used = process.cpuUsage(began)
         const [violation] = violations
-        const line: RanSeed = {
+        const line: WorkerSeedResult = {
           seed,
           steps,
           virtualMs,
-          isUnlike,
+          isNondeterministic,
           ranTwice,
           cpuSeconds: (used.user + used.system) / 1e6,
           ...(violation && { violation: { invariant: violation.invariant, detail: violation.detail } }),
@@ -96,10 +103,10 @@ export async function work({ first, seeds, step, liveness, untilFirst, troubles 
 }
 
 /** Starts a worker; `onSeed` is told of each world. Never rejects: a worker that dies or hangs says so in its end. */
-export function runWorker(options: WorkerOptions, onSeed: (ran: RanSeed) => void): Promise<WorkerEnd> {
+export function runWorker(options: WorkerOptions, onSeed: (ran: WorkerSeedResult) => void): Promise<WorkerEnd> {
   const child = spawn(process.execPath, argumentsOf(options), {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...(options.bug !== undefined && { UNTAG_SIM_BUG: options.bug }) },
+    env: { ...process.env, ...(options.mutant !== undefined && { UNTAG_SIM_BUG: options.mutant }) },
   })
   let seed = options.first
   let rest = ''
@@ -118,7 +125,7 @@ export function runWorker(options: WorkerOptions, onSeed: (ran: RanSeed) => void
     const lines = (rest + chunk.toString()).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) {
-      const ran = JSON.parse(line) as RanSeed
+      const ran = JSON.parse(line) as WorkerSeedResult
       seed = ran.seed + options.step
       onSeed(ran)
     }
@@ -135,10 +142,10 @@ export function runWorker(options: WorkerOptions, onSeed: (ran: RanSeed) => void
   })
 }
 
-function argumentsOf({ first, seeds, step, liveness, untilFirst, troubles, bug }: WorkerOptions): string[] {
+function argumentsOf({ first, seeds, step, liveness, untilFirst, faults, mutant }: WorkerOptions): string[] {
   return [
     '--max-semi-space-size=64',
-    ...(bug === undefined ? [] : ['--import', new URL('../plant-bug.js', import.meta.url).href]),
+    ...(mutant === undefined ? [] : ['--import', new URL('../load-mutant.js', import.meta.url).href]),
     fileURLToPath(new URL('../sim.js', import.meta.url)),
     '--worker',
     '--first',
@@ -149,6 +156,6 @@ function argumentsOf({ first, seeds, step, liveness, untilFirst, troubles, bug }
     String(step),
     ...(liveness ? ['--liveness'] : []),
     ...(untilFirst ? ['--until-first'] : []),
-    ...(troubles === undefined ? [] : ['--troubles', troubles.join(',') || 'none']),
+    ...(faults === undefined ? [] : ['--troubles', faults.join(',') || 'none']),
   ]
 }

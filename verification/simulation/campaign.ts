@@ -1,6 +1,6 @@
 import { runSeed, type SeedOptions, type SeedResult } from './run-seed.ts'
 import type { Shops } from './nodes/shops.ts'
-import type { Trouble } from './troubles/kinds.ts'
+import type { Fault } from './faults/fault-kinds.ts'
 
 /** Many worlds, one after the other. */
 export interface CampaignOptions {
@@ -14,8 +14,8 @@ export interface CampaignOptions {
   /** Stop at the first violation. */
   untilFirst: boolean
   /** In all worlds, in the place of what each seed says. */
-  troubles?: readonly Trouble[] | undefined
-  onSeed?(result: SeedResult, again: { ranTwice: boolean; isUnlike: boolean }): void
+  faults?: readonly Fault[] | undefined
+  onSeed?(result: SeedResult, again: { ranTwice: boolean; isNondeterministic: boolean }): void
 }
 
 export interface CampaignResult {
@@ -25,19 +25,19 @@ export interface CampaignResult {
   virtualMs: number
   failed: readonly SeedResult[]
   /** Seeds whose second run was another one. */
-  unlike: readonly number[]
+  nondeterministic: readonly number[]
 }
 
 /** Runs worlds with consecutive seeds. */
 export async function campaign(shops: Shops, options: CampaignOptions): Promise<CampaignResult> {
   const failed: SeedResult[] = []
-  const unlike: number[] = []
+  const nondeterministic: number[] = []
   let [count, ranTwice, steps, virtualMs] = [0, 0, 0, 0]
   for (let seed = options.firstSeed; count < options.seeds; seed += options.step ?? 1) {
     const world: SeedOptions = {
       seed,
       liveness: options.liveness,
-      ...(options.troubles && { troubles: options.troubles }),
+      ...(options.faults && { faults: options.faults }),
     }
     const result = await runSeed(shops, world)
     count++
@@ -47,29 +47,29 @@ export async function campaign(shops: Shops, options: CampaignOptions): Promise<
     const isTwice = options.twiceEvery > 0 && count % options.twiceEvery === 1 % options.twiceEvery
     if (isTwice) {
       ranTwice++
-      if ((await runSeed(shops, world)).hash !== result.hash) unlike.push(seed)
+      if ((await runSeed(shops, world)).hash !== result.hash) nondeterministic.push(seed)
     }
-    options.onSeed?.(result, { ranTwice: isTwice, isUnlike: unlike.at(-1) === seed })
-    if (options.untilFirst && (failed.length > 0 || unlike.length > 0)) break
+    options.onSeed?.(result, { ranTwice: isTwice, isNondeterministic: nondeterministic.at(-1) === seed })
+    if (options.untilFirst && (failed.length > 0 || nondeterministic.length > 0)) break
   }
-  return { seeds: count, ranTwice, steps, virtualMs, failed, unlike }
+  return { seeds: count, ranTwice, steps, virtualMs, failed, nondeterministic }
 }
 
-/** The fewest kinds of trouble with which a failed seed still fails in the same way, and how it went then. */
-export async function fewestTroubles(
+/** The fewest kinds of fault with which a failed seed still fails in the same way, and how it went then. */
+export async function fewestFaults(
   shops: Shops,
   failed: SeedResult,
   liveness: boolean,
   keepLines: number,
 ): Promise<SeedResult> {
   const wanted = failed.violations[0]?.invariant
-  const again = async (troubles: readonly Trouble[]) => {
-    const result = await runSeed(shops, { seed: failed.seed, liveness, troubles, keepLines })
+  const again = async (faults: readonly Fault[]) => {
+    const result = await runSeed(shops, { seed: failed.seed, liveness, faults, keepLines })
     return result.violations[0]?.invariant === wanted ? result : undefined
   }
   let best = failed
-  for (const trouble of failed.troubles) {
-    const smaller = await again(best.troubles.filter((t) => t !== trouble))
+  for (const fault of failed.faults) {
+    const smaller = await again(best.faults.filter((t) => t !== fault))
     if (smaller) best = smaller
   }
   return best

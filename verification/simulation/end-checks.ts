@@ -5,7 +5,7 @@ import type { CloudNode } from './nodes/cloud-node.ts'
 import { checkConservation } from './oracles/conservation.ts'
 import type { Core } from './virtual/core.ts'
 import type { Customers } from './people/customers.ts'
-import type { Shop } from './nodes/genesis.ts'
+import type { Shop } from './nodes/initial-shop.ts'
 import type { LedgerOracle } from './oracles/ledger-oracle.ts'
 import type { MoneyOracle } from './oracles/money-oracle.ts'
 import type { Receiver } from './nodes/receiver.ts'
@@ -16,7 +16,7 @@ export interface EndParts {
   cloud: CloudNode
   agents: readonly AgentNode[]
   ledgers: ReadonlyMap<string, LedgerOracle>
-  people: Pick<Customers, 'paid' | 'cancelled' | 'resold' | 'told'>
+  people: Pick<Customers, 'paid' | 'cancelled' | 'resold' | 'reportedEvents'>
   receiver: Receiver
   /** Of a live shop. */
   money: MoneyOracle | undefined
@@ -31,7 +31,7 @@ const CLOCK_MS = 5_000
 const PURCHASE_ID = /pur_\w+/g
 
 /** Why the world has not come to rest yet; undefined when it has. */
-export function isSettled(parts: EndParts): string | undefined {
+export function unsettledReason(parts: EndParts): string | undefined {
   const { core, cloud, agents, ledgers, shop } = parts
   const process = cloud.running?.process
   const db = cloud.disk.reading
@@ -63,9 +63,9 @@ export function isSettled(parts: EndParts): string | undefined {
       return `${name} has not kept policy ${version?.v}`
     if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
   }
-  const unknown = unknownOperator(parts)
+  const unknown = failedSignIn(parts)
   if (unknown !== undefined) return unknown
-  const wrong = wrongItem(parts, db)
+  const wrong = staleItem(parts, db)
   if (wrong !== undefined) return wrong
   const nowMs = process.platform.clock.wall()
   const waits = db
@@ -101,7 +101,7 @@ export function isForked({ disk }: CloudNode): boolean {
 }
 
 /** Whether the ledger of an agent was put back not long ago, so that it decides nothing alone. */
-export function isPutBack({ disk }: CloudNode, nowMs: number): boolean {
+export function isAgentOnlineOnly({ disk }: CloudNode, nowMs: number): boolean {
   return (
     disk.reading
       ?.prepare<[number]>('SELECT 1 FROM agent WHERE online_only_until_ms > ? AND revoked_ms IS NULL')
@@ -116,7 +116,7 @@ export function checkEnd(parts: EndParts): void {
   if (!db) return core.violate('liveness', 'the cloud is down')
   const event = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM protection_event WHERE event_id = ?')
   for (const { name, identity } of agents) {
-    const { rows = [], former = [], generation = 1 } = ledgers.get(name) ?? {}
+    const { rows = [], formerRows = [], generation = 1 } = ledgers.get(name) ?? {}
     const kept = db
       .prepare<[string, number], { seq: number; hash: string }>(
         'SELECT seq, hash FROM journal_row WHERE ledger_id = ? AND generation = ? ORDER BY seq',
@@ -131,12 +131,12 @@ export function checkEnd(parts: EndParts): void {
       )
     const gap = kept.findIndex((row, i) => row.seq !== i + 1)
     if (gap >= 0) core.violate('I5', `the cloud has a hole in ${name} before row ${kept[gap]?.seq}`)
-    for (const { body, seq } of [...former, ...rows]) {
+    for (const { body, seq } of [...formerRows, ...rows]) {
       if (body.event && event.get(body.event.eventId)?.n !== 1)
         core.violate('I4', `the event of row ${seq} of ${name} is not in the cloud`)
     }
   }
-  for (const id of people.told)
+  for (const id of people.reportedEvents)
     if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
   const status = db.prepare<[string], { status: string }>('SELECT status FROM purchase WHERE purchase_id = ?')
   for (const id of people.paid) {
@@ -175,7 +175,7 @@ export function checkEnd(parts: EndParts): void {
 }
 
 /** Staff must be able to sign in at every agent: the first agent at which the operator of the shop cannot. */
-function unknownOperator({ agents, shop }: EndParts): string | undefined {
+function failedSignIn({ agents, shop }: EndParts): string | undefined {
   for (const { name, agent } of agents) {
     const opened = agent?.operators.signIn({ badge: shop.badge }, 'the end of the world')
     if (!opened?.ok) return `the operator cannot sign in at ${name}: ${opened?.reason}`
@@ -185,7 +185,7 @@ function unknownOperator({ agents, shop }: EndParts): string | undefined {
 }
 
 /** What gates judge tags by must be what the cloud has: the first item that an agent takes for something else. */
-function wrongItem({ agents, shop }: EndParts, db: Connection): string | undefined {
+function staleItem({ agents, shop }: EndParts, db: Connection): string | undefined {
   const items = db
     .prepare<[string], { epc: string; status: string }>(
       'SELECT epc, item_status AS status FROM protected_item WHERE store_id = ? AND epc IS NOT NULL',

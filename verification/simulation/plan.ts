@@ -1,11 +1,11 @@
 import { PSP_NAMES } from '../../simulators/services/psp-books.ts'
-import { troublesOf, type Trouble } from './troubles/kinds.ts'
+import { drawFaults, type Fault } from './faults/fault-kinds.ts'
 import type { Chance } from './virtual/chance.ts'
-import { paceOf, type Pace } from './virtual/pace.ts'
+import { drawPace, type Pace } from './virtual/pace.ts'
 
 /** What a seed draws before its world begins. */
 export interface Plan {
-  readonly troubles: readonly Trouble[]
+  readonly faults: readonly Fault[]
   /** Agents that people meet. */
   readonly agents: number
   /** Agents of the shop; a liar is the third. */
@@ -18,15 +18,15 @@ export interface Plan {
 }
 
 /** Draws the plan of a world; `troubles` replace those that the seed would draw. */
-export function planOf(chance: Chance, liveness: boolean, troubles: readonly Trouble[] = troublesOf(chance)): Plan {
-  const has = (kind: Trouble) => troubles.includes(kind)
+export function drawPlan(chance: Chance, liveness: boolean, faults: readonly Fault[] = drawFaults(chance)): Plan {
+  const has = (kind: Fault) => faults.includes(kind)
   const isShared = chance.happens(0.7) || has('home') || has('moves') || has('liar')
   const isLarge = chance.happens(has('home') ? 0.4 : 0.1)
   // The third of a world with a liar is the liar.
   const agents = isShared ? (isLarge && !has('liar') ? 3 : 2) : 1
-  const pace = paceOf(chance, liveness)
+  const pace = drawPace(chance, liveness)
   return {
-    troubles,
+    faults,
     agents,
     enrolled: has('liar') ? 3 : Math.max(2, agents),
     pace,

@@ -1,19 +1,19 @@
 import { join } from 'node:path'
-import { Course } from './course.ts'
+import { RunPhases } from './run-phases.ts'
 import type { Shops } from './nodes/shops.ts'
-import { planOf } from './plan.ts'
-import type { Trouble } from './troubles/kinds.ts'
+import { drawPlan } from './plan.ts'
+import type { Fault } from './faults/fault-kinds.ts'
 import { chanceOf } from './virtual/chance.ts'
 import type { Violation } from './virtual/core.ts'
 import { openRun } from './virtual/run.ts'
-import { World } from './world.ts'
+import { Simulation } from './simulation.ts'
 
 export interface SeedOptions {
   seed: number
   /** Trouble goes on for longer and everything must have come right in the end. */
   liveness: boolean
   /** In the place of what the seed would draw. */
-  troubles?: readonly Trouble[]
+  faults?: readonly Fault[]
   /** Lines of the trace that are kept. */
   keepLines?: number
 }
@@ -23,7 +23,7 @@ export interface SeedResult {
   violations: readonly Violation[]
   /** The same for two runs in which the same happened. */
   hash: string
-  troubles: readonly Trouble[]
+  faults: readonly Fault[]
   steps: number
   /** How long the world existed, ms of its time. */
   virtualMs: number
@@ -34,21 +34,21 @@ export interface SeedResult {
 export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedResult> {
   const { seed, liveness } = options
   const chance = chanceOf(seed)
-  const plan = planOf(chance.fork('plan'), liveness, options.troubles)
+  const plan = drawPlan(chance.fork('plan'), liveness, options.faults)
   const shop = await shops.of({ isLive: plan.provider !== undefined, agents: plan.enrolled })
   const { startMs } = shop
   const folderPrefix = join(shop.templates.cloud, '..', `seed-${seed}-`)
   const run = openRun({ chance, startMs, zeroMs: startMs, folderPrefix, keepLines: options.keepLines })
-  const world = new World(run.core, shop, plan)
+  const world = new Simulation(run.core, shop, plan)
   const { scheduler, trace } = run.core
-  trace.note('world', `${plan.agents} agents, ${plan.pace.name}, troubles: ${plan.troubles.join(', ') || 'none'}`)
+  trace.add('world', `${plan.agents} agents, ${plan.pace.name}, troubles: ${plan.faults.join(', ') || 'none'}`)
   try {
-    await new Course(world, run).run(liveness)
+    await new RunPhases(world, run).run(liveness)
     return {
       seed,
       violations: run.violations,
       hash: trace.hash,
-      troubles: plan.troubles,
+      faults: plan.faults,
       steps: scheduler.steps,
       virtualMs: scheduler.nowMs - startMs,
       lines: trace.lines,

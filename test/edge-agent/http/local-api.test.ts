@@ -5,10 +5,10 @@ import { localApp } from '../../../edge-agent/http/local-app.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from '../../../edge-agent/http/operations.ts'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../../policy/vocabulary.ts'
 import {
-  assertDescribed,
-  assertDescribedEvent,
-  contradiction,
-} from '../../../verification/simulation/nodes/agent-answers.ts'
+  assertResponseMatchesApi,
+  assertEventMatchesApi,
+  responseFault,
+} from '../../../verification/simulation/nodes/agent-response-check.ts'
 import type { Json } from '../../support/cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
@@ -38,11 +38,11 @@ describe('the API of the agent', () => {
       if (answer.headers.get('content-type') === 'text/event-stream' && answer.body) {
         const reader = answer.body.getReader()
         const event = new TextDecoder().decode((await reader.read()).value)
-        assertDescribedEvent(event.slice(event.indexOf('data: ') + 6))
+        assertEventMatchesApi(event.slice(event.indexOf('data: ') + 6))
         await reader.cancel()
         return answer
       }
-      assertDescribed({
+      assertResponseMatchesApi({
         method,
         path,
         status: answer.status,
@@ -104,7 +104,7 @@ describe('the API of the agent', () => {
     const answer = await fetch(`http://127.0.0.1:${server.port}/v1/status`)
     const { status, headers } = answer
     expect(status).toBe(503)
-    assertDescribed({ method: 'GET', path: '/v1/status', status, headers, text: await answer.text() })
+    assertResponseMatchesApi({ method: 'GET', path: '/v1/status', status, headers, text: await answer.text() })
     await server.close()
   })
 
@@ -116,7 +116,7 @@ describe('the API of the agent', () => {
 
   it('detects an answer that contradicts its description', () => {
     const answer = (body: object, status = 200, headers = {}) =>
-      contradiction({
+      responseFault({
         method: 'GET',
         path: '/v1/operators?a=1',
         status,

@@ -22,7 +22,7 @@ import { completeCapabilities, type DeviceFacts } from '../../../policy/devices.
 import type { OperatorRecord, Verifier } from '../../../policy/documents/store-documents.ts'
 import { DEFAULT_POLICY } from '../../../policy/store-policy.ts'
 import { newBadgeVerifier, newPinVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
-import { describedApp } from '../../../verification/simulation/nodes/agent-answers.ts'
+import { checkedApp } from '../../../verification/simulation/nodes/agent-response-check.ts'
 import { DEFAULT_WORKFLOW, type DeviceType } from '../../../policy/vocabulary.ts'
 import { entries } from '../../device-drivers/workbench.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
@@ -249,7 +249,7 @@ export async function servePages(bench: PagesBench, port = 0): Promise<ServedPag
     credential: () => CREDENTIAL,
     dataDir: '/srv/my data',
   })
-  const server = createAdaptorServer({ fetch: describedApp(app).fetch }) as Server
+  const server = createAdaptorServer({ fetch: checkedApp(app).fetch }) as Server
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {

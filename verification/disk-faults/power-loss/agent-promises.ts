@@ -43,7 +43,7 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
 class AgentPromises implements Promises {
   readonly #deviceAt: Readonly<Record<string, string>>
   readonly #count: (kind: string) => void
-  readonly given: Record<string, number>
+  readonly counts: Record<string, number>
   readonly #reference: Reference
   readonly #identity: Identity
   readonly #platform: Platform
@@ -52,7 +52,7 @@ class AgentPromises implements Promises {
   #why = 'nothing'
   #isEnrolled = false
   readonly #moved = new Map<string, number>()
-  readonly #told = { denySeq: 0, keys: 0, policy: 0 }
+  readonly #confirmed = { denySeq: 0, keys: 0, policy: 0 }
   readonly #offered: string[] = []
   readonly folder: 'cloud' | 'edge' = 'edge'
 
@@ -60,7 +60,7 @@ class AgentPromises implements Promises {
     this.#deviceAt = deviceAt
     const { count, given } = newTally()
     this.#count = count
-    this.given = given
+    this.counts = given
     this.#reference = readReference(join(last, 'ledger.db'))
     const identity = readIdentity(last, secretFiles)
     if (!identity) throw new Error('the recorded agent was not enrolled')
@@ -68,7 +68,7 @@ class AgentPromises implements Promises {
     this.#platform = realPlatform()
   }
 
-  hear({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
+  addOutput({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
     if (to === 'standard output' && text.startsWith('enrolled ')) {
       this.#isEnrolled = true
       this.#count('enrolled')
@@ -77,20 +77,20 @@ class AgentPromises implements Promises {
     if (device !== undefined && COIL_ON.test(text)) {
       const n = this.#moved.get(device) ?? 0
       this.#moved.set(device, n + 1)
-      this.#owe(this.#reference.claims.get(device)?.[n] ?? Number.POSITIVE_INFINITY, 'a release')
+      this.#requireRow(this.#reference.claims.get(device)?.[n] ?? Number.POSITIVE_INFINITY, 'a release')
     }
     const eventId = EVENT_ID.exec(answerIn(text) ?? '')?.[1]
-    if (eventId !== undefined) this.#owe(this.#reference.rowOf.get(eventId), 'an answer')
+    if (eventId !== undefined) this.#requireRow(this.#reference.rowOf.get(eventId), 'an answer')
     for (const { typ, claims } of documentsIn(text)) {
-      if (typ === 'pevt+jwt') this.#owe(Number(claims['seqTo']), 'what the cloud was told')
-      if (typ === 'assert+jwt') this.#owe(Number(claims['seq'] ?? 0), 'the end of the journal as it was told')
+      if (typ === 'pevt+jwt') this.#requireRow(Number(claims['seqTo']), 'what the cloud was told')
+      if (typ === 'assert+jwt') this.#requireRow(Number(claims['seq'] ?? 0), 'the end of the journal as it was told')
     }
     const [, , keys, , policy, deny] = HAVE.exec(text) ?? []
     if (deny !== undefined) {
       this.#count('denials confirmed')
-      this.#told.denySeq = Math.max(this.#told.denySeq, Number(deny))
-      this.#told.keys = Math.max(this.#told.keys, Number(keys ?? 0))
-      this.#told.policy = Math.max(this.#told.policy, Number(policy ?? 0))
+      this.#confirmed.denySeq = Math.max(this.#confirmed.denySeq, Number(deny))
+      this.#confirmed.keys = Math.max(this.#confirmed.keys, Number(keys ?? 0))
+      this.#confirmed.policy = Math.max(this.#confirmed.policy, Number(policy ?? 0))
     }
     const key = NEW_KEY.exec(text)?.[1]
     if (key !== undefined && this.#isEnrolled) {
@@ -113,7 +113,7 @@ class AgentPromises implements Promises {
     return wrong
   }
 
-  #owe(seq: number | undefined, what: string): void {
+  #requireRow(seq: number | undefined, what: string): void {
     this.#count(what)
     if (seq === undefined || seq <= this.#row) return
     this.#row = seq
@@ -136,11 +136,12 @@ class AgentPromises implements Promises {
     const acked = Number(mark.get('acked') ?? 0)
     if (acked > hashes.length) wrong.push(`${acked} rows are acknowledged and ${hashes.length} are there`)
     const denySeq = Number(mark.get('deny_seq') ?? 0)
-    if (denySeq < this.#told.denySeq) wrong.push(`denial ${this.#told.denySeq} was confirmed, and ${denySeq} is known`)
+    if (denySeq < this.#confirmed.denySeq)
+      wrong.push(`denial ${this.#confirmed.denySeq} was confirmed, and ${denySeq} is known`)
     const ver = db.prepare<[string], number>('SELECT ver FROM document WHERE kind = ?').pluck()
     for (const kind of ['keys', 'policy'] as const)
-      if ((ver.get(kind) ?? 0) < this.#told[kind])
-        wrong.push(`${kind} ${this.#told[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
+      if ((ver.get(kind) ?? 0) < this.#confirmed[kind])
+        wrong.push(`${kind} ${this.#confirmed[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
     return wrong
   }
 

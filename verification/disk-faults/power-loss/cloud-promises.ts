@@ -11,7 +11,7 @@ import { secretFiles } from '../../../bin/secret-files.ts'
 import type { DiskEvent } from './disk-log.ts'
 import { answerIn, documentsIn, newTally, type Promises } from './promises.ts'
 
-interface Kept {
+interface StoredAnswer {
   tenant: string
   operation: string
   key_hash: string
@@ -20,7 +20,7 @@ interface Kept {
 
 /** The cloud as it was in the end: answers that can be told apart, by their text, and the keys beside the database. */
 interface Reference {
-  kept: ReadonlyMap<string, Kept>
+  kept: ReadonlyMap<string, StoredAnswer>
   root: string
   sealing: Buffer
 }
@@ -32,7 +32,7 @@ interface Head {
 /** Every so many states the chains of the audit log and the references between rows are followed, too. */
 const FOLLOW_EVERY = 10
 /** Of what was promised long ago so many are looked at, spread evenly; of what was promised last, as many. */
-const LOOKED_AT = 6
+const SAMPLE_SIZE = 6
 const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
 
 /**
@@ -53,16 +53,16 @@ class CloudPromises implements Promises {
   readonly #root: Reference['root']
   readonly #sealing: Reference['sealing']
   readonly #count: (kind: string) => void
-  readonly given: Record<string, number>
-  readonly #answers: Kept[] = []
+  readonly counts: Record<string, number>
+  readonly #answers: StoredAnswer[] = []
   readonly #nonces: string[] = []
   readonly #keys: string[] = []
   readonly #signedBy = new Set<string>()
   readonly #acked = new Map<string, number>()
   /** The newest versions that were told, by store. */
-  readonly #told = new Map<string, { policy: number; deny: number; items: number }>()
+  readonly #publishedVersions = new Map<string, { policy: number; deny: number; items: number }>()
   #keySet = { tenant: '', ver: 0 }
-  #looked = 0
+  #checkedStates = 0
   readonly folder: 'cloud' | 'edge' = 'cloud'
 
   constructor({ kept, root, sealing }: Reference) {
@@ -71,10 +71,10 @@ class CloudPromises implements Promises {
     this.#sealing = sealing
     const { count, given } = newTally()
     this.#count = count
-    this.given = given
+    this.counts = given
   }
 
-  hear({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
+  addOutput({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
     if (to === 'standard output' && text.startsWith('{"key"')) {
       this.#count('an API key')
       this.#keys.push((JSON.parse(text) as { key: string }).key)
@@ -85,7 +85,7 @@ class CloudPromises implements Promises {
       this.#count('an answer')
       this.#answers.push(answer)
     }
-    for (const { typ, kid, claims } of documentsIn(text)) this.#hearDocument(typ, kid, claims)
+    for (const { typ, kid, claims } of documentsIn(text)) this.#addDocument(typ, kid, claims)
   }
 
   async check(folder: string): Promise<string[]> {
@@ -98,7 +98,7 @@ class CloudPromises implements Promises {
     }
   }
 
-  #hearDocument(typ: string, kid: string, claims: Record<string, unknown>): void {
+  #addDocument(typ: string, kid: string, claims: Record<string, unknown>): void {
     if (typ !== 'keys+jwt') this.#signedBy.add(kid)
     if (SINGLE_TOKENS.has(typ) && typeof claims['jti'] === 'string') {
       this.#count('a token')
@@ -112,8 +112,8 @@ class CloudPromises implements Promises {
     if (typ === 'fresh+jwt') {
       this.#count('heads')
       const { policy, deny, items, aud } = claims as { policy: Head; deny: Head; items: Head; aud: string }
-      const before = this.#told.get(aud) ?? { policy: 0, deny: 0, items: 0 }
-      this.#told.set(aud, {
+      const before = this.#publishedVersions.get(aud) ?? { policy: 0, deny: 0, items: 0 }
+      this.#publishedVersions.set(aud, {
         policy: Math.max(before.policy, policy.ver),
         deny: Math.max(before.deny, deny.ver),
         items: Math.max(before.items, items.ver),
@@ -161,7 +161,7 @@ class CloudPromises implements Promises {
     const store = db.prepare<[string], { policy: number; deny: number; items: number | null }>(
       'SELECT s.document_version AS policy, s.deny_seq AS deny, h.seq AS items FROM store s LEFT JOIN item_head h ON h.store_id = s.store_id WHERE s.store_id = ?',
     )
-    for (const [id, versions] of this.#told) {
+    for (const [id, versions] of this.#publishedVersions) {
       const now = store.get(id)
       for (const name of ['policy', 'deny', 'items'] as const)
         if ((now?.[name] ?? 0) < versions[name])
@@ -205,7 +205,7 @@ class CloudPromises implements Promises {
       const [writing] = connections
       if (!writing) return ['nothing was opened']
       const wrong = [...this.#check(writing), ...(await this.#checkKeyFiles(folder, writing))]
-      if (this.#looked++ % FOLLOW_EVERY > 0) return wrong
+      if (this.#checkedStates++ % FOLLOW_EVERY > 0) return wrong
       if ((writing.pragma('foreign_key_check') as unknown[]).length > 0) wrong.push('rows point to nothing')
       const { chains } = await verifyAudit(database.reads)
       return [
@@ -222,15 +222,15 @@ class CloudPromises implements Promises {
 
 /** The last ones, and some of those before. */
 function someOf<T>(list: readonly T[]): T[] {
-  const older = list.slice(0, -LOOKED_AT)
-  const step = Math.max(1, Math.floor(older.length / LOOKED_AT))
-  return [...older.filter((_, i) => i % step === 0), ...list.slice(-LOOKED_AT)]
+  const older = list.slice(0, -SAMPLE_SIZE)
+  const step = Math.max(1, Math.floor(older.length / SAMPLE_SIZE))
+  return [...older.filter((_, i) => i % step === 0), ...list.slice(-SAMPLE_SIZE)]
 }
 
 async function readReference(folder: string): Promise<Reference> {
   const db = openConnection(join(folder, 'cloud.db'))
   const rows = db
-    .prepare<[], Kept>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200')
+    .prepare<[], StoredAnswer>('SELECT tenant, operation, key_hash, body FROM idempotency WHERE status = 200')
     .all()
   db.close()
   const { random } = realPlatform()

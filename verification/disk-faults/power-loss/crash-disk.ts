@@ -162,7 +162,7 @@ function grow(file: Pick<File, 'flushed' | 'size'>, size: number): void {
 }
 
 /** Puts what was found into a folder that is emptied first. */
-export function putDown(state: ReadonlyMap<string, Buffer | undefined>, folder: string): void {
+export function writeState(state: ReadonlyMap<string, Buffer | undefined>, folder: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   // Folders come before what lies in them.

@@ -33,7 +33,7 @@ export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEven
 }
 
 /** The shared memory of SQLite's index is no file to be flushed: it is made anew after a crash. */
-const PASSING = /-shm$/
+const SHARED_MEMORY_FILE = /-shm$/
 
 interface Reader {
   eventsOf(part: string, call: Syscall): DiskEvent[]
@@ -82,7 +82,9 @@ class LogReader implements Reader {
 
   #within(path: string | undefined): string | undefined {
     if (path === this.#folder) return ''
-    return path?.startsWith(`${this.#folder}/`) && !PASSING.test(path) ? path.slice(this.#folder.length + 1) : undefined
+    return path?.startsWith(`${this.#folder}/`) && !SHARED_MEMORY_FILE.test(path)
+      ? path.slice(this.#folder.length + 1)
+      : undefined
   }
 
   #named({ texts }: Syscall, n: number) {

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { chanceOf, hash32 } from '../../simulation/virtual/chance.ts'
 import { agentPromises } from './agent-promises.ts'
 import { cloudPromises } from './cloud-promises.ts'
-import { crashDisk, LOSSES, putDown, type CrashDisk, type Loss } from './crash-disk.ts'
+import { crashDisk, LOSSES, writeState, type CrashDisk, type Loss } from './crash-disk.ts'
 import type { DiskEvent } from './disk-log.ts'
 import type { Promises } from './promises.ts'
 import { record, type Recording } from './record.ts'
@@ -88,7 +88,7 @@ export async function powerLoss({
     for (const part of PARTS) {
       const own = events.filter((event) => belongsTo(event, part, events))
       const last = join(folder, `last-${part}`)
-      putDown(endOf(own), last)
+      writeState(endOf(own), last)
       const promises =
         part === 'edge' ? agentPromises(join(last, part), deviceAt) : await cloudPromises(join(last, part))
       await replay({
@@ -101,7 +101,7 @@ export async function powerLoss({
         result,
         onState,
       })
-      for (const [kind, n] of Object.entries(promises.given)) result.promises[`${part}: ${kind}`] = n
+      for (const [kind, n] of Object.entries(promises.counts)) result.promises[`${part}: ${kind}`] = n
     }
     onProgress?.(result.states, states)
   } finally {
@@ -149,7 +149,7 @@ async function replay({ part, events, promises, states, seed, folder, result, on
   let looked = 0
   let next = 0
   for (const [i, event] of events.entries()) {
-    if (event.kind === 'said') promises.hear(event)
+    if (event.kind === 'said') promises.addOutput(event)
     else disk.apply(event)
     if (moments[next] !== i) continue
     next++
@@ -158,7 +158,7 @@ async function replay({ part, events, promises, states, seed, folder, result, on
     const losses = lossesAt(disk, wanted, hash32(`${seed}/${part}/${i}`))
     for (const [k, loss] of losses.entries()) {
       const chance = chanceOf(hash32(`${seed}/${part}/${i}/${k}`))
-      putDown(disk.after(loss, chance), folder)
+      writeState(disk.after(loss, chance), folder)
       const broken = await promises.check(join(folder, part))
       looked++
       result.states++
@@ -170,7 +170,7 @@ async function replay({ part, events, promises, states, seed, folder, result, on
           after: i,
           loss,
           broken,
-          ...(result.violations.length < MOST_KEPT && { kept: keep(disk, loss, seed, part, i, k) }),
+          ...(result.violations.length < MOST_KEPT && { kept: saveBrokenDisk(disk, loss, seed, part, i, k) }),
         })
       await onState()
     }
@@ -194,8 +194,8 @@ function lossesAt(disk: CrashDisk, wanted: number, start: number): Loss[] {
 }
 
 /** The disk as it was found, before anything opened it. */
-function keep(disk: CrashDisk, loss: Loss, seed: number, part: string, i: number, k: number): string {
+function saveBrokenDisk(disk: CrashDisk, loss: Loss, seed: number, part: string, i: number, k: number): string {
   const kept = mkdtempSync(join(tmpdir(), 'untag-broken-disk-'))
-  putDown(disk.after(loss, chanceOf(hash32(`${seed}/${part}/${i}/${k}`))), kept)
+  writeState(disk.after(loss, chanceOf(hash32(`${seed}/${part}/${i}/${k}`))), kept)
   return kept
 }

@@ -6,9 +6,9 @@ export interface Promises {
   /** The folder of this part below the recorded one. */
   readonly folder: 'cloud' | 'edge'
   /** Something was said: from here on it must be so. */
-  hear(said: Extract<DiskEvent, { kind: 'said' }>): void
+  addOutput(said: Extract<DiskEvent, { kind: 'said' }>): void
   /** How often each kind of promise was given. */
-  readonly given: Readonly<Record<string, number>>
+  readonly counts: Readonly<Record<string, number>>
   /** What is broken on a disk that was put down in `folder`; opens it with the real code, as a start would. */
   check(folder: string): Promise<string[]>
 }

@@ -1,9 +1,9 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { readDiskLogs, RECORDED_CALLS, type DiskEvent, type PartLog } from './disk-log.ts'
-import { runPart } from '../part.ts'
-import { allTold, boardsReady, openRig, until, type Rig } from '../rig.ts'
-import type { Traced } from '../strace.ts'
+import { runCommand } from '../part.ts'
+import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from '../rig.ts'
+import type { TraceOptions } from '../strace.ts'
 
 /** What the disks of a store saw while it worked, from empty folders on. */
 export interface Recording {
@@ -24,19 +24,22 @@ const AT_ONCE = 3
  */
 export async function record(keep?: string): Promise<Recording> {
   const logs: PartLog[] = []
-  const traceOf = (name: string, folder: string): Traced => {
+  const traceOf = (name: string, folder: string): TraceOptions => {
     const log = join(folder, `${logs.length}-${name}.strace`)
     logs.push({ part: name === 'keys' || name === 'cloud' ? 'cloud' : 'agent', log })
     return { log, calls: RECORDED_CALLS, whole: true }
   }
-  const rig = await openRig(traceOf)
+  const rig = await openFaultStore(traceOf)
   try {
     await work(rig, (name) => traceOf(name, rig.folder))
     await rig.agent.stop()
     await rig.cloud.stop()
     if (keep !== undefined) cpSync(rig.disks, keep, { recursive: true })
     const deviceAt = Object.fromEntries(
-      Object.entries(rig.boardPorts).map(([type, port]) => [String(port), rig.devices[type as keyof Rig['devices']]]),
+      Object.entries(rig.boardPorts).map(([type, port]) => [
+        String(port),
+        rig.devices[type as keyof FaultStore['devices']],
+      ]),
     )
     return { events: readDiskLogs(rig.disks, logs), deviceAt }
   } finally {
@@ -44,12 +47,12 @@ export async function record(keep?: string): Promise<Recording> {
   }
 }
 
-async function work(rig: Rig, traceOf: (name: string) => Traced): Promise<void> {
+async function work(rig: FaultStore, traceOf: (name: string) => TraceOptions): Promise<void> {
   await boardsReady(rig)
   const third = Math.floor(PURCHASES / 3)
   await registerItems(rig, 0)
   await trade(rig, 0, third)
-  await takeBack(rig, 0)
+  await refundUnreleased(rig, 0)
 
   await rig.agent.kill()
   await rig.startAgent(traceOf('agent'))
@@ -60,17 +63,17 @@ async function work(rig: Rig, traceOf: (name: string) => Traced): Promise<void> 
   await rig.cloud.kill()
   // The cloud is away: what happens now waits in the journal.
   await rig.startCloud(traceOf('cloud'))
-  await runPart(['edge', 'rotate-key', '--data', join(rig.disks, 'edge')], traceOf('rotate-key'))
+  await runCommand(['edge', 'rotate-key', '--data', join(rig.disks, 'edge')], traceOf('rotate-key'))
   await rig.agent.stop()
   await rig.startAgent(traceOf('agent'))
   await boardsReady(rig)
   await trade(rig, 2 * third, PURCHASES)
   await failOnce(rig)
-  await takeBack(rig, 1)
-  await allTold(rig)
+  await refundUnreleased(rig, 1)
+  await outboxEmpty(rig)
 }
 
-async function trade(rig: Rig, from: number, to: number): Promise<void> {
+async function trade(rig: FaultStore, from: number, to: number): Promise<void> {
   const waiting = Array.from({ length: to - from }, (_, i) => from + i)
   const shopper = async () => {
     for (let n = waiting.shift(); n !== undefined; n = waiting.shift()) await release(rig, n)
@@ -79,7 +82,7 @@ async function trade(rig: Rig, from: number, to: number): Promise<void> {
 }
 
 /** One purchase whose units are released, by a token or by the receipt, and once more than there are. */
-async function release(rig: Rig, n: number): Promise<void> {
+async function release(rig: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await rig.buy(`p${n}`, UNITS)
   const deviceId = rig.devices.pos_deactivator
   const request = { deviceId, protectionAction: 'deactivate_label' }
@@ -91,7 +94,7 @@ async function release(rig: Rig, n: number): Promise<void> {
 }
 
 /** The lock does not answer. */
-async function failOnce(rig: Rig): Promise<void> {
+async function failOnce(rig: FaultStore): Promise<void> {
   const { receipt } = await rig.buy('failing', 2)
   const request = { deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt }
   rig.boards.pos_deactivator.stick(0, false)
@@ -101,7 +104,7 @@ async function failOnce(rig: Rig): Promise<void> {
 }
 
 /** Purchases are refunded before anything was released: agents are told never to honour them. */
-async function takeBack(rig: Rig, n: number): Promise<void> {
+async function refundUnreleased(rig: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await rig.buy(`refunded${n}`)
   await rig.ask('refundPayment', { purchaseId }, `refund${n}`)
   await rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
@@ -109,7 +112,7 @@ async function takeBack(rig: Rig, n: number): Promise<void> {
 
 const ITEMS = 60
 
-async function registerItems(rig: Rig, n: number): Promise<void> {
+async function registerItems(rig: FaultStore, n: number): Promise<void> {
   const before = (await rig.status())?.items.known ?? 0
   const items = Array.from({ length: ITEMS }, (_, i) => ({
     epc: `E2801170000002${String(n).padStart(4, '0')}${String(i).padStart(6, '0')}`,

@@ -30,7 +30,7 @@ export function readSyscalls(log: string): Syscall[] {
     const [, thread = '', at = '', text = ''] = LINE.exec(line) ?? []
     if (thread === '') continue
     if (text.endsWith(UNFINISHED)) {
-      const place = isTelling(text)
+      const place = isOutput(text)
         ? calls.push({ at: Number(at), name: '', on: undefined, texts: [], plain: '', result: -1 }) - 1
         : -1
       begun.set(thread, { at: Number(at), text: text.slice(0, -UNFINISHED.length), place })
@@ -58,7 +58,7 @@ function* linesOf(bytes: Buffer): Generator<string> {
   }
 }
 
-const isTelling = (text: string) => /^(?:write|writev|sendto|sendmsg)\(\d+<(?!\/|\\x2f)/.test(text)
+const isOutput = (text: string) => /^(?:write|writev|sendto|sendmsg)\(\d+<(?!\/|\\x2f)/.test(text)
 const CALL = /^(\w+)\((.*)\) += (-?\d+)/s
 const FIRST_DESCRIPTOR = /^\d+<(.*?)>(?=,|$)/s
 

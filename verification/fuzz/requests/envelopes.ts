@@ -1,6 +1,6 @@
 import type { Operation } from '../../../cloud/operations/operation.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
-import { API, type Json, type Sent } from '../scene/served-cloud.ts'
+import { API, type Json, type HttpRequest } from '../scene/served-cloud.ts'
 
 /** How a body goes over the wire. */
 
@@ -15,7 +15,7 @@ export function envelope(
   body: Json,
   headers: Readonly<Record<string, string>>,
   isOlderForm: boolean,
-): Sent {
+): HttpRequest {
   const path = `${API}/${operation.name}`
   if (isOlderForm) return { method: 'GET', path: `${path}?${queryOf(body)}`, headers }
   const isSlow = SLOW.has(operation.name)
@@ -89,7 +89,7 @@ const TYPES: readonly (string | undefined)[] = [
 ]
 
 /** A request to the operation's address that is none, with whatever key. */
-export function wildEnvelope(chance: Chance, good: Sent, operation: Operation): Sent {
+export function wildEnvelope(chance: Chance, good: HttpRequest, operation: Operation): HttpRequest {
   const { 'content-type': _type, ...headers } = good.headers
   const type = chance.one(TYPES)
   const typed = type === undefined ? headers : { ...headers, 'content-type': type }

@@ -31,7 +31,7 @@ const firstStore = ({ party }: Scene): string => party.storeIds[0] ?? ''
 
 async function startCheckout(scene: Scene): Promise<string | undefined> {
   const sessionId = await MAKERS['ses']?.(scene)
-  const productId = await either(scene, 'prd', 0.1)
+  const productId = await knownOrNew(scene, 'prd', 0.1)
   return textOf(await scene.call('startCheckout', { sessionId, items: [{ productId, quantity: 1 }] }), 'transactionId')
 }
 
@@ -145,7 +145,7 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
       await scene.call('submitClickCollectOrder', {
         storeId: firstStore(scene),
         userId: shopper(scene),
-        items: [{ productId: await either(scene, 'prd', 0.1), quantity: 1 }],
+        items: [{ productId: await knownOrNew(scene, 'prd', 0.1), quantity: 1 }],
       }),
       'orderId',
     ),
@@ -194,7 +194,7 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
   whk: async (scene) =>
     textOf(await scene.call('registerWebhook', { url: `${RECEIVER}/${scene.count()}`, events: ['*'] }), 'webhookId'),
   whd: async (scene) => {
-    const webhookId = await either(scene, 'whk', 0.2)
+    const webhookId = await knownOrNew(scene, 'whk', 0.2)
     await scene.call('sendTestWebhook', { webhookId })
     await scene.served.pass(2_000)
     const answer = await scene.call('fetchWebhookDeliveries', { webhookId })
@@ -204,7 +204,7 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
     textOf(await scene.call('createZone', { storeId: firstStore(scene), name: `Zone ${scene.text()}` }), 'zoneId'),
   hlp: async (scene) =>
     textOf(
-      await scene.call('requestAssistance', { zoneId: await either(scene, 'zon', 0.2), message: scene.text() }),
+      await scene.call('requestAssistance', { zoneId: await knownOrNew(scene, 'zon', 0.2), message: scene.text() }),
       'requestId',
     ),
   key: async (scene) => textOf(await scene.call('createApiKey', { kind: 'publishable', name: scene.text() }), 'keyId'),
@@ -212,7 +212,7 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
 }
 
 /** Something of the party with this prefix: one that answers have shown, or now and then a new one. */
-export async function either(scene: Scene, prefix: string, isNew = 0.3): Promise<string | undefined> {
+export async function knownOrNew(scene: Scene, prefix: string, isNew = 0.3): Promise<string | undefined> {
   const make = MAKERS[prefix]
   const shown = prefix === 'st' ? undefined : known(scene, prefix)
   if (shown !== undefined && (make === undefined || !scene.chance.happens(isNew))) return shown
@@ -249,7 +249,7 @@ export async function item(scene: Scene): Promise<string> {
   const shown = known(scene, 'own epc')
   if (shown !== undefined && scene.chance.happens(0.6)) return shown
   const epc = newEpc(scene)
-  const productId = await either(scene, 'prd', 0.1)
+  const productId = await knownOrNew(scene, 'prd', 0.1)
   const body = { storeId: firstStore(scene), items: [{ epc, productId, protectionTechnology: 'uhf_rfid' }] }
   if (await scene.call('registerProtectedItems', body)) scene.findings.add(scene.party.name, 'own epc', epc)
   return epc

@@ -1,6 +1,6 @@
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import { known, type Scene } from '../scene/scene.ts'
-import { API, type Sent } from '../scene/served-cloud.ts'
+import { API, type HttpRequest } from '../scene/served-cloud.ts'
 
 const NAMES = [
   '%00',
@@ -16,15 +16,15 @@ const NAMES = [
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /** A page, a document or a notification that anyone may send for, with names that are known, changed or wild. */
-export function pageRequest(scene: Scene): Sent {
+export function pageRequest(scene: Scene): HttpRequest {
   const { chance } = scene
   const token = name(chance, known(scene, 'receiptToken'))
   const zone = name(chance, known(scene, 'zon'))
   const checkout = name(chance, known(scene, 'checkoutUrl')?.split('/').at(-1))
   const ticket = name(chance, known(scene, 'url')?.split('/').at(-1))
   const store = name(chance, scene.party.storeIds[0])
-  const get = (path: string): Sent => ({ method: 'GET', path, headers: {} })
-  const post = (path: string, body: string, headers: Record<string, string> = FORM): Sent => ({
+  const get = (path: string): HttpRequest => ({ method: 'GET', path, headers: {} })
+  const post = (path: string, body: string, headers: Record<string, string> = FORM): HttpRequest => ({
     method: 'POST',
     path,
     headers,

@@ -4,7 +4,7 @@ import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { publicKeyOf, type AgentIdentity } from '../scene/agent-login.ts'
 import {
   alarm,
-  either,
+  knownOrNew,
   enrolAgent,
   enrolment,
   firstBatch,
@@ -25,10 +25,10 @@ export type Recipe = (scene: Scene) => Json | Promise<Json>
 export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   verifySecurityTagDeactivation: async (scene) => ({
     purchaseId: await paidPurchase(scene),
-    deviceId: await either(scene, 'dev', 0.1),
+    deviceId: await knownOrNew(scene, 'dev', 0.1),
   }),
   verifyProtectedItem: async (scene) => ({
-    deviceId: await either(scene, 'dev', 0.1),
+    deviceId: await knownOrNew(scene, 'dev', 0.1),
     protectionAction: scene.chance.one(['detach_hard_tag', 'verify_item_status', 'authorize_exit']),
     epc: await item(scene),
   }),
@@ -38,7 +38,7 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
     scene.findings.add(scene.party.name, 'redemption', redemptionId)
     return {
       replayProtectedNonce: granted?.nonce ?? 'x',
-      deviceId: granted?.deviceId ?? (await either(scene, 'dev')),
+      deviceId: granted?.deviceId ?? (await knownOrNew(scene, 'dev')),
       redemptionId,
     }
   },
@@ -52,13 +52,13 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
       redemptionId,
     })
     await scene.served.pass(301_000)
-    return { redemptionId, outcome: 'confirmed', operatorId: await either(scene, 'op') }
+    return { redemptionId, outcome: 'confirmed', operatorId: await knownOrNew(scene, 'op') }
   },
   decommissionDevice: async (scene) => ({ deviceId: await MAKERS['dev']?.(scene) }),
   reportDeviceHeartbeat: async (scene) => ({ deviceId: await MAKERS['dev']?.(scene) }),
   registerProtectedItems: async (scene) => ({
     storeId: storeOf(scene),
-    items: [{ epc: newEpc(scene), productId: await either(scene, 'prd') }],
+    items: [{ epc: newEpc(scene), productId: await knownOrNew(scene, 'prd') }],
   }),
   fetchProtectedItem: async (scene) => ({ storeId: scene.party.storeIds[0], epc: await item(scene) }),
   updateItemStatus: async (scene) => ({
@@ -87,11 +87,11 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
     ...(scene.chance.happens(0.3) && { state: scene.chance.one(['active', 'forked', 'revoked']) }),
     ...(scene.chance.happens(0.2) && { online: scene.chance.happens(0.5) }),
   }),
-  acknowledgeException: async (scene) => ({ exceptionId: await either(scene, 'exc'), note: scene.text() }),
+  acknowledgeException: async (scene) => ({ exceptionId: await knownOrNew(scene, 'exc'), note: scene.text() }),
   disposeAlarm: async (scene) => {
     const event = alarm(scene)
     await scene.call('reportProtectionEvents', { events: [event] })
-    return { eventId: event['eventId'], disposition: 'real', operatorId: await either(scene, 'op', 0.1) }
+    return { eventId: event['eventId'], disposition: 'real', operatorId: await knownOrNew(scene, 'op', 0.1) }
   },
   exportEpcisEvents: (scene) => ({
     storeId: storeOf(scene),

@@ -1,6 +1,6 @@
 import type { Operation } from '../../../cloud/operations/operation.ts'
 import { prefixOf } from '../scene/findings.ts'
-import { either, MAKERS, newEan, openPurchase, paidPurchase, registration, shopper, yesterday } from './makers.ts'
+import { knownOrNew, MAKERS, newEan, openPurchase, paidPurchase, registration, shopper, yesterday } from './makers.ts'
 import { ERP, RECEIVER, TILL } from '../scene/merchant-systems.ts'
 import { PROTECTION_RECIPES, type Recipe } from './protection-recipes.ts'
 import { day, inTime, known, storeOf, type Scene } from '../scene/scene.ts'
@@ -46,7 +46,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   rollApiKey: async (scene) => ({ keyId: await MAKERS['key']?.(scene) }),
   revokeApiKey: async (scene) => ({ keyId: await MAKERS['key']?.(scene) }),
   fetchAuditLog: () => ({ limit: 20 }),
-  fetchProduct: async (scene) => ({ productId: await either(scene, 'prd') }),
+  fetchProduct: async (scene) => ({ productId: await knownOrNew(scene, 'prd') }),
   searchProducts: (scene) => ({ storeId: storeOf(scene), q: scene.party.canary }),
   insertProduct: (scene) => ({ ...goods(scene), storeId: storeOf(scene) }),
   bulkImportProducts: (scene) => ({ storeId: storeOf(scene), products: [goods(scene), goods(scene)] }),
@@ -54,7 +54,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     storeId: storeOf(scene),
     file: `ean,name,price,vat\n${newEan(scene)},Ware ${scene.text()},1.99,19\n`,
   }),
-  uploadImageToProduct: async (scene) => ({ productId: await either(scene, 'prd'), imageBase64: PIXEL }),
+  uploadImageToProduct: async (scene) => ({ productId: await knownOrNew(scene, 'prd'), imageBase64: PIXEL }),
   removeProductFromStore: async (scene) => ({
     storeId: scene.party.storeIds[0],
     productId: await MAKERS['prd']?.(scene),
@@ -66,19 +66,19 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     validTo: inTime(scene, 200 * HOUR_MS),
     products: [{ name: `Schirm ${scene.text()}`, price: 9.99, oldPrice: 14.99 }],
   }),
-  updateOffer: async (scene) => ({ offerId: await either(scene, 'off'), title: `Angebot ${scene.text()}` }),
+  updateOffer: async (scene) => ({ offerId: await knownOrNew(scene, 'off'), title: `Angebot ${scene.text()}` }),
   deleteOffer: async (scene) => ({ offerId: await MAKERS['off']?.(scene) }),
   getManagerOffers: () => ({ limit: 20 }),
-  cloneOffer: async (scene) => ({ offerId: await either(scene, 'off'), targetStoreIds: [storeOf(scene)] }),
+  cloneOffer: async (scene) => ({ offerId: await knownOrNew(scene, 'off'), targetStoreIds: [storeOf(scene)] }),
   setStock: async (scene) => ({
-    productId: await either(scene, 'prd'),
+    productId: await knownOrNew(scene, 'prd'),
     storeId: scene.party.storeIds[0],
     quantity: null,
   }),
   submitClickCollectOrder: async (scene) => ({
     storeId: scene.party.storeIds[0],
     userId: shopper(scene),
-    items: [{ productId: await either(scene, 'prd'), quantity: 1 }],
+    items: [{ productId: await knownOrNew(scene, 'prd'), quantity: 1 }],
     note: scene.text(),
   }),
   registerPushSubscription: (scene) => ({
@@ -86,9 +86,9 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     endpoint: `${RECEIVER}/${scene.count()}`,
     storeId: storeOf(scene),
   }),
-  removePushSubscription: async (scene) => ({ subscriptionId: await either(scene, 'psu') }),
+  removePushSubscription: async (scene) => ({ subscriptionId: await knownOrNew(scene, 'psu') }),
   updateClickCollectStatus: async (scene) => ({
-    orderId: await either(scene, 'ord', 0.6),
+    orderId: await knownOrNew(scene, 'ord', 0.6),
     status: scene.chance.one(['confirmed', 'confirmed', 'preparing', 'ready', 'cancelled']),
   }),
   verifyPickupCode: async (scene) => {
@@ -102,13 +102,13 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     type: scene.chance.one(['stamps', 'points', 'cashback', 'tier']),
   }),
   addLoyaltyPoints: async (scene) => ({
-    programId: await either(scene, 'loy'),
+    programId: await knownOrNew(scene, 'loy'),
     userId: shopper(scene),
     amount: 25,
     transactionId: `till-${scene.count()}`,
   }),
   redeemLoyaltyPoints: async (scene) => {
-    const programId = await either(scene, 'loy')
+    const programId = await knownOrNew(scene, 'loy')
     const userId = shopper(scene)
     await scene.call('addLoyaltyPoints', { programId, userId, amount: 5, transactionId: `till-${scene.count()}` })
     return { programId, userId, amount: 2 }
@@ -130,18 +130,18 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   getLoyaltyPrograms: () => ({}),
   startCheckout: async (scene) => ({
     sessionId: await MAKERS['ses']?.(scene),
-    items: [{ productId: await either(scene, 'prd', 0.1), quantity: scene.chance.between(1, 3) }],
+    items: [{ productId: await knownOrNew(scene, 'prd', 0.1), quantity: scene.chance.between(1, 3) }],
   }),
   completeTestCheckout: async (scene) => ({ transactionId: await openPurchase(scene) }),
   approveCheckout: async (scene) => {
     const storeId = scene.party.storeIds[0]
     await scene.call('updateProtectionPolicy', { storeId, policy: { spotCheckRate: 1 } })
     const transactionId = await openPurchase(scene)
-    const operatorId = await either(scene, 'op')
+    const operatorId = await knownOrNew(scene, 'op')
     await scene.call('updateProtectionPolicy', { storeId, policy: { spotCheckRate: 0 } })
     return { transactionId, operatorId }
   },
-  fetchPurchase: async (scene) => ({ transactionId: await either(scene, 'pur') }),
+  fetchPurchase: async (scene) => ({ transactionId: await knownOrNew(scene, 'pur') }),
   fetchPurchaseHistory: (scene) => ({ storeId: storeOf(scene), limit: 20 }),
   markPurchaseCancelled: async (scene) => ({ purchaseId: await openPurchase(scene), reason: scene.text() }),
   generateReceiptQR: async (scene) => ({ purchaseId: await paidPurchase(scene) }),
@@ -169,10 +169,10 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     records: sold(scene),
   }),
   registerWebhook: (scene) => ({ url: `${RECEIVER}/${scene.count()}`, events: ['*'], storeId: storeOf(scene) }),
-  updateWebhook: async (scene) => ({ webhookId: await either(scene, 'whk'), events: ['*'] }),
+  updateWebhook: async (scene) => ({ webhookId: await knownOrNew(scene, 'whk'), events: ['*'] }),
   deleteWebhook: async (scene) => ({ webhookId: await MAKERS['whk']?.(scene) }),
-  sendTestWebhook: async (scene) => ({ webhookId: await either(scene, 'whk') }),
-  redeliverWebhook: async (scene) => ({ deliveryId: await either(scene, 'whd') }),
+  sendTestWebhook: async (scene) => ({ webhookId: await knownOrNew(scene, 'whk') }),
+  redeliverWebhook: async (scene) => ({ deliveryId: await knownOrNew(scene, 'whd') }),
   fetchWebhookDeliveries: () => ({ limit: 20 }),
   fetchWebhookEvents: () => ({ limit: 20 }),
   getLoyaltyWebhookEvents: (scene) => ({
@@ -193,9 +193,9 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     ...(scene.chance.happens(0.5) && { format: 'csv' }),
   }),
   closeStoreDay: (scene) => ({ storeId: storeOf(scene), date: yesterday(scene) }),
-  requestAssistance: async (scene) => ({ zoneId: await either(scene, 'zon'), message: scene.text() }),
+  requestAssistance: async (scene) => ({ zoneId: await knownOrNew(scene, 'zon'), message: scene.text() }),
   fetchAssistanceRequests: (scene) => ({ storeId: storeOf(scene) }),
-  answerAssistanceRequest: async (scene) => ({ requestId: await either(scene, 'hlp'), message: scene.text() }),
+  answerAssistanceRequest: async (scene) => ({ requestId: await knownOrNew(scene, 'hlp'), message: scene.text() }),
 }
 
 /** A request of the operation that should succeed, if the party may make it at all. */
@@ -217,7 +217,7 @@ async function own(value: unknown, scene: Scene, field = ''): Promise<unknown> {
     return Object.fromEntries(entries)
   }
   const prefix = prefixOf(value)
-  if (prefix !== undefined) return either(scene, prefix)
+  if (prefix !== undefined) return knownOrNew(scene, prefix)
   if (field === 'userId') return shopper(scene)
   if (/^(?:name|trading|tradingName|companyName|legal|reason|note|role)$/.test(field)) return scene.text()
   return value

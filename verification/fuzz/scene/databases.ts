@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import { openDatabase } from '../../../cloud/persistence/open-database.ts'
 import type { Clock } from '../../../policy/platform.ts'
-import { layGround, type Ground } from './ground.ts'
+import { createTestAccounts, type TestAccounts } from './ground.ts'
 
 /** Databases that hold the ground, one for each run. */
-export interface Grounds {
-  readonly ground: Ground
+export interface RunDatabases {
+  readonly ground: TestAccounts
   open(): Promise<Database>
   remove(): void
 }
@@ -17,10 +17,10 @@ const fail = (failure: Error): never => {
 }
 
 /** SQLite files in a new folder below `parent`: the ground is laid once and copied for each run. */
-export async function sqliteGrounds(parent: string): Promise<Grounds> {
+export async function sqliteDatabases(parent: string): Promise<RunDatabases> {
   const folder = mkdtempSync(join(parent, 'untag-fuzz-'))
   const template = join(folder, 'ground.db')
-  const ground = await layGround(await openDatabase({ file: template }, fail))
+  const ground = await createTestAccounts(await openDatabase({ file: template }, fail))
   let runs = 0
   return {
     ground,
@@ -34,7 +34,7 @@ export async function sqliteGrounds(parent: string): Promise<Grounds> {
 }
 
 /** One PostgreSQL database, which must be empty: it is good for one run. */
-export async function postgresGround(url: string, clock: Pick<Clock, 'elapsed'>): Promise<Grounds> {
-  const ground = await layGround(await openDatabase({ url, clock }, fail))
+export async function postgresDatabase(url: string, clock: Pick<Clock, 'elapsed'>): Promise<RunDatabases> {
+  const ground = await createTestAccounts(await openDatabase({ url, clock }, fail))
   return { ground, open: () => openDatabase({ url, clock }, fail), remove: () => undefined }
 }

@@ -25,7 +25,7 @@ export interface Party {
 }
 
 /** What every run begins with. */
-export interface Ground {
+export interface TestAccounts {
   readonly keyFiles: KeyFiles
   readonly parties: readonly Party[]
   readonly adminKey: string
@@ -57,7 +57,7 @@ export function canariesIn(text: string): string[] {
 }
 
 /** Founds three accounts with stores, keys and agents in an empty database; closes it. */
-export async function layGround(database: Database): Promise<Ground> {
+export async function createTestAccounts(database: Database): Promise<TestAccounts> {
   const files = new Map<string, string>()
   const keyFiles = await loadKeyFiles(
     '',
@@ -156,7 +156,7 @@ async function liveStore(
   return String(storeId)
 }
 
-async function foundSpare(served: ServedCloud, adminKey: string): Promise<Ground['spare']> {
+async function foundSpare(served: ServedCloud, adminKey: string): Promise<TestAccounts['spare']> {
   const { key, accountId } = await newAccountKey(served, 'spare', 'GROW', 'live', 'secret')
   const storeId = await liveStore(served, { secret: key, adminKey, canary: 'spare', package: 'GROW' })
   return { storeId, accountId, registrationKey: key }

@@ -1,21 +1,21 @@
 import type { CallerKind } from '../../../cloud/operations/operation.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import type { Findings } from './findings.ts'
-import type { Ground, Party } from './ground.ts'
+import type { TestAccounts, Party } from './ground.ts'
 import type { Json, ServedCloud } from './served-cloud.ts'
 
 /** With what a request comes: which kind of key, of which party. */
-export type As = CallerKind | 'bound'
+export type KeyKind = CallerKind | 'bound'
 
 /** What a recipe makes a request from: one party, what it was shown so far, and calls for what it lacks. */
 export interface Scene {
   readonly party: Party
   readonly chance: Chance
   readonly served: ServedCloud
-  readonly ground: Ground
+  readonly ground: TestAccounts
   readonly findings: Findings
   /** Calls an operation that the request needs before it. Undefined unless it answers 2xx. */
-  call(operation: string, body: Json, as?: As): Promise<Json | undefined>
+  call(operation: string, body: Json, as?: KeyKind): Promise<Json | undefined>
   /** A short text with the canary of the party. */
   text(): string
   /** A number that no request had before. */

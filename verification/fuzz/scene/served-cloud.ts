@@ -11,7 +11,7 @@ import { merchantSystems } from './merchant-systems.ts'
 export type Json = Record<string, unknown>
 
 /** One HTTP request to the cloud. */
-export interface Sent {
+export interface HttpRequest {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ export interface Sent {
 }
 
 /** What the cloud answered. */
-export interface Reply {
+export interface HttpReply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -36,7 +36,7 @@ export interface ServedCloud {
   readonly platform: VirtualPlatform
   /** The payment provider of every live store. */
   readonly books: PspBooks
-  send(request: Sent): Promise<Reply>
+  send(request: HttpRequest): Promise<HttpReply>
   /** Lets time pass, so that jobs run. */
   pass(ms: number): Promise<void>
   /** The errors that the cloud logged since the last call. */

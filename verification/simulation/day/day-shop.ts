@@ -1,4 +1,4 @@
-import { configOf, makeShop, type Layout, type Shop } from '../nodes/genesis.ts'
+import { configOf, makeShop, type Layout, type Shop } from '../nodes/initial-shop.ts'
 import { ANTENNAS } from './gate-reader.ts'
 
 /** The agents of the store, by what stands at them. */

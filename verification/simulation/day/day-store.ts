@@ -2,7 +2,7 @@ import type { EndParts } from '../end-checks.ts'
 import { actuators } from '../nodes/actuators.ts'
 import { agentNode, type AgentNode } from '../nodes/agent-node.ts'
 import { cloudNode, type CloudNode } from '../nodes/cloud-node.ts'
-import type { Shop } from '../nodes/genesis.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
 import { merchant, type Merchant } from '../nodes/merchant.ts'
 import { receiver, type Receiver } from '../nodes/receiver.ts'
 import { answerOracle } from '../oracles/answer-oracle.ts'
@@ -107,7 +107,7 @@ export class DayStore {
     const ledger = ledgerOracle(name, core, {
       ...this.#cloudWatch,
       lostWith: () => undefined,
-      isClockSure: () => node.wasInTouch,
+      isClockSure: () => node.hasRecentCloudTime,
       onRow: ({ body }) => tally.row(body, core.scheduler.nowMs),
     })
     this.ledgers.set(name, ledger)

@@ -13,8 +13,8 @@ export interface GateReader {
 
 export const ANTENNAS = { inside: 1, outside: 2 } as const
 /** What a reader tells of a tag that is carried past: some looks of one antenna, then some of the other. */
-const LOOKS = ['first', 'first', 'second', 'second'] as const
-const BETWEEN_LOOKS_MS = 350
+const READ_ORDER = ['first', 'first', 'second', 'second'] as const
+const READ_PAUSE_MS = 350
 
 /** A reader called `readerId` on the machine of agent `owner`. */
 export function gateReader(devices: Actuators, owner: string, readerId: string, scheduler: Scheduler): GateReader {
@@ -31,7 +31,7 @@ export function gateReader(devices: Actuators, owner: string, readerId: string, 
         way === 'out'
           ? ({ first: ANTENNAS.inside, second: ANTENNAS.outside } as const)
           : ({ first: ANTENNAS.outside, second: ANTENNAS.inside } as const)
-      for (const look of LOOKS) {
+      for (const look of READ_ORDER) {
         const { process, onEvent } = tell ?? {}
         if (process?.isAlive && onEvent && epcs.length > 0) {
           const seenAtMs = process.platform.clock.elapsed()
@@ -40,7 +40,7 @@ export function gateReader(devices: Actuators, owner: string, readerId: string, 
             reads: epcs.map((epc) => ({ tag: { epc }, antenna: order[look], seenAtMs })),
           })
         }
-        await scheduler.pause(BETWEEN_LOOKS_MS)
+        await scheduler.pause(READ_PAUSE_MS)
       }
     },
   }

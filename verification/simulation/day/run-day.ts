@@ -1,15 +1,15 @@
 import { join } from 'node:path'
-import { checkEnd, isSettled } from '../end-checks.ts'
-import type { Shop } from '../nodes/genesis.ts'
+import { checkEnd, unsettledReason } from '../end-checks.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
 import { chanceOf } from '../virtual/chance.ts'
 import type { Violation } from '../virtual/core.ts'
 import { openRun, type Run } from '../virtual/run.ts'
 import type { Scheduler } from '../virtual/scheduler.ts'
 import { DayStore } from './day-store.ts'
-import { openUp } from './morning.ts'
+import { prepareStore } from './prepare-store.ts'
 import { checkReleases, unitsReleasedBy } from './releases.ts'
 import type { Tally } from './tally.ts'
-import { planOf, timetable, WHOLE_DAY, type DayPlan, type Shopper } from './timetable.ts'
+import { dayPlan, timetable, WHOLE_DAY, type DayPlan, type Shopper } from './timetable.ts'
 
 export interface DayOptions {
   seed: number
@@ -64,7 +64,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   const chance = chanceOf(seed)
   const folderPrefix = join(shop.templates.cloud, '..', `day-${seed}-`)
   const run = openRun({ chance, startMs: OPENS_MS - BEFORE_MS, zeroMs: OPENS_MS, folderPrefix, keepLines })
-  const plan = planOf(options.hours ?? WHOLE_DAY.hours)
+  const plan = dayPlan(options.hours ?? WHOLE_DAY.hours)
   const people = timetable(options.shoppers, plan, chance.fork('timetable'))
   const store = new DayStore(run.core, shop, people)
   try {
@@ -125,7 +125,7 @@ class Day {
       node.start()
     }
     await this.#clock.run(this.#clock.nowMs + MINUTE_MS / 2, this.#run.isOver)
-    await this.#until('the morning', openUp(this.#store), BEFORE_MS / 2)
+    await this.#until('the morning', prepareStore(this.#store), BEFORE_MS / 2)
     this.#planOutages()
     this.#planVisits()
     await this.#clock.run(OPENS_MS, this.#run.isOver)
@@ -138,11 +138,11 @@ class Day {
     const { agents, detacher } = this.#store
     const { trace } = this.#run.core
     this.#at(outage.fromMs, () => {
-      trace.note('day', 'the line to the internet is down')
+      trace.add('day', 'the line to the internet is down')
       for (const { wire } of agents) wire.cut()
     })
     this.#at(outage.toMs, () => {
-      trace.note('day', 'the line to the internet is back')
+      trace.add('day', 'the line to the internet is back')
       for (const { wire } of agents) wire.restore()
     })
     this.#at(powerCut.fromMs, () => this.#store.cutPower())
@@ -185,9 +185,9 @@ class Day {
       if (isOver()) return true
       if (this.#clock.nowMs < lookAt) return false
       lookAt = this.#clock.nowMs + 5_000
-      return isSettled(end) === undefined
+      return unsettledReason(end) === undefined
     })
-    const why = isOver() ? undefined : isSettled(end)
+    const why = isOver() ? undefined : unsettledReason(end)
     if (why !== undefined) core.violate('liveness', `half an hour after closing: ${why}`)
     if (!isOver()) checkEnd(end)
     if (rules.stricter > STRICTER_SHARE * rules.compared)

@@ -1,9 +1,9 @@
 import type { AuthorizeRequest } from '../../../edge-agent/decisions/request.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
-import { askingAgents, type AskAgent } from '../people/ask-agent.ts'
+import { releaseRequester, type RequestRelease } from '../people/request-release.ts'
 import type { Chance } from '../virtual/chance.ts'
 import type { Core } from '../virtual/core.ts'
-import type { Shop } from '../nodes/genesis.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
 import type { GateReader } from './gate-reader.ts'
@@ -23,7 +23,7 @@ export interface Shoppers {
   visit(shopper: Shopper): Promise<void>
   readonly paid: ReadonlySet<string>
   readonly cancelled: ReadonlySet<string>
-  readonly told: ReadonlySet<string>
+  readonly reportedEvents: ReadonlySet<string>
 }
 
 export interface ShopperParts {
@@ -64,11 +64,11 @@ class DayShoppers implements Shoppers {
   readonly #reader: ShopperParts['reader']
   readonly #goods: ShopperParts['goods']
   readonly #tally: ShopperParts['tally']
-  readonly #world: Chance
+  readonly #chance: Chance
   readonly paid = new Set<string>()
   readonly cancelled = new Set<string>()
-  readonly told = new Set<string>()
-  readonly #askAgent: AskAgent
+  readonly reportedEvents = new Set<string>()
+  readonly #requestRelease: RequestRelease
 
   constructor({ core, shop, merchant, agents, reader, goods, rules, tally }: ShopperParts) {
     this.#core = core
@@ -78,12 +78,17 @@ class DayShoppers implements Shoppers {
     this.#reader = reader
     this.#goods = goods
     this.#tally = tally
-    this.#world = this.#core.chance.fork('shoppers')
-    this.#askAgent = askingAgents(this.#core, (eventId) => void this.told.add(eventId), undefined, rules)
+    this.#chance = this.#core.chance.fork('shoppers')
+    this.#requestRelease = releaseRequester(
+      this.#core,
+      (eventId) => void this.reportedEvents.add(eventId),
+      undefined,
+      rules,
+    )
   }
 
   async visit(shopper: Shopper): Promise<void> {
-    const chance = this.#world.fork(shopper.name)
+    const chance = this.#chance.fork(shopper.name)
     this.#tally.came++
     await this.#linger(chance, 60, 900)
     const taken = this.#goods.take(shopper.units)
@@ -115,9 +120,9 @@ class DayShoppers implements Shoppers {
     return this.#core.scheduler.pause(chance.between(fromS * SECOND_MS, toS * SECOND_MS))
   }
 
-  async #ask(node: AgentNode, request: AuthorizeRequest) {
+  async #measuredRequest(node: AgentNode, request: AuthorizeRequest) {
     const before = process.cpuUsage()
-    const answer = await this.#askAgent(node, request)
+    const answer = await this.#requestRelease(node, request)
     const { user, system } = process.cpuUsage(before)
     if (!answer) {
       this.#tally.unanswered++
@@ -163,7 +168,7 @@ class DayShoppers implements Shoppers {
     let left = units
     let staff = {}
     for (let n = 0; n < PATIENCE.tries && left > 0; n++) {
-      const answer = await this.#ask(this.#agents.station, {
+      const answer = await this.#measuredRequest(this.#agents.station, {
         deviceId: this.#shop.devices.station,
         action: 'deactivate_label',
         receipt,
@@ -191,7 +196,7 @@ class DayShoppers implements Shoppers {
       const token = verified?.ok ? verified.body['authorizationToken'] : undefined
       const answer =
         typeof token === 'string'
-          ? await this.#ask(this.#agents.detacher, {
+          ? await this.#measuredRequest(this.#agents.detacher, {
               deviceId: this.#shop.devices.detacher,
               action: 'detach_hard_tag',
               token,
@@ -214,7 +219,7 @@ class DayShoppers implements Shoppers {
   }
 
   async #showAtGate({ receipt }: Bag): Promise<void> {
-    await this.#ask(this.#agents.gate, {
+    await this.#measuredRequest(this.#agents.gate, {
       deviceId: this.#shop.devices.gate,
       action: 'authorize_exit',
       receipt,

@@ -33,7 +33,7 @@ export interface DayPlan {
 }
 
 /** The plan of a day with so many hours, at least one: of a whole one the line is down from noon on, and the power in the evening rush. */
-export function planOf(hours: number): DayPlan {
+export function dayPlan(hours: number): DayPlan {
   const lengthMs = hours * HOUR_MS
   const share = lengthMs / (WHOLE_DAY.hours * HOUR_MS)
   const outageMs = Math.min(30 * MINUTE_MS, lengthMs / 6)

@@ -12,7 +12,7 @@ export interface Actuators {
   /** What keeps the devices of one process of an agent, in the place of the real drivers. */
   supervisor(agent: string, process: Process): (options: SupervisorOptions) => Supervisor
   /** How often devices fail from now on, 0 to 1. */
-  trouble: number
+  failureRate: number
 }
 
 export interface ActuatorParts {
@@ -22,7 +22,7 @@ export interface ActuatorParts {
   /** A device is told to open; the process may die here. */
   onRelease(agent: string, deviceId: string): void
   /** The fire panel, in worlds that have one. */
-  emergencies?: Pick<Emergencies, 'connect' | 'held'>
+  emergencies?: Pick<Emergencies, 'connect' | 'outputHeld'>
 }
 
 /** How a command ends, and after how many ms; beyond the caller's patience it ends as not known. */
@@ -56,7 +56,7 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
   function release(agent: string, process: Process, deviceId: string, signal: AbortSignal): Promise<CommandResult> {
     if (!process.isAlive) return new Promise(() => undefined)
     const { afterMs, outcome } = ending()
-    trace.note(agent, `${deviceId.slice(-6)} released: ${outcome.detail} in ${afterMs} ms`)
+    trace.add(agent, `${deviceId.slice(-6)} released: ${outcome.detail} in ${afterMs} ms`)
     if (outcome.commanded) onRelease(agent, deviceId)
     return new Promise((resolve) => {
       const end = (as: CommandResult) => {
@@ -69,10 +69,10 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
   }
 
   return {
-    get trouble() {
+    get failureRate() {
       return trouble
     },
-    set trouble(to) {
+    set failureRate(to) {
       trouble = to
     },
     supervisor: (agent, process) => (options) => {
@@ -91,7 +91,7 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
         status,
         async execute(deviceId: string, command: DeviceCommand, signal: AbortSignal) {
           if (!status(deviceId)) return result('failed', false, 'not_ready', `no device ${deviceId} is configured here`)
-          if (command.kind === 'emergency' && process.isAlive) emergencies?.held(deviceId, command.open)
+          if (command.kind === 'emergency' && process.isAlive) emergencies?.outputHeld(deviceId, command.open)
           return command.kind === 'release'
             ? release(agent, process, deviceId, signal)
             : result('confirmed', true, 'acknowledged')

@@ -12,7 +12,7 @@ import { serveAgent, type AgentServer } from './agent-server.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { Core } from '../virtual/core.ts'
 import { newDisk, type Disk, type DiskWatcher } from '../virtual/disk.ts'
-import { request, type SimAnswer, type SimRequest } from '../virtual/http.ts'
+import { request, type SimResponse, type SimRequest } from '../virtual/http.ts'
 import { lanHost, type Lan } from '../virtual/lan.ts'
 import { machine, type Machine, type Process } from '../virtual/machine.ts'
 import type { Wire } from '../virtual/wire.ts'
@@ -30,11 +30,11 @@ export interface AgentNode {
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
   /** Ends, and goes on from this old copy of its disk. Returns whether it ran until then: its watermark is up to date. */
-  putBack(copy: string): boolean
+  restore(copy: string): boolean
   /** Ends, and goes on under another identity (`untag edge enrol --replace`). */
   replace(next: Identity, documents: readonly string[]): void
   /** It was in touch with the cloud since its machine booted, for so long that what it writes now was thought of since. */
-  readonly wasInTouch: boolean
+  readonly hasRecentCloudTime: boolean
   /** The process has an effect outside: it may die there. */
   maybeDie(where: string, weight?: number): void
 }
@@ -83,8 +83,8 @@ class SimulatedAgent implements AgentNode {
   #served: AgentServer | undefined
   #inTouchSinceMs: number | undefined = Number.NEGATIVE_INFINITY
   /** Was answered the time; should it end before that is written down, the next one knows nothing of it. */
-  #toldTime: Process | undefined
-  #kept: Identity
+  #timeReceivedBy: Process | undefined
+  #identity: Identity
   readonly disk: Disk
   readonly machine: Machine
 
@@ -98,14 +98,14 @@ class SimulatedAgent implements AgentNode {
       beforeCommit: () => this.maybeDie('before a commit'),
       afterCommit: (connection) => {
         // It may have refused the answer: the key that signed it may be revoked.
-        if (this.#toldTime?.isAlive && this.#agent?.clock.now().trust === 'signed')
+        if (this.#timeReceivedBy?.isAlive && this.#agent?.clock.now().trust === 'signed')
           this.#inTouchSinceMs ??= this.#parts.core.scheduler.nowMs
         this.#parts.onCommit?.(connection)
         this.maybeDie('after a commit')
       },
       isAlive: () => this.machine.isUp,
     }
-    this.#kept = this.#parts.identity
+    this.#identity = this.#parts.identity
     this.disk = newDisk(join(this.#parts.core.folder, this.name), [LEDGER, ITEMS], watcher, this.#parts.template)
     const running = () => this.#served && this.machine.process
     this.#parts.lan.join(this.name, {
@@ -116,13 +116,13 @@ class SimulatedAgent implements AgentNode {
     })
   }
 
-  async #answer(asked: SimRequest): Promise<SimAnswer> {
+  async #answer(asked: SimRequest): Promise<SimResponse> {
     this.maybeDie('when another agent asks')
     const { process } = this.machine
     if (!this.#served || !process) throw new Error('connection refused')
     const answer = await this.#served.answer(asked)
     if (process.isAlive) {
-      this.#parts.core.trace.note(this.name, `answers another agent: ${answer.status}`)
+      this.#parts.core.trace.add(this.name, `answers another agent: ${answer.status}`)
       this.maybeDie('before it answers another agent')
     }
     return answer
@@ -135,14 +135,14 @@ class SimulatedAgent implements AgentNode {
       !this.#chance.happens(this.#parts.core.crashRate * weight)
     )
       return
-    this.#parts.core.trace.note(this.name, `dies ${where}`)
+    this.#parts.core.trace.add(this.name, `dies ${where}`)
     this.crash({ powerCut: this.#chance.happens(0.5) })
   }
 
   crash({ powerCut }: { powerCut: boolean }): void {
     if (!this.machine.isUp) return
-    this.#parts.core.trace.note(this.name, powerCut ? 'power cut' : 'killed')
-    this.disk.leaveBehind({ powerCut })
+    this.#parts.core.trace.add(this.name, powerCut ? 'power cut' : 'killed')
+    this.disk.processEnded({ powerCut })
     this.#agent = undefined
     this.#served = undefined
     this.machine.process?.kill()
@@ -155,14 +155,14 @@ class SimulatedAgent implements AgentNode {
   }
 
   get identity(): Identity {
-    return this.#kept
+    return this.#identity
   }
 
   get agent(): Agent | undefined {
     return this.#agent
   }
 
-  get wasInTouch(): boolean {
+  get hasRecentCloudTime(): boolean {
     return (
       this.#inTouchSinceMs !== undefined && this.#parts.core.scheduler.nowMs - this.#inTouchSinceMs > WRITTEN_WITHIN_MS
     )
@@ -170,14 +170,14 @@ class SimulatedAgent implements AgentNode {
 
   start(): void {
     const process = this.machine.begin()
-    this.#parts.core.trace.note(this.name, 'starts')
+    this.#parts.core.trace.add(this.name, 'starts')
     this.#parts.onStart?.(this)
     const started = startAgent({
       platform: process.platform,
       dataDir: this.disk.folder,
-      identity: this.#kept,
+      identity: this.#identity,
       // A small file that is written whole, synced and renamed: it is there or not.
-      keepIdentity: (changed) => void (this.#kept = changed),
+      keepIdentity: (changed) => void (this.#identity = changed),
       secretFiles: {
         read: (file) => this.#secrets.get(file),
         write: (file, text) => void (process.isAlive && this.#secrets.set(file, text)),
@@ -194,7 +194,7 @@ class SimulatedAgent implements AgentNode {
           { ...way, scheduler: this.#parts.core.scheduler, signal: init.signal, by: process },
         )
         this.maybeDie('when it is answered')
-        if (url.includes('/time?') && answer.status === 200) this.#toldTime = process
+        if (url.includes('/time?') && answer.status === 200) this.#timeReceivedBy = process
         return { status: answer.status, text: () => Promise.resolve(answer.text) }
       },
       openLine: async (options) => {
@@ -221,7 +221,7 @@ class SimulatedAgent implements AgentNode {
     this.#served = serveAgent(this.name, started, this.#logOf(process))
   }
 
-  putBack(copy: string): boolean {
+  restore(copy: string): boolean {
     const ran = this.machine.isUp
     this.crash({ powerCut: false })
     this.disk.restore(copy)
@@ -237,10 +237,10 @@ class SimulatedAgent implements AgentNode {
     const file = join(this.disk.folder, LEDGER)
     const { process } = this.machine
     if (!process) throw new Error(`${this.name} has never run`)
-    adoptLedger(file, this.#kept, next, documents)
+    adoptLedger(file, this.#identity, next, documents)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(this.disk.folder, ITEMS + suffix), { force: true })
     storeFirstDocuments(file, next, documents, process.platform)
-    this.#kept = next
+    this.#identity = next
     this.#inTouchSinceMs = undefined
     this.#parts.onReplaced?.()
   }
@@ -249,7 +249,7 @@ class SimulatedAgent implements AgentNode {
     const current = this.#agent
     const { process } = this.machine
     if (!current || !process?.isAlive) return
-    this.#parts.core.trace.note(this.name, 'stops')
+    this.#parts.core.trace.add(this.name, 'stops')
     try {
       await this.#served?.close()
       await current.stop()
@@ -261,7 +261,7 @@ class SimulatedAgent implements AgentNode {
     if (!process.isAlive) return
     this.#agent = undefined
     this.#served = undefined
-    this.disk.leaveBehind({ powerCut: false })
+    this.disk.processEnded({ powerCut: false })
     process.kill()
     this.#parts.onEnded?.()
   }
@@ -269,7 +269,7 @@ class SimulatedAgent implements AgentNode {
   #logOf(process: Process): Log {
     const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
       if (!process.isAlive) return
-      this.#parts.core.trace.note(
+      this.#parts.core.trace.add(
         this.name,
         `${level}: ${message} ${typeof fields['what'] === 'string' ? fields['what'] : ''}`,
       )

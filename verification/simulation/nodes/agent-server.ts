@@ -2,30 +2,36 @@ import type { Hono } from 'hono'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
 import type { Log } from '../../../edge-agent/log.ts'
 import type { Agent } from '../../../edge-agent/runtime.ts'
-import { assertDescribed } from './agent-answers.ts'
-import type { SimAnswer, SimRequest } from '../virtual/http.ts'
+import { assertResponseMatchesApi } from './agent-response-check.ts'
+import type { SimResponse, SimRequest } from '../virtual/http.ts'
 import { lanHost } from '../virtual/lan.ts'
 
 /** The HTTP of one running agent, as other agents of the store reach it. */
 export interface AgentServer {
-  answer(asked: SimRequest): Promise<SimAnswer>
+  answer(asked: SimRequest): Promise<SimResponse>
   /** Takes nothing new, and waits for what is being answered. */
   close(): Promise<void>
 }
 
 /** Serves an agent without sockets. Its application is made when it is first asked: most worlds never do. */
 export function serveAgent(name: string, agent: Agent, log: Log): AgentServer {
-  const underWay = new Set<Promise<SimAnswer>>()
+  const underWay = new Set<Promise<SimResponse>>()
   let app: Hono | undefined
   let isClosed = false
 
-  async function reply({ url, body = '', headers, ...init }: SimRequest): Promise<SimAnswer> {
+  async function reply({ url, body = '', headers, ...init }: SimRequest): Promise<SimResponse> {
     app ??= localApp(agent, { hosts: () => [lanHost(name)], log, credential: () => undefined })
     const sent = { ...headers, host: lanHost(name), 'content-length': String(Buffer.byteLength(body)) }
     const answer = await app.request(url, { ...init, headers: sent, body })
     const text = await answer.text()
     const { pathname } = new URL(url)
-    assertDescribed({ method: init.method, path: pathname, status: answer.status, headers: answer.headers, text })
+    assertResponseMatchesApi({
+      method: init.method,
+      path: pathname,
+      status: answer.status,
+      headers: answer.headers,
+      text,
+    })
     return { status: answer.status, text }
   }
 

@@ -10,7 +10,7 @@ import { markRestored } from '../../../cloud/restore/mark-restored.ts'
 import { simBroker, type SimBroker } from '../virtual/broker.ts'
 import type { Core } from '../virtual/core.ts'
 import { newDisk, type Disk, type DiskWatcher } from '../virtual/disk.ts'
-import type { HttpServer, SimAnswer, SimRequest } from '../virtual/http.ts'
+import type { HttpServer, SimResponse, SimRequest } from '../virtual/http.ts'
 import { machine, type Machine, type Process } from '../virtual/machine.ts'
 import type { Chance } from '../virtual/chance.ts'
 
@@ -39,7 +39,7 @@ export interface CloudNodeParts {
   template?: string
   onCommit?: DiskWatcher['afterCommit']
   onDiskFault?(): void
-  onAnswer?(request: SimRequest, answer: SimAnswer): void
+  onAnswer?(request: SimRequest, answer: SimResponse): void
   /** The process has ended, by itself or not: somebody must start it again. */
   onEnded?(): void
 }
@@ -73,7 +73,7 @@ class SimulatedCloud implements CloudNode {
   readonly #chance: Chance
   #running: CloudNode['running']
   /** What is on the disk was put back, and does not say so yet. */
-  #isPutBack = false
+  #isRestored = false
   #generation = 1
   readonly disk: Disk
   readonly machine: Machine
@@ -102,8 +102,8 @@ class SimulatedCloud implements CloudNode {
 
   crash({ powerCut }: { powerCut: boolean }): void {
     if (!this.machine.isUp) return
-    this.#core.trace.note('cloud', powerCut ? 'power cut' : 'killed')
-    this.disk.leaveBehind({ powerCut })
+    this.#core.trace.add('cloud', powerCut ? 'power cut' : 'killed')
+    this.disk.processEnded({ powerCut })
     this.#running = undefined
     this.machine.process?.kill()
     if (powerCut) this.machine.reboot()
@@ -113,21 +113,21 @@ class SimulatedCloud implements CloudNode {
   async start(): Promise<void> {
     const process = this.machine.begin()
     const log = this.#logOf(process)
-    this.#core.trace.note('cloud', 'starts')
+    this.#core.trace.add('cloud', 'starts')
     const onFailure = () => {
       if (process.isAlive) this.crash({ powerCut: false })
     }
     const database = await openSqlite(join(this.disk.folder, CLOUD_DATABASE), onFailure, (file, options) =>
       this.disk.watch(openConnection(file, options), CLOUD_DATABASE),
     )
-    if (this.#isPutBack) {
+    if (this.#isRestored) {
       // Who restores sets the clock first: the time of the restore counts the generations.
-      this.machine.putRight()
+      this.machine.correctClock()
       const restored = await database.write((db) => markRestored(db, this.#keyFiles, process.platform))
       if (!process.isAlive) return
-      this.#isPutBack = false
+      this.#isRestored = false
       ;({ generation: this.#generation } = restored)
-      this.#core.trace.note('cloud', `was put back, and goes on as generation ${this.#generation}`)
+      this.#core.trace.add('cloud', `was put back, and goes on as generation ${this.#generation}`)
     }
     if (!process.isAlive) return
     const images = { put: () => Promise.resolve(), get: () => Promise.resolve(undefined) }
@@ -138,13 +138,13 @@ class SimulatedCloud implements CloudNode {
       database,
       keyFiles: this.#keyFiles,
       images,
-      outgoing: this.#ofLiving(process),
+      outgoing: this.#outgoingOf(process),
     })
     if (!process.isAlive) return
     const broker = simBroker(cloud.messages.hooks, process, { ...this.#core, onThrow: this.#onThrow })
     cloud.attachBroker(broker)
     this.#running = { cloud, database, broker, process }
-    this.#core.trace.note('cloud', 'is up')
+    this.#core.trace.add('cloud', 'is up')
   }
 
   get running(): { cloud: Cloud; database: Database; broker: SimBroker; process: Process } | undefined {
@@ -155,7 +155,7 @@ class SimulatedCloud implements CloudNode {
     return this.#running?.process
   }
 
-  async answer(asked: SimRequest): Promise<SimAnswer> {
+  async answer(asked: SimRequest): Promise<SimResponse> {
     this.#maybeDie('when asked')
     const { cloud, process } = this.#running ?? {}
     if (!cloud || !process) throw new Error('the cloud is down')
@@ -176,13 +176,13 @@ class SimulatedCloud implements CloudNode {
   restore(copy: string): void {
     this.crash({ powerCut: false })
     this.disk.restore(copy)
-    this.#isPutBack = true
+    this.#isRestored = true
   }
 
   async stop(): Promise<void> {
     const current = this.#running
     if (!current) return
-    this.#core.trace.note('cloud', 'stops')
+    this.#core.trace.add('cloud', 'stops')
     try {
       await current.cloud.stop()
       await current.broker.close()
@@ -194,21 +194,21 @@ class SimulatedCloud implements CloudNode {
       throw error
     }
     this.#running = undefined
-    this.disk.leaveBehind({ powerCut: false })
+    this.disk.processEnded({ powerCut: false })
     current.process.kill()
     this.#onEnded?.()
   }
 
   #maybeDie(where: string): void {
     if (this.#core.crashRate === 0 || !this.machine.isUp || !this.#chance.happens(this.#core.crashRate)) return
-    this.#core.trace.note('cloud', `dies ${where}`)
+    this.#core.trace.add('cloud', `dies ${where}`)
     this.crash({ powerCut: this.#chance.happens(0.5) })
   }
 
   #logOf(process: Process): Log {
     const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
       if (!process.isAlive) return
-      this.#core.trace.note('cloud', `${level}: ${message}`)
+      this.#core.trace.add('cloud', `${level}: ${message}`)
       // Faults of the disk are ours; anything else that is an error to the cloud is one to us.
       const { err } = fields as { err?: { name?: string; code?: string; stack?: string } }
       const isDisk =
@@ -220,7 +220,7 @@ class SimulatedCloud implements CloudNode {
   }
 
   /** What a dead process sends reaches nobody. */
-  #ofLiving(process: Process): OutgoingHttp {
+  #outgoingOf(process: Process): OutgoingHttp {
     return {
       send: (asked, signal) => (process.isAlive ? this.#outgoing.send(asked, signal) : new Promise(() => undefined)),
     }

@@ -18,7 +18,7 @@ export interface Emergencies {
   /** A process begins to drive its devices; until `disconnect` it learns what the panel says. */
   connect(process: Process, options: SupervisorOptions): { disconnect(): void }
   /** An agent commands an output to stay open, or not. */
-  held(deviceId: string, open: boolean): void
+  outputHeld(deviceId: string, open: boolean): void
   press(): void
   clear(): void
   /** The board with the input leaves the network, and comes back. */
@@ -101,8 +101,8 @@ class FirePanel implements Emergencies {
     }
   }
 
-  held(deviceId: string, isOpen: boolean): void {
-    this.#core.trace.note('panel', `${deviceId.slice(-6)} is ${isOpen ? 'held open' : 'let go'}`)
+  outputHeld(deviceId: string, isOpen: boolean): void {
+    this.#core.trace.add('panel', `${deviceId.slice(-6)} is ${isOpen ? 'held open' : 'let go'}`)
     if (isOpen) this.#open.add(deviceId)
     else this.#open.delete(deviceId)
     if (isOpen && deviceId !== this.#devices.gate) this.#core.violate('I2', `${deviceId} was opened by an emergency`)
@@ -167,7 +167,7 @@ class FirePanel implements Emergencies {
 
   #changed(what: string): void {
     this.#version++
-    this.#core.trace.note('panel', what)
+    this.#core.trace.add('panel', what)
     this.#report()
     this.#expectSoon()
   }

@@ -1,17 +1,17 @@
 import { CLOUD_ORIGIN } from './cloud-node.ts'
 import type { Core } from '../virtual/core.ts'
-import { request, type HttpServer, type SimAnswer } from '../virtual/http.ts'
+import { request, type HttpServer, type SimResponse } from '../virtual/http.ts'
 import type { Wire } from '../virtual/wire.ts'
 
 export type Json = Record<string, unknown>
 
 /** What a merchant's program gets in the end. */
-export type Called = { ok: true; body: Json } | { ok: false; status: number; reason: string }
+export type CallResult = { ok: true; body: Json } | { ok: false; status: number; reason: string }
 
 /** A merchant's program: asks again, with the same Idempotency-Key, until it is answered. */
 export interface Merchant {
   /** Resolves undefined when nobody answered however often it asked. Refusals are answers. */
-  call(operation: string, body: Json, options?: { tries?: number; key?: string }): Promise<Called | undefined>
+  call(operation: string, body: Json, options?: { tries?: number; key?: string }): Promise<CallResult | undefined>
 }
 
 export interface MerchantParts {
@@ -31,7 +31,7 @@ export function merchant({ core, name, apiKey, server, wire }: MerchantParts): M
   const chance = core.chance.fork(`merchant ${name}`)
   let calls = 0
 
-  async function once(operation: string, text: string, key: string): Promise<SimAnswer | undefined> {
+  async function once(operation: string, text: string, key: string): Promise<SimResponse | undefined> {
     const gaveUp = new AbortController()
     const cancel = scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
     const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', 'idempotency-key': key }
@@ -53,7 +53,7 @@ export function merchant({ core, name, apiKey, server, wire }: MerchantParts): M
       for (let n = 0; n < tries; n++) {
         const answer = await once(operation, text, key)
         const said = answer === undefined ? undefined : (JSON.parse(answer.text) as Json)
-        trace.note(
+        trace.add(
           name,
           `${operation} ${answer?.status ?? 'no answer'} ${typeof said?.['reason'] === 'string' ? said['reason'] : ''}`,
         )

@@ -4,7 +4,7 @@ import type { PspNotification } from '../../../simulators/services/psp-desk.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 import type { Core } from '../virtual/core.ts'
 import { request } from '../virtual/http.ts'
-import type { Shop } from './genesis.ts'
+import type { Shop } from './initial-shop.ts'
 import { newWire, type Wire } from '../virtual/wire.ts'
 import type { Chance } from '../virtual/chance.ts'
 
@@ -23,7 +23,7 @@ export interface Provider {
   /** Over which notifications go. */
   readonly wire: Wire
   /** How often it fails from now on, 0 to 1. */
-  trouble: number
+  failureRate: number
   /** Nothing fails any more but the banks of customers, and nothing is forgotten. */
   heal(): void
   /** What a shopper does at the page with this address; false when it is none of its own. */
@@ -32,12 +32,12 @@ export interface Provider {
 
 const ORIGIN = 'http://psp.sim'
 /** After how long it tells again what was not taken, ms. Real ones go on for days. */
-const TELL_AGAIN_MS = [10_000, 30_000, 120_000, 300_000, 600_000, 600_000, 1_200_000, 1_800_000]
+const NOTIFICATION_RETRY_MS = [10_000, 30_000, 120_000, 300_000, 600_000, 600_000, 1_200_000, 1_800_000]
 const ANSWER_WITHIN_MS = 10_000
 /** So many notifications are never sent: then the cloud must ask. */
-const FORGOTTEN = 0.1
+const LOST_NOTIFICATION_SHARE = 0.1
 /** So many refunds come back from the bank, after so long, ms: hours in the life of a shop, soon enough for a world. */
-const BOUNCED = 0.3
+const BOUNCED_REFUND_SHARE = 0.3
 const BOUNCE_MS = { from: 1_000, to: 90_000 }
 
 /** A provider that works. */
@@ -53,15 +53,15 @@ class SimulatedProvider implements Provider {
   readonly #chance: Chance
   readonly wire: Wire
   readonly books: PspBooks
-  #trouble = 0
-  #forgets = FORGOTTEN
+  #failureRate = 0
+  #lostShare = LOST_NOTIFICATION_SHARE
   readonly outgoing: OutgoingHttp = {
     send: (asked, signal) =>
       new Promise((resolve, reject) => {
-        const how = this.#chance.happens(this.#trouble)
+        const how = this.#chance.happens(this.#failureRate)
           ? this.#chance.one(['refused', 'unavailable', 'silent', 'lost', 'garbled'] as const)
           : 'good'
-        if (how !== 'good') this.#core.trace.note('provider', how)
+        if (how !== 'good') this.#core.trace.add('provider', how)
         signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
           once: true,
         })
@@ -90,13 +90,13 @@ class SimulatedProvider implements Provider {
     this.books.moveTo(ORIGIN)
   }
 
-  set trouble(to: number) {
-    this.#trouble = to
+  set failureRate(to: number) {
+    this.#failureRate = to
   }
 
   heal(): void {
-    this.#trouble = 0
-    this.#forgets = 0
+    this.#failureRate = 0
+    this.#lostShare = 0
   }
 
   act(url: string, what: 'paid' | 'cancelled', amountCent?: number): boolean {
@@ -106,21 +106,21 @@ class SimulatedProvider implements Provider {
     // Nobody pays twice at one page, and none that has ended.
     if (session.status !== 'open') return true
     const notification = this.books.end(id, what, amountCent)
-    this.#core.trace.note('provider', `${id.slice(-12)} ${what}`)
-    if (notification && !this.#chance.happens(this.#forgets)) this.#tell(() => notification)
+    this.#core.trace.add('provider', `${id.slice(-12)} ${what}`)
+    if (notification && !this.#chance.happens(this.#lostShare)) this.#notify(() => notification)
     return true
   }
 
   /** `sign`: makes it anew for each try, for signatures grow old. */
-  #tell(sign: () => PspNotification | undefined, attempt = 0): void {
+  #notify(sign: () => PspNotification | undefined, attempt = 0): void {
     const again = () => {
-      const waitMs = TELL_AGAIN_MS[attempt]
-      if (waitMs !== undefined) this.#core.scheduler.after(waitMs, () => this.#tell(sign, attempt + 1))
+      const waitMs = NOTIFICATION_RETRY_MS[attempt]
+      if (waitMs !== undefined) this.#core.scheduler.after(waitMs, () => this.#notify(sign, attempt + 1))
     }
     const notification = sign()
     if (!notification) return
     const { body, headers } = notification
-    if (this.#chance.happens(this.#trouble)) return again()
+    if (this.#chance.happens(this.#failureRate)) return again()
     const gaveUp = new AbortController()
     const cancel = this.#core.scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
     const asked = {
@@ -137,7 +137,7 @@ class SimulatedProvider implements Provider {
     }).then(
       ({ status }) => {
         cancel()
-        this.#core.trace.note('provider', `told: ${status}`)
+        this.#core.trace.add('provider', `told: ${status}`)
         if (status < 200 || status > 299) again()
       },
       () => {
@@ -150,8 +150,8 @@ class SimulatedProvider implements Provider {
   /** The bank of the customer sends the money back: then the provider has it again, and tells so until it is heard. */
   #bounce(refundId: string): void {
     if (!this.books.failRefund(refundId)) return
-    this.#core.trace.note('provider', `${refundId} came back`)
-    this.#tell(() => this.books.failRefund(refundId))
+    this.#core.trace.add('provider', `${refundId} came back`)
+    this.#notify(() => this.books.failRefund(refundId))
   }
 
   #answer(asked: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
@@ -168,9 +168,9 @@ class SimulatedProvider implements Provider {
       body: asked.body ?? '',
     })
     for (const { id } of this.books.refunds.slice(before))
-      if (this.#chance.happens(BOUNCED))
+      if (this.#chance.happens(BOUNCED_REFUND_SHARE))
         this.#core.scheduler.after(this.#chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => this.#bounce(id))
-    this.#core.trace.note('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
+    this.#core.trace.add('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
     return {
       status: answered.status,
       headers: { ...answered.headers },

@@ -5,7 +5,7 @@ import type { Core } from '../virtual/core.ts'
 export interface Receiver {
   readonly outgoing: OutgoingHttp
   /** How often it fails from now on, 0 to 1. */
-  trouble: number
+  failureRate: number
   /** Ids under which something was posted. */
   readonly posted: Iterable<string>
   /** The sender has forgotten what it posted. */
@@ -16,7 +16,7 @@ export interface Receiver {
 const ATTEMPTS = 4
 const SCHEDULE_MS = [0, 60_000, 300_000, 1_800_000]
 /** What a process sent and could not write down, because it died or its disk failed, is sent again. */
-const AGAIN_AFTER_CRASH = 1
+const ATTEMPTS_AFTER_CRASH = 1
 
 /** A receiver that takes everything, mostly. `crashes`: how often the sender has died, or its disk has failed, so far. */
 export function receiver(core: Core, crashes: () => number): Receiver {
@@ -31,7 +31,7 @@ export function receiver(core: Core, crashes: () => number): Receiver {
     const { nowMs } = core.scheduler
     if (!known) return void attempts.set(id, { atMs: [nowMs], crashesBefore: crashes() })
     known.atMs.push(nowMs)
-    const allowed = ATTEMPTS + AGAIN_AFTER_CRASH * (crashes() - known.crashesBefore)
+    const allowed = ATTEMPTS + ATTEMPTS_AFTER_CRASH * (crashes() - known.crashesBefore)
     if (known.atMs.length > allowed) core.violate('I12', `${id} was posted ${known.atMs.length} times`)
     // Without a crash in between every attempt keeps to the schedule.
     if (begunBefore.has(id)) return
@@ -49,10 +49,10 @@ export function receiver(core: Core, crashes: () => number): Receiver {
     get posted() {
       return attempts.keys()
     },
-    get trouble() {
+    get failureRate() {
       return trouble
     },
-    set trouble(to) {
+    set failureRate(to) {
       trouble = to
     },
     outgoing: {
@@ -61,7 +61,7 @@ export function receiver(core: Core, crashes: () => number): Receiver {
           const id = request.headers['webhook-id'] ?? ''
           check(id)
           const how = chance.happens(trouble) ? chance.one(['refused', 'silent', 'error', 'lost'] as const) : 'taken'
-          core.trace.note('receiver', `${id.slice(-6)} ${how}`)
+          core.trace.add('receiver', `${id.slice(-6)} ${how}`)
           const afterMs = chance.between(5, 200)
           signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {
             once: true,

@@ -30,7 +30,7 @@ export class Restarts {
     return this.#disturbances
   }
 
-  disturb(): void {
+  countDisturbance(): void {
     this.#disturbances++
   }
 
@@ -40,13 +40,13 @@ export class Restarts {
   }
 
   /** From now on no machine is kept down. */
-  keepNoneDown(): void {
+  allowAllStarts(): void {
     this.#down.clear()
   }
 
   /** A process has ended: it is started within seconds, or when its machine is down no longer. */
-  ended(name: string, start: () => void): void {
-    this.disturb()
+  restartAfterEnd(name: string, start: () => void): void {
+    this.countDisturbance()
     const wait = () => {
       const until = this.#down.get(name) ?? 0
       this.#scheduler.after(Math.max(until - this.#scheduler.nowMs, this.#chance.between(200, 5_000)), start)

@@ -1,4 +1,4 @@
-import { layoutOf, makeShop, type Shop } from './genesis.ts'
+import { layoutOf, makeShop, type Shop } from './initial-shop.ts'
 
 /** The shops that worlds begin with, each made when the first world needs it. */
 export interface Shops {

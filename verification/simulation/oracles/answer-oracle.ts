@@ -1,10 +1,10 @@
 import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import type { Core } from '../virtual/core.ts'
-import type { SimAnswer, SimRequest } from '../virtual/http.ts'
+import type { SimResponse, SimRequest } from '../virtual/http.ts'
 
 /** What the cloud has ever answered, known from outside. */
 export interface AnswerOracle {
-  answered(request: SimRequest, answer: SimAnswer): void
+  answered(request: SimRequest, answer: SimResponse): void
   /** The cloud's promises about what it has answered have ended. */
   forget(): void
 }

@@ -1,6 +1,6 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 import type { Core } from '../virtual/core.ts'
-import { changesAfter, forbidden, type StateChange } from '../nodes/watch-states.ts'
+import { changesAfter, forbiddenChange, type StateChange } from '../nodes/state-changes.ts'
 
 /** What the cloud's database has ever made durable, known from outside. */
 export interface CloudOracle {
@@ -10,7 +10,7 @@ export interface CloudOracle {
   /** Ends of tokens by their nonce, s. */
   readonly tokenEnds: Map<string, number>
   /** The last row of each ledger that was durably taken in. */
-  readonly taken: ReadonlyMap<string, number>
+  readonly storedHeads: ReadonlyMap<string, number>
   /** Receipts of cancelled purchases (hex), each with its number in the list of denials. */
   readonly denied: ReadonlyMap<string, number>
 }
@@ -42,7 +42,7 @@ interface Unit {
   unit_no: number
 }
 
-interface Watch {
+interface CloudStatements {
   units: Statement<[string], Unit>
   /**
    * Whether another token for a unit still counts then: it has not ended, its step for it was not used, and whoever may use
@@ -68,19 +68,19 @@ export interface CloudListeners {
 
 /** An oracle for the cloud; `reads` made anew for every connection. */
 export function cloudOracle(core: Core, listeners: CloudListeners = {}): CloudOracle {
-  return new CloudWatch(core, listeners)
+  return new CommitWatcher(core, listeners)
 }
 
-class CloudWatch implements CloudOracle {
+class CommitWatcher implements CloudOracle {
   readonly #core: Core
   readonly #onGrant: NonNullable<CloudListeners['onGrant']>
   readonly #onPaid: NonNullable<CloudListeners['onPaid']>
   readonly tokenEnds = new Map<string, number>()
   /** What whoever shows a token is told of. */
   readonly #events = new Set<string>()
-  readonly taken = new Map<string, number>()
+  readonly storedHeads = new Map<string, number>()
   readonly denied = new Map<string, number>()
-  readonly #watches = new WeakMap<Connection, Watch>()
+  readonly #watches = new WeakMap<Connection, CloudStatements>()
   /** Tokens of each unit, with its step in them: nobody looks at all of them for every new one. */
   readonly #byUnit = new Map<string, { nonce: string; step: number }[]>()
   #lastChange = 0
@@ -97,13 +97,13 @@ class CloudWatch implements CloudOracle {
     const kept = {
       lastChange: this.#lastChange,
       lastGrant: this.#lastGrant,
-      taken: new Map(this.taken),
+      taken: new Map(this.storedHeads),
       denied: new Map(this.denied),
     }
     return () => {
       ;({ lastChange: this.#lastChange, lastGrant: this.#lastGrant } = kept)
       for (const [map, before] of [
-        [this.taken, kept.taken],
+        [this.storedHeads, kept.taken],
         [this.denied, kept.denied],
       ] as const) {
         map.clear()
@@ -119,7 +119,7 @@ class CloudWatch implements CloudOracle {
     const watch = this.#watchOf(db)
     for (const change of watch.changes.all(this.#lastChange)) {
       this.#lastChange = change.n
-      const wrong = forbidden(change)
+      const wrong = forbiddenChange(change)
       if (wrong !== undefined) this.#core.violate('I15', wrong)
       const cancelled =
         change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
@@ -130,13 +130,13 @@ class CloudWatch implements CloudOracle {
         )
       if (change.kind === 'purchase' && change.became === 'SUCCESS') this.#onPaid(db, change.id)
       if (cancelled) this.denied.set(cancelled.cti, cancelled.deny_seq)
-      this.#core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
+      this.#core.trace.add('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
     }
     for (const grant of watch.granted.all(this.#lastGrant)) {
       this.#lastGrant = grant.rowid
       this.tokenEnds.set(grant.nonce, grant.exp)
       this.#events.add(grant.event_id)
-      this.#core.trace.note(
+      this.#core.trace.add(
         'cloud',
         `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`,
       )
@@ -150,16 +150,16 @@ class CloudWatch implements CloudOracle {
       this.#onGrant(db, grant.nonce)
     }
     for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
-      const before = this.taken.get(ledger) ?? 0
+      const before = this.storedHeads.get(ledger) ?? 0
       if (seq < before) this.#core.violate('I4', `the cloud had ${ledger} up to ${before} and now up to ${seq}`)
-      this.taken.set(ledger, seq)
+      this.storedHeads.set(ledger, seq)
     }
   }
 
-  #watchOf(db: Connection): Watch {
+  #watchOf(db: Connection): CloudStatements {
     const known = this.#watches.get(db)
     if (known) return known
-    const made: Watch = {
+    const made: CloudStatements = {
       changes: changesAfter(db),
       units: db.prepare<[string], Unit>('SELECT ordinal, line_id, unit_no FROM authorization_unit WHERE nonce = ?'),
       counts: db.prepare<[string, string, number, number], { nonce: string }>(
@@ -190,7 +190,7 @@ class CloudWatch implements CloudOracle {
   }
 
   /** A token for one of the same units that was granted before and may still release it. */
-  #stillCounts(watch: Watch, { nonce, right_class, iat }: Granted): { nonce: string } | undefined {
+  #stillCounts(watch: CloudStatements, { nonce, right_class, iat }: Granted): { nonce: string } | undefined {
     let found: { nonce: string } | undefined
     for (const { ordinal, line_id, unit_no } of watch.units.all(nonce)) {
       const unit = `${line_id}/${unit_no}`

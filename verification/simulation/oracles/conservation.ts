@@ -44,7 +44,7 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
   }
 
   for (const ledger of ledgers.values()) {
-    const rows = [...ledger.former, ...ledger.rows]
+    const rows = [...ledger.formerRows, ...ledger.rows]
     const confirmed = new Set(
       rows.flatMap(({ body: { evidence } }) =>
         evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [],

@@ -17,14 +17,14 @@ export interface LedgerOracle {
   /** The rows of the ledger, as durable. */
   readonly rows: readonly LedgerRow[]
   /** Rows of former generations that the cloud had acknowledged. */
-  readonly former: readonly LedgerRow[]
+  readonly formerRows: readonly LedgerRow[]
   readonly generation: number
   /** How often the rows began anew, under other numbers. */
-  readonly anew: number
+  readonly restarts: number
   /** The next process finds an old copy of the ledger, which ends with this row. */
-  putBack(head: number, isNoticed?: boolean): void
+  ledgerRestored(head: number, isNoticed?: boolean): void
   /** The next process finds the same ledger under another identity. */
-  takenOver(): void
+  reEnrolled(): void
   /** Everything up to this number was acknowledged, as the agent has it on its disk. */
   readonly acked: number
   /** Claims that have no outcome. */
@@ -60,7 +60,7 @@ interface Row {
 }
 
 /** A connection of a process, and what is asked of it. */
-interface Watched {
+interface WatchedConnection {
   connection: Connection
   added: Statement<[number], Row>
   mark: Statement<[string], { value: string }>
@@ -90,29 +90,29 @@ class Ledger implements LedgerOracle {
   readonly #core: Core
   readonly #facts: LedgerFacts
   readonly rows: LedgerRow[] = []
-  readonly former: LedgerRow[] = []
+  readonly formerRows: LedgerRow[] = []
   #generation = 1
-  #anew = 0
-  #putBackTo: number | undefined
+  #restarts = 0
+  #restoredHead: number | undefined
   /** The agent can know by its watermark that it was restored. */
   #isNoticed = false
   /** What it used in rows that it lost: without the cloud's yes it must not use that again. */
   readonly #lost = new Set<string>()
-  #isTakenOver = false
+  #isReEnrolled = false
   /** It was put back, and has heard so from the cloud, at this true time. */
-  #knowsSinceMs: number | undefined
+  #rollbackKnownMs: number | undefined
   /** It has heard from the cloud that there are two of it, at this true time. */
-  #twiceSinceMs: number | undefined
+  #forkKnownMs: number | undefined
   readonly #used = new Map<string, UsedRight[]>()
   readonly #byRedemption = new Map<string, UsedRight[]>()
   /** Claims of the living process that no command and no outcome belongs to yet, by device. */
   readonly #open = new Map<string, string[]>()
   readonly #unsettled = new Set<string>()
-  #watched: Watched | undefined
+  #connection: WatchedConnection | undefined
   #acked = 0
   #denySeq = 0
   /** The cloud's generation as the agent has it on its disk, and since when. */
-  #heard = { generation: 1, atMs: 0 }
+  #cloudGeneration = { generation: 1, atMs: 0 }
   #version = { epoch: 0, ver: 0 }
 
   constructor(name: string, core: Core, facts: LedgerFacts) {
@@ -125,16 +125,16 @@ class Ledger implements LedgerOracle {
     return this.#generation
   }
 
-  get anew(): number {
-    return this.#anew
+  get restarts(): number {
+    return this.#restarts
   }
 
-  putBack(head: number, noticed: boolean = false): void {
-    ;[this.#putBackTo, this.#isNoticed] = [head, noticed]
+  ledgerRestored(head: number, noticed: boolean = false): void {
+    ;[this.#restoredHead, this.#isNoticed] = [head, noticed]
   }
 
-  readonly takenOver = (): void => {
-    this.#isTakenOver = true
+  readonly reEnrolled = (): void => {
+    this.#isReEnrolled = true
   }
 
   get unsettled(): readonly string[] {
@@ -149,11 +149,11 @@ class Ledger implements LedgerOracle {
     const { added, mark, policy } = this.#watch(connection)
     const current = this.#generationOf(mark)
     if (current !== this.#generation) {
-      this.#goOnWith(added.all(0))
+      this.#continueWithRows(added.all(0))
       // The cloud has seen that the ledger was restored.
       if (current > this.#generation) this.#lost.clear()
       this.#generation = current
-      this.#knowsSinceMs = this.#core.scheduler.nowMs
+      this.#rollbackKnownMs = this.#core.scheduler.nowMs
     }
     const before = this.rows.at(-1)?.seq ?? 0
     for (const { seq, hash, body: text } of added.all(before)) {
@@ -163,7 +163,7 @@ class Ledger implements LedgerOracle {
         this.#core.violate('I5', `${this.#name}: row ${seq} follows row ${previous}`)
       this.rows.push({ seq, hash, body })
       this.#facts.onRow?.({ seq, body })
-      this.#core.trace.note(this.#name, `row ${seq} ${describe(body)}`)
+      this.#core.trace.add(this.#name, `row ${seq} ${describe(body)}`)
       if (body.evidence?.kind === 'claim') this.#takeClaim(body.evidence, body)
       if (body.evidence?.kind === 'outcome') this.#takeOutcome(body.evidence.redemptionId, body.evidence.outcome)
     }
@@ -181,10 +181,10 @@ class Ledger implements LedgerOracle {
       )
     }
     const cloudGeneration = Number(mark.get('cloud_generation')?.value ?? 1)
-    if (cloudGeneration !== this.#heard.generation)
-      this.#heard = { generation: cloudGeneration, atMs: this.#core.scheduler.nowMs }
-    this.#twiceSinceMs =
-      mark.get('forked')?.value === '1' ? (this.#twiceSinceMs ?? this.#core.scheduler.nowMs) : undefined
+    if (cloudGeneration !== this.#cloudGeneration.generation)
+      this.#cloudGeneration = { generation: cloudGeneration, atMs: this.#core.scheduler.nowMs }
+    this.#forkKnownMs =
+      mark.get('forked')?.value === '1' ? (this.#forkKnownMs ?? this.#core.scheduler.nowMs) : undefined
     this.#acked = Number(mark.get('acked')?.value ?? 0)
     this.#denySeq = Math.max(this.#denySeq, Number(mark.get('deny_seq')?.value ?? 0))
     const now = policy.get() ?? { epoch: 0, ver: 0 }
@@ -219,9 +219,9 @@ class Ledger implements LedgerOracle {
   }
 
   /** A connection of a new process: what was durable must be there as it was. */
-  #watch(connection: Connection): Watched {
-    if (this.#watched?.connection === connection) return this.#watched
-    this.#watched = {
+  #watch(connection: Connection): WatchedConnection {
+    if (this.#connection?.connection === connection) return this.#connection
+    this.#connection = {
       connection,
       added: connection.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq'),
       mark: connection.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?'),
@@ -230,10 +230,10 @@ class Ledger implements LedgerOracle {
       ),
     }
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
-    if (this.#isTakenOver) this.#goOn(kept)
-    if (this.#putBackTo !== undefined) this.#forget(kept.filter(({ seq }) => seq <= (this.#putBackTo ?? 0)))
+    if (this.#isReEnrolled) this.#continueAfterReEnrolment(kept)
+    if (this.#restoredHead !== undefined) this.#applyRestore(kept.filter(({ seq }) => seq <= (this.#restoredHead ?? 0)))
     // The first thing that this process wrote may be that the ledger goes on under other numbers.
-    if (this.#generationOf(this.#watched.mark) !== this.#generation) return this.#watched
+    if (this.#generationOf(this.#connection.mark) !== this.#generation) return this.#connection
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
     const missing = this.rows.find((row) => row.seq >= first && bySeq.get(row.seq) !== row.hash)
@@ -242,16 +242,16 @@ class Ledger implements LedgerOracle {
         'I4',
         `${this.#name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`,
       )
-    return this.#watched
+    return this.#connection
   }
 
-  #generationOf(mark: Watched['mark']) {
+  #generationOf(mark: WatchedConnection['mark']) {
     return Number(mark.get('generation')?.value ?? this.#generation)
   }
 
   /** The ledger goes on with these rows and no others. */
-  #begin(kept: readonly Row[]): void {
-    this.#anew++
+  #restartRows(kept: readonly Row[]): void {
+    this.#restarts++
     this.rows.splice(
       0,
       this.rows.length,
@@ -260,36 +260,46 @@ class Ledger implements LedgerOracle {
   }
 
   /** What the cloud had acknowledged stays with it; the rest has new numbers. */
-  #goOnWith(kept: readonly Row[]): void {
-    this.former.push(...this.rows.filter((row) => row.seq <= this.#acked))
+  #continueWithRows(kept: readonly Row[]): void {
+    this.formerRows.push(...this.rows.filter((row) => row.seq <= this.#acked))
     const bodies = new Set(kept.map(({ body }) => body))
     const lost = this.rows.find((row) => row.seq > this.#acked && !bodies.has(JSON.stringify(row.body)))
     if (lost)
       this.#core.violate('I4', `${this.#name}: row ${lost.seq} was not acknowledged and is gone under its new number`)
     const known = new Set(this.rows.map(({ body }) => JSON.stringify(body)))
-    this.#begin(kept.filter(({ body }) => known.has(body)))
+    this.#restartRows(kept.filter(({ body }) => known.has(body)))
   }
 
   /** Another identity, the same ledger: what was used stays used, and what the cloud had not acknowledged is told under new numbers. */
-  #goOn(kept: readonly Row[]): void {
-    this.#isTakenOver = false
-    this.#goOnWith(kept)
+  #continueAfterReEnrolment(kept: readonly Row[]): void {
+    this.#isReEnrolled = false
+    this.#continueWithRows(kept)
     this.#generation = 1
     this.#lost.clear()
-    ;[this.#denySeq, this.#version, this.#heard, this.#acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
+    ;[this.#denySeq, this.#version, this.#cloudGeneration, this.#acked] = [
+      0,
+      { epoch: 0, ver: 0 },
+      { generation: 1, atMs: 0 },
+      0,
+    ]
   }
 
   /** What the copy does not have it may use again, until it hears from the cloud what it was. */
-  #forget(kept: readonly Row[]): void {
-    this.#putBackTo = undefined
+  #applyRestore(kept: readonly Row[]): void {
+    this.#restoredHead = undefined
     const before = [...this.#used].flatMap(([key, uses]) =>
       uses.some(({ outcome }) => outcome !== 'failed') ? [key] : [],
     )
-    this.#begin(kept)
+    this.#restartRows(kept)
     this.#used.clear()
     this.#byRedemption.clear()
     this.#unsettled.clear()
-    ;[this.#denySeq, this.#version, this.#heard, this.#acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
+    ;[this.#denySeq, this.#version, this.#cloudGeneration, this.#acked] = [
+      0,
+      { epoch: 0, ver: 0 },
+      { generation: 1, atMs: 0 },
+      0,
+    ]
     for (const { body } of this.rows) this.#replay(body)
     this.#lost.clear()
     if (this.#isNoticed) for (const key of before) if (!this.#used.has(key)) this.#lost.add(key)
@@ -341,7 +351,11 @@ class Ledger implements LedgerOracle {
     if (late > GUARD_MS && this.#facts.isClockSure())
       this.#core.violate('I8', `${this.#name}: token ${nonce} had ended for ${late} ms when it was used`)
     const lostWith = source === 'token' ? this.#facts.lostWith(nonce) : undefined
-    if (lostWith !== undefined && this.#heard.generation > lostWith && this.#heard.atMs < this.#core.scheduler.nowMs) {
+    if (
+      lostWith !== undefined &&
+      this.#cloudGeneration.generation > lostWith &&
+      this.#cloudGeneration.atMs < this.#core.scheduler.nowMs
+    ) {
       this.#core.violate(
         'I9',
         `${this.#name} uses the token ${nonce} of a cloud that is lost, and has heard of the one since`,
@@ -349,10 +363,10 @@ class Ledger implements LedgerOracle {
     }
     const isAlone = source === 'receipt' && body.event?.type === 'protection.device.offline'
     const isUnsure =
-      this.#knowsSinceMs !== undefined &&
-      this.#core.scheduler.nowMs > this.#knowsSinceMs &&
-      this.#core.scheduler.nowMs - this.#knowsSinceMs < ONLINE_ONLY_MS
-    if (isAlone && this.#twiceSinceMs !== undefined && this.#core.scheduler.nowMs > this.#twiceSinceMs)
+      this.#rollbackKnownMs !== undefined &&
+      this.#core.scheduler.nowMs > this.#rollbackKnownMs &&
+      this.#core.scheduler.nowMs - this.#rollbackKnownMs < ONLINE_ONLY_MS
+    if (isAlone && this.#forkKnownMs !== undefined && this.#core.scheduler.nowMs > this.#forkKnownMs)
       this.#core.violate('I9', `${this.#name} knows that there are two of it, and honours the receipt ${nonce} alone`)
     if (isAlone && isUnsure && this.#facts.isClockSure())
       this.#core.violate('I9', `${this.#name} was put back, knows so, and honours the receipt ${nonce} alone`)

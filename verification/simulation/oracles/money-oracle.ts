@@ -73,7 +73,7 @@ class Money implements MoneyOracle {
 
   readonly paid = (db: Connection, purchaseId: string): void => {
     const payment = db.prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`).get(purchaseId)
-    const session = this.#takenBy(payment?.ref ?? null)
+    const session = this.#paidSession(payment?.ref ?? null)
     if (!session || session.paidCent !== payment?.amountCent)
       this.#violate(
         `${purchaseId} is taken for paid, and the provider has ${session?.paidCent ?? 'nothing'} instead of ${payment?.amountCent ?? 'a payment'}`,
@@ -97,8 +97,8 @@ class Money implements MoneyOracle {
     const payment = db
       .prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`)
       .get(purchase.id)
-    const session = this.#takenBy(payment?.ref ?? null)
-    if (session && payment?.status === 'CANCELLED' && this.#goneFrom(session.id) >= session.paidCent)
+    const session = this.#paidSession(payment?.ref ?? null)
+    if (session && payment?.status === 'CANCELLED' && this.#refundedCent(session.id) >= session.paidCent)
       this.#violate(`the money of ${purchase.id} has gone back, and ${nonce} released something for it`)
   }
 
@@ -146,24 +146,24 @@ class Money implements MoneyOracle {
     return this.#core.violate('money', detail)
   }
 
-  #takenBy(ref: string | null) {
+  #paidSession(ref: string | null) {
     const session = ref === null ? undefined : this.#books.sessions.get(ref)
     return session?.status === 'paid' ? session : undefined
   }
 
   /** Of what was given back: what stayed away, or what the bank has sent back. */
-  #sumOfBooks(sessionId: string, wanted: 'done' | 'failed') {
+  #sumOfProviderRefunds(sessionId: string, wanted: 'done' | 'failed') {
     return this.#books.refunds
       .filter(({ sessionId: id, status }) => id === sessionId && status === wanted)
       .reduce((sum, { amountCent }) => sum + amountCent, 0)
   }
 
-  #goneFrom(sessionId: string) {
-    return this.#sumOfBooks(sessionId, 'done')
+  #refundedCent(sessionId: string) {
+    return this.#sumOfProviderRefunds(sessionId, 'done')
   }
 
   #checkPayment(payment: Payment, refunds: readonly Refund[], isReported: boolean): void {
-    const session = this.#takenBy(payment.ref)
+    const session = this.#paidSession(payment.ref)
     const { purchaseId, paymentId } = payment
     if (payment.state !== 'paid') {
       // The provider is asked a last time after 65 minutes.
@@ -175,7 +175,7 @@ class Money implements MoneyOracle {
       return this.#violate(`${paymentId} of ${purchaseId} is taken for paid, and the provider has no money of it`)
     const sumOf = (states: readonly string[]) =>
       refunds.filter(({ state }) => states.includes(state)).reduce((sum, { amountCent }) => sum + amountCent, 0)
-    const gone = this.#goneFrom(session.id)
+    const gone = this.#refundedCent(session.id)
     const underWay = refunds
       .filter(({ state, attempts }) => state === 'due' && attempts > 0)
       .reduce((sum, { amountCent }) => sum + amountCent, 0)
@@ -183,7 +183,7 @@ class Money implements MoneyOracle {
       this.#violate(
         `of ${purchaseId} ${gone} cents went back, and the cloud says ${sumOf(['done'])}, with ${underWay} under way`,
       )
-    const [failed, bounced] = [sumOf(['failed']), this.#sumOfBooks(session.id, 'failed')]
+    const [failed, bounced] = [sumOf(['failed']), this.#sumOfProviderRefunds(session.id, 'failed')]
     if (failed > bounced)
       this.#violate(
         `${failed} cents of ${purchaseId} failed to go back, and the provider would have taken all but ${bounced}`,

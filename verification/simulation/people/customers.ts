@@ -1,9 +1,9 @@
 import type { AgentNode } from '../nodes/agent-node.ts'
-import type { Unseen } from './ask-agent.ts'
-import { atDevices, type AtDevices, type Bought } from './at-devices.ts'
+import type { HiddenState } from './request-release.ts'
+import { deviceVisits, type DeviceVisits, type OwnedPurchase } from './device-visits.ts'
 import type { Chance } from '../virtual/chance.ts'
 import type { Core } from '../virtual/core.ts'
-import type { Shop } from '../nodes/genesis.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { Pace } from '../virtual/pace.ts'
 import { probe } from './probe.ts'
@@ -29,13 +29,13 @@ export interface Customers {
   /** Things that were brought back, each with the purchase of who has bought it then: `EPC purchaseId`. */
   readonly resold: ReadonlySet<string>
   /** Events that somebody was told of at an agent: they must arrive. */
-  readonly told: ReadonlySet<string>
+  readonly reportedEvents: ReadonlySet<string>
   /** A backup is made: what it answers, called when the cloud is put back to it, forgets what people were told since. */
   backUp(): () => void
   /** Events of tokens that a cloud gave which was lost: somebody may be told of them still. */
-  lose(events: readonly string[]): void
+  excuseLostEvents(events: readonly string[]): void
   /** The same for what agents alone have told. */
-  copyTold(): () => void
+  backUpReportedEvents(): () => void
 }
 
 export interface CustomerParts {
@@ -47,11 +47,11 @@ export interface CustomerParts {
   agents: readonly AgentNode[]
   pace: Pace
   /** People show the same receipt at both agents, tag by tag: where it matters which of them is asked. */
-  isTrying: boolean
+  repeatsRequests: boolean
   till: Till
   /** Staff say that they have the goods of this purchase in hand. */
   vouch(purchaseId: string): void
-  unseen: Unseen
+  hidden: HiddenState
   rules: Pick<RulesOracle, 'answered'>
 }
 
@@ -70,60 +70,72 @@ class Visits implements Customers {
   readonly #merchant: CustomerParts['merchant']
   readonly #stranger: CustomerParts['stranger']
   readonly #agents: CustomerParts['agents']
-  readonly #isTrying: CustomerParts['isTrying']
+  readonly #repeatsRequests: CustomerParts['repeatsRequests']
   readonly #till: CustomerParts['till']
   readonly #vouch: CustomerParts['vouch']
-  readonly #unseen: CustomerParts['unseen']
-  readonly #world: Chance
+  readonly #hidden: CustomerParts['hidden']
+  readonly #chance: Chance
   readonly paid = new Set<string>()
   readonly cancelled = new Set<string>()
   readonly resold = new Set<string>()
-  readonly #devices: AtDevices
+  readonly #devices: DeviceVisits
   #epcs = 0
-  readonly #lanes: ((bought: Bought) => Promise<void>)[]
-  readonly told: ReadonlySet<string>
+  readonly #lanes: ((bought: OwnedPurchase) => Promise<void>)[]
+  readonly reportedEvents: ReadonlySet<string>
 
-  constructor({ core, shop, merchant, stranger, agents, pace, isTrying, till, vouch, unseen, rules }: CustomerParts) {
+  constructor({
+    core,
+    shop,
+    merchant,
+    stranger,
+    agents,
+    pace,
+    repeatsRequests,
+    till,
+    vouch,
+    hidden,
+    rules,
+  }: CustomerParts) {
     this.#core = core
     this.#shop = shop
     this.#merchant = merchant
     this.#stranger = stranger
     this.#agents = agents
-    this.#isTrying = isTrying
+    this.#repeatsRequests = repeatsRequests
     this.#till = till
     this.#vouch = vouch
-    this.#unseen = unseen
-    this.#world = this.#core.chance.fork('customers')
-    this.#devices = atDevices({
+    this.#hidden = hidden
+    this.#chance = this.#core.chance.fork('customers')
+    this.#devices = deviceVisits({
       core: this.#core,
       shop: this.#shop,
       merchant: this.#merchant,
       agents: this.#agents,
       pace,
-      unseen: this.#unseen,
+      hidden: this.#hidden,
       rules,
-      isTrying: this.#isTrying,
+      repeatsRequests: this.#repeatsRequests,
     })
-    this.#lanes = this.#isTrying
-      ? [this.#devices.everywhere, this.#devices.everywhere, this.#devices.withToken, this.#devices.withToken]
-      : [this.#devices.atStation, this.#devices.withToken, this.#devices.byItem, this.#devices.alone]
-    this.told = this.#devices.told
+    this.#lanes = this.#repeatsRequests
+      ? [this.#devices.atBothAgents, this.#devices.atBothAgents, this.#devices.withToken, this.#devices.withToken]
+      : [this.#devices.atStation, this.#devices.withToken, this.#devices.byItem, this.#devices.withoutAgent]
+    this.reportedEvents = this.#devices.reportedEvents
   }
 
   backUp(): () => void {
-    return keep(this.paid, this.cancelled, this.resold, this.#devices.told)
+    return snapshotSizes(this.paid, this.cancelled, this.resold, this.#devices.reportedEvents)
   }
 
-  lose(events: readonly string[]): void {
-    for (const id of events) this.#devices.lost.add(id)
+  excuseLostEvents(events: readonly string[]): void {
+    for (const id of events) this.#devices.lostEvents.add(id)
   }
 
-  copyTold(): () => void {
-    return keep(this.#devices.told)
+  backUpReportedEvents(): () => void {
+    return snapshotSizes(this.#devices.reportedEvents)
   }
 
   async visit(name: string): Promise<void> {
-    const chance = this.#world.fork(name)
+    const chance = this.#chance.fork(name)
     const bought = await this.#buy(name, chance)
     if (!bought) return
     if (chance.happens(0.3)) await this.#changePolicy(chance)
@@ -141,7 +153,7 @@ class Visits implements Customers {
       if (chance.happens(0.8)) await use
     }
     if (chance.happens(0.3)) await this.#tryAsStranger(bought)
-    if (chance.happens(0.15)) await this.#bringBack(bought)
+    if (chance.happens(0.15)) await this.#returnAndResell(bought)
     if (chance.happens(0.7)) await this.#devices.atGate(bought)
     if (!chance.happens(0.15)) return
     await this.#cancel(bought)
@@ -155,16 +167,16 @@ class Visits implements Customers {
   probe(): Promise<string | undefined> {
     return probe(
       { shop: this.#shop, merchant: this.#merchant, agents: this.#agents, till: this.#till, ask: this.#devices.ask },
-      this.#world.fork('probe'),
+      this.#chance.fork('probe'),
     )
   }
 
-  async #buy(name: string, chance: Chance): Promise<Bought | undefined> {
+  async #buy(name: string, chance: Chance): Promise<OwnedPurchase | undefined> {
     const { storeId, products } = this.#shop
     const product = chance.one(products)
     const units = chance.between(1, 3)
     const tagged: string[] = []
-    if (chance.happens(this.#isTrying ? 0.9 : 0.5)) {
+    if (chance.happens(this.#repeatsRequests ? 0.9 : 0.5)) {
       for (let n = 0; n < units; n++)
         tagged.push(`E2800000${(++this.#epcs).toString(16).padStart(16, '0').toUpperCase()}`)
       const goods = chance.fork('goods')
@@ -213,9 +225,9 @@ class Visits implements Customers {
   /** Pays, and answers with the receipt. */
   async #pay(begun: Json, chance: Chance): Promise<string | undefined> {
     const purchaseId = String(begun['transactionId'])
-    const before = this.#unseen.restores()
+    const before = this.#hidden.restores()
     if (!(await this.#till.pay(begun, chance))) return undefined
-    if (this.#unseen.restores() === before) this.paid.add(purchaseId)
+    if (this.#hidden.restores() === before) this.paid.add(purchaseId)
     const receipt = await this.#merchant.call('generateReceiptQR', { purchaseId })
     return receipt?.ok ? String(receipt.body['url']) : undefined
   }
@@ -224,7 +236,7 @@ class Visits implements Customers {
    * Somebody brings one of their things back: staff put it on the shelf again by hand, with no refund yet, and the next customer buys
    * it. Who had it before still has the receipt.
    */
-  async #bringBack(former: Bought): Promise<void> {
+  async #returnAndResell(former: OwnedPurchase): Promise<void> {
     const { name, ean, epcs: tags, chance } = former
     const epc = tags.length > 0 ? chance.one(tags) : undefined
     if (epc === undefined) return
@@ -233,26 +245,26 @@ class Visits implements Customers {
       if (!moved?.ok) return
       await this.#devices.linger(chance)
     }
-    const before = this.#unseen.restores()
+    const before = this.#hidden.restores()
     const begun = await this.#begin(`${name}-next`, { ean, quantity: 1, epcs: [epc] })
     const receipt = begun && (await this.#pay(begun, chance))
     if (!begun || receipt === undefined) return
     const purchaseId = String(begun['transactionId'])
-    if (this.#unseen.restores() === before) this.resold.add(`${epc} ${purchaseId}`)
-    const next: Bought = { name: `${name}-next`, purchaseId, receipt, ean, epcs: [epc], units: 1, chance }
+    if (this.#hidden.restores() === before) this.resold.add(`${epc} ${purchaseId}`)
+    const next: OwnedPurchase = { name: `${name}-next`, purchaseId, receipt, ean, epcs: [epc], units: 1, chance }
     await Promise.all([chance.one(this.#lanes)(next), chance.one(this.#lanes)(former)])
     if (chance.happens(0.5)) await this.#devices.atGate(next)
   }
 
-  async #cancel({ purchaseId, chance }: Bought): Promise<void> {
-    const before = this.#unseen.restores()
+  async #cancel({ purchaseId, chance }: OwnedPurchase): Promise<void> {
+    const before = this.#hidden.restores()
     const answer = await this.#merchant.call('markPurchaseCancelled', { purchaseId })
     // Staff may have the goods in hand, and need not wait for anybody.
     if (this.#shop.isLive && chance.happens(0.3)) {
       this.#vouch(purchaseId)
       await this.#merchant.call('refundPayment', { purchaseId, confirmedBy: this.#shop.operatorId })
     }
-    if (answer?.ok && this.#unseen.restores() === before) this.cancelled.add(purchaseId)
+    if (answer?.ok && this.#hidden.restores() === before) this.cancelled.add(purchaseId)
   }
 
   /** The shop's manager thinks anew. */
@@ -275,7 +287,7 @@ class Visits implements Customers {
   }
 
   /** Somebody of another account tries with what they have seen. */
-  async #tryAsStranger({ purchaseId }: Bought): Promise<void> {
+  async #tryAsStranger({ purchaseId }: OwnedPurchase): Promise<void> {
     const asked: [string, Json][] = [
       ['fetchPurchase', { transactionId: purchaseId }],
       ['markPurchaseCancelled', { purchaseId }],
@@ -297,7 +309,7 @@ class Visits implements Customers {
 }
 
 /** Keeps how many there are in each set; what it answers takes out those that came since. */
-function keep(...sets: readonly Set<string>[]): () => void {
+function snapshotSizes(...sets: readonly Set<string>[]): () => void {
   const kept = sets.map((set) => ({ set, size: set.size }))
   return () => {
     for (const { set, size } of kept) for (const id of [...set].slice(size)) set.delete(id)

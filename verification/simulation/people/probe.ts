@@ -1,8 +1,8 @@
 import type { AgentNode } from '../nodes/agent-node.ts'
-import type { AskAgent } from './ask-agent.ts'
-import { askToken, type Shown } from './ask-token.ts'
+import type { RequestRelease } from './request-release.ts'
+import { requestToken, type DeviceRequest } from './request-token.ts'
 import type { Chance } from '../virtual/chance.ts'
-import type { Shop } from '../nodes/genesis.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
 import type { Merchant } from '../nodes/merchant.ts'
 import type { Till } from './till.ts'
 
@@ -11,7 +11,7 @@ export interface ProbeParts {
   merchant: Merchant
   agents: readonly AgentNode[]
   till: Till
-  ask: AskAgent
+  ask: RequestRelease
 }
 
 const EPC = 'E2800000FFFFFFFFFFFFFFFF'
@@ -42,14 +42,14 @@ export async function probe(parts: ProbeParts, chance: Chance): Promise<string |
   if (!started?.ok || !(await till.pay(started.body, chance, { isProbe: true }))) return 'nothing can be bought'
   const purchaseId = String(started.body['transactionId'])
 
-  const shown = way === 'receipt' ? await receipt() : await askToken(parts, purchaseId, epcs[0])
+  const shown = way === 'receipt' ? await receipt() : await requestToken(parts, purchaseId, epcs[0])
   if (typeof shown === 'string') return `what is paid gets no ${way}: ${shown}`
   const answer = await ask(shown.node, shown.request)
   return answer?.outcome === 'confirmed'
     ? undefined
     : `what is paid is not released by its ${way}: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
 
-  async function receipt(): Promise<Shown | string> {
+  async function receipt(): Promise<DeviceRequest | string> {
     const made = await merchant.call('generateReceiptQR', { purchaseId })
     if (!made?.ok) return made?.reason ?? 'no answer'
     return {

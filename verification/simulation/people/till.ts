@@ -1,6 +1,6 @@
 import type { Chance } from '../virtual/chance.ts'
 import type { Core } from '../virtual/core.ts'
-import type { Shop } from '../nodes/genesis.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { Provider } from '../nodes/provider.ts'
 
@@ -12,8 +12,8 @@ export interface Till {
 }
 
 /** How often a shopper's phone asks whether it is paid, and how long it waits in between, ms. */
-const LOOKS = 12
-const LOOK_MS = 2_500
+const STATUS_POLLS = 12
+const STATUS_POLL_MS = 2_500
 
 /** The till of the sandbox: a word is enough. */
 export function testTill(merchant: Merchant): Till {
@@ -62,8 +62,8 @@ export function liveTill(
       if (odd(0.08)) await merchant.call('markPurchaseCancelled', { purchaseId: transactionId }, { tries: 3 })
       const total = Math.round(Number(begun['total']) * 100)
       provider.act(page, 'paid', odd(0.03) ? total - 1 : undefined)
-      for (let n = 0; n < LOOKS; n++) {
-        await scheduler.pause(chance.between(LOOK_MS / 5, LOOK_MS))
+      for (let n = 0; n < STATUS_POLLS; n++) {
+        await scheduler.pause(chance.between(STATUS_POLL_MS / 5, STATUS_POLL_MS))
         const status = await statusOf(transactionId)
         if (status === 'SUCCESS') return true
         if (status === 'CANCELLED') return false

@@ -17,7 +17,7 @@ export interface Disk {
   /** A connection of the process that runs now which only reads. */
   readonly reading: Connection | undefined
   /** The process is gone: the next one finds the files as they lie now. */
-  leaveBehind(how: { powerCut: boolean }): void
+  processEnded(how: { powerCut: boolean }): void
   /** As `leaveBehind`, but the next one finds an old copy of the files. */
   restore(copy: string): void
   /** A copy of the files as they lie now, to be restored later. */
@@ -95,7 +95,7 @@ class SurvivingDisk implements Disk {
       ?.connection
   }
 
-  leaveBehind({ powerCut }: { powerCut: boolean }): void {
+  processEnded({ powerCut }: { powerCut: boolean }): void {
     const current = this.#life
     this.#copyAll(this.#leave(), this.#folder)
     if (!powerCut) return

@@ -9,7 +9,7 @@ export interface SimRequest {
   body?: string
 }
 
-export interface SimAnswer {
+export interface SimResponse {
   status: number
   text: string
 }
@@ -17,7 +17,7 @@ export interface SimAnswer {
 /** Whoever answers requests at the other end; undefined while nobody listens there. */
 export interface HttpServer {
   readonly process: Process | undefined
-  answer(request: SimRequest): Promise<SimAnswer>
+  answer(request: SimRequest): Promise<SimResponse>
 }
 
 /** A call that found no answer. */
@@ -39,7 +39,7 @@ export function request(
     signal,
     by,
   }: { wire: Wire; server: HttpServer; scheduler: Scheduler; signal?: AbortSignal; by?: Process },
-): Promise<SimAnswer> {
+): Promise<SimResponse> {
   return new Promise((resolve, reject) => {
     const isThere = () => by === undefined || by.isAlive
     // What a dead process asks reaches nobody.

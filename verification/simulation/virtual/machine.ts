@@ -11,9 +11,9 @@ export interface Machine {
   /** A new process; the one before must be dead. */
   begin(): Process
   /** The wall clock alone jumps by so many ms. */
-  jump(ms: number): void
+  jumpClock(ms: number): void
   /** The wall clock is put right, as by a good time server. */
-  putRight(): void
+  correctClock(): void
   /** From now on its clocks go wrong by so many millionths. */
   drift(ppm: number): void
   /** The operating system starts again: elapsed time from 0, another boot. */
@@ -91,8 +91,8 @@ export function machine(name: string, world: { scheduler: Scheduler; chance: Cha
       current = newProcess()
       return current
     },
-    jump: (ms) => void (wallAtZero += ms),
-    putRight: () => void (wallAtZero = scheduler.nowMs - own()),
+    jumpClock: (ms) => void (wallAtZero += ms),
+    correctClock: () => void (wallAtZero = scheduler.nowMs - own()),
     drift(to) {
       anchorOwn = own()
       anchorTrue = scheduler.nowMs

@@ -8,39 +8,39 @@ export interface Pace {
   readonly name: 'brisk' | 'slow'
   readonly visitors: number
   /** The last visitor has come, ms. */
-  readonly comeWithinMs: number
+  readonly arrivalWithinMs: number
   /** Longest pause between two things that somebody does, ms. */
-  readonly hasteMs: number
+  readonly longestPauseMs: number
   /** Then the shop closes, ms. */
   readonly longestVisitMs: number
   /** Between two troubles, on average, ms. */
-  readonly troubleEveryMs: number
+  readonly faultEveryMs: number
   /** Longest time that something stays wrong, ms. */
-  readonly troubleLastsMs: number
+  readonly faultLastsMs: number
 }
 
 const MINUTE_MS = 60_000
 
 /** Draws the pace of a world. Where everything must come right there is more of everything. */
-export function paceOf(chance: Chance, liveness: boolean): Pace {
+export function drawPace(chance: Chance, liveness: boolean): Pace {
   if (chance.happens(liveness ? 0.5 : 0.85)) {
     return {
       name: 'brisk',
       visitors: chance.between(1, liveness ? 5 : 3),
-      comeWithinMs: chance.one([1_000, 5_000, 20_000]),
-      hasteMs: chance.one([100, 500, 2_000]),
+      arrivalWithinMs: chance.one([1_000, 5_000, 20_000]),
+      longestPauseMs: chance.one([100, 500, 2_000]),
       longestVisitMs: MINUTE_MS,
-      troubleEveryMs: chance.one([400, 1_500, 5_000]),
-      troubleLastsMs: chance.one([3_000, 15_000, 30_000]),
+      faultEveryMs: chance.one([400, 1_500, 5_000]),
+      faultLastsMs: chance.one([3_000, 15_000, 30_000]),
     }
   }
   return {
     name: 'slow',
     visitors: chance.between(1, liveness ? 8 : 5),
-    comeWithinMs: chance.between(1, liveness ? 15 : 3) * MINUTE_MS,
-    hasteMs: chance.one([500, 5_000, 20_000]),
+    arrivalWithinMs: chance.between(1, liveness ? 15 : 3) * MINUTE_MS,
+    longestPauseMs: chance.one([500, 5_000, 20_000]),
     longestVisitMs: 8 * MINUTE_MS,
-    troubleEveryMs: chance.one([2_000, 15_000, 60_000]),
-    troubleLastsMs: 3 * MINUTE_MS,
+    faultEveryMs: chance.one([2_000, 15_000, 60_000]),
+    faultLastsMs: 3 * MINUTE_MS,
   }
 }

@@ -38,7 +38,7 @@ export function openRun({ chance, startMs, zeroMs, folderPrefix, keepLines = KEP
     trace,
     folder,
     violate(invariant, detail) {
-      trace.note('VIOLATED', `${invariant}: ${detail}`)
+      trace.add('VIOLATED', `${invariant}: ${detail}`)
       violations.push({ invariant, detail, atMs: clock.nowMs - zeroMs })
     },
     crashRate: 0,

@@ -27,7 +27,7 @@ interface Due {
 }
 
 /** Rounds in which work begins more work without time passing; more is a circle. */
-const MOST_ROUNDS = 10_000
+const ROUNDS_LIMIT = 10_000
 
 /** Work of this process that waits for its next turn: group commits wait so for company. */
 function isTurnWaiting(): boolean {
@@ -82,7 +82,7 @@ export function scheduler(startMs: number, chance: Chance, afterStep: () => void
   }
 
   async function settle(): Promise<void> {
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < ROUNDS_LIMIT; round++) {
       await new Promise<void>((resolve) => setImmediate(resolve))
       if (!isTurnWaiting()) return
     }

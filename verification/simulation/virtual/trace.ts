@@ -2,7 +2,7 @@ import { hash32 } from './chance.ts'
 
 /** What happened in a world, line by line, and a number that two runs share only when all of it was the same. */
 export interface Trace {
-  note(who: string, what: string): void
+  add(who: string, what: string): void
   /** 64 bits in hex. */
   readonly hash: string
   /** The last lines, or all of them. */
@@ -15,7 +15,7 @@ export function newTrace(now: () => number, startMs: number, keep: number): Trac
   let b = 0x1234567
   const lines: string[] = []
   return {
-    note(who, what) {
+    add(who, what) {
       const ms = now() - startMs
       const line = `${(ms / 1_000).toFixed(3).padStart(10)} s  ${who.padEnd(9)} ${what}`
       a = hash32(line, a)

@@ -1,0 +1,23 @@
+import { join } from 'node:path'
+import { change, type Mutant } from '../simulation/mutants/mutant.ts'
+import type { ProcessEnvironment } from './processes.ts'
+
+/** Bugs that only real processes show: the simulation has no PostgreSQL. */
+export const KILL_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'postgres-commit-not-flushed',
+    what: 'the cloud has PostgreSQL acknowledge a commit before it is flushed',
+    changes: [
+      change(
+        'cloud/persistence/postgres-pool.js',
+        'const result = await client.query(statement, [...parameters]);',
+        "if (statement === 'commit') await client.query('SET LOCAL synchronous_commit = off');\nconst result = await client.query(statement, [...parameters]);",
+      ),
+    ],
+  },
+]
+
+/** Surroundings in which a process of the project at `root` has this bug. */
+export function withMutant(root: string, bug: string): ProcessEnvironment {
+  return { env: { NODE_OPTIONS: `--import=${join(root, 'dist/verification/load-mutant.js')}`, UNTAG_SIM_BUG: bug } }
+}

@@ -1,0 +1,95 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { Transform } from 'node:stream'
+import { realPlatform } from '../../bin/platform.ts'
+
+/** What stands between agent and cloud. */
+export interface TcpWire {
+  /** Where the agent finds the cloud. */
+  readonly httpPort: number
+  readonly mqttPort: number
+  cut(): void
+  restore(): void
+  /** Whatever is said either way arrives this much later, ms. */
+  delay(ms: number): void
+  /** Called whenever the agent says something to the cloud. */
+  onAgentData: () => void
+  close(): void
+}
+
+interface Forward {
+  port: number
+  cut(): void
+  restore(): void
+  /** Whatever is said either way arrives this much later, ms. */
+  delay(ms: number): void
+  close(): void
+}
+
+/** A TCP proxy that can be cut: open connections die, new ones are refused at once. */
+async function forwardTo(
+  target: () => number,
+  onAsked: () => void = () => undefined,
+  host = '127.0.0.1',
+): Promise<Forward> {
+  const sockets = new Set<Socket>()
+  const { timers } = realPlatform()
+  let delayMs = 0
+  let isCut = false
+  const server: Server = createServer((incoming) => {
+    if (isCut) return void incoming.destroy()
+    const outgoing = connect(target(), host)
+    for (const socket of [incoming, outgoing]) {
+      sockets.add(socket)
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        sockets.delete(socket)
+        incoming.destroy()
+        outgoing.destroy()
+      })
+    }
+    incoming.on('data', onAsked)
+    const late = () =>
+      new Transform({
+        transform: (chunk, _encoding, done) =>
+          void (delayMs > 0 ? timers.after(delayMs, () => done(null, chunk)) : done(null, chunk)),
+      })
+    incoming.pipe(late()).pipe(outgoing).pipe(late()).pipe(incoming)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as { port: number }).port,
+    cut() {
+      isCut = true
+      for (const socket of sockets) socket.destroy()
+    },
+    restore: () => void (isCut = false),
+    delay: (ms) => void (delayMs = ms),
+    close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** A wire to a cloud that listens on these ports, now or later. */
+export async function newTcpWire(ports: { http: number; mqtt: number }, host = '127.0.0.1'): Promise<TcpWire> {
+  const onAsked = () => wire.onAgentData()
+  const forwards = [await forwardTo(() => ports.http, onAsked, host), await forwardTo(() => ports.mqtt, onAsked, host)]
+  const wire: TcpWire = {
+    httpPort: forwards[0]?.port ?? 0,
+    mqttPort: forwards[1]?.port ?? 0,
+    cut: () => forwards.forEach((forward) => forward.cut()),
+    restore: () => forwards.forEach((forward) => forward.restore()),
+    delay: (ms) => forwards.forEach((forward) => forward.delay(ms)),
+    onAgentData: () => undefined,
+    close: () => forwards.forEach((forward) => forward.close()),
+  }
+  return wire
+}
+
+/** A port that nobody listens on now. */
+export async function unusedPort(): Promise<number> {
+  const probe = await forwardTo(() => 0)
+  probe.close()
+  return probe.port
+}

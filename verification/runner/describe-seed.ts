@@ -1,0 +1,13 @@
+import { INVARIANTS } from '../simulation/virtual/core.ts'
+import type { SeedResult } from '../simulation/run-seed.ts'
+
+/** A world in a line, and each line that did not hold in it. */
+export function describeSeed({ seed, hash, steps, virtualMs, violations, faults }: SeedResult): string {
+  const head = `seed ${seed}  ${hash}  ${steps} steps, ${Math.round(virtualMs / 1_000)} s of its time, troubles: ${faults.join(',') || 'none'}\n`
+  return (
+    head +
+    violations
+      .map((v) => `  ${v.invariant} (${INVARIANTS[v.invariant]}) at ${v.atMs / 1_000} s: ${v.detail}\n`)
+      .join('')
+  )
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { FUZZ_MUTANTS, type FuzzMutant } from '../fuzz/fuzz-mutants.ts'
+
+export interface FuzzMutantOptions {
+  /** Requests for each bug at most. */
+  readonly requests: number
+  /** Names with commas between them; without: all. */
+  readonly only: string | undefined
+  /** Bugs at once. */
+  readonly jobs: number
+}
+
+/** Plants each bug in a process of its own and sends requests until it is found. False if one was not, or by another rule. */
+export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions): Promise<boolean> {
+  const names = only?.split(',')
+  const wanted = FUZZ_MUTANTS.filter((bug) => names?.includes(bug.name) ?? true)
+  const unknown = names?.filter((name) => !FUZZ_MUTANTS.some((bug) => bug.name === name)) ?? []
+  if (unknown.length > 0)
+    throw new Error(`there is no bug ${unknown.join()}; there are ${FUZZ_MUTANTS.map((bug) => bug.name).join(', ')}`)
+  const waiting = [...wanted]
+  let found = 0
+
+  async function hunter(): Promise<void> {
+    for (let bug = waiting.shift(); bug; bug = waiting.shift()) {
+      const { isFound, line } = await hunt(bug, requests)
+      if (isFound) found++
+      process.stdout.write(`${bug.name.padEnd(26)} ${line}\n`)
+    }
+  }
+
+  await Promise.all(Array.from({ length: Math.min(jobs, wanted.length) }, hunter))
+  process.stdout.write(`${found} of ${wanted.length} bugs were found\n`)
+  return found === wanted.length
+}
+
+async function hunt(bug: FuzzMutant, requests: number): Promise<{ isFound: boolean; line: string }> {
+  const program = fileURLToPath(new URL('../fuzz.js', import.meta.url))
+  const planter = new URL('../load-mutant.js', import.meta.url).href
+  const child = spawn(
+    process.execPath,
+    ['--import', planter, program, '--requests', String(requests), '--until-first'],
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, UNTAG_SIM_BUG: bug.name } },
+  )
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk: Buffer) => void (out += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => void (err += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number | null]
+  // A bug that does not fit, or a process that ended: a mistake, and not found by anything.
+  if (code !== 0 && code !== 1) return { isFound: false, line: `ended with ${code}: ${err.trim()}` }
+  const [first = ''] = out.split('\n')
+  const [, seed, after] = /--seed (\d+) --requests (\d+)$/m.exec(out) ?? []
+  if (seed === undefined || after === undefined) return { isFound: false, line: `NOT FOUND in ${requests} requests` }
+  return {
+    isFound: bug.rules.some((rule) => first.startsWith(`${rule}: `)),
+    line: `seed ${seed}, ${after.padStart(4)} requests  ${first}`,
+  }
+}

@@ -1,0 +1,108 @@
+import { writeFileSync } from 'node:fs'
+import { MUTANTS } from '../simulation/mutants/catalogue.ts'
+import type { Mutant } from '../simulation/mutants/mutant.ts'
+import { runWorker, type WorkerSeedResult } from './sim-worker.ts'
+
+export interface MutantOptions {
+  /** At most so many worlds for each bug. */
+  readonly seeds: number
+  /** Names with commas between them; without: all. */
+  readonly only: string | undefined
+  /** Bugs at once. */
+  readonly jobs: number
+  /** A file for the result. */
+  readonly json: string | undefined
+}
+
+/** What is written down of a hunt, for reports. The seeds begin with 1: `seed` is also how many worlds it took. */
+export interface MutantsRecord {
+  kind: 'bugs'
+  bugs: { name: string; caughtBy: 'safety' | 'liveness' | null; seed: number | null; invariant: string | null }[]
+}
+
+interface MutantResult {
+  readonly bug: Mutant
+  readonly seed: number | undefined
+  readonly invariant: string
+  readonly detail: string
+  readonly cpuSeconds: number
+}
+
+/** Plants each bug in a process of its own and simulates until it is found, whatever becomes of the others. False when one was not. */
+export async function runMutants({ seeds, only, jobs, json }: MutantOptions): Promise<boolean> {
+  const wanted = MUTANTS.filter((bug) => only === undefined || only.split(',').includes(bug.name))
+  if (wanted.length === 0)
+    throw new Error(`there is no bug ${only}; the bank has ${MUTANTS.map((b) => b.name).join(', ')}`)
+  const waiting = [...wanted]
+  const found: MutantResult[] = []
+  const now = new Map<string, number>()
+  const isShown = process.stderr.isTTY
+  const show = () =>
+    isShown &&
+    process.stderr.write(
+      `\r\x1b[K${found.length} of ${wanted.length} bugs; ${[...now].map(([name, n]) => `${name} ${n}`).join(', ')}`,
+    )
+
+  async function hunter(): Promise<void> {
+    for (let bug = waiting.shift(); bug; bug = waiting.shift()) {
+      const { name } = bug
+      const result = await hunt(bug, seeds, (ran) => {
+        now.set(name, ran.seed)
+        show()
+      })
+      now.delete(name)
+      found.push(result)
+      process.stdout.write(`${isShown ? '\r\x1b[K' : ''}${lineOf(result)}\n`)
+    }
+  }
+
+  await Promise.all(Array.from({ length: Math.min(jobs, wanted.length) }, hunter))
+  const caught = found.filter((f) => f.seed !== undefined).length
+  const inOrder = wanted.flatMap((bug) => found.filter((f) => f.bug === bug))
+  const record: MutantsRecord = {
+    kind: 'bugs',
+    bugs: inOrder.map(({ bug, seed, invariant }) => ({
+      name: bug.name,
+      caughtBy: seed === undefined ? null : bug.liveness ? 'liveness' : 'safety',
+      seed: seed ?? null,
+      invariant: seed === undefined ? null : invariant,
+    })),
+  }
+  if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
+  process.stdout.write(`${isShown ? '\r\x1b[K' : ''}${caught} of ${found.length} bugs were found\n`)
+  return caught === found.length
+}
+
+function lineOf({ bug, seed, invariant, detail, cpuSeconds }: MutantResult): string {
+  const cpu = `${cpuSeconds.toFixed(1).padStart(6)} s`
+  if (seed === undefined) return `${bug.name.padEnd(32)} NOT FOUND ${cpu}`
+  return `${bug.name.padEnd(32)} ${String(seed).padStart(4)} worlds ${cpu}  ${invariant.padEnd(8)} ${(detail.split('\n')[0] ?? '').slice(0, 100)}`
+}
+
+async function hunt(bug: Mutant, seeds: number, onSeed: (ran: WorkerSeedResult) => void): Promise<MutantResult> {
+  let last: WorkerSeedResult | undefined
+  const end = await runWorker(
+    {
+      first: 1,
+      seeds,
+      step: 1,
+      liveness: bug.liveness === true,
+      untilFirst: true,
+      mutant: bug.name,
+      faults: bug.faults,
+    },
+    (ran) => {
+      last = ran
+      onSeed(ran)
+    },
+  )
+  const cpuSeconds = last?.cpuSeconds ?? 0
+  if (last?.violation) return { bug, seed: last.seed, ...last.violation, cpuSeconds }
+  if (last?.isNondeterministic)
+    return { bug, seed: last.seed, invariant: 'determinism', detail: 'its second run was another one', cpuSeconds }
+  // A bug that does not fit is a mistake in the bank, and found by nothing.
+  if (end.why?.includes('does not fit any more')) throw new Error(end.why)
+  // No part of a world may end its process: whoever runs it in a shop would find it gone.
+  if (end.why !== undefined) return { bug, seed: end.seed, invariant: 'fault', detail: end.why, cpuSeconds }
+  return { bug, seed: undefined, invariant: '', detail: '', cpuSeconds }
+}

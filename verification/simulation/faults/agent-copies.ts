@@ -1,0 +1,183 @@
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { CloudNode } from '../nodes/cloud-node.ts'
+import type { Core } from '../virtual/core.ts'
+import type { ReEnrolments } from './re-enrolments.ts'
+import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
+import type { Merchant } from '../nodes/merchant.ts'
+import type { Chance } from '../virtual/chance.ts'
+
+/**
+ *   disk of agent-1 ─ copied ─▶ agent-1-copy on another machine, under the same identity ─▶ both report ─▶ agent_fork
+ *                                                  ┌─ the copy is taken away, resolveAgentFork ◀─┤
+ *        └─ the copy has changed the key: agent-1 is enrolled anew, the copy is taken away ◀┘
+ *
+ * Two of one ledger at once, as when somebody sets up a spare machine from an image. What each used alone is not promised to be used
+ * once; that it is noticed, that both ask the cloud from then on, and that all comes right when somebody has decided, is.
+ */
+export interface AgentCopies {
+  /** Somebody starts a copy of this agent while that runs on. */
+  make(node: AgentNode): void
+  /** Whom people meet at the devices of this agent: it, or its copy. */
+  original(node: AgentNode | undefined): AgentNode | undefined
+  readonly nodes: readonly AgentNode[]
+  /** All is well again: now somebody decides. */
+  decide(): void
+  /** What somebody is still at; undefined when all is decided, or there was nothing to decide. */
+  readonly underWay: string | undefined
+}
+
+export interface CopiesParts {
+  core: Core
+  cloud: CloudNode
+  manager: Merchant
+  enrolments: ReEnrolments
+  ledgers: Map<string, LedgerOracle>
+  /** Puts a machine with these files beside the agent, and starts it; whenever it ends somebody starts it again, while it is there. */
+  install(node: AgentNode, name: string, files: string, isThere: () => boolean): AgentNode
+  /** What the machine used is known to nobody. */
+  onRemoved(name: string): void
+}
+
+interface Pair {
+  readonly original: AgentNode
+  readonly copy: AgentNode
+}
+
+const LOOK_MS = 5_000
+/** Two that report differently must be noticed within, ms. */
+const NOTICED_WITHIN_MS = 10 * 60_000
+/** The longest pause before an agent tries again, and some, ms. */
+const ONLINE_WITHIN_MS = 2 * 60_000
+/** Messages of before are over by then, ms: the slowest took five minutes. */
+const QUIET_MS = 6 * 60_000
+
+/** The copies of one world. */
+export function agentCopies(parts: CopiesParts): AgentCopies {
+  return new CopiedAgents(parts)
+}
+
+class CopiedAgents implements AgentCopies {
+  readonly #core: CopiesParts['core']
+  readonly #cloud: CopiesParts['cloud']
+  readonly #manager: CopiesParts['manager']
+  readonly #enrolments: CopiesParts['enrolments']
+  readonly #ledgers: CopiesParts['ledgers']
+  readonly #install: CopiesParts['install']
+  readonly #onTakenAway: CopiesParts['onRemoved']
+  readonly #chance: Chance
+  readonly nodes: AgentNode[] = []
+  #pair: Pair | undefined
+  #state: 'alone' | 'both' | 'deciding' | 'decided' = 'alone'
+
+  constructor({ core, cloud, manager, enrolments, ledgers, install, onRemoved }: CopiesParts) {
+    this.#core = core
+    this.#cloud = cloud
+    this.#manager = manager
+    this.#enrolments = enrolments
+    this.#ledgers = ledgers
+    this.#install = install
+    this.#onTakenAway = onRemoved
+    this.#chance = this.#core.chance.fork('copies')
+  }
+
+  make(node: AgentNode): void {
+    if (this.#state !== 'alone') return
+    this.#state = 'both'
+    const copy = this.#install(node, `${node.name}-copy`, node.disk.copy(), () => this.#state !== 'decided')
+    this.nodes.push(copy)
+    this.#pair = { original: node, copy }
+    const cutOff = this.#chance.one([undefined, node, copy])
+    this.#core.trace.add(
+      'trouble',
+      `a copy of ${node.name} is started${cutOff ? `, and ${cutOff.name} is cut off` : ''}`,
+    )
+    cutOff?.wire.cut()
+  }
+
+  readonly original = (node: AgentNode | undefined): AgentNode | undefined => {
+    return node && this.#state === 'both' && this.#pair?.original === node && this.#chance.happens(0.5)
+      ? this.#pair.copy
+      : node
+  }
+
+  decide(): void {
+    if (!this.#pair || this.#state !== 'both') return
+    this.#state = 'deciding'
+    this.#resolve(this.#pair)
+      .catch((error: unknown) =>
+        this.#core.violate('fault', `nobody decides about ${this.#pair?.copy.name}: ${(error as Error).stack}`),
+      )
+      .finally(() => void (this.#pair = undefined))
+  }
+
+  get underWay(): string | undefined {
+    return this.#state !== 'alone' && this.#pair ? `two copies of ${this.#pair.original.name}` : undefined
+  }
+
+  #isForked(agentId: string) {
+    return (
+      this.#cloud.disk.reading
+        ?.prepare<[string]>('SELECT 1 FROM agent WHERE agent_id = ? AND fork_ms IS NOT NULL')
+        .get(agentId) !== undefined
+    )
+  }
+
+  #rowsOf({ name }: AgentNode) {
+    return this.#ledgers.get(name)?.rows ?? []
+  }
+
+  /** The first number under which each has something else. */
+  #firstDifference({ original, copy }: Pair): number | undefined {
+    const mine = new Map(this.#rowsOf(original).map(({ seq, hash }) => [seq, hash]))
+    return this.#rowsOf(copy).find(({ seq, hash }) => mine.has(seq) && mine.get(seq) !== hash)?.seq
+  }
+
+  async #until(limitMs: number, done: () => boolean): Promise<boolean> {
+    for (const from = this.#core.scheduler.nowMs; !done();) {
+      if (this.#core.scheduler.nowMs - from > limitMs) return false
+      await this.#core.scheduler.pause(LOOK_MS)
+    }
+    return true
+  }
+
+  #removeCopy(copy: AgentNode): void {
+    this.#core.trace.add('manager', `${copy.name} is taken away`)
+    this.#state = 'decided'
+    copy.crash({ powerCut: false })
+    this.#ledgers.delete(copy.name)
+    this.#onTakenAway(copy.name)
+  }
+
+  async #resolve(both: Pair): Promise<void> {
+    const { original, copy } = both
+    const { agentId } = original.identity
+    for (const { wire } of [original, copy]) wire.restore()
+    const isNoticed = await this.#until(
+      NOTICED_WITHIN_MS,
+      () => this.#isForked(agentId) || this.#firstDifference(both) === undefined,
+    )
+    const at = this.#firstDifference(both)
+    // One that has changed the key has shut the other out.
+    const isShutOut = (node: AgentNode) =>
+      this.#until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
+    const isOriginalOut = await isShutOut(original)
+    if (!isNoticed && !isOriginalOut && !(await isShutOut(copy)))
+      return this.#core.violate(
+        'liveness',
+        `${original.name} and ${copy.name} say different things from row ${at} on, and nobody has noticed`,
+      )
+    if (isOriginalOut) {
+      this.#enrolments.reEnrol(original)
+      await this.#until(NOTICED_WITHIN_MS, () => this.#enrolments.underWay === undefined)
+      // It may run on for a while: nobody knows it any more.
+      if (this.#chance.happens(0.5)) await this.#core.scheduler.pause(NOTICED_WITHIN_MS / 10)
+      return this.#removeCopy(copy)
+    }
+    this.#removeCopy(copy)
+    // What it had sent may still be on its way, and raise it again.
+    for (const from = this.#core.scheduler.nowMs; this.#core.scheduler.nowMs - from < QUIET_MS;) {
+      if (this.#isForked(agentId)) await this.#manager.call('resolveAgentFork', { agentId, decision: 'trust' })
+      await this.#core.scheduler.pause(LOOK_MS)
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import type { Database as Connection } from 'better-sqlite3'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { AnswerOracle } from '../oracles/answer-oracle.ts'
+import type { CloudNode } from '../nodes/cloud-node.ts'
+import type { CloudOracle } from '../oracles/cloud-oracle.ts'
+import type { Core } from '../virtual/core.ts'
+import type { Customers } from '../people/customers.ts'
+import type { ReceiptHomeOracle } from '../oracles/receipt-home-oracle.ts'
+import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
+import type { Receiver } from '../nodes/receiver.ts'
+
+/**
+ *   backup ─── told, paid, cancelled, answered ───✗        put back ─▶ agents tell again ─▶ nothing is granted twice
+ *
+ * Backups of the cloud, and what may be lost by one: everything that only the cloud knew since (P3 and P5 are promised up to the
+ * backup). What agents know counts as before, and until they have told it nothing that they used is granted again (I9).
+ */
+export interface Backups {
+  /** Makes one; what it answers puts the cloud back to it. */
+  make(): () => void
+  /** Copies the disk of an agent; what it answers puts the agent back to that. */
+  copyAgent(node: AgentNode): () => void
+  /** The cloud has granted a token. */
+  granted(db: Connection, nonce: string): void
+  /** By the cloud of which generation a token was given that is lost; undefined for any other. */
+  lostWith(nonce: string): number | undefined
+  /** How often the cloud was put back. */
+  readonly restores: number
+}
+
+export interface BackupsParts {
+  core: Core
+  cloud: CloudNode
+  cloudOracle: CloudOracle
+  people: Customers
+  answers: AnswerOracle
+  receiver: Receiver
+  homes: ReceiptHomeOracle
+  ledgers: ReadonlyMap<string, LedgerOracle>
+  /** The cloud's clock goes wrong in this world: no time that it goes by is sure. */
+  isClockWrong: boolean
+}
+
+/** Time that a restored cloud waits for its agents, less the clock difference, ms (ADR 0019). */
+const RESYNC_MS = 10 * 60_000
+
+/** The backups of one world. `parts` is asked for when there are all of them. */
+export function backups(parts: () => BackupsParts): Backups {
+  let restores = 0
+  let restoredMs: number | undefined
+  const lost = new Map<string, number>()
+  return {
+    get restores() {
+      return restores
+    },
+    make() {
+      const { cloud, cloudOracle, people } = parts()
+      const copy = cloud.disk.copy()
+      const [forget, forgetPeople] = [cloudOracle.backUp(), people.backUp()]
+      return () => {
+        const { core, answers, receiver, homes } = parts()
+        restores++
+        restoredMs = core.scheduler.nowMs
+        cloud.restore(copy)
+        for (const nonce of cloudOracle.tokenEnds.keys()) if (!lost.has(nonce)) lost.set(nonce, cloud.generation)
+        people.excuseLostEvents(forget())
+        forgetPeople()
+        answers.forget()
+        receiver.forget()
+        homes.forgetEpochs()
+      }
+    },
+    copyAgent(node) {
+      const copy = node.disk.copy()
+      const head = parts().ledgers.get(node.name)?.rows.at(-1)?.seq ?? 0
+      const forget = parts().people.backUpReportedEvents()
+      return () => {
+        const { homes, ledgers } = parts()
+        const ran = node.restore(copy)
+        forget()
+        ledgers.get(node.name)?.ledgerRestored(head, ran)
+        homes.ledgerRestored(node.name)
+      }
+    },
+    lostWith: (nonce) => lost.get(nonce),
+    granted(db, nonce) {
+      if (restoredMs === undefined) return
+      const { core, homes, isClockWrong } = parts()
+      if (isClockWrong || core.scheduler.nowMs - restoredMs > RESYNC_MS) return
+      const rights = db
+        .prepare<[string], { cti: string; right_class: string; receipt_index: number; operator_id: string | null }>(
+          `SELECT p.cti, a.right_class, u.receipt_index, a.operator_id FROM protection_authorization a JOIN authorization_unit au ON au.nonce = a.nonce
+           JOIN purchase_unit u ON u.line_id = au.line_id AND u.unit_no = au.unit_no JOIN purchase p ON p.purchase_id = u.purchase_id WHERE a.nonce = ? AND p.cti IS NOT NULL`,
+        )
+        .all(nonce)
+      for (const { cti, right_class: rightClass, receipt_index: ordinal, operator_id: operatorId } of rights) {
+        const right = `${cti}/${rightClass}/${ordinal}`
+        if (homes.isUsed(right, restoredMs, operatorId !== null))
+          core.violate(
+            'I9',
+            `the cloud was put back, and grants ${nonce} for the right ${right}, which an agent had used before`,
+          )
+      }
+    },
+  }
+}

@@ -1,0 +1,146 @@
+import type { AgentConfig } from '../../../edge-agent/config.ts'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { CloudNode } from '../nodes/cloud-node.ts'
+import type { Core } from '../virtual/core.ts'
+import { configOf, type Shop } from '../nodes/initial-shop.ts'
+import type { Merchant } from '../nodes/merchant.ts'
+import type { Chance } from '../virtual/chance.ts'
+
+/**
+ *   updateDevice ─ tokens are taken back ─▶ the other agent has it        (the cloud)
+ *   unplugged here, plugged in there, both agents started anew            (people, sooner or later than that)
+ *
+ * A device goes from one agent to another while people use it.
+ */
+export interface DeviceMoves {
+  /** With what this agent starts. */
+  configOf(node: Pick<AgentNode, 'name'>): AgentConfig
+  /** The agent at which this device is plugged in; undefined for one that stays where it is. */
+  holderOf(deviceId: string): AgentNode | undefined
+  /** Somebody moves a device, unless one is being moved. */
+  move(): void
+  /** What is not where it is plugged in yet. */
+  readonly underWay: string | undefined
+}
+
+export interface DeviceMovesParts {
+  core: Core
+  cloud: CloudNode
+  manager: Merchant
+  shop: Pick<Shop, 'devices'>
+  agents: readonly AgentNode[]
+}
+
+const REPEAT_ASSIGNMENT_MS = 10_000
+
+/** The moves of one world; it has two agents at least. */
+export function deviceMoves(parts: DeviceMovesParts): DeviceMoves {
+  return new Moves(parts)
+}
+
+class Moves implements DeviceMoves {
+  readonly #core: DeviceMovesParts['core']
+  readonly #cloud: DeviceMovesParts['cloud']
+  readonly #manager: DeviceMovesParts['manager']
+  readonly #agents: DeviceMovesParts['agents']
+  readonly #chance: Chance
+  readonly #gate: string
+  readonly #station: string
+  readonly #detacher: string
+  /** By device, the name of its agent. */
+  readonly #plugged: Map<string, string>
+  #isMoving = false
+  #repeatsAssignments = false
+
+  constructor({ core, cloud, manager, shop, agents }: DeviceMovesParts) {
+    this.#core = core
+    this.#cloud = cloud
+    this.#manager = manager
+    this.#agents = agents
+    this.#chance = this.#core.chance.fork('device moves')
+    const { gate, station, detacher } = shop.devices
+    this.#gate = gate
+    this.#station = station
+    this.#detacher = detacher
+    this.#plugged = new Map([
+      [this.#station, 'agent-1'],
+      [this.#detacher, 'agent-2'],
+    ])
+  }
+
+  holderOf(deviceId: string): AgentNode | undefined {
+    return this.#agents.find(({ name }) => name === this.#plugged.get(deviceId))
+  }
+
+  configOf({ name }: Pick<AgentNode, 'name'>): AgentConfig {
+    const own = [...this.#plugged].filter(([, at]) => at === name).map(([deviceId]) => ({ deviceId, isGate: false }))
+    return configOf(name === 'agent-1' ? [{ deviceId: this.#gate, isGate: true }, ...own] : own)
+  }
+
+  move(): void {
+    if (this.#isMoving) return
+    const deviceId = this.#chance.one([this.#station, this.#detacher])
+    const from = this.holderOf(deviceId)
+    if (!from) return
+    const to = this.#chance.one(this.#agents.filter((node) => node !== from))
+    this.#isMoving = true
+    this.#core.trace.add('trouble', `${deviceId.slice(-6)} is to go from ${from.name} to ${to.name}`)
+    this.#moveDevice(deviceId, from, to).catch((error: unknown) =>
+      this.#core.violate('fault', `a device is not moved: ${(error as Error).stack}`),
+    )
+  }
+
+  get underWay(): string | undefined {
+    if (this.#isMoving) return 'a device is being carried'
+    const away = [...this.#plugged.keys()].find((deviceId) => !this.#isThere(deviceId))
+    return away === undefined ? undefined : `${away} is not at ${this.#plugged.get(away)} yet`
+  }
+
+  #placeOf(deviceId: string): { agentId: string; isMoving: 0 | 1 } | undefined {
+    return this.#cloud.disk.reading
+      ?.prepare<[string], { agentId: string; isMoving: 0 | 1 }>(
+        'SELECT agent_id AS agentId, moving_to IS NOT NULL AS isMoving FROM device WHERE device_id = ?',
+      )
+      .get(deviceId)
+  }
+
+  #isThere(deviceId: string) {
+    const place = this.#placeOf(deviceId)
+    return place !== undefined && !place.isMoving && place.agentId === this.holderOf(deviceId)?.identity.agentId
+  }
+
+  /** Says so again wherever the cloud takes a device for another agent's: it may have been put back to before the move. */
+  async #repeatAssignments(): Promise<void> {
+    for (;;) {
+      for (const deviceId of this.#plugged.keys()) {
+        const agentId = this.holderOf(deviceId)?.identity.agentId
+        if (
+          !this.#isMoving &&
+          agentId !== undefined &&
+          !this.#isThere(deviceId) &&
+          this.#placeOf(deviceId)?.isMoving !== 1
+        )
+          await this.#manager.call('updateDevice', { deviceId, agentId }, { tries: 3 })
+      }
+      await this.#core.scheduler.pause(REPEAT_ASSIGNMENT_MS)
+    }
+  }
+
+  /** Somebody who has changed the configuration of both starts them anew. */
+  #plugIn(deviceId: string, from: AgentNode, to: AgentNode): void {
+    this.#core.trace.add('trouble', `${deviceId.slice(-6)} is plugged in at ${to.name}`)
+    this.#plugged.set(deviceId, to.name)
+    for (const node of [from, to]) node.crash({ powerCut: false })
+  }
+
+  async #moveDevice(deviceId: string, from: AgentNode, to: AgentNode): Promise<void> {
+    const isToldBefore = this.#chance.happens(0.5)
+    if (isToldBefore) await this.#manager.call('updateDevice', { deviceId, agentId: to.identity.agentId }, { tries: 2 })
+    await this.#core.scheduler.pause(this.#chance.between(1, 10_000))
+    this.#plugIn(deviceId, from, to)
+    this.#isMoving = false
+    if (this.#repeatsAssignments) return
+    this.#repeatsAssignments = true
+    await this.#repeatAssignments()
+  }
+}

@@ -1,0 +1,105 @@
+import type { Chance } from '../virtual/chance.ts'
+
+/** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
+export const FAULTS = [
+  'weather',
+  'partition',
+  'half-open',
+  'broker',
+  'agent-crash',
+  'cloud-crash',
+  'restart',
+  'agent-disk',
+  'cloud-disk',
+  'agent-clock',
+  'cloud-clock',
+  'devices',
+  'receiver',
+  'lan',
+  'home',
+  'restore',
+  'rollback',
+  'keys',
+  'provider',
+  'enrol',
+  'copy',
+  'moves',
+  'liar',
+  'emergency',
+] as const
+export type Fault = (typeof FAULTS)[number]
+
+/** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
+const RARE: ReadonlySet<Fault> = new Set<Fault>([
+  'lan',
+  'home',
+  'restore',
+  'rollback',
+  'keys',
+  'provider',
+  'enrol',
+  'copy',
+  'moves',
+])
+
+/** In so many worlds an enrolled agent lies: drawn apart, so that the others stay the worlds that they were. */
+const LIAR: Fault = 'liar'
+const LIAR_SHARE = 0.06
+/** In so many worlds a fire panel is wired to the gate: drawn apart, too. */
+const EMERGENCY: Fault = 'emergency'
+const EMERGENCY_SHARE = 0.1
+/** Drawn apart from the others. */
+const DRAWN_SEPARATELY: ReadonlySet<Fault> = new Set<Fault>([LIAR, EMERGENCY])
+/** The liar has one machine and one ledger, and cannot vouch for what a lost cloud knew. */
+const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
+  'restore',
+  'rollback',
+  'provider',
+  'enrol',
+  'copy',
+  'moves',
+])
+
+/**
+ * When cloud and agent are both put back nobody knows any more what was used; what a lost cloud has paid out only its provider
+ * knows; and an agent that it does not know people enrol once more (docs/guides/backup.md). What a copy used goes with it when it is taken away.
+ */
+const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
+  ['restore', 'rollback'],
+  ['restore', 'provider'],
+  ['restore', 'enrol'],
+  ['rollback', 'enrol'],
+  ...(['restore', 'rollback', 'home', 'keys', 'enrol', 'provider', 'moves'] as const).map(
+    (other) => ['copy', other] as const,
+  ),
+]
+
+/** How many worlds have one of the rare kinds. */
+const RARE_SHARE = 0.4
+/** How many of these have another one. */
+const SECOND_RARE_SHARE = 0.3
+
+/** Draws which kinds of trouble a seed has. */
+export function drawFaults(chance: Chance): Fault[] {
+  const drawn = drawHonestFaults(chance)
+  const isLiar = chance.fork(LIAR).happens(LIAR_SHARE) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
+  // Two copies of an agent would both drive the one gate.
+  const hasPanel = chance.fork(EMERGENCY).happens(EMERGENCY_SHARE) && !drawn.includes('copy')
+  return [...drawn, ...(isLiar ? [LIAR] : []), ...(hasPanel ? [EMERGENCY] : [])]
+}
+
+function drawHonestFaults(chance: Chance): Fault[] {
+  if (chance.happens(0.05)) return []
+  const density = chance.one([0.15, 0.4, 0.8])
+  const common = FAULTS.filter((kind) => !DRAWN_SEPARATELY.has(kind) && !RARE.has(kind) && chance.happens(density))
+  if (!chance.happens(RARE_SHARE)) return common
+  const first = chance.one([...RARE])
+  const second = chance.happens(SECOND_RARE_SHARE) ? chance.one([...RARE]) : first
+  const isNever = NEVER_TOGETHER.some((pair) => pair.includes(first) && pair.includes(second) && first !== second)
+  return [...common, ...new Set(isNever ? [first] : [first, second])]
+}
+
+/** Whether a word names a kind of trouble. */
+export function isFault(name: string): name is Fault {
+  return (FAULTS as readonly string[]).includes(name)
+}

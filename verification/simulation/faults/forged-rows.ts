@@ -1,0 +1,290 @@
+import type { Database as Connection } from 'better-sqlite3'
+import type { HomeRequest } from '../../../policy/documents/home-messages.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { RELEASE_NOTICE_LIFE, type ReleaseNotice } from '../../../policy/documents/release-notice.ts'
+import type { Signer } from '../../../policy/documents/keys.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { Evidence, JournalBody } from '../../../policy/journal.ts'
+import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
+import type { Chance } from '../virtual/chance.ts'
+import { noForgedIds, type ForgedIds } from '../oracles/forgery-oracle.ts'
+
+/** What the lying agent knows of itself and of the store. */
+export interface LiarFacts {
+  readonly agentId: string
+  readonly storeId: string
+  readonly signer: Signer
+  /** The epoch in which it was the receipt home; undefined until then. */
+  readonly ownEpoch: number | undefined
+  /** The other agents of the store. */
+  readonly others: readonly string[]
+  readonly nowMs: number
+}
+
+/** Makes up rows that only another agent may send, about what the cloud really has: an attacker may know every id. */
+export interface ForgedRows {
+  /** A row to send next; undefined when there is nothing yet to lie about. */
+  next(db: Connection): JournalBody | undefined
+  /** A signed release notice of the liar's own device, whose receipt is none. */
+  notice(deviceId: string): string
+  /** A question to this home that names another agent as the asker. */
+  question(home: string): string
+  readonly watch: ForgedIds
+}
+
+interface Unit {
+  cti: string
+  ordinal: number
+}
+
+/** The newest so many of what there is: old receipts matter to nobody. */
+const NEWEST = 6
+/** Rights that it gives as the home that it was, at most: each keeps a shopper from one. */
+const OWN_DELEGATIONS_LIMIT = 6
+
+/** The lies of one agent. `facts` is asked for at each. */
+export function forgedRows(chance: Chance, facts: () => LiarFacts): ForgedRows {
+  return new DrawnForgeries(chance, facts)
+}
+
+class DrawnForgeries implements ForgedRows {
+  readonly #chance: Chance
+  readonly #facts: () => LiarFacts
+  readonly watch: ForgedIds
+  readonly #ownDelegations: (Unit & { redemptionId: string; asker: string; rightClass: HomeRequest['rightClass'] })[] =
+    []
+  #count = 0
+  readonly #kinds: ((db: Connection) => JournalBody | undefined)[]
+
+  constructor(chance: Chance, facts: () => LiarFacts) {
+    this.#chance = chance
+    this.#facts = facts
+    this.watch = noForgedIds()
+    this.#kinds = [
+      this.#givenByNoHome,
+      this.#givenToNobody,
+      this.#givenInItsOwnEpoch,
+      this.#givenBackWithoutTheAsker,
+      this.#givenBackForAnotherHome,
+      this.#outcomeOfAnother,
+      this.#claimOfAnothersToken,
+      this.#voidOfAnothersToken,
+      this.#eventOfAnothersUse,
+    ]
+  }
+
+  next(db: Connection): JournalBody | undefined {
+    return this.#chance.one(this.#kinds)(db)
+  }
+
+  notice(deviceId: string): string {
+    const { agentId, storeId, signer, nowMs } = this.#facts()
+    const releasedS = Math.floor(nowMs / 1_000)
+    const claims: ReleaseNotice = {
+      aud: storeId,
+      iat: releasedS,
+      exp: releasedS + RELEASE_NOTICE_LIFE,
+      iss: agentId,
+      deviceId,
+      protectionAction: 'deactivate_label',
+      releasedS,
+      ...(this.#chance.happens(0.3) && { epc: 'E28000000000000000000001' }),
+      proof: this.#chance.one([{ receipt: '2KCE3IQBE4CE', ordinal: 0 }, { token: 'a.b.c' }]),
+    }
+    return signDocument(DOCUMENT_KINDS.release, claims, signer)
+  }
+
+  question(home: string): string {
+    const others = this.#facts().others.filter((other) => other !== home)
+    return this.#report({
+      aud: home,
+      iss: this.#one(others) ?? 'agt_of_nobody',
+      outcome: this.#chance.one([undefined, 'failed']),
+    })
+  }
+
+  #newId(kind: string) {
+    return `${kind}_lie_${++this.#count}`
+  }
+
+  #one<T>(rows: readonly T[]) {
+    return rows.length === 0 ? undefined : this.#chance.one(rows)
+  }
+
+  #row(evidence: Evidence): JournalBody {
+    return { atMs: Math.floor(this.#facts().nowMs), evidence }
+  }
+
+  #unitIn(db: Connection): Unit | undefined {
+    const units = db
+      .prepare<[string, number], Unit>(
+        `SELECT p.cti AS cti, u.receipt_index AS ordinal FROM purchase p JOIN purchase_unit u ON u.purchase_id = p.purchase_id
+         WHERE p.store_id = ? AND p.cti IS NOT NULL AND u.receipt_index IS NOT NULL ORDER BY u.rowid DESC LIMIT ?`,
+      )
+      .all(this.#facts().storeId, NEWEST)
+    return this.#one(units)
+  }
+
+  #tokenIn(db: Connection): { nonce: string; device: string } | undefined {
+    const tokens = db
+      .prepare<[string, number], { nonce: string; device: string }>(
+        'SELECT nonce, device_id AS device FROM protection_authorization WHERE agent_id IS NOT NULL AND agent_id <> ? ORDER BY rowid DESC LIMIT ?',
+      )
+      .all(this.#facts().agentId, NEWEST)
+    return this.#one(tokens)
+  }
+
+  /** Signed by the liar, whoever it says that it is. */
+  #report(claims: Partial<HomeRequest>): string {
+    const { agentId, signer, others, nowMs } = this.#facts()
+    const iat = Math.floor(nowMs / 1_000)
+    const made: HomeRequest = {
+      aud: agentId,
+      iat,
+      exp: iat + 60,
+      iss: this.#chance.one([agentId, ...others]),
+      jti: 'a'.repeat(22),
+      homeEpoch: this.#facts().ownEpoch ?? 0,
+      redemptionId: '',
+      cti: 'ab'.repeat(16),
+      rightClass: 'release',
+      candidates: [0, 1, 2],
+      all: false,
+      receiptExp: iat,
+      outcome: 'failed',
+      ...claims,
+    }
+    return signDocument(DOCUMENT_KINDS.homeRequest, made, signer)
+  }
+
+  #given(unit: Unit, redemptionId: string, change: Partial<Extract<Evidence, { kind: 'delegated' }>>) {
+    return this.#row({
+      kind: 'delegated',
+      redemptionId,
+      nonce: unit.cti,
+      rightClass: this.#chance.one(RIGHT_CLASSES),
+      ordinals: [unit.ordinal],
+      agentId: this.#chance.one(this.#facts().others),
+      ...change,
+    })
+  }
+
+  readonly #givenByNoHome = (db: Connection): JournalBody | undefined => {
+    const { storeId, ownEpoch } = this.#facts()
+    const unit = this.#unitIn(db)
+    const store = db.prepare<[string], { policy: string }>('SELECT policy FROM store WHERE store_id = ?').get(storeId)
+    if (!unit || !store) return undefined
+    const { homeEpoch: present = 0 } = JSON.parse(store.policy) as { homeEpoch?: number }
+    const epochs = [present, present + 1, 0, undefined].filter((epoch) => epoch !== ownEpoch)
+    const homeEpoch = this.#chance.one(epochs)
+    const redemptionId = this.#newId('rdm')
+    this.watch.delegations.add(redemptionId)
+    return this.#given(unit, redemptionId, homeEpoch === undefined ? {} : { homeEpoch })
+  }
+
+  readonly #givenToNobody = (db: Connection): JournalBody | undefined => {
+    const { ownEpoch } = this.#facts()
+    const unit = this.#unitIn(db)
+    if (!unit || ownEpoch === undefined) return undefined
+    const redemptionId = this.#newId('rdm')
+    this.watch.delegations.add(redemptionId)
+    return this.#given(unit, redemptionId, { homeEpoch: ownEpoch, agentId: 'agt_of_nobody' })
+  }
+
+  // The home that it was might have given this: it counts.
+  readonly #givenInItsOwnEpoch = (db: Connection): JournalBody | undefined => {
+    const { ownEpoch, others } = this.#facts()
+    const unit = this.#unitIn(db)
+    if (!unit || ownEpoch === undefined || this.#ownDelegations.length >= OWN_DELEGATIONS_LIMIT) return undefined
+    const gift = {
+      ...unit,
+      redemptionId: this.#newId('rdm'),
+      asker: this.#chance.one(others),
+      rightClass: this.#chance.one(RIGHT_CLASSES),
+    }
+    this.#ownDelegations.push(gift)
+    const { redemptionId, asker: agentId, rightClass } = gift
+    return this.#given(unit, redemptionId, { homeEpoch: ownEpoch, agentId, rightClass })
+  }
+
+  readonly #givenBackWithoutTheAsker = (): JournalBody | undefined => {
+    const gift = this.#one(this.#ownDelegations)
+    if (!gift) return undefined
+    const { redemptionId, asker, cti, rightClass, ordinal } = gift
+    this.watch.unreportedReturns.add(redemptionId)
+    const forged = this.#report({ iss: asker, redemptionId, cti, rightClass, candidates: [ordinal] })
+    const text = this.#chance.one([
+      undefined,
+      forged,
+      this.#report({ redemptionId, cti, rightClass, candidates: [ordinal] }),
+    ])
+    return this.#row({
+      kind: 'delegation_returned',
+      redemptionId,
+      outcome: 'failed',
+      ...(text !== undefined && { report: text }),
+    })
+  }
+
+  readonly #givenBackForAnotherHome = (db: Connection): JournalBody | undefined => {
+    const known = db
+      .prepare<[string, number], { redemption_id: string }>(
+        "SELECT redemption_id FROM delegated_right WHERE home_agent_id <> ? AND state <> 'failed' ORDER BY rowid DESC LIMIT ?",
+      )
+      .all(this.#facts().agentId, NEWEST)
+    const redemptionId = this.#one(known)?.redemption_id
+    if (redemptionId === undefined) return undefined
+    this.watch.foreignReturns.add(redemptionId)
+    const outcome = this.#chance.one(['failed', 'unknown'] as const)
+    return this.#row({
+      kind: 'delegation_returned',
+      redemptionId,
+      outcome,
+      report: this.#report({ redemptionId, outcome }),
+    })
+  }
+
+  readonly #outcomeOfAnother = (db: Connection): JournalBody | undefined => {
+    const known = db
+      .prepare<[string, number], { redemption_id: string }>(
+        'SELECT redemption_id FROM redemption WHERE agent_id IS NOT NULL AND agent_id <> ? ORDER BY rowid DESC LIMIT ?',
+      )
+      .all(this.#facts().agentId, NEWEST)
+    const redemptionId = this.#one(known)?.redemption_id
+    if (redemptionId === undefined) return undefined
+    this.watch.outcomes.add(redemptionId)
+    return this.#row({
+      kind: 'outcome',
+      redemptionId,
+      outcome: this.#chance.one(['confirmed', 'failed', 'unknown'] as const),
+    })
+  }
+
+  readonly #claimOfAnothersToken = (db: Connection): JournalBody | undefined => {
+    const token = this.#tokenIn(db)
+    if (!token) return undefined
+    const redemptionId = this.#newId('rdm')
+    this.watch.claims.add(redemptionId)
+    const claim = { kind: 'claim', redemptionId, nonce: token.nonce, source: 'token' } as const
+    return this.#row({ ...claim, rightClass: this.#chance.one(RIGHT_CLASSES), ordinals: [0], deviceId: token.device })
+  }
+
+  readonly #voidOfAnothersToken = (db: Connection): JournalBody | undefined => {
+    const token = this.#tokenIn(db)
+    if (!token) return undefined
+    this.watch.voids.add(token.nonce)
+    return this.#row({ kind: 'void', nonce: token.nonce })
+  }
+
+  readonly #eventOfAnothersUse = (db: Connection): JournalBody | undefined => {
+    const token = this.#tokenIn(db)
+    if (!token) return undefined
+    const { storeId, nowMs } = this.#facts()
+    const eventId = this.#newId('evt')
+    this.watch.events.add(eventId)
+    const type = this.#chance.one(['protection.action.completed', 'protection.action.failed'] as const)
+    const occurredAt = new Date(nowMs).toISOString()
+    const event = { type, eventId, occurredAt, storeId, deviceId: token.device, replayProtectedNonce: token.nonce }
+    return { atMs: Math.floor(nowMs), event }
+  }
+}

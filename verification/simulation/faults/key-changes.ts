@@ -1,0 +1,68 @@
+import { INSTALLATION } from '../../../cloud/authority/key-loader.ts'
+import { ROTATED_USES } from '../../../cloud/authority/rotate-key.ts'
+import { LedgerFailure, LedgerFull } from '../../../edge-agent/ledger/file/commit.ts'
+import { ROTATION_REQUESTED } from '../../../edge-agent/link/login/renew-key.ts'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { Chance } from '../virtual/chance.ts'
+import { isDiskFault } from '../virtual/disk.ts'
+import type { FaultTargets } from './fault-targets.ts'
+
+/** The operator changes keys, as `untag keys rotate|revoke` and `untag edge rotate-key` do: beside the running programs. */
+export interface KeyChanges {
+  /** A key of the cloud is followed by the next, or taken back at once. */
+  rotateSigningKey(): void
+  /** An agent is told to change its own. */
+  rotateAgentKey(): void
+  /** The cloud will be put back to what it is now. */
+  backedUp(): void
+}
+
+/** An agent keeps its last three keys, and one change may be under way: a cloud that was put back knows one of them. */
+const CHANGES_PER_BACKUP = 2
+
+/** Changes keys in one world. A revoked key ends the answers that the cloud kept with tokens. */
+export function keyChanges(
+  { core, cloud, agents, answers }: Pick<FaultTargets, 'core' | 'cloud' | 'agents' | 'answers'>,
+  chance: Chance,
+): KeyChanges {
+  /** Of each agent's key, since the last backup; undefined: there is none. */
+  let changes: Map<AgentNode, number> | undefined
+  return {
+    backedUp: () => void (changes = new Map()),
+    rotateSigningKey() {
+      const { running } = cloud
+      const tenant = agents[0]?.identity.tenant
+      if (!running || tenant === undefined) return
+      const use = chance.one(ROTATED_USES)
+      const revoke = chance.happens(0.3)
+      core.trace.add('trouble', `the key for ${use} is ${revoke ? 'taken back' : 'changed'}`)
+      const { services } = running.cloud
+      const iss = use === 'token' || use === 'receipt' ? tenant : INSTALLATION
+      running.database
+        .write((db) => services.authority.rotate(db, { iss, use, revoke }))
+        .then(
+          () => {
+            if (running.process.isAlive) services.agents.keysChanged()
+          },
+          (error: unknown) => {
+            if (running.process.isAlive && !isDiskFault(error))
+              core.violate('fault', `a key was not changed: ${(error as Error).stack}`)
+          },
+        )
+      if (revoke) answers.forget()
+    },
+    rotateAgentKey() {
+      const node = chance.one(agents)
+      const before = changes?.get(node) ?? 0
+      if (!node.agent || before >= CHANGES_PER_BACKUP) return
+      changes?.set(node, before + 1)
+      core.trace.add('trouble', `${node.name} is told to change its key`)
+      const { commits, metadata } = node.agent.ledger
+      try {
+        commits.now(() => metadata.set(ROTATION_REQUESTED, '1'))
+      } catch (error) {
+        if (!(error instanceof LedgerFull) && !(error instanceof LedgerFailure)) throw error
+      }
+    },
+  }
+}

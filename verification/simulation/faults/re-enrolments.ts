@@ -1,0 +1,111 @@
+import { enrol } from '../../../edge-agent/enrolment/enrol.ts'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import { CLOUD_ORIGIN, type CloudNode } from '../nodes/cloud-node.ts'
+import type { Core } from '../virtual/core.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
+import { request } from '../virtual/http.ts'
+import type { Merchant } from '../nodes/merchant.ts'
+
+/**
+ *   new code ─▶ enrol, over a bad line, again and again ─▶ the ledger goes on under the new identity ─▶ the former is revoked
+ *
+ * Somebody enrols an agent anew on its machine, as `untag edge enrol --replace` does. Its former, and the attempts that were not
+ * answered, end by themselves when it has come; at times somebody revokes them before.
+ */
+export interface ReEnrolments {
+  reEnrol(node: AgentNode): void
+  /** Who is at it; undefined when all is done. */
+  readonly underWay: string | undefined
+}
+
+export interface EnrolmentParts {
+  core: Core
+  cloud: CloudNode
+  manager: Merchant
+  shop: Pick<Shop, 'storeId' | 'agents'>
+  agents: readonly AgentNode[]
+}
+
+const TRIES = 50
+const AGAIN_MS = 5_000
+
+/** The enrolments of one world. */
+export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentParts): ReEnrolments {
+  const { scheduler, trace } = core
+  const chance = core.chance.fork('enrolments')
+  const atWork = new Set<string>()
+  const former = new Set<string>()
+
+  /** Tries until it succeeds; answers nothing when it never does. */
+  async function until<T>(attempt: () => Promise<T | undefined>): Promise<T | undefined> {
+    for (let n = 0; n < TRIES; n++) {
+      const done = await attempt()
+      if (done !== undefined) return done
+      await scheduler.pause(AGAIN_MS)
+    }
+    return undefined
+  }
+
+  async function enrolOnce(node: AgentNode) {
+    const made = await manager.call('createEnrolmentCode', { storeId: shop.storeId, name: node.name })
+    const clock = node.machine.process?.platform.clock
+    if (!made?.ok || !clock) return undefined
+    const enrolled = await enrol({
+      cloud: `${CLOUD_ORIGIN}/api/v1`,
+      code: String(made.body['code']),
+      former: node.identity,
+      platform: { clock, timers: { after: (ms, task) => scheduler.after(ms, task) }, random: chance },
+      async fetch(url, init) {
+        const answer = await request(
+          { url, ...init },
+          { wire: node.wire, server: cloud, scheduler, ...(init.signal && { signal: init.signal }) },
+        )
+        return { status: answer.status, text: () => Promise.resolve(answer.text) }
+      },
+    })
+    trace.add(node.name, enrolled.ok ? 'is enrolled anew' : `is not enrolled: ${enrolled.why}`)
+    return enrolled.ok ? enrolled : undefined
+  }
+
+  /** Everybody who was enrolled and is nobody of this store. */
+  async function revokeOthers(): Promise<true | undefined> {
+    const list = await manager.call('fetchAgents', { storeId: shop.storeId })
+    if (!list?.ok) return undefined
+    const known = new Set(
+      [
+        ...shop.agents.map(({ identity }) => identity.agentId),
+        ...agents.map(({ identity }) => identity.agentId),
+      ].filter((id) => !former.has(id)),
+    )
+    for (const { agentId, state } of list.body['agents'] as { agentId: string; state: string }[]) {
+      if (state === 'revoked' || known.has(agentId)) continue
+      if (!(await manager.call('revokeAgent', { agentId }))?.ok) return undefined
+    }
+    return true
+  }
+
+  async function replace(node: AgentNode): Promise<void> {
+    const enrolled = await until(() => enrolOnce(node))
+    if (!enrolled) return
+    former.add(node.identity.agentId)
+    node.replace(enrolled.identity, enrolled.documents)
+    if (chance.happens(0.4)) await until(revokeOthers)
+  }
+
+  return {
+    reEnrol(node) {
+      if (atWork.size > 0) return
+      atWork.add(node.name)
+      trace.add('trouble', `${node.name} is to be enrolled anew`)
+      replace(node)
+        .catch((error: unknown) =>
+          core.violate('fault', `${node.name} is not enrolled anew: ${(error as Error).stack}`),
+        )
+        .finally(() => void atWork.delete(node.name))
+    },
+    get underWay() {
+      const [name] = atWork
+      return name === undefined ? undefined : `${name} is still being enrolled`
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import type { Database as Connection, Statement } from 'better-sqlite3'
+import { JournalBody, type Evidence } from '../../../policy/journal.ts'
+import type { Core } from '../virtual/core.ts'
+
+/**
+ *   rows of homes that the cloud has taken in ─ what was given, and nothing came of it yet ─▶ no token for it to anybody else
+ *
+ * What the cloud has heard of homes, read from the rows themselves and not from what it made of them.
+ */
+export interface DelegationOracle {
+  /** The cloud has granted a token; called before `committed` of the same commit. */
+  granted(connection: Connection, nonce: string): void
+  /** A commit of the cloud is on its disk. */
+  committed(connection: Connection): void
+}
+
+type Given = Extract<Evidence, { kind: 'delegated' }>
+
+interface Unit {
+  cti: string | null
+  receipt_index: number | null
+  right_class: string
+  agent_id: string | null
+}
+
+interface DelegationStatements {
+  rows: Statement<[number, string], { rowid: number; body: string }>
+  units: Statement<[string], Unit>
+  /** Whether whoever it was given to has told of it, or tells nothing any more. */
+  isOver: Statement<[string, string], unknown>
+}
+
+/** An oracle for what homes give to agents that the cloud may not hear of for long. `liar`: the agent whose rows say nothing. */
+export function delegationOracle(core: Core, liar = ''): DelegationOracle {
+  let connection: Connection | undefined
+  let watch: DelegationStatements
+  let last = 0
+  /** By right; and by redemption id what it was. */
+  const given = new Map<string, Given[]>()
+  const back = new Set<string>()
+
+  /** Another process, or a cloud that was put back: it knows what its rows say. */
+  function watchOf(db: Connection): DelegationStatements {
+    if (connection === db) return watch
+    connection = db
+    last = 0
+    given.clear()
+    back.clear()
+    watch = {
+      rows: db.prepare(
+        `SELECT rowid, body FROM journal_row WHERE rowid > ? AND agent_id <> ? AND applied = 1 AND body LIKE '%"kind":"delegat%' ORDER BY rowid`,
+      ),
+      units: db.prepare(
+        `SELECT p.cti, pu.receipt_index, a.right_class, a.agent_id FROM protection_authorization a JOIN authorization_unit u ON u.nonce = a.nonce
+         JOIN purchase p ON p.purchase_id = a.purchase_id JOIN purchase_unit pu ON pu.line_id = u.line_id AND pu.unit_no = u.unit_no WHERE a.nonce = ?`,
+      ),
+      isOver: db.prepare(
+        'SELECT 1 FROM redemption WHERE redemption_id = ? UNION SELECT 1 FROM agent WHERE agent_id = ? AND revoked_ms IS NOT NULL',
+      ),
+    }
+    take()
+    return watch
+  }
+
+  function take(): void {
+    for (const { rowid, body } of watch.rows.all(last, liar)) {
+      last = rowid
+      const { evidence } = JournalBody.parse(JSON.parse(body))
+      if (evidence?.kind === 'delegation_returned') back.add(evidence.redemptionId)
+      if (evidence?.kind !== 'delegated') continue
+      for (const ordinal of evidence.ordinals) {
+        const right = `${evidence.nonce}/${evidence.rightClass}/${ordinal}`
+        given.set(right, [...(given.get(right) ?? []), evidence])
+      }
+    }
+  }
+
+  return {
+    granted(db, nonce) {
+      const { units, isOver } = watchOf(db)
+      for (const { cti, receipt_index: ordinal, right_class: rightClass, agent_id: agentId } of units.all(nonce)) {
+        const right = `${cti}/${rightClass}/${ordinal}`
+        const other = (given.get(right) ?? []).find(
+          (each) =>
+            each.agentId !== agentId && !back.has(each.redemptionId) && !isOver.get(each.redemptionId, each.agentId),
+        )
+        if (other)
+          core.violate(
+            'I6',
+            `${nonce} was granted for the right ${right}, which the home had given to ${other.agentId} under ${other.redemptionId}`,
+          )
+      }
+    },
+    committed(db) {
+      watchOf(db)
+      take()
+    },
+  }
+}

@@ -1,0 +1,260 @@
+import type { Database as Connection, Statement } from 'better-sqlite3'
+import type { Evidence } from '../../../policy/journal.ts'
+import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { Core } from '../virtual/core.ts'
+import type { LedgerOracle } from './ledger-oracle.ts'
+
+/**
+ *   own claims ─┐
+ *               ├─ one use for each right of a receipt ─ the home moves ─▶ and none that a former home has used
+ *   given away ─┘
+ *
+ * What a home of receipts gives to other agents and what it uses itself, known from outside. Agents that decide alone because they
+ * are cut off may let the same goods out twice (not promised), and so may a home that is cut off while the cloud gives a token; whoever
+ * decides about a receipt as the home, or by its word, must not.
+ */
+export interface ReceiptHomeOracle {
+  /** A commit of this agent's ledger is on its disk, and its own oracle has seen it. */
+  committed(node: AgentNode, connection: Connection): void
+  /** Whether what was used of a right at this true time (ms) still counts; for staff, who look, not where nobody knows whether it worked. */
+  isUsed(right: string, atMs: number, byStaff: boolean): boolean
+  /** The ledger was put back: what it forgot it may give and use again, until it hears of it. */
+  ledgerRestored(name: string): void
+  /** Epochs of homes may be given a second time: the cloud has forgotten some. */
+  forgetEpochs(): void
+}
+
+type Claim = Extract<Evidence, { kind: 'claim' }>
+
+interface RightUse {
+  ledger: string
+  redemptionId: string
+  /** Its own, or what it gave to another agent. */
+  isDelegated: boolean
+  /** To whom it was given. */
+  agentId: string | undefined
+  /** The cloud gave a token for it, for which no home is asked: one that is cut off may let the same goods out. */
+  isByToken: boolean
+  /** As the home of this epoch; undefined when it decided otherwise. */
+  homeEpoch: number | undefined
+  atMs: number
+}
+
+interface LedgerStatements {
+  grants: Statement<[], { redemption_id: string; agent_id: string; answer: string; state: string }>
+  rights: Statement<[string], { cti: string; right_class: string; ordinal: number }>
+  isolated: Statement<[], { value: string }>
+}
+
+/** An oracle over the ledgers of all agents. `receiptEnd`: when the receipt with this identity (hex) ends, s. */
+export function receiptHomeOracle(
+  core: Core,
+  ledgers: ReadonlyMap<string, LedgerOracle>,
+  receiptEnd: (cti: string) => number | undefined,
+): ReceiptHomeOracle {
+  return new Homes(core, ledgers, receiptEnd)
+}
+
+class Homes implements ReceiptHomeOracle {
+  readonly #core: Core
+  readonly #ledgers: ReadonlyMap<string, LedgerOracle>
+  readonly #receiptEnd: (cti: string) => number | undefined
+  readonly #usesByRight = new Map<string, RightUse[]>()
+  /** What was given under a redemption, as it was made durable. */
+  readonly #delegated = new Map<string, { ordinals: readonly number[] }>()
+  /** What stands of it in the ledger of the home: it may have been given back since. */
+  readonly #states = new Map<string, string>()
+  readonly #outcomes = new Map<string, string>()
+  readonly #seen = new Map<string, { rows: number; anew: number; isolated: string }>()
+  /** By ledger, on the connection of its newest process. */
+  readonly #watches = new Map<string, { db: Connection; watch: LedgerStatements }>()
+
+  constructor(core: Core, ledgers: ReadonlyMap<string, LedgerOracle>, receiptEnd: (cti: string) => number | undefined) {
+    this.#core = core
+    this.#ledgers = ledgers
+    this.#receiptEnd = receiptEnd
+  }
+
+  isUsed(right: string, atMs: number, byStaff: boolean): boolean {
+    return (this.#usesByRight.get(right) ?? []).some(
+      (use) =>
+        !use.isDelegated &&
+        use.atMs <= atMs &&
+        this.#countsAsUsed(use) &&
+        !(byStaff && this.#outcomes.get(use.redemptionId) === 'unknown'),
+    )
+  }
+
+  readonly ledgerRestored = (name: string): void => {
+    this.#seen.delete(name)
+    for (const [key, all] of this.#usesByRight)
+      this.#usesByRight.set(
+        key,
+        all.filter((use) => use.ledger !== name),
+      )
+  }
+
+  forgetEpochs(): void {
+    for (const use of [...this.#usesByRight.values()].flat()) use.homeEpoch = undefined
+  }
+
+  committed(node: AgentNode, db: Connection): void {
+    const { name, agent, identity } = node
+    const { grants, rights, isolated } = this.#watchOf(name, db)
+    const before = this.#seen.get(name) ?? { rows: 0, anew: 0, isolated: '0' }
+    const policy = agent?.trust.policy?.policy
+    const homeEpoch = policy?.home === identity.agentId ? policy.homeEpoch : undefined
+    const now = { ...before, isolated: isolated.get()?.value ?? '0' }
+    const { rows = [], restarts = 0 } = this.#ledgers.get(name) ?? {}
+    now.anew = restarts
+    for (const { body } of rows.slice(restarts === before.anew ? before.rows : 0)) {
+      if (body.evidence?.kind === 'outcome') this.#outcomes.set(body.evidence.redemptionId, body.evidence.outcome)
+      // Decided alone, and not by the rules for who is cut off: then as the home.
+      const isAlone = body.event?.type === 'protection.device.offline' && now.isolated === before.isolated
+      if (body.evidence?.kind === 'claim') this.#takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
+    }
+    now.rows = rows.length
+    for (const { redemption_id: redemptionId, agent_id: agentId, answer, state } of grants.all()) {
+      if (state !== 'delegated' && this.#states.get(`${name}/${redemptionId}`) !== state)
+        this.#core.trace.add(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
+      this.#states.set(`${name}/${redemptionId}`, state)
+      if (this.#delegated.has(redemptionId)) continue
+      const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
+      this.#delegated.set(redemptionId, { ordinals })
+      if (
+        ordinals.length > 0 &&
+        !rows.some(({ body: { evidence } }) => evidence?.kind === 'delegated' && evidence.redemptionId === redemptionId)
+      ) {
+        this.#core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and tells nobody`)
+      }
+      if (ordinals.length > 0) this.#core.trace.add(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
+      for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId))
+        this.#use(
+          `${cti}/${rightClass}/${ordinal}`,
+          {
+            ledger: name,
+            redemptionId,
+            isDelegated: true,
+            agentId,
+            isByToken: false,
+            homeEpoch,
+            atMs: this.#core.scheduler.nowMs,
+          },
+          node,
+        )
+    }
+    this.#seen.set(name, now)
+  }
+
+  #watchOf(name: string, db: Connection): LedgerStatements {
+    const known = this.#watches.get(name)
+    if (known?.db === db) return known.watch
+    const watch: LedgerStatements = {
+      grants: db.prepare('SELECT redemption_id, agent_id, answer, state FROM home_grant ORDER BY redemption_id'),
+      rights: db.prepare('SELECT cti, right_class, ordinal FROM used_right WHERE redemption_id = ?'),
+      isolated: db.prepare("SELECT value FROM mark WHERE name = 'isolated_count'"),
+    }
+    this.#watches.set(name, { db, watch })
+    return watch
+  }
+
+  /** What failed, and what was given back, has used nothing up; where nobody knows it is for staff, who are not counted. */
+  #countsAsUsed({ redemptionId, isDelegated, ledger }: RightUse) {
+    return isDelegated
+      ? ['delegated', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
+      : this.#outcomes.get(redemptionId) !== 'failed'
+  }
+
+  #use(key: string, made: RightUse, node: AgentNode): void {
+    // Its rows began anew in another generation: this is an old one under a new number.
+    if (
+      this.#usesByRight
+        .get(key)
+        ?.some(
+          ({ ledger, redemptionId, isDelegated }) =>
+            ledger === made.ledger && redemptionId === made.redemptionId && isDelegated === made.isDelegated,
+        )
+    )
+      return
+    /** Whoever had it asks for it again: its own ledger sees to it that staff stand there. */
+    const isTheirs = ({ isDelegated, agentId, ledger, redemptionId }: RightUse) =>
+      isDelegated &&
+      made.isDelegated &&
+      agentId === made.agentId &&
+      this.#states.get(`${ledger}/${redemptionId}`) === 'unknown'
+    const standing = (this.#usesByRight.get(key) ?? []).filter(
+      (before) => before.redemptionId !== made.redemptionId && this.#countsAsUsed(before) && !isTheirs(before),
+    )
+    for (const before of standing) {
+      // Its own claims twice over are looked at by the ledger's own oracle.
+      if (before.ledger === made.ledger && (before.isDelegated || made.isDelegated)) {
+        this.#core.violate(
+          'I1',
+          `${made.ledger} has ${verbOf(before)} the right ${key} under ${before.redemptionId}, and ${verbOf(made)} it again under ${made.redemptionId}`,
+        )
+      }
+      const isFormer =
+        !made.isByToken &&
+        before.ledger !== made.ledger &&
+        before.homeEpoch !== undefined &&
+        made.homeEpoch !== undefined &&
+        before.homeEpoch < made.homeEpoch
+      if (isFormer && this.#isFromBeforeMove(key, node)) {
+        this.#core.violate(
+          'I1',
+          `${made.ledger} as the home of epoch ${made.homeEpoch} has ${verbOf(made)} the right ${key}, which ${before.ledger} had ${verbOf(before)} as the home of epoch ${before.homeEpoch}`,
+        )
+      }
+    }
+    this.#usesByRight.set(key, [...(this.#usesByRight.get(key) ?? []), made])
+  }
+
+  /** Receipts from after the move a new home honours at once: nobody has shown them to a former one that knows of it. */
+  #isFromBeforeMove(key: string, { agent }: AgentNode): boolean {
+    const end = this.#receiptEnd(key.split('/')[0] ?? '')
+    const movedS = agent?.trust.policy?.homeMove?.atS
+    return end !== undefined && movedS !== undefined && end - RECEIPT_LIFE < movedS
+  }
+
+  #takeClaim(node: AgentNode, claim: Claim, homeEpoch: number | undefined): void {
+    const { name } = node
+    const { redemptionId, rightClass, operatorId } = claim
+    const receipt = claim.source === 'receipt' ? { cti: claim.nonce, ordinals: claim.ordinals } : claim.receipt
+    const gift = this.#delegated.get(redemptionId)
+    if (gift && claim.ordinals.some((ordinal) => !gift.ordinals.includes(ordinal))) {
+      this.#core.violate(
+        'I1',
+        `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, and the home gave it ${gift.ordinals.join(',')}`,
+      )
+    }
+    // What was unknown an operator has looked at, and it may be tried again.
+    if (!receipt || operatorId !== undefined) return
+    for (const ordinal of receipt.ordinals)
+      this.#use(
+        `${receipt.cti}/${rightClass}/${ordinal}`,
+        {
+          ledger: name,
+          redemptionId,
+          isDelegated: false,
+          agentId: undefined,
+          isByToken: claim.source === 'token',
+          homeEpoch: gift ? undefined : homeEpoch,
+          atMs: this.#core.scheduler.nowMs,
+        },
+        node,
+      )
+  }
+}
+
+function verbOf({ isDelegated }: RightUse): string {
+  return isDelegated ? 'given away' : 'used'
+}
+
+/** When a receipt ends, as the cloud knows it, s; undefined while there is no cloud or no such receipt. */
+export function receiptEnd(db: Connection | undefined, cti: string): number | undefined {
+  return (
+    db?.prepare<[string], { end: number | null }>('SELECT receipt_exp AS end FROM purchase WHERE cti = ?').get(cti)
+      ?.end ?? undefined
+  )
+}

@@ -1,0 +1,99 @@
+import { DENY_REASONS, drivesOutput } from '../../../policy/vocabulary.ts'
+import type { AuthorizeAnswer, AuthorizeRequest } from '../../../edge-agent/decisions/request.ts'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { Core } from '../virtual/core.ts'
+import type { RulesOracle } from '../oracles/rules-oracle.ts'
+
+/** Asks an agent; undefined when it is down or dies meanwhile. */
+export type RequestRelease = (
+  node: AgentNode | undefined,
+  request: AuthorizeRequest,
+) => Promise<AuthorizeAnswer | undefined>
+
+/** The fields that an answer to a device may have (ADR 0024). */
+const ANSWER_FIELDS = new Set([
+  'authorized',
+  'action',
+  'expiresAt',
+  'itemCount',
+  'remaining',
+  'eventId',
+  'reason',
+  'offline',
+  'outcome',
+  'itemStatus',
+  'statusAgeSeconds',
+  'unknownFacts',
+])
+const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
+
+/** What of a world people do not see. */
+export interface HiddenState {
+  /** How often the cloud was put back to a backup. */
+  restores(): number
+  /** The agent that this device was plugged in at since. */
+  holderOf(deviceId: string): AgentNode | undefined
+  /** Whom people meet in the place of this agent: itself, or a copy of it. */
+  nodeMet(node: AgentNode | undefined): AgentNode | undefined
+}
+
+const NOTHING: HiddenState = { restores: () => 0, holderOf: () => undefined, nodeMet: (node) => node }
+
+/**
+ * The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive, unless the cloud that decided was
+ * put back to a backup meanwhile, or a copy has told it, which may be taken away with all that it knows.
+ */
+export function releaseRequester(
+  core: Core,
+  onTold: (eventId: string) => void,
+  { restores, holderOf, nodeMet }: HiddenState = NOTHING,
+  rules?: Pick<RulesOracle, 'answered'>,
+): RequestRelease {
+  const { trace } = core
+
+  function checkAnswer(node: AgentNode, answer: AuthorizeAnswer, isSame: boolean): void {
+    trace.add(
+      node.name,
+      `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`,
+    )
+    const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
+    if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
+    if (answer.reason !== undefined && !REASONS.has(answer.reason))
+      core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
+    if (answer.authorized && drivesOutput(answer.action) && answer.outcome === null)
+      core.violate('I2', `${node.name} authorizes ${answer.action} without an outcome`)
+    if (answer.eventId !== null && isSame) onTold(answer.eventId)
+  }
+
+  return (usual, request) => {
+    const asked = holderOf(request.deviceId) ?? usual
+    const node = nodeMet(asked)
+    const agent = node?.agent
+    const { process } = node?.machine ?? {}
+    if (!node || !agent || !process) return Promise.resolve(undefined)
+    const before = restores()
+    const decidedBy = agent.trust.policy
+    return new Promise((resolve) => {
+      const forget = process.onEnd(() => resolve(undefined))
+      agent.lanes.request(request).then(
+        (answer) => {
+          forget()
+          if (!process.isAlive) return resolve(undefined)
+          checkAnswer(node, answer, restores() === before && node === asked)
+          // By which of two policies it decided nobody can say.
+          if (decidedBy && agent.trust.policy === decidedBy) rules?.answered(request, answer, decidedBy)
+          resolve(answer)
+        },
+        (error: unknown) => {
+          forget()
+          const { name } = error as Error
+          trace.add(node.name, `cannot decide: ${name}`)
+          // A disk that fails or is full refuses; anything else is a fault of ours.
+          if (process.isAlive && !name.startsWith('Ledger'))
+            core.violate('fault', `${node.name} could not decide: ${String(error)}`)
+          resolve(undefined)
+        },
+      )
+    })
+  }
+}

@@ -1,0 +1,38 @@
+import type { AuthorizeRequest } from '../../../edge-agent/decisions/request.ts'
+import type { AgentNode } from '../nodes/agent-node.ts'
+import type { Shop } from '../nodes/initial-shop.ts'
+import type { Merchant } from '../nodes/merchant.ts'
+
+/** At which agent to show what. */
+export interface DeviceRequest {
+  node: AgentNode | undefined
+  request: AuthorizeRequest
+}
+
+export interface RequestTokenParts {
+  shop: Pick<Shop, 'devices'>
+  merchant: Merchant
+  agents: readonly AgentNode[]
+}
+
+/** Asks the cloud for a token: of the whole purchase for the station, or of one tag for the detacher, which asks tag by tag. The text says why there is none. */
+export async function requestToken(
+  { shop, merchant, agents }: RequestTokenParts,
+  purchaseId: string,
+  epc: string | undefined,
+): Promise<DeviceRequest | string> {
+  const { station, detacher } = shop.devices
+  const given =
+    epc === undefined
+      ? await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: station }, { tries: 4 })
+      : await merchant.call(
+          'verifyProtectedItem',
+          { purchaseId, epc, deviceId: detacher, protectionAction: 'detach_hard_tag' },
+          { tries: 4 },
+        )
+  const token = given?.ok ? given.body['authorizationToken'] : undefined
+  if (typeof token !== 'string') return given?.ok ? String(given.body['reason']) : (given?.reason ?? 'no answer')
+  return epc === undefined
+    ? { node: agents[0], request: { deviceId: station, action: 'deactivate_label', token, identifiers: {} } }
+    : { node: agents[1], request: { deviceId: detacher, action: 'detach_hard_tag', token, identifiers: { epc } } }
+}
