@@ -63,7 +63,7 @@ export async function countRefund(
     items_scanned: -sign * units,
     completed_checkouts: isWhole ? -sign : 0,
   })
-  // A whole refund of 0 cents, after partial refunds of everything, is not counted as a refund.
+  // Does not count a refund of 0 cents: it ends a purchase whose whole amount was refunded in parts before.
   if (cent > 0) await addToDay(db, purchase, day, { refunds: sign })
   for (const share of shares)
     await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
@@ -80,7 +80,7 @@ export function taxesOf(lines: readonly PurchaseLineRow[]): TaxShare[] {
   return sharesOf(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
 }
 
-/** A session counts once, on its own day, even if it has several purchases. */
+/** Counts a session once, on the day on which it started, even if it has several purchases. */
 async function countInSession(db: Db, purchase: PurchaseRow, change: 1 | -1): Promise<void> {
   const session = await db
     .updateTable('shopping_session')

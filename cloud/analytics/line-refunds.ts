@@ -7,8 +7,8 @@ import { prorate, sharesOf, shareRefund } from './refund-shares.ts'
 type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
 
 /**
- * Distributes refunds over lines, cents. The sum is the refunded amount of the purchase; sums per VAT rate equal those
- * of the closings:
+ * Distributes refunds over lines, cents. The shares add up to the refunded amount of the purchase, and per VAT rate to
+ * the amounts in the closings.
  *
  *   refund ─by rate, as it was counted─▶ its own lines ─▶ other lines of the rate, in proportion to their rest
  */
@@ -27,7 +27,7 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
     }
     return cent - taken
   }
-  // Refunds that name lines come first.
+  // Distributes refunds that name lines before all others.
   for (const refund of refunds
     .filter(isRefunded)
     .toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {
@@ -47,7 +47,7 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
   return gone
 }
 
-/** Shares per rate, calculated like the figures of the day. */
+/** Splits a refund by VAT rate, with the same calculation as the closings. */
 function sharesBy(
   refund: RefundRow,
   lines: readonly Line[],

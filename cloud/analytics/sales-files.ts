@@ -28,7 +28,7 @@ export function csvCell(value: string | number | undefined): string {
   return /[",\r\n']/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-/** Streams the response. It is complete only with its last brace. */
+/** Streams the response. If the final brace is missing, the response is incomplete. */
 export async function* asJson(
   pages: AsyncIterable<Sale[]>,
   head: Readonly<Record<string, string>>,

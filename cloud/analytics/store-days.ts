@@ -2,7 +2,7 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StoreDayRow, StoreDayVatRow } from '../persistence/tables/analytics.ts'
 
-/** The store of a day. */
+/** Store and tenant that the counters belong to. */
 export type StoreKey = Pick<StoreDayRow, 'store_id' | 'tenant'>
 
 export type DayCounts = Omit<StoreDayRow, 'store_id' | 'tenant' | 'day'>

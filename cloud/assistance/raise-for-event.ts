@@ -4,7 +4,7 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Scope } from './requests.ts'
 import { openRequestForDenial } from './requests.ts'
 
-/** Older events do not open a request: the shopper was helped or has left. ms */
+/** Maximum age of an event that opens a request, ms. After that time the shopper has left or got help. */
 const RECENT_MS = 5 * 60_000
 
 type TagEvent = Pick<ProtectionEvent, 'type' | 'storeId'> & {

@@ -133,7 +133,7 @@ export async function openRequestForDenial({ db, platform, nowMs }: Scope, denia
     .where('subject', '=', subject)
     .where('status', '<>', sql.lit('closed'))
     .executeTakeFirst()
-  // A gate must not fill the list; the denial is also in the event list.
+  // Limits the requests that a gate can open; further denials are only in the event list.
   if (open || (await countOpen(db, denial.storeId, 'manual_assistance_required')) >= OPEN_LIMIT) return
   await db
     .insertInto('assistance_request')

@@ -12,7 +12,7 @@ type Known = ReadonlyMap<string, readonly Listing[]>
 /** Result of `insertIntoStore`. */
 export interface InsertedProduct {
   product: Product
-  /** Fields of the request that were ignored, because other stores sell the product with other values. */
+  /** Fields of the request that were ignored, because other stores already sell the product with different values. */
   ignored: string[]
 }
 

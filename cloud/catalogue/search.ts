@@ -10,9 +10,9 @@ import { QUERY_TERMS_LIMIT, queryTermsOf } from './search-terms.ts'
 
 /** Entries that are counted to find the rarest term. */
 const COUNT_LIMIT = 1_000
-/** Entries that one query scans. Limits the cost of two frequent terms that no product has in common. */
+/** Entries that one query scans. It bounds a search for two frequent terms that few products share. */
 const SCAN_LIMIT = 20_000
-/** Sorts after all terms: the end of a prefix range. */
+/** Character that sorts after all others. Appended to a prefix it ends the range of terms with this prefix. */
 const LAST = '\u{10FFFF}'
 
 const countOf = prepared((db, p: { storeId: string; from: string; to: string; limit: number }) =>
@@ -73,7 +73,7 @@ export async function searchDocuments(db: Db, storeId: string, q: string, limit:
   if (rarest === undefined || !page) return []
   const patterns = Object.fromEntries(others.map((word, i) => [`other${i}`, `% ${word}%`]))
   const documents = new Map<string, string>()
-  // Repeats only if several terms of one product have the same prefix.
+  // Reads another page only if several terms of one product start with the prefix, so that rows repeat products.
   for (let [word, productId] = [rarest, '']; documents.size < limit;) {
     const rows = await page(db, { storeId, word, productId, to: rarest + LAST, scan: SCAN_LIMIT, limit, ...patterns })
     for (const row of rows) if (documents.size < limit) documents.set(row.product_id, row.doc)

@@ -27,7 +27,7 @@ export interface Upsert {
 
 export interface Upserted {
   imported: number
-  /** How many of them the store already sold. */
+  /** Number of imported products that the store already sold. */
   updated: number
 }
 
@@ -38,8 +38,8 @@ interface Context {
 }
 
 /**
- * Adds products to a store or changes those that it sells: the price in this store, other fields in all stores. Takes
- * at most 500 products, each EAN once.
+ * Adds products to a store, or changes the products that it already sells. A new price applies to this store, all other
+ * fields to every store that sells the product. Takes at most 500 products, each EAN once.
  *
  * Omitted fields keep their values. Exception: an old price that is not above the new price is cleared. Unchanged rows
  * are not written. `repriced` counts products of the store whose price changed.

@@ -55,7 +55,7 @@ async function subtractFromMonths(
   for (const entry of erased) await addToMonth(db, { ...entry, amount: -entry.amount, entries: -1 })
 }
 
-/** Erased before the memberships to which the entries belong. */
+/** Ledger entries; `PERSONAL_TABLES` lists them before the memberships, because erasure follows its order. */
 export const loyaltyEntries: PersonalTable = {
   table: 'loyalty_entry',
   name: 'loyaltyEntries',
@@ -103,7 +103,7 @@ export const loyaltyMemberships: PersonalTable = {
   async erase({ db }, who) {
     const rows = await membershipsOf(db, who, '')
     for (const { program_id } of rows) {
-      // Entries written after the ledger was erased.
+      // Erases entries that were written since the ledger was erased.
       const since = await db
         .deleteFrom('loyalty_entry')
         .where('program_id', '=', program_id)

@@ -90,7 +90,7 @@ export async function eraseFromOutbox(
     .selectFrom('outbox_event')
     .select(['event_id', 'data'])
     .where('tenant', '=', tenant)
-    // LIKE ignores case on one of the databases.
+    // `replace` compares exactly, while LIKE ignores case on SQLite.
     .where(sql<boolean>`replace(data, ${named}, '') <> data`)
     .limit(limit)
     .execute()

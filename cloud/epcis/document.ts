@@ -24,7 +24,10 @@ function isEvent(part: EpcisEvent | Position): part is EpcisEvent {
   return 'eventID' in part
 }
 
-/** Streams an EPCIS document in JSON-LD with the fields of `also`. It is complete only with its last brace. */
+/**
+ * Streams an EPCIS document in JSON-LD with the fields of `also`. If the final brace is missing, the document is
+ * incomplete.
+ */
 export async function* asDocument(
   entries: AsyncIterable<SourceEntry>,
   limit: number | undefined,

@@ -138,7 +138,10 @@ async function* listing(
   }
 }
 
-/** At the position of `from`, earlier kinds are complete and later kinds have not started. */
+/**
+ * Start of one list. Within a position the kinds have an order: kinds before that of `from` are done at that position,
+ * kinds after it are not.
+ */
 function startOf(kind: Kind, from: Position): EventPosition {
   if (kind === from.kind) return from
   const isThrough = KINDS.indexOf(kind) < KINDS.indexOf(from.kind)

@@ -11,7 +11,7 @@ import { sumup } from './connectors/sumup.ts'
 import type { Connector } from './connector.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
 
-/** All connectors. A new one needs a file and a line here. */
+/** All connectors. To add a system, create its file in connectors/ and list it here. */
 const CONNECTORS: readonly Connector[] = [
   generic,
   shopify,

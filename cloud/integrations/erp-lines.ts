@@ -17,7 +17,7 @@ export function unitPrice(
 
 const ArticleNumber = z.string().min(1).max(140)
 
-/** Settings for writing: the system's articles for deposits and refunded amounts. An article has one VAT rate. */
+/** Settings for writing: article numbers for deposits and for refunded amounts, one article for each VAT rate. */
 export const BOOKING_SETTINGS = {
   depositArticle: ArticleNumber.optional(),
   reducedDepositArticle: ArticleNumber.optional(),

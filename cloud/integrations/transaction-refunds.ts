@@ -61,7 +61,7 @@ type Read = { refunds: TransactionRefund[] } | { fault: Omit<PushFault, 'index'>
 
 /**
  * Reads the refunds to write: completed ones, without `late` payments, which never belonged to the sale. Returns a
- * fault if `refunds[]` do not add up to the stated amount, because the books would be too high.
+ * fault if `refunds[]` add up to less than the stated refund, because the books would then show too much revenue.
  */
 export function readRefunds(sent: readonly SentRefund[], lines: readonly NamedLine[], stated: Stated): Read {
   const done = sent.filter(

@@ -150,13 +150,13 @@ function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: nu
   return { refundedCent: ofLines, field: `items.${first}.refundedCent` }
 }
 
-/** Writes sales and refunds to a system. A fault of a refund has the refund's field or none. */
+/** Writes sales and refunds to a system. A fault of a refund names a field of the refund, or no field. */
 export interface TransactionWriter {
   /** Writes a sale unless the system already has it. */
   sale(transaction: Transaction, index: number): Promise<PushFault | undefined>
   /**
-   * Writes a refund of a written sale unless the system already has it; or a text that says why the system supports no
-   * refunds.
+   * Writes a refund of a written sale unless the system already has it. A text instead of a function says why the
+   * system supports no refunds.
    */
   readonly refund: string | ((refund: TransactionRefund, place: RefundPlace) => Promise<PushFault | undefined>)
 }
@@ -188,7 +188,7 @@ export async function sendTransactions(
 async function sendOne(sale: Transaction, index: number, writer: TransactionWriter): Promise<PushFault | undefined> {
   const { refund: write } = writer
   if (sale.refunds.length === 0) return faultOfRefusal(index, '', () => writer.sale(sale, index))
-  // Without the refund, the sale would leave the books too high.
+  // Writes neither sale nor refund: the sale alone would make the revenue in the books too high.
   if (typeof write === 'string') return { index, field: 'refunds', code: 'refund_not_supported', message: write }
   const fault = await faultOfRefusal(index, '', () => writer.sale(sale, index))
   if (fault) return fault

@@ -56,7 +56,7 @@ export interface VendorClientParts {
   readonly platform: Platform
   readonly rules: TargetRules
   readonly budget: VendorBudget
-  /** Runs before each attempt, so that a long wait does not look like a crash. */
+  /** Renews the lease of the running work before each attempt, so that a long wait does not look like a crash. */
   beat(): Promise<void>
 }
 

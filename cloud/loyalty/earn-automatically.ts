@@ -55,8 +55,8 @@ export interface RefundedTransaction {
 
 /**
  * Adjusts the earnings of a refunded transaction to the amount that the customer still pays. Reverses points, or
- * returns them after a refund failed. An earning made after a partial refund is relative to the amount at that time.
- * Stamps stay until everything is refunded.
+ * returns them after a refund failed. If the purchase was partly refunded before it earned, only later refunds reduce
+ * the earning. Stamps stay until everything is refunded.
  */
 export async function adjustEarnings(
   scope: Scope,

@@ -17,10 +17,9 @@ import {
 import type { EarningSource } from './schema.ts'
 
 /**
- * earn + · redeem − · expire − · reverse −      balance = sum of the entries, never below 0
- *
- * Each movement inserts an entry and changes the member's balance in one transaction. Reversals and expiries are
- * limited by the balance.
+ * The balance is the sum of the entries and never negative: `earn` adds, the other kinds (`redeem`, `expire`,
+ * `reverse`) subtract. One transaction inserts an entry and changes the balance. Reversals and expiries subtract at
+ * most the balance.
  */
 export interface Scope extends Pick<Call, 'db' | 'nowMs'> {
   readonly services: Pick<Call['services'], 'platform'>
@@ -52,7 +51,7 @@ export interface Earning {
   userId: string
   units: number
   source: EarningSource
-  /** A transaction earns once per program. Repeated, `earn` returns the first result. */
+  /** A transaction earns once per program; a repeated call of `earn` returns the first result. */
   transactionId?: string | undefined
   /** Amount that the customer still pays, cents, if a part of the transaction was refunded. */
   earnedOnCent?: number | undefined

@@ -14,9 +14,9 @@ import { assertUnchanged, blankProgram, withSettings } from './program-changes.t
 import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
 import { LoyaltyProgram, Membership, PROGRAM_SETTINGS, PROGRAM_TYPES, SYSTEM_FIELDS, UserId } from './schema.ts'
 
-/** Active programs per store, because each check-in and checkout reads them. */
+/** Maximum number of active programs per store; each check-in and checkout reads them all. */
 const ACTIVE_PER_STORE = 50
-/** Programs per store. They cannot be deleted, and `getStoreLoyaltyPrograms` returns all. */
+/** Maximum number of programs per store. Programs cannot be deleted, and `getStoreLoyaltyPrograms` returns all. */
 const PROGRAMS_PER_STORE = 500
 
 /** Throws 400 if the store has too many programs for this new or changed one. */

@@ -9,7 +9,7 @@ import { dueAfter, statusFrom, type OfferStatus } from './offer-status.ts'
 import { createOffer } from './operations.ts'
 import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
 
-/** Other processes change offers too, and clocks may be set, so the job polls at this interval. */
+/** Polling interval, ms. The job does not notice changes by other processes and changes of the clock by itself. */
 const POLL_MS = 30_000
 /** Offers per read. */
 const READ_LIMIT = 100

@@ -10,7 +10,7 @@ import { insertBranches, insertList } from './queries.ts'
 /** Content that all branches of a new offer share. */
 export interface OfferContent {
   title: string
-  /** Empty: the description is generated. */
+  /** If empty, the description is generated. */
   description: string
   merchantColor: string
   tags: readonly string[]

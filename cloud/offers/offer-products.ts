@@ -17,7 +17,7 @@ export interface OfferProduct {
   description?: string
 }
 
-/** EANs in one error, and stores named for each EAN. */
+/** Maximum number of EANs in one error, and of stores for each EAN. */
 const DETAILS_LIMIT = 20
 const STORES_LISTED = 5
 

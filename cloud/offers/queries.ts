@@ -93,7 +93,7 @@ export function readList(db: Db, listId: string): Promise<OfferListRow> {
   return db.selectFrom('offer_list').selectAll().where('list_id', '=', listId).executeTakeFirstOrThrow()
 }
 
-/** Deletes those of the lists that no branch uses. */
+/** Deletes the given lists, except lists that a branch still uses. */
 export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promise<void> {
   for (const listId of new Set(listIds)) {
     const used = await db
@@ -178,7 +178,7 @@ export function countSellers(db: Db, tenant: string, eans: readonly string[], st
     .execute()
 }
 
-/** Those of these stores that sell the EAN. */
+/** Selects from these stores the ones that sell the EAN. */
 export async function readSellers(
   db: Db,
   tenant: string,

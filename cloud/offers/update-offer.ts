@@ -170,7 +170,7 @@ function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGr
   }
 }
 
-/** Limits the documents that remain when stores are removed and added repeatedly. */
+/** Deletes the oldest inactive documents, which add up when stores are removed and added repeatedly. */
 async function deleteOldestRemoved({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
   const [first] = removed
   if (!first || removed.length <= REMOVED_LIMIT) return

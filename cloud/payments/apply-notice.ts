@@ -33,7 +33,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   return true
 }
 
-/** True if a notification contains news about this payment. */
+/** True if a notification would change this payment. */
 export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
   // Some providers send the charge id later; refunds need it.
   if (payment.state === 'paid')

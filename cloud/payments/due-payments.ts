@@ -14,8 +14,8 @@ import { taskRunner } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 
 /**
- * due refunds: send to the provider
- * due payments: end openings that crashed, and query open sessions that sent no notification
+ * The job sends due refunds to the provider. It ends payments whose opening crashed, and queries open sessions for
+ * which no notification arrived.
  */
 
 const POLL_MS = 15_000

@@ -161,7 +161,7 @@ async function recordOpened(
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state === 'open') return payment
   if (payment.state !== 'asking') {
-    // Too late for the shopper, but a payment that still arrives must be found by its session.
+    // The shopper can no longer pay here, but a payment that arrives late must be found by its session id.
     if (payment.provider_ref === null) await updatePayment(call.db, payment, { provider_ref: sessionId })
     return undefined
   }

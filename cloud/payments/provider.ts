@@ -28,7 +28,7 @@ export interface Session {
 
 /** State of a session at the provider. */
 export interface PaymentNotice {
-  /** null if the notification only authenticates the payment id. */
+  /** null if the provider's signature does not cover the session id. */
   readonly sessionId: string | null
   /** Payment id, if the provider sends it. */
   readonly paymentId: string | null

@@ -1,7 +1,10 @@
 import type { Db } from '../persistence/database.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from '../persistence/tables/payments.ts'
 
-/** Configurations against which a notification is checked: the newest, including replaced ones. */
+/**
+ * Maximum number of configurations that a notification is checked against: the current one and the latest replaced
+ * ones.
+ */
 const CONFIGS_LIMIT = 10
 
 /** Current provider configuration of a store. */
@@ -14,7 +17,7 @@ export function currentConfig(db: Db, storeId: string): Promise<PspConfigRow | u
     .executeTakeFirst()
 }
 
-/** Configurations whose notifications may still arrive, the newest first. */
+/** Current and replaced configurations whose notifications may still arrive, the newest first. */
 export function configsOf(db: Db, storeId: string, provider: string): Promise<PspConfigRow[]> {
   return db
     .selectFrom('psp_config')
@@ -56,7 +59,7 @@ export async function findPaymentOfNotice(
     return notice.paymentId === null ? undefined : ours.where('payment_id', '=', notice.paymentId).executeTakeFirst()
   const bySession = await ours.where('provider_ref', '=', notice.sessionId).executeTakeFirst()
   if (bySession || notice.paymentId === null) return bySession
-  // The session id may be missing here: the provider's response was lost or is still on its way.
+  // The stored payment may lack its session id: the provider's response was lost or has not arrived yet.
   return ours.where('payment_id', '=', notice.paymentId).where('provider_ref', 'is', null).executeTakeFirst()
 }
 
@@ -86,7 +89,7 @@ export function updatePayment(
     .executeTakeFirst()
 }
 
-/** Longest regular wait until the next check or attempt, ms. A later due time was written by a clock that was ahead. */
+/** Maximum wait until the next check or attempt, ms. A due time that is further ahead comes from a fast clock. */
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
 /** Due payments, the longest due first. */

@@ -12,14 +12,13 @@ import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
 /**
- *   due, failed ──done──▶ done       reports and loyalty points are updated; a whole refund: CANCELLED
- *   due, done ──failed──▶ failed     these updates are reversed, and staff must act
+ * due, failed ──done──▶ done       updates reports and loyalty points; a whole refund: CANCELLED
+ * due, done ──failed──▶ failed     reverses these updates, and staff must act
  *
  * Result of a refund, from the provider's response or a later notification. `refund_status` of a cancelled purchase:
  *
- * pending   a refund is pending, or an agent may still hold a token
- * done      the whole amount was refunded
- * failed    some refunds of the cancellation completed, and some failed
+ * `pending` (a refund is pending, or an agent may still hold a token), `done` (the whole amount was refunded) or
+ * `failed` (some refunds of the cancellation completed, and some failed).
  *
  * If none completed and one failed, the purchase returns to SUCCESS with `failed`.
  */
@@ -145,7 +144,7 @@ export async function applyRefundNotice(
   return true
 }
 
-/** True if this state is news about the refund. */
+/** True if this state would change the refund. */
 export function changesRefund(refund: RefundRow, state: 'done' | 'failed'): boolean {
   if (refund.state === 'held') return false
   if (state === 'done') return refund.state === 'due' || (refund.state === 'failed' && refund.in_doubt === 1)

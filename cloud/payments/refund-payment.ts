@@ -193,7 +193,7 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
   throw precondition('already_refunded', 'nothing of this purchase is left to refund', { allowedNext: [] })
 }
 
-/** True if another refund replaces this one. For a rejected refund, a refund in doubt also counts. */
+/** True if a later refund already repeats this late one. If this one was rejected, a repetition in doubt suffices. */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(
     (other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late',

@@ -4,7 +4,10 @@ import type { Call, Operation, Services, StepContext } from '../operations/opera
 import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
 
-/** Runs work with provider requests between transactions, for an operation in steps, a notification or a job. */
+/**
+ * Runs work that needs several transactions, with requests to a provider between them. Operations in steps,
+ * notifications and jobs use it.
+ */
 export interface Runner {
   readonly services: Services
   /** Reads committed data. */

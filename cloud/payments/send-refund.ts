@@ -45,7 +45,7 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
   }
 }
 
-/** True if an earlier attempt may have succeeded, even if it was given up. */
+/** True if an earlier attempt may have succeeded, although the cloud received no result. */
 function mayHaveSucceeded({ attempts, in_doubt }: RefundRow): boolean {
   return attempts > 1 || in_doubt === 1
 }

@@ -74,7 +74,7 @@ export async function decideApproval(
   await clearSpotCheck(call.db, purchase)
   await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
   const change = { approval: 'approved', approved_by: operatorId } as const
-  // In live mode the opening of the payment moves the purchase on.
+  // In live mode the purchase becomes PENDING_PAYMENT only when its payment is opened.
   if (!isTest(purchase.tenant)) return updatePurchase(call.db, purchase, change)
   return updatePurchase(call.db, purchase, {
     ...change,

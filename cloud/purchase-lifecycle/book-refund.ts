@@ -39,14 +39,14 @@ async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
   const own = linesOfRefund(lines, refund, refunds)
   const uncounted = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
   const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? uncounted : own), refund.amount_cent)
-  // A purchase leaves the reports once, even if several refunds pay its rest.
+  // Subtracts the purchase from the reports once, even if several refunds repay the rest.
   const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
   return { shares, units: unitsOf(uncounted), lineIds: uncounted.map((line) => line.line_id), isWhole }
 }
 
 /**
- * Lines that a refund covers. For a whole refund: all lines except those of pending partial refunds, which book them
- * themselves.
+ * Lines that a refund covers. A whole refund covers all lines except those of pending partial refunds, which subtract
+ * their lines when they complete.
  */
 function linesOfRefund(
   lines: readonly PurchaseLineRow[],

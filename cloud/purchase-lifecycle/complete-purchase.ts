@@ -24,7 +24,8 @@ import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
  *      └ cancelUnpaidPurchase ──┴──▶ CANCELLED ◀── cancelPurchase ─┴─────────────────────────────────────────────────┘
  *                                        └─ the refund failed ─▶ SUCCESS, refund_status failed
  *
- * States of a purchase (`purchase.status`). Each file of this folder makes one of these moves or books one.
+ * States of a purchase (`purchase.status`). Each file of this folder makes one of these transitions, or records one in
+ * the reports.
  */
 
 /** Events that `completePurchase` emits. */
@@ -66,7 +67,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
   await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
-  // Items that another purchase paid first also leave the list of items in payment.
+  // Renumbers all items of the checkout, also those that another purchase paid first: they are no longer in payment.
   if (await renumberItemsOf(db, purchase)) notifyGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
   call.emit({

@@ -8,14 +8,15 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 /**
  *   not due ──a checkout is selected──▶ due ──staff approve a basket──▶ not due
  *
- * Each checkout may be selected at random. After that all checkouts of the session and shopper need approval, so that
- * starting again does not help. A checkout that was not selected may be selected when it starts again.
+ * Each checkout may be selected at random. From then on all checkouts of this session and shopper need approval, so
+ * that a new checkout does not avoid the check. A checkout that is repeated may be selected although the first one was
+ * not.
  */
 
-/** How long a missed spot check of an earlier session applies to the same shopper, ms. */
+/** Time for which a spot check that was not done in one session stays due for the same shopper, ms. */
 const DUE_MS = 24 * 3_600_000
 
-/** A literal, because SQLite does not use the partial index with a parameter. */
+/** A literal: with a parameter SQLite would not use the partial index. */
 const IS_DUE = sql<boolean>`spot_check_due = 1`
 
 /** Shopper at a checkout. */

@@ -55,8 +55,8 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
 }
 
 /**
- * Reader of a purchase. `public` omits the buyer, and the session, which gives a publishable key access. `list` omits
- * QR codes, because drawing them takes milliseconds.
+ * Reader of a purchase. `public` omits the buyer and the session id, because a publishable key with the session id may
+ * read more. `list` omits QR codes, because drawing them takes milliseconds.
  */
 export type Audience = 'merchant' | 'public' | 'list'
 

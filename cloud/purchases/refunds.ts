@@ -46,7 +46,7 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
   return row
 }
 
-/** True unless the refund failed for certain: its amount and lines cannot be refunded again. */
+/** True unless the refund certainly failed. Amount and lines of such a refund must not be refunded again. */
 export function countsAgainstTotal(refund: RefundRow): boolean {
   return refund.state !== 'failed' || refund.in_doubt === 1
 }
@@ -68,7 +68,7 @@ export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
   )
 }
 
-/** Amount that the customer still pays, cents: the total less completed refunds. */
+/** Total less completed refunds, cents. */
 export function unrefundedCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
   return refunds
     .filter((refund) => refund.kind !== 'late' && refund.state === 'done')
@@ -130,7 +130,7 @@ export async function createWholeRefund(
   })
 }
 
-/** Refunds the missing amount of a cancelled purchase. Returns the updated purchase. */
+/** Refunds the part of a cancelled purchase that was not refunded yet. Returns the updated purchase. */
 export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const isHeld = (await refundsOf(call.db, purchase.purchase_id)).some((refund) => refund.state === 'held')
   const refund = await createWholeRefund(call, purchase, isHeld ? 'held' : 'due')
@@ -140,8 +140,8 @@ export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Pro
 }
 
 /**
- * Makes the held refunds of a cancelled purchase due. `sent`: none was held but some are pending; `none`: none is
- * pending.
+ * Makes the held refunds of a cancelled purchase due. Returns `sent` if no refund was held but some are pending, and
+ * `none` if none is pending.
  */
 export async function releaseHeldRefunds(
   call: Pick<Call, 'db' | 'nowMs'>,

@@ -16,7 +16,7 @@ import type { CheckoutLine, PriceOrigin } from '../purchases/schema.ts'
 import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**
- * Priced line of a basket with the items that it names (ADR 0008). Source of the price:
+ * Priced line of a basket with the items that it names (ADR 0008). The price comes from one of these sources.
  *
  *   ean / productId ─▶ catalogue or offer      items named ─▶ registry      neither ─▶ client
  */
@@ -81,7 +81,7 @@ export async function priceLines(
   return priced
 }
 
-/** Applies the active offers. A catalogue price below the offer price stays. */
+/** Applies the active offers. Keeps a catalogue price that is below the offer price. */
 async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs: number): Promise<void> {
   if (isTest(store.tenant)) return // the sandbox does not store offers
   const eans = new Set(priced.flatMap((line) => (line.priceOrigin === 'catalogue' ? (line.ean ?? []) : [])))
@@ -119,7 +119,7 @@ async function namedItems(
     named.set(key, where)
     const item = await findItem(db, store.tenant, normal.identifiers)
     if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
-    // Several identifiers of one item count as one unit within a line.
+    // A line may name one item by several identifiers; that is one unit.
     const earlier = named.get(item.item_id)
     if (earlier !== undefined && !items.has(item.item_id))
       throw invalid(where, `names the same item as ${earlier}`, 'repeated')

@@ -77,7 +77,9 @@ function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller):
   )
 }
 
-/** Purchases with prices of a shopper's app release nothing without staff (ADR 0008). */
+/**
+ * Source of the purchase's prices. If a shopper's app set one (`shopper`), goods are released only by staff (ADR 0008).
+ */
 function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
   if (lines.every((line) => line.priceOrigin !== 'client')) return 'server'
   return caller.kind === 'publishable' ? 'shopper' : 'merchant'

@@ -77,7 +77,7 @@ export async function tryReserve(db: Db, amount: Amount): Promise<boolean> {
   return (await addReserved(db, amount)).length > 0
 }
 
-/** Never below zero: the count may be wrong, but the goods have left. */
+/** Subtracts sold pieces down to zero, not below: the count may have been wrong. */
 function reducedOnHand(quantity: number) {
   return sql<
     number | null

@@ -7,7 +7,7 @@ import { isAtLeast, PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from './own-store.ts'
 
-/** Index range that a list reads: one store, or a whole tenant. */
+/** Stores that a list reads: one store, or all stores of a tenant. */
 export type StoreScope =
   | { readonly storeId: string }
   | {

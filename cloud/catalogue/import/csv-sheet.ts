@@ -7,11 +7,11 @@ import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, ROWS_AT_A_TIME, type Sheet
 /** Reads comma-separated text as spreadsheet programs save it, in several encodings and with three separators. */
 
 const SEPARATORS = [',', ';', '\t'] as const
-/** Characters per row. A row with every field at its limit has fewer than 2,000. */
+/** Maximum characters per row. A valid row has fewer than 2,000. */
 const ROW_LIMIT = 100_000
 /**
- * Characters that are parsed before other work may run. Small, because csv-parse is slow for short rows of different
- * lengths.
+ * Characters that are parsed at a time; then other work may run. The number is small, because csv-parse is slow for
+ * short rows of different lengths.
  */
 const PIECE = 4 * 1024
 

@@ -21,10 +21,10 @@ export interface Sheet {
 export const ROWS_LIMIT = 10_000
 /** Columns that are read. */
 export const COLUMNS_LIMIT = 100
-/** Empty rows that are skipped before the file is rejected. */
+/** Maximum number of empty rows; a file with more is rejected. */
 export const EMPTY_ROWS_LIMIT = 20_000
 
-/** Rows that are read before other work may run. */
+/** Rows that are read at a time; then other work may run. */
 export const ROWS_AT_A_TIME = 100
 
 /** True if all cells are empty or blank. */

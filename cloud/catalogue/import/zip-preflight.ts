@@ -12,14 +12,14 @@ import { ROWS_LIMIT } from './sheet.ts'
 const SIZE_LIMIT = 64 * 1024 * 1024
 /** Unpacked size of a part that hucre reads into memory: workbook, styles, relations. Bytes. */
 const SMALL_PART_LIMIT = 4 * 1024 * 1024
-/** Unpacked size of the shared strings, bytes. 10,000 products with every field at its limit have 7 MB. */
+/** Maximum unpacked size of the shared strings, bytes. The largest valid file has 7 MB. */
 const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
 const ENTRIES_LIMIT = 1_000
 /** Maximum compression ratio. Real sheets reach about 60, deflate can reach 1032. */
 const RATIO_LIMIT = 200
 /** The ratio is not checked below this unpacked size, bytes. */
 const RATIO_FROM = 1024 * 1024
-/** Shared strings. 10,000 rows with 10 columns and no repeated text have 100,000. */
+/** Maximum number of shared strings. The largest valid file has 100,000: 10,000 rows of 10 columns. */
 const TEXTS_LIMIT = 200_000
 
 const END_RECORD = 0x06054b50

@@ -13,7 +13,10 @@ export interface CloverApi {
   post(path: string, json: object): Promise<unknown>
 }
 
-/** Clover finds orders by title for 90 days; one day less, because clocks differ. */
+/**
+ * Age up to which an order is searched by title, ms. Clover's limit is 90 days; one day is the reserve for different
+ * clocks.
+ */
 const FOUND_FOR_MS = 89 * 24 * 60 * 60 * 1_000
 /** Line items per order; each unit is one. */
 const LINE_ITEMS_LIMIT = 3_000

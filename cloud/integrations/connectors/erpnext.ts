@@ -9,9 +9,10 @@ import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
 
 /**
  * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is read from the
- * bins of one warehouse. EANs are a separate table; for an item without any, an item code that is an EAN is used.
+ * bins of one warehouse. EANs are in a separate table. An item without an EAN there uses its item code, if that is an
+ * EAN.
  */
-/** Codes per page. The query for their EANs puts all of them into its address. */
+/** Item codes per page; the address of the query for their EANs contains all of them. */
 const PAGE = 100
 
 const ErpnextCredentials = z.strictObject({

@@ -141,7 +141,7 @@ class LightspeedSales {
     return undefined
   }
 
-  /** Return of a refund: one that an earlier call created, else a new one. */
+  /** Finds the return document that an earlier call created for this refund, else creates one. */
   async #returnFor(saleId: string, refundId: string): Promise<Sale> {
     const known = await this.#read(saleId)
     for (const id of known?.return?.return_sale_ids ?? []) {

@@ -76,10 +76,7 @@ export const sumup = paymentProvider({
       })
     const find = async (id: string) => noticeOf(readAnswer(await get(`/v0.1/checkouts/${id}`), Checkout))
 
-    /**
-     * Finds a refund of this amount that the provider has but we do not know: there are more refunds than `doneCents`
-     * lists. Returns its id.
-     */
+    /** Finds a refund of this amount at the provider that `doneCents` does not list. Returns its id. */
     async function unknownRefund(
       transactionId: string,
       amountCent: number,

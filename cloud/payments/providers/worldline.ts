@@ -159,7 +159,7 @@ export const worldline = paymentProvider({
         const event = Event.safeParse(parseJson(notification.body))
         if (!event.success || event.data.merchantId !== merchantId) return []
         const { payment, refund } = event.data
-        // The whole body is signed, so the payment id identifies the payment.
+        // The signature covers the payment id, so the session id is not needed.
         return [...(payment ? paidNotices(payment, null) : []), ...(refund ? refundNotices(refund) : [])]
       },
     }
