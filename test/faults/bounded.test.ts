@@ -8,11 +8,11 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
 /**
- * I13 as processes have it: after hundreds of releases, refusals and cut lines no more is open, and the heap that is left after
- * collecting is no bigger, than after the first few. The simulation looks at rows that wait; handles and heap it cannot see.
+ * I13 in real processes: hundreds of releases, denials and lost connections leave no more open handles and heap than the first
+ * few. The simulation cannot measure these.
  */
 
-/** Answers SIGUSR2 with what is open and what is left on the heap. */
+/** On SIGUSR2 writes the number of open handles and the heap size after collection. */
 const PROBE = `
 import { readdirSync, renameSync, writeFileSync } from 'node:fs'
 import v8 from 'node:v8'
@@ -37,7 +37,7 @@ const isLinux = existsSync('/proc/self/fd')
 const ROUNDS = 3
 const RELEASES = 80
 const CUTS = 2
-/** Over the last two rounds. Caches that fill and code that warms up take half of it, and after thousands of releases nothing more; a leak of 20 KB a release takes more. */
+/** Limit for the last two rounds. Caches and warm code use half of it; a leak of 20 KB per release exceeds it. */
 const KILOBYTES_MORE = 3_000
 
 describe.skipIf(!isLinux)('open handles and the heap (needs /proc, which Linux has)', () => {

@@ -83,7 +83,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
       body: JSON.stringify(body),
     })
 
-  /** The agent's machine starts anew and shows this time. */
+  /** Reboots the agent's machine with this clock. */
   async function reboot(seconds: number): Promise<void> {
     await journey.agent.kill()
     agentTime.set(seconds)
@@ -99,7 +99,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
 
   it('never revive expired tokens and receipts once the agent has the time', async () => {
     await restartCloud(0)
-    // Two hours ahead of its own, while it ran: it wants to hear that twice. A right clock at the start says the same.
+    // The clock was two hours ahead while the agent ran, so the agent needs the time twice. A correct clock at the start confirms it as well.
     await reboot(0)
     await online()
     await denied({ token: ended }, 'token_expired')
@@ -175,7 +175,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 30_000)
     const events = await journey.events()
     expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
-    // What was refused by a clock two days ahead is told with that clock's time: nothing better was known.
+    // Events of a clock two days ahead have that clock's time, because the agent had no better one.
     for (const event of events.filter((e) => e.type === 'protection.action.completed'))
       expect(Math.abs(Date.parse(event.occurredAt) - Date.now())).toBeLessThan(3 * HOUR * 1_000)
     for (const transactionId of bought.slice(1))

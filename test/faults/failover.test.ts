@@ -99,7 +99,7 @@ describe.skipIf(primary === undefined)(
         await load.confirmed(20)
         expect(load.process.child.exitCode).toBe(null)
 
-        // Answers are kept. The right is still leased to the device that got its token last, and is used once.
+        // Stored responses remain. The right is still leased to the last device, and is redeemed once.
         expect([await verify(deviceId), await verify(otherId)]).toEqual([token, otherToken])
         const redeem = (id: unknown, { authorizationToken }: Answer['body'], redemptionId: string) =>
           load.call('redeemProtectionAuthorization', {

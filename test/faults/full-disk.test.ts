@@ -54,7 +54,7 @@ describe.skipIf(NO_SMALL_DISK)(
       expect(logged('the disk is full')).toBeGreaterThan(0)
       expect(logged('the database stores again')).toBe(logged('the disk is full'))
       expect(load.process.child.exitCode).toBe(null)
-      // What was confirmed before is known: the same request gets its answer again.
+      // A repeated request gets its stored response.
       for (const known of load.stored.slice(-20)) expect(await load.insert(known)).toMatchObject({ status: 200 })
     }
 

@@ -33,7 +33,7 @@ function lengthOf(bytes: number): Buffer {
 const MEGABYTE = 1024 * 1024
 const once = (socket: Socket) => new Promise<void>((resolve) => socket.once('data', () => resolve()))
 
-/** What a broker can do on the wire to the line itself, whoever the agent behind it is. */
+/** Attacks of a broker on the MQTT connection itself. */
 describe('an MQTT connection to a broker that breaks the protocol', () => {
   const open = async (trick: (socket: Socket) => void) => {
     const broker = await hostileBroker()
@@ -177,7 +177,7 @@ describe('an agent whose broker is hostile', () => {
   })
 
   it('decides correctly during a flood of true, old, foreign and forged messages on every topic', async () => {
-    // In between as it is, it can be the agent to the cloud’s own broker, and so has what is true.
+    // A broker between agent and cloud can log in to the cloud’s broker, so it has the true messages.
     const { password } = broker.logins.at(-1) as { password: string }
     const cloud = await connectAsync(String(journey.cloud.ready['mqttUrl']), {
       protocolVersion: 4,
@@ -260,7 +260,7 @@ describe('an agent whose broker is hostile', () => {
           forge[number(forge.length)],
         ]
         await broker.tell(topic, change?.(text) ?? text)
-        // The test's own process has other work, too: the board is in it, and must answer in time.
+        // The test process also simulates the board, which must respond in time.
         poured++
         await new Promise((resolve) => setImmediate(resolve))
       }

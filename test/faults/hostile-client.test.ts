@@ -11,7 +11,7 @@ import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
-/** Strangers come from other addresses of this machine than the agents do. */
+/** Attackers use other addresses of this machine than the agents. */
 const STRANGERS = '127.0.1'
 
 /** An agent that was taken over, and strangers, against the cloud's own broker, with an honest agent beside them. */
@@ -128,7 +128,7 @@ describe('a cloud whose broker is attacked', () => {
   })
 
   it('serves the honest agent during all attacks', async () => {
-    // 2,400 connections that say nothing, from 40 addresses, and as many again when all of them were cut.
+    // 2,400 idle connections from 40 addresses, which are opened again after the broker closes them.
     keepUp(async () => {
       const cut = Array.from({ length: 2_400 }, (_, n) => {
         const socket = tcpConnect({ port, host: '127.0.0.1', localAddress: `${STRANGERS}.${1 + (n % 40)}` })
@@ -140,7 +140,7 @@ describe('a cloud whose broker is attacked', () => {
       })
       await Promise.all(cut)
     })
-    // Guesses of a password, one after the other.
+    // Guesses passwords one after the other.
     keepUp(async () => {
       const client = connectMqtt(`mqtt://127.0.0.1:${port}`, {
         protocolVersion: 4,

@@ -4,7 +4,7 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 import { NO_OTHER_NETWORK, otherNetwork, type OtherNetwork } from '../support/other-network.ts'
 
-/** The cloud in a network of its own: what is lost between it and the agent is lost by the kernel. */
+/** The cloud runs in a separate network namespace: the kernel loses the packets between it and the agent. */
 describe.skipIf(NO_OTHER_NETWORK !== null)(
   `a cloud in another network${NO_OTHER_NETWORK === null ? '' : ` (${NO_OTHER_NETWORK})`}`,
   () => {

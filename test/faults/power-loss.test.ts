@@ -9,7 +9,7 @@ import { chanceOf } from '../../verification/simulation/virtual/chance.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { NO_STRACE } from '../support/strace.ts'
 
-/** Some of them; `npm run prove` looks at 5,000, and at half a million in a night. */
+/** A sample; `npm run prove` checks 5,000 states, and half a million in a full run. */
 const STATES = 500
 
 describe('a disk after a power cut', () => {
@@ -72,7 +72,7 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
     ensureBuilt()
     const file = join(folder, 'result.json')
     try {
-      // A process of its own: what it uses of the processor is then its own, too.
+      // A separate process, so that its processor time can be measured.
       execFileSync(
         process.execPath,
         ['dist/verification/disk-faults.js', 'power-loss', '--states', String(STATES), '--json', file],

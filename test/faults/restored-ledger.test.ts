@@ -7,7 +7,7 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 import { startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** Somebody puts back a ledger from a backup, and somebody runs a copy of an agent: with the programs as they are shipped. */
+/** A ledger restored from a backup, and a running copy of an agent, both with the built programs. */
 describe('a restored or copied ledger of a real agent', () => {
   let journey: Journey
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
@@ -67,7 +67,7 @@ describe('a restored or copied ledger of a real agent', () => {
       join(journey.folder, 'edge.json'),
       '--port',
       '0',
-      // It stands for another machine.
+      // As on another machine.
       '--runtime-dir',
       join(journey.folder, 'copy-run'),
     ])
@@ -93,7 +93,7 @@ describe('a restored or copied ledger of a real agent', () => {
       const pulses = boards.station.pulses()
       const { transactionId, receipt } = await buy(2)
       const token = await tokenOf(transactionId)
-      // One unit at each of the two, and no third. They take the broker's line from one another, and without a line each says no for a moment.
+      // Each copy releases one unit, and none a third. They take over each other's broker connection, and deny briefly while they have none.
       await eventually('one unit', async () => (await show({ token })).authorized)
       await eventually('the other unit', async () => (await askCopy({ ...asked, receipt })).authorized)
       for (const shown of [{ token }, { receipt }])
@@ -105,7 +105,7 @@ describe('a restored or copied ledger of a real agent', () => {
     }
     const { agents } = (await journey.api.call('fetchAgents', { storeId: journey.storeId })) as { agents: Json[] }
     await journey.api.call('resolveAgentFork', { agentId: agents[0].agentId, decision: 'trust' })
-    // What the copy has told, this one has not: it is as if it had been put back, for as long as a token lives that the copy may have used.
+    // This ledger lacks the rows of the copy, so the agent treats it as restored until the copy's tokens have ended.
     await eventually('trusted', async () => (await journey.status()).ledgerDoubt === 'put_back')
     await settled()
     expect(await show({ receipt: (await buy()).receipt })).toMatchObject({ authorized: true, offline: false })
@@ -136,7 +136,7 @@ describe('a restored or copied ledger of a real agent', () => {
       await settled()
       await eventually('noticed', async () => (await raised()).includes('ledger_rollback'))
 
-      // The ledger has forgotten this one.
+      // The restored ledger has no row about this receipt.
       const pulses = boards.station.pulses()
       expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
       const [byReceipt, byToken, later] = [await buy(2), await buy(2), await buy()]

@@ -8,7 +8,7 @@ import { independentBoard, type IndependentBoard } from '../support/modbus-seria
 import { processesOfTests, type RunningProcess } from '../support/processes.ts'
 import { newEpc } from '../support/shop.ts'
 
-/** Two agent processes of a store whose line to the cloud is cut: one detaches, the other has the gate. */
+/** Two agent processes of a store that is offline: one has a detacher, the other the gate. */
 
 const SECRET = 'a-secret-of-the-gate-reader'
 
@@ -98,7 +98,7 @@ it('only goods released offline by another agent pass a gate, within a second', 
   })
   for (const { ready } of [journey.agent, other])
     await eventually('both online', async () => isReady(await statusOf(ready['url'])))
-  // Both follow the policy that names the other, and the gate knows the tags.
+  // Both have the policy that names the other agent, and the gate has the items.
   const policyOf = async () => (await api.call('fetchAgents', { storeId })).agents as Json[]
   await eventually(
     'the same policy',

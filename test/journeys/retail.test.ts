@@ -60,7 +60,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
   const text = async (url: string, accept: string) => (await fetch(url, { headers: { accept } })).text()
   const at = (device: keyof Journey['devices'], protectionAction: string, body: Json) =>
     journey.authorize({ deviceId: journey.devices[device], protectionAction, ...body })
-  /** What was allowed and done; a refusal is told whole. */
+  /** Expects a grant and a confirmed outcome; the error contains the whole response. */
   async function done(device: keyof Journey['devices'], protectionAction: string, body: Json): Promise<void> {
     const answer = await at(device, protectionAction, body)
     if (answer.authorized !== true || !['confirmed', null].includes(answer.outcome))
@@ -76,7 +76,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     return epc
   }
 
-  /** What the receiver has heard, each event once, every delivery's signature checked by the scheme's own library. */
+  /** Received events, each once; the library of Standard Webhooks verifies every signature. */
   function heard(about: (event: Json) => boolean): Json[] {
     const events = new Map<string, Json>()
     for (const { body, headers } of receiver.got) {
@@ -286,7 +286,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
       .map((p) => String(p.transactionId ?? p.id))
     for (const id of paid) expect(settled).toContain(id)
     const told = () => heard((e) => e.event === 'checkout.completed').map((e) => e.data.transactionId as string)
-    // Attempts whose process died are made again a minute after the first.
+    // The cloud repeats attempts of a dead process after a minute.
     await eventually('every payment is told', async () => settled.every((id) => told().includes(id)), 100_000)
     expect(new Set(told()).size).toBe(told().length)
   })

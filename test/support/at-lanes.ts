@@ -1,7 +1,7 @@
 import type { Json } from './cloud.ts'
 import { LANES, type LaneName, type TestStore } from './store.ts'
 
-/** What people do at the lanes of a store, and what the cloud hears of it. */
+/** Actions of people at the lanes of a store, and the events in the cloud. */
 export interface AtLanes {
   device(lane: LaneName): string
   /** Shows a receipt at the staff station. */
@@ -18,7 +18,7 @@ export interface AtLanes {
   product(): Json
 }
 
-/** At the lanes of the store that is open when they are asked. */
+/** Actions at the lanes of the currently open store. */
 export function atLanes(store: () => TestStore): AtLanes {
   const device = (lane: LaneName): string => store().shop.devices[LANES[lane]]
   const synced = () => store().until('an empty outbox', () => store().agent.ledger.journal.waiting === 0)

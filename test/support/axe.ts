@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
 
-/** What axe finds wrong with a page as it stands: rule and place of each. */
+/** Accessibility violations that axe finds on the page: rule and element of each. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(SOURCE)
   const found = await page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(RULES)} })`)

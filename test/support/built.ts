@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 /** The root of the project. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Builds what is not built yet. Test files run side by side, so where the system has locks only one builds. */
+/** Builds the programs if they are not built. Test files run in parallel, so a file lock lets only one build where locks exist. */
 export function ensureBuilt(): void {
   const lock = join(tmpdir(), `untag-build-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}.lock`)
   const build = [process.execPath, 'bin/prepare.js', '--build-only']

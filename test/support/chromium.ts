@@ -14,7 +14,7 @@ export interface TestBrowser {
   close(): Promise<void>
 }
 
-/** A browser that asks nobody but the pages under test. */
+/** A browser that sends requests only to the tested pages. */
 export async function startChromium(): Promise<TestBrowser> {
   const folder = temporaryFolder('chromium')
   const browser = await chromium.launch({

@@ -18,7 +18,7 @@ export interface Unconfirmed {
   answer: Answer
 }
 
-/** A cloud process with callers that insert products one after the other. */
+/** A cloud process with callers that insert products continuously. */
 export interface CloudUnderLoad {
   process: RunningProcess
   storeId: string
@@ -134,7 +134,7 @@ export async function cloudUnderLoad({
 /** What every call answers while the database is away. */
 export const UNAVAILABLE = { status: 503, retryAfter: '2', body: { reason: 'database_unavailable' } }
 
-/** An EAN of its own for the n-th insert of a caller. */
+/** A unique EAN for the n-th insert of a caller. */
 export function eanOf(caller: number, n: number): string {
   const digits = String(200_000_000_000 + caller * 1_000_000 + n)
   const sum = [...digits].reduce((total, digit, i) => total + Number(digit) * (i % 2 === 0 ? 1 : 3), 0)

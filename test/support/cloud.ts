@@ -47,7 +47,7 @@ export interface TestCloud {
   /** As `call`, for an answer that must be 200. */
   ok(key: string, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   get(path: string, headers?: Record<string, string>): Promise<Answer>
-  /** The cloud's process ends in order and another goes on with its database; `between` runs while there is none. */
+  /** Stops the cloud and starts another on the same database; `between` runs while none is running. */
   restart(between?: () => Promise<void> | void): Promise<void>
   stop(): Promise<void>
 }

@@ -4,7 +4,7 @@ import type { DatabaseKind } from './databases.ts'
 import { liveStores } from './live-store.ts'
 import { stopInVirtualTime, until } from './receiver.ts'
 
-/** A live store whose cloud may ask systems on this machine; waiting costs no time. */
+/** A live store whose cloud may connect to systems on this machine; its waits cost no real time. */
 export interface ConnectedStore {
   cloud: TestCloud
   platform: VirtualPlatform

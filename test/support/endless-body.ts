@@ -1,6 +1,6 @@
 const CHUNK = 64 * 1024
 
-/** A body that goes on for as long as somebody reads it, at most `limit` bytes; `sent` says how many were read. */
+/** A body that continues while it is read, up to `limit` bytes; `sent` returns the number of bytes read. */
 export function endlessBody(limit: number): { body: ReadableStream<Uint8Array>; sent(): number } {
   let sent = 0
   const body = new ReadableStream<Uint8Array>(

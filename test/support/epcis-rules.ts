@@ -1,8 +1,8 @@
 import type { Json } from './cloud.ts'
 
-/*
- * What the public JSON schema of EPCIS 2.0 (github.com/gs1/EPCIS, JSON-Schema/) asks of a document whose events are ObjectEvents,
- * written from it by hand: its licence is not one under which a copy could stand here.
+/**
+ * The rules of the public EPCIS 2.0 JSON schema (github.com/gs1/EPCIS, JSON-Schema/) for ObjectEvents, rewritten by hand. Its
+ * licence does not allow a copy here.
  */
 const BIZ_STEPS = new Set(
   (

@@ -8,7 +8,7 @@ import {
 } from '../../device-drivers/drivers/device.ts'
 import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 
-/** A device on no link at all: what it is told to see comes through the whole agent, and it notes its commands. */
+/** A device without a link: simulated inputs pass through the whole agent, and it records its commands. */
 export interface FakeDevice {
   device: ProtectionDevice
   commands: DeviceCommand[]

@@ -11,7 +11,7 @@ const LIBRARY =
         .find((file) => existsSync(file))
     : undefined
 
-/** Why no process can have a clock of its own here, or null. */
+/** Why a process cannot have a separate clock on this machine, or null. */
 export const NO_FAKETIME =
   LIBRARY !== undefined
     ? null
@@ -36,7 +36,7 @@ export function fakeTime(folder: string, name: string): FakeTime {
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     },
     set(seconds) {
-      // Whole or not at all: it is read at every look at the clock.
+      // Written atomically, because the process reads the file at every clock access.
       writeFileSync(`${file}.new`, `${seconds < 0 ? '-' : '+'}${Math.abs(seconds)}\n`)
       renameSync(`${file}.new`, file)
     },
@@ -55,7 +55,7 @@ const rebooted = (file: string) => [
   'sh',
 ]
 
-/** Surroundings in which the machine looks as if it had been started anew. */
+/** Surroundings that look like a reboot of the machine. */
 export function newBoot(folder: string): readonly string[] {
   const file = join(folder, 'boot_id')
   writeFileSync(file, `${randomUUID()}\n`)

@@ -1,4 +1,4 @@
-/** A form as it goes over the wire. Requests that hold the form itself fail within Node.js 24 when nobody reads them to their end. */
+/** The bytes of a form. In Node.js 24 a request with a FormData object fails if the server does not read it to the end. */
 export async function formBody(form: FormData): Promise<{ body: ArrayBuffer; headers: { 'content-type': string } }> {
   const sent = new Response(form)
   return { headers: { 'content-type': sent.headers.get('content-type') ?? '' }, body: await sent.arrayBuffer() }

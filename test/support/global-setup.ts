@@ -13,8 +13,8 @@ declare module 'vitest' {
 }
 
 /**
- * One PostgreSQL server for the whole run; '' where there is none, and the tests that need it say so.
- * With `UNTAG_TEST_TOOLS=required` (CI) a missing tool ends the run instead.
+ * Starts one PostgreSQL server for the whole run; '' without PostgreSQL, and its tests are skipped. `UNTAG_TEST_TOOLS=required`
+ * (CI) makes a missing tool an error.
  */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres()

@@ -1,10 +1,10 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { Aedes, type PublishPacket } from 'aedes'
 
-/** What the broker does on the wire to whoever connects. */
+/** The broker's behaviour on a new connection. */
 export type WireTrick = 'a broker' | 'closes at once' | 'stays silent' | ((socket: Socket) => void)
 
-/** A broker on a real socket that is nobody's friend: it lets everybody in, keeps what it is told to itself, and says whatever the test wants. */
+/** A broker on a real socket that accepts every login, forwards nothing and sends what the test requires. */
 export interface HostileBroker {
   url: string
   trick: WireTrick

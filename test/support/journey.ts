@@ -4,7 +4,7 @@ import { processesOfTests } from './processes.ts'
 
 export { eventually } from '../../verification/kills/store-processes.ts'
 
-/** A store as it is run, whose JSON tests may look into as it comes. */
+/** A running store with JSON responses of type any. */
 export interface Journey extends StoreProcesses {
   products: Json[]
   local(path: string, body: Json, headers?: Record<string, string>): Promise<{ status: number; body: Json }>

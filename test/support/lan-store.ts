@@ -63,7 +63,7 @@ export interface LanStore {
   receipt(): Promise<{ purchaseId: string; text: string }>
   /** Sends a signed question to the home once more. */
   play(question: string): Promise<Response>
-  /** Until the home has heard what became of all that it gave. */
+  /** Waits until the receipt home has the outcomes of all its delegated rights. */
   heard(node: LanAgent): Promise<void>
   cutCloud(): Promise<void>
 }

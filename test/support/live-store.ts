@@ -7,14 +7,14 @@ import { writeProducts } from '../../cloud/catalogue/write-products.ts'
 import type { ProductRow } from '../../cloud/persistence/tables/stores.ts'
 import type { TestCloud } from './cloud.ts'
 
-/** A product that a live store sells, cents. */
+/** A product of a live store; prices in cents. */
 export interface LiveProduct {
   ean: string
   name: string
   priceCent: number
 }
 
-/** Puts stores of an account's live side straight into the database, with what they sell; answers their ids. */
+/** Inserts live stores with their products into the database and returns their ids. */
 export async function liveStores(
   cloud: TestCloud,
   key: string,

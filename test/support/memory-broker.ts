@@ -16,7 +16,7 @@ interface MemoryBroker extends Broker {
 
 const brokers = new WeakMap<Cloud, MemoryBroker>()
 
-/** The broker of a cloud in memory: it keeps what is retained and hands everything on at once. All agents of the cloud share it. */
+/** An in-memory broker for one cloud and all its agents. It stores retained messages and forwards all others at once. */
 function brokerOf(cloud: Cloud): MemoryBroker {
   const known = brokers.get(cloud)
   if (known) return known
@@ -71,7 +71,7 @@ export function memoryBroker(
   }
 }
 
-/** Whoever listened hears that the line is gone. */
+/** Listeners are notified that the connection is closed. */
 export function cutLine(cloud: Cloud, agentId: string): void {
   const broker = brokerOf(cloud)
   const line = broker.lines.get(agentId)

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Where a test run keeps its files: in memory where the machine has room there. Every commit of ours waits for the disk, and a run
- * makes hundreds of thousands; what survives a process that is killed is the same. What survives a power cut is shown by replay.
+ * Folder for the files of a test run, in memory where possible, because every commit waits for the disk. A killed process leaves
+ * the same files there; power cuts are tested by replay.
  */
 
 const ROOT = '/dev/shm'

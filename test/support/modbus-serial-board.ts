@@ -23,7 +23,7 @@ export interface IndependentBoard {
   close(): Promise<void>
 }
 
-/** Output 0 moves a lock whose input 0 follows at once. */
+/** Output 0 drives a lock whose input 0 follows at once. */
 export async function independentBoard(): Promise<IndependentBoard> {
   const { ServerTCP } = createRequire(import.meta.url)('modbus-serial') as {
     ServerTCP: new (vector: Vector, options: object) => ServerTcp

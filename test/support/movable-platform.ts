@@ -1,7 +1,7 @@
 import { realPlatform } from '../../bin/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 
-/** The real platform with a clock that a test can put forward, and in which no two moments are the same: ids tell what came first. */
+/** The real platform with a clock that a test can move forward. No two times are equal, so that ids are ordered. */
 export function movablePlatform(): { platform: Platform; forward(ms: number): void } {
   const real = realPlatform()
   let offset = 0

@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process'
 
 /** A network namespace with one cable to this one, as a cloud somewhere else has it. */
 export interface OtherNetwork {
-  /** The address of whoever runs in it. */
+  /** The address of the process in that network. */
   host: string
   /** Makes a command run there. */
   through: readonly string[]
-  /** Pulls the cable: nothing comes through, and nobody is told. */
+  /** Drops all packets without an error. */
   unplug(): void
   plug(): void
   /** So many of a hundred packets are lost, each way. */
@@ -29,7 +29,7 @@ function must(...commands: string[]): void {
 
 const NAME = `untag${process.pid}`
 const [HERE, THERE] = [`ut${process.pid}a`, `ut${process.pid}b`]
-/** Of the block that is kept for trying out networks (RFC 2544). */
+/** From the block for network benchmarks (RFC 2544). */
 const NET = `198.18.${(process.pid >> 6) & 0xff}`
 const FIRST = (process.pid & 0x3f) * 4
 const there = (command: string) => `ip netns exec ${NAME} ${command}`
@@ -80,7 +80,7 @@ function missing(): string | null {
   }
 }
 
-/** Why there can be no other network here, or null. */
+/** Why this machine cannot create another network, or null. */
 export const NO_OTHER_NETWORK = missing()
 
 export function otherNetwork(): OtherNetwork {

@@ -6,7 +6,7 @@ import type { Json } from './cloud.ts'
 import type { Shop } from './shop.ts'
 import type { TestAgent } from './test-agent.ts'
 
-/** Signs what an agent reports to a receipt home of a right that it was given there. */
+/** Signs an agent's outcome report about a right that a receipt home delegated to it. */
 export function outcomeReport(
   by: TestAgent,
   about: Pick<HomeRequest, 'redemptionId' | 'cti' | 'homeEpoch' | 'outcome'> & Partial<HomeRequest>,

@@ -6,7 +6,7 @@ const ROOT = process.env['UNTAG_TEST_VECTORS'] ?? ''
 
 export const hasOutsideVectors = ROOT !== '' && existsSync(ROOT)
 
-/** For the name of a suite: says why it is skipped where the files are missing. */
+/** Suffix for the title of a suite: why it is skipped if the files are missing. */
 export const OUTSIDE_VECTORS_NOTE = hasOutsideVectors
   ? ''
   : ' (skipped: set UNTAG_TEST_VECTORS to a folder with jose/*_test.json of C2SP/wycheproof)'

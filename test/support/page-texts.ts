@@ -1,4 +1,4 @@
-/** A word shorter than this counts only where it is all of a text on the page. */
+/** Shorter texts count only if they are the whole text of an element. */
 const SHORT = 4
 
 /** Every fixed text of a catalogue; of texts with parameters the parts around them. */
@@ -17,7 +17,7 @@ export function fragments(catalogue: unknown): string[] {
   )
 }
 
-/** What a reader sees or hears of a page: its texts and labels, without the switch to the other language. */
+/** All visible and spoken texts of a page, without the language switch. */
 export function textsOfPage(html: string): string[] {
   const body = html
     .replaceAll(/<(style|script)\b[^>]*>[\s\S]*?<\/\1>/g, '')
@@ -26,7 +26,7 @@ export function textsOfPage(html: string): string[] {
   return [...body.split(/<[^>]*>/), ...labels].map(plain).filter((text) => text !== '')
 }
 
-/** The texts of the catalogue `other` that stand on a page of the catalogue `own`. */
+/** Texts of the catalogue `other` on a page of the catalogue `own`. */
 export function foreignTexts(html: string, own: unknown, other: unknown): string[] {
   const ours = fragments(own)
   const theirs = [...new Set(fragments(other))]
@@ -39,7 +39,7 @@ export function foreignTexts(html: string, own: unknown, other: unknown): string
   )
 }
 
-/** Whether no letter stands directly before or after the text. */
+/** True if the text is not part of a longer word. */
 function standsAlone(line: string, text: string): boolean {
   const [before = '', after = ''] = [line.slice(0, line.indexOf(text)), line.slice(line.indexOf(text) + text.length)]
   return !/\p{L}$/u.test(before) && !/^\p{L}/u.test(after)

@@ -9,7 +9,7 @@ import type { DatabaseKind } from './databases.ts'
 import { liveStores } from './live-store.ts'
 import { stopInVirtualTime, until } from './receiver.ts'
 
-/** A live store that is paid through a simulated provider, both on real sockets. */
+/** A live store with a simulated payment provider, both on real sockets. */
 export interface PaidStore {
   cloud: TestCloud
   platform: VirtualPlatform
@@ -53,7 +53,7 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
     until(what, async () => {
       if (await check()) return true
       if (outgoing.underWay > psp.unanswered) return false
-      // Hours pass without the minutes between: what is due is due all the same.
+      // Skips hours without the minutes between; due jobs run all the same.
       platform.sleep(stepMs - 1_000)
       await platform.advance(1_000)
       return false
@@ -98,7 +98,7 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
   }
 }
 
-/** The real client, which knows how many answers it waits for. */
+/** The real client, which counts its pending responses. */
 function countedHttp(): OutgoingHttp & { readonly underWay: number } {
   const http = outgoingHttp()
   let underWay = 0

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { Json } from './cloud.ts'
 
-/** A browser that is subscribed: what it tells the application server, and how it reads a message (RFC 8291, 8188). */
+/** A subscribed browser: its data for the application server, and the decryption of messages (RFC 8291, 8188). */
 export interface Browser {
   endpoint: string
   keys: { p256dh: string; auth: string }
@@ -21,7 +21,7 @@ export interface Pushed {
   body: Buffer
 }
 
-/** Makes a browser with this endpoint. `known`: its private key and secret, base64url; random ones by default. */
+/** Creates a browser with this endpoint. `known`: its private key and secret, base64url; random by default. */
 export function newBrowser(endpoint: string, known?: { privateKey: string; auth: string }): Browser {
   const own = createECDH('prime256v1')
   if (known) own.setPrivateKey(known.privateKey, 'base64url')

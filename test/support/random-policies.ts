@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 
-/** Categories that random policies have rules for; items have others as well. */
+/** Categories with rules in random policies; items may have other categories too. */
 export const RULED_CATEGORIES = ['tabak', 'schmuck'] as const
 export const RULED_BRANDS = ['Luxus', 'Edel'] as const
 /** EUR. */

@@ -23,7 +23,7 @@ export const answerWith =
   (response: ServerResponse) =>
     void response.writeHead(status, headers).end(body)
 
-/** A receiver on a real socket that keeps what it gets. */
+/** A receiver on a real socket that records its requests. */
 export async function startReceiver(answer: Receiver['answer'] = answerWith(200)): Promise<Receiver> {
   const sockets = new Set<Socket>()
   const server = createServer((request, response) => {
@@ -75,7 +75,7 @@ export async function startRawReceiver(
   }
 }
 
-/** Waits for what happens in real time beside a clock that stands still. */
+/** Waits for events in real time while the virtual clock stands. */
 export async function until(what: string, check: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
   const end = performance.now() + withinMs
   while (!(await check())) {
@@ -88,7 +88,7 @@ export async function until(what: string, check: () => boolean | Promise<boolean
 export const nowhere: ResolveName = () =>
   Promise.reject(Object.assign(new Error('there are no names here'), { code: 'ENOTFOUND' }))
 
-/** Stops what waits for a clock that only moves when it is told to. */
+/** Stops a part that waits for a virtual clock. */
 export async function stopInVirtualTime(what: { stop(): Promise<void> }, platform: VirtualPlatform): Promise<void> {
   let stopped = false
   const stopping = what.stop().finally(() => void (stopped = true))

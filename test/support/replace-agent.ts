@@ -6,7 +6,7 @@ import { adoptLedger } from '../../edge-agent/enrolment/adopt-ledger.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { TestStore } from './store.ts'
 
-/** Ends the agent and enrols it anew on its machine, as `untag edge enrol --replace` does, so many times before it is started; answers its new identity. */
+/** Replaces the agent on its machine `times` times, as `untag edge enrol --replace` does, before it starts. Returns the new identity. */
 export async function replaceAgent(
   store: TestStore,
   meanwhile: (former: Identity) => Promise<unknown> = async () => undefined,

@@ -14,7 +14,7 @@ import { temporaryFolder } from './databases.ts'
 import { cutLine, memoryBroker } from './memory-broker.ts'
 import { areSettled, type TestStore } from './store.ts'
 
-/** Another agent in a test store, with a network of its own that can be cut; its devices do whatever they are told. */
+/** Another agent in a test store, with a separate network that can be cut and simulated devices. */
 export interface SecondAgent {
   agent: Agent
   network(isUp: boolean): void
@@ -29,8 +29,8 @@ export interface SecondAgent {
 }
 
 /**
- * `copyOf`: it runs on a copy of that folder, as a cloned card does, and without broker. `lan`: how it reaches other agents of the
- * store, which goes on when its way to the cloud is cut.
+ * `copyOf` runs it on a copy of that folder, without broker, like a cloned card. `lan` connects it to other agents even when its
+ * cloud connection is cut.
  */
 export async function addAgent(
   store: TestStore,

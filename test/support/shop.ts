@@ -7,7 +7,7 @@ export interface Shop {
   cloud: TestCloud
   key: string
   storeId: string
-  /** The other store of the same account. */
+  /** The second store of the same account. */
   otherStoreId: string
   devices: Record<'pos_deactivator' | 'self_checkout_detacher' | 'exit_gate' | 'cabinet_unlocker', string>
   /** Tagged products below the threshold of the sandbox policy, always in the same order. */
@@ -18,20 +18,20 @@ export interface Shop {
   call: (operation: string, body?: unknown, headers?: Record<string, string>) => ReturnType<TestCloud['call']>
   /** Checks out and pays. */
   buy(items: Json[]): Promise<Json>
-  /** A new item with an EPC of its own, sellable. */
+  /** A new sellable item with a unique EPC. */
   newItem(product: Json, fields?: Json): Promise<{ epc: string }>
   stop(): Promise<void>
 }
 
 let serial = 0
 
-/** An EPC that no other test has: not an SGTIN, so that it names no product by itself. */
+/** A unique EPC; it is not an SGTIN, so that it does not identify a product. */
 export function newEpc(): string {
   serial++
   return `E280${process.pid.toString(16).padStart(8, '0')}${serial.toString(16).padStart(12, '0')}`.toUpperCase()
 }
 
-/** An EAN-13 that no other test has, with its check digit. */
+/** A unique EAN-13 with its check digit. */
 export function newEan(): string {
   serial++
   const digits = `42${String(process.pid % 100_000).padStart(5, '0')}${String(serial % 100_000).padStart(5, '0')}`

@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A file system of its own with little room. */
+/** A separate file system with little space. */
 export interface SmallDisk {
   folder: string
   /** Takes all the room that is left. */

@@ -32,8 +32,8 @@ import { memoryBroker } from './memory-broker.ts'
 import { openShop, type Shop } from './shop.ts'
 
 /**
- * A whole store in one process on a virtual clock: the real cloud on SQLite, the real agent with its
- * ledger on disk, simulated boards and scanners on memory links, and a network that can be cut.
+ * A whole store in one process on a virtual clock: the real cloud on SQLite and the real agent with its ledger on disk. Boards
+ * and scanners are simulated, and the network can be cut.
  */
 export interface TestStore {
   world: VirtualPlatform
@@ -157,7 +157,7 @@ export async function openStore(
       { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },
     )
   }
-  // The gate is a reader with antennas and a siren of its own instead of a board.
+  // The gate is a reader with antennas and a siren instead of a board.
   const gateReader = llrpReader({ platform: world })
   const gatePort = memoryPort((link) => gateReader.serve(link))
   if (options.llrpGate) {
@@ -172,7 +172,7 @@ export async function openStore(
     for (const [i, entry] of entries.entries())
       if (entry.deviceId === shop.devices.exit_gate) entries[i] = { deviceId: entry.deviceId, ...own }
   }
-  // A reader stands in for the gate's scanner: it feeds the same gate.
+  // Simulated reads replace the gate's scanner.
   const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
   for (const [i, { deviceId, link, feeds }] of entries.entries()) {
     if (reads(deviceId))
@@ -299,7 +299,7 @@ export async function openStore(
     },
     pulses: (lane) => boards[lane].log.filter((change) => change.coil === 0 && change.on).length,
     async restart(between) {
-      // Nothing is told and nothing is tidied: what is on the disk is what there is.
+      // No shutdown work: only the data on the disk remains.
       const dead = store.agent
       await drive(dead.stop())
       await between?.()

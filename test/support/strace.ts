@@ -1,4 +1,4 @@
 import { whyNoStrace } from '../../verification/disk-faults/strace.ts'
 
-/** Why tests that look at system calls are left out here, or undefined when they can run. */
+/** Why tests of system calls are skipped on this machine, or undefined if they can run. */
 export const NO_STRACE = whyNoStrace()

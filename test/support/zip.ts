@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** One part of an archive; what is stated besides its text is written into the headers, true or not. */
+/** One part of an archive; other fields are written into the headers unchecked. */
 export interface ZipPart {
   name: string
   bytes: Uint8Array | string
@@ -9,7 +9,7 @@ export interface ZipPart {
   stored?: boolean
 }
 
-/** A zip archive, byte by byte (APPNOTE.TXT §4.3): written by nobody's library. */
+/** Writes a zip archive byte by byte (APPNOTE.TXT §4.3), without a library. */
 export function makeZip(parts: readonly ZipPart[]): Buffer {
   const bodies: Buffer[] = []
   const directory: Buffer[] = []

@@ -3,7 +3,7 @@ import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-/** Between accounts, between stores, between test and live, between packages: what each may not see. */
+/** Separation of accounts, stores, test and live mode, and packages. */
 onEveryDatabase('API boundaries', (kind) => {
   let shop: Shop
   let strangerKey: string

@@ -19,14 +19,14 @@ const EMPTY_HERE: Record<string, string> = {
 }
 
 /**
- * A whole account is filled on its test side; then, table by table as the schema has them, all of it is
- * moved to the live side. From then on a test key must see nothing of it and change nothing of it.
+ * Fills the test side of an account and then moves all rows of all tables to the live side. A test key must neither see nor
+ * change them.
  */
 onEveryDatabase('live data', (kind) => {
   let shop: Shop
   let tables: string[]
   let live: string
-  /** By column, such as `store_id`: what is live now. */
+  /** Live ids by column, such as `store_id`. */
   const ids = new Map<string, string[]>()
 
   beforeAll(async () => {
@@ -106,7 +106,7 @@ onEveryDatabase('live data', (kind) => {
     )
   })
 
-  /** Asks every operation with these keys about live ids; answers which of them were shown without being named. */
+  /** Calls every operation with these keys and live ids. Returns the live ids that a response contains although the request does not. */
   async function walk(
     keys: readonly string[],
   ): Promise<{ operation: string; request: Json; status: number; shown: string[] }[]> {
@@ -137,7 +137,7 @@ onEveryDatabase('live data', (kind) => {
     return seen
   }
 
-  /** Nothing is under way to webhooks that would change a row by itself. */
+  /** Waits for pending deliveries, because they would change rows later. */
   function allDelivered(): Promise<void> {
     const { reads } = shop.cloud.db.database
     return until('every event to be delivered', async () => {
@@ -153,7 +153,7 @@ onEveryDatabase('live data', (kind) => {
 
   async function dump(): Promise<Json> {
     const { reads } = shop.cloud.db.database
-    // Keys that test keys make, and what they do on their own side, are theirs.
+    // Rows that test keys create on their own side are left out.
     const rows = await Promise.all(
       tables.map(async (table) => [
         table,
@@ -166,7 +166,7 @@ onEveryDatabase('live data', (kind) => {
     return Object.fromEntries(rows)
   }
 
-  /** The example of an operation with ids that are live: of each kind the first and the last. */
+  /** The example of an operation with the first and the last live id of each kind. */
   function requestsFor(example: Json): Json[] {
     const columns: Record<string, string> = {
       storeId: 'store_id',
@@ -278,7 +278,7 @@ async function fill(shop: Shop): Promise<void> {
   const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
   await shop.ok('requestAssistance', { zoneId, message: 'Hallo?', userId: 'shopper-1' })
   await shop.ok('closeStoreDay', { storeId: shop.storeId })
-  // A cancelled purchase whose goods are gone raises an exception.
+  // The cancelled purchase raises an exception, because its goods were released.
   await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })
   // Now, and not by the job while this test compares.
   await sealAudit(shop.cloud.db.database, shop.cloud.platform.clock.wall() + 60_000)

@@ -19,7 +19,7 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
   let stranger: string
   let live: string
   let bound: string
-  /** Two of the first store, then one of the other store. */
+  /** Two agents of the first store, then one of the second store. */
   const agents: TestAgent[] = []
 
   beforeAll(async () => {

@@ -11,7 +11,7 @@ import { makeHome, outcomeReport } from '../../support/outcome-report.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
-/** What agents tell of themselves in batches of their journals, and what becomes of it. */
+/** Journal batches of agents, and how the cloud applies their rows. */
 onEveryDatabase('the journal of an agent', (kind) => {
   let agent: TestAgent
   let gate: Shop
@@ -108,7 +108,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       (await by.call('verifySecurityTagDeactivation', { purchaseId, deviceId: at })).body
     const asked = () => ask(agent, gate.devices.pos_deactivator)
 
-    // Lent to whoever asked first: it is given up for what the home gave.
+    // The lease of the first agent is revoked, because the receipt home has delegated the right.
     const lent = (await asked()).replayProtectedNonce
     await tell(agent, give('given-1'))
     expect(
@@ -128,11 +128,11 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
     await tell(agent, back('given-1', 'failed'), back('given-1', 'unknown'), give('given-2'))
     expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
-    // Its own device may ask: it knows itself what became of it.
+    // The agent’s own device may request it, because that agent has the outcome.
     const own = await ask(other, deviceId)
     expect(own.authorizationToken).toBeTypeOf('string')
     await tell(other, { kind: 'void', nonce: own.replayProtectedNonce })
-    // Its own word of it counts from now on; the home's, which comes late, no more.
+    // From now on the agent’s own report counts, and a later report of the receipt home does not.
     await tell(
       other,
       {
@@ -151,7 +151,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(granted.authorizationToken).toBeTypeOf('string')
     await tell(agent, { kind: 'void', nonce: granted.replayProtectedNonce }, give('given-3'))
     expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
-    // When the receipt is over, those go of which is known what became of them; the other, of which nobody ever tells, is for staff.
+    // After the receipt expires, rights with an outcome are deleted; a right without one is for staff.
     const { database } = gate.cloud.db
     const kept = async () =>
       (
@@ -169,7 +169,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     await database.write((db) => db.updateTable('delegated_right').set({ until_s: 1_000_000_000 }).execute())
     expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
     await database.write((db) => db.updateTable('delegated_right').set({ until_s: untilS }).execute())
-    // Whoever was revoked tells nothing more.
+    // Reports of a revoked agent do not count.
     await gate.ok('revokeAgent', { agentId: other.agentId })
     expect(await asked()).toMatchObject({ reason: 'manual_assistance_required' })
     await tell(agent, back('given-3', 'failed'))
@@ -267,7 +267,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       body,
       hash: rowHash(seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq), seq, JSON.stringify(body)),
     })
-    // What is only late says nothing new.
+    // A late row contains nothing new.
     expect((await one.report(rows.slice(0, 2))).body).toMatchObject({ accepted: 0, duplicates: 2 })
     for (const seq of [1, 2])
       expect(
@@ -362,7 +362,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
 
     const retry = () => retryOf(agent.agentId)
     expect(await retry()).toBe(0)
-    // A release that knows the field, so to speak.
+    // Simulates a newer release that can read the field.
     const { colour: _, ...event } = (rows[1]?.body.event ?? {}) as Json
     await database.write((db) =>
       db
@@ -415,7 +415,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
           .exceptions as Json[]
       ).filter(({ subject }) => subject === other.agentId)
     const retry = () => retryOf(other.agentId)
-    // A release that knows them, so to speak: one tells of nothing, the other of a token.
+    // Simulates a newer release that can read the rows: one has no effect, the other is about a token.
     const become = (seq: number, body: Json) =>
       database.write((db) =>
         db

@@ -93,7 +93,7 @@ onEveryDatabase('operations about agents', (kind) => {
     const before = Date.now()
     await say({ online: true, observedAt: ago(-1), policyVersion: 11, queueDepth: 27, devices: [] })
     await say({ online: false, observedAt: ago(60_000) })
-    // Its last will was written when the line began: it tells nothing of the figures.
+    // The will was written at connection time, so it contains no figures.
     expect(await figures()).toEqual([false, 11, 27])
     expect(Date.parse((await seen(other.agentId)).stateAt)).toBeGreaterThanOrEqual(before)
     await shop.ok('revokeAgent', { agentId: other.agentId })
@@ -107,14 +107,14 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await fork(agent)).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
     await fork(agent)
     expect(await seen()).toMatchObject({ state: 'forked' })
-    // Whichever copy looks is told.
+    // Both copies receive the fork state.
     expect((await agent.call('fetchSignedDocuments', {})).body).toMatchObject({ forked: true })
     expect((await agent.login()).ledger).toEqual({ denySeq: expect.any(Number), generation: 1, forked: true })
     expect(await openForks()).toHaveLength(1)
     const other = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect((await ask(other)).authorizationToken).toBeTypeOf('string')
     expect(await ask(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
-    // A till that asks for the agent's device gets nothing that either copy would honour.
+    // A till’s request for the agent’s device gets a token that neither copy accepts.
     const third = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const forTill = await shop.ok('verifySecurityTagDeactivation', {
       purchaseId: third.transactionId,
@@ -126,7 +126,7 @@ onEveryDatabase('operations about agents', (kind) => {
       status: 200,
       body: { state: 'active', generation: 2, ledgerSeq: 0 },
     })
-    // Whichever copy is left goes on in another generation, and with the cloud's yes for a while.
+    // The remaining copy continues in another generation, and needs the cloud for a while.
     expect((await agent.call('fetchSignedDocuments', {})).status).toBe(401)
     expect((await agent.login()).ledger).toEqual({
       denySeq: expect.any(Number),
@@ -135,7 +135,7 @@ onEveryDatabase('operations about agents', (kind) => {
     })
     expect((await agent.call('fetchSignedDocuments', {})).body).not.toHaveProperty('forked')
     expect(await openForks()).toEqual([])
-    // What the other copy was given it may have used.
+    // The other copy may have used its token.
     expect(await ask(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
     expect((await ask(await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]))).authorizationToken).toBeTypeOf(
       'string',
@@ -172,7 +172,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await hello(1, 2, other.hashBefore(3))).toEqual({ denySeq: expect.any(Number), generation: 1 })
     const healed = { denySeq: expect.any(Number), generation: 2, onlineOnlyUntil: expect.any(String) }
     expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
-    // The answer was lost, and asked for again.
+    // The response was lost, so the agent repeats its request.
     expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
     expect(await seen(other.agentId)).toMatchObject({ state: 'active', generation: 2, ledgerSeq: 0 })
     expect(await hello(2, 0, 'x'.repeat(43))).toEqual({ ...healed, forked: true })

@@ -123,7 +123,7 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
     })
     const { commands } = await look(one)
     expect(claimsOf(commands[0])).toMatchObject({ command: 'void', nonce: held.replayProtectedNonce, aud: one.agentId })
-    // Its own device gets it no more: the agent may have given it up.
+    // Its own device gets no new token, because the agent may have released the lease.
     expect(await tokenFor(mine, transactionId)).toMatchObject({
       authorizationToken: null,
       reason: 'authorization_outstanding',
@@ -213,7 +213,7 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
       expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({
         refundStatus: 'pending',
       })
-    // The agents have not heard of it yet.
+    // The agents have not received it yet.
     expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'pending'])
     await database.write((db) =>
       db.updateTable('agent').set({ deny_seq: 1_000_000 }).where('store_id', '=', shop.storeId).execute(),
@@ -242,17 +242,17 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
     await move(next)
     expect(await awaited()).toBe(true)
     const { ver } = await policyOf(first)
-    // It has told all, but may still take itself for the home; then it knows, but has not told all.
+    // First it has reported everything under the former policy, then it has the policy but has not reported everything.
     await look(first, { have: { policy: [epoch, before] }, ledgerSeq: 0 })
     await look(first, { have: { policy: [epoch, ver] }, ledgerSeq: 1 })
     await look(first, { have: { policy: [epoch, ver] } })
-    // The former home may have given a right to this one.
+    // The former receipt home may have delegated a right to this agent.
     await hasTold(last, 0)
     expect(await awaited()).toBe(true)
     await first.report([first.row({})])
     await hasTold(first, 1)
     expect(await awaited()).toBe(false)
-    // The one that moved on is waited for, and the one that it went back to knows its own.
+    // The cloud waits for the receipt home between, not for the new one itself.
     await move(last)
     expect(await awaited()).toBe(true)
     await move(next)

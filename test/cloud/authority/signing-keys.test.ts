@@ -266,7 +266,7 @@ onEveryDatabase('signing keys', (kind) => {
     const renewed = await aged(341)
     expect(renewed).toMatchObject({ epoch: before.epoch, ver: before.ver + 1, keys: before.keys })
     expect(renewed.exp).toBe(Math.floor(platform.clock.wall() / 1_000) + 400 * 86_400)
-    // An agent that has the former one is given it with its next look.
+    // An agent with the former key set gets the new one with its next request.
     expect(claimsOf(ofKind(await documents({ keys: [before.epoch, before.ver] }), 'keys+jwt')).ver).toBe(renewed.ver)
   })
 

@@ -33,7 +33,7 @@ describe('the reference page', () => {
     expect(text.replaceAll(/<pre>[\s\S]*?<\/pre>/g, '')).not.toContain('`')
     expect(text).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
     expect(text).not.toMatch(/ on[a-z]+="| style="/)
-    // What a phone loads, and what it has to lay out.
+    // Download and layout size for a phone.
     expect(gzipSync(page).length).toBeLessThan(100_000)
     expect(page.length / OPERATION_TABLE.size).toBeLessThan(6_200)
     const ids = [...text.matchAll(/ id="([^"]+)"/g)].map((m) => m[1])
@@ -94,7 +94,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
       .locator('#results a')
       .evaluateAll((links) => links.map((a) => `${a.querySelector('small')?.textContent} ${a.firstChild?.textContent}`))
 
-  /** All entries are made of the same parts: what was looked at whole once needs some of them in other colours and widths. */
+  /** All entries have the same parts, so the other colours and widths check only some of them. */
   const keepSome = (page: Page) =>
     page.evaluate(
       `for (const [i, entry] of [...document.querySelectorAll('article')].entries()) if (i % 12 > 0 && !['startCheckout', 'checkIn'].includes(entry.id)) entry.remove()`,
@@ -138,7 +138,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.click('#checkIn .send')
     await page.waitForSelector('#checkIn output .good')
     await page.click('#checkIn .send')
-    // Not `waitForFunction`: what the page's policy forbids it too, from the second look on.
+    // Not `waitForFunction`: the page's content security policy blocks its second check.
     await page.locator('#checkIn output', { hasText: 'idempotency-replayed' }).waitFor()
     await page.click('#fetchStore button.try')
     await page.click('#fetchStore .send')

@@ -22,7 +22,7 @@ const NAMES = [
   'a'.repeat(40),
 ]
 
-/** What anybody may write into an address of ours, without a key. */
+/** Path parameters that a client without a key may send. */
 onEveryDatabase('URLs', (kind) => {
   let cloud: TestCloud
   beforeAll(async () => {

@@ -25,7 +25,7 @@ describe('rate limits by address', () => {
   let cloud: TestCloud
   beforeAll(async () => {
     const platform = realPlatform()
-    // Time stands still: nothing that was used up comes back.
+    // The clock stops, so that used requests do not become free again.
     cloud = await startTestCloud('sqlite', {
       config: { rateLimit: 50, publishableRateLimit: 10, trustedProxies: ['10.0.0.1'] },
       platform: { ...platform, clock: { ...platform.clock, elapsed: () => 1_000 } },

@@ -29,7 +29,7 @@ interface Asked {
 
 describe('the pages of the cloud', () => {
   let shop: PrimeShop
-  /** Every page by what it shows. */
+  /** All pages by their content. */
   const pages: Record<string, Asked> = {}
   const expected = (status: number, path: string, more: Partial<Asked> = {}): Asked => ({ path, status, ...more })
 

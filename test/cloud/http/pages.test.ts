@@ -245,7 +245,7 @@ describe('receipts and the test checkout', () => {
     expect(
       back([refund('failed', ['a']), refund('done', undefined, 'whole'), refund('done', undefined, 'whole')], gone),
     ).toMatchObject({ remainingCent: 0, failedCent: 0 })
-    // While authorizations may still be used nothing is known of the amount but that it comes.
+    // While authorizations may still be redeemed, the amount of the refund is unknown.
     expect(back([], { status: 'CANCELLED', refundStatus: 'pending' })).toMatchObject({
       isCancelled: true,
       hasGoods: false,
@@ -338,7 +338,7 @@ describe('bodies of requests', () => {
         ['POST', 429],
       ]),
     )
-    // So does everything else that anybody may open.
+    // The other public routes have limits too.
     for (const [path, most] of [
       ['/.well-known/jwks.json', 30],
       ['/images/none', 500],
@@ -347,7 +347,7 @@ describe('bodies of requests', () => {
       for (let n = 0; n < most * 2; n++) statuses.push((await limited.cloud.get(path)).status)
       expect([path, statuses.slice(0, most).includes(429), statuses.includes(429)]).toEqual([path, false, true])
     }
-    // A shop's own agents ask for the time from the same address.
+    // The shop's agents request the time from the same address.
     expect((await limited.cloud.get(`/api/v1/time?nonce=${'n'.repeat(22)}`)).status).toBe(200)
     await limited.stop()
   })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { streamResponse } from '../../../cloud/http/stream-response.ts'
 
-/** An answer whose parts come when the test says so. */
+/** A response whose parts the test releases. */
 function slowly() {
   const failures: unknown[] = []
   let go: (end: { part?: string; error?: Error }) => void = () => undefined

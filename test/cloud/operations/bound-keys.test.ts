@@ -60,8 +60,8 @@ const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const AGAIN = 'again'
 
 /**
- * Requests that name something by an id: `of` of a store that the key may not see, or of nothing at all; `own` of the key's own
- * store. Last come those that end what they name.
+ * Requests with an id: `of` names data of a hidden store or nothing, `own` names data of the key's store. Requests that end
+ * something come last.
  */
 const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Names) => Json, again?: typeof AGAIN])[] =
   [
@@ -386,9 +386,7 @@ const NOT_HERE: Record<string, string> = {
   'reportProtectionEvents.eventId': 'one of the whole account: see event-ids.test.ts',
 }
 
-/**
- * A key that is bound to one store, or an agent of it, and whatever it asks about another store of the same account: as if there were no such thing.
- */
+/** A key bound to one store, or an agent of it, gets the same responses for another store as for unknown ids. */
 onEveryDatabase('a key that is bound to another store', (kind) => {
   let shop: Shop
   let bound: string
@@ -411,7 +409,7 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  /** An answer without what differs from one call to the next, and with what was asked about by one name. */
+  /** A response without the parts that differ between calls and without the requested id. */
   function shown({ status, text }: { status: number; text: string }, names: Names): string {
     let told = text
       .replaceAll(/"(requestId|eventId|creationDate)":"[^"]*"/g, '"$1":""')

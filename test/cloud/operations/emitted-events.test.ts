@@ -9,8 +9,8 @@ import { newEan, openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /**
- * Every kind of event, as a receiver really gets it, against its schema as it is published: a journey through the sandbox and a
- * live store whose webhooks want everything, and what was posted to them.
+ * Compares every kind of event with its published schema. The events come from a sandbox and a live store whose webhooks
+ * subscribe to all events.
  */
 describe('events', () => {
   let shop: Shop
@@ -55,7 +55,7 @@ describe('events', () => {
     const form = z.fromJSONSchema(schema, { defaultTarget: 'openapi-3.0' })
     for (const event of got) {
       expect(form.safeParse(event).error, JSON.stringify(event)).toBeUndefined()
-      // Nothing that the schema does not tell, and nothing of customers but their id.
+      // No field beyond the schema, and of customers only the id.
       expect(
         Object.keys(event.data).filter((field) => !(field in schema.properties.data.properties)),
         JSON.stringify(event),
@@ -174,7 +174,7 @@ async function tags(shop: Shop): Promise<void> {
       redemptionId: transactionId,
       outcome,
     })
-    // Taken back with the goods released: something to look at.
+    // Refunded after the release: staff must check it.
     if (outcome === 'confirmed') await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
   }
   const { epc } = await shop.newItem(product)
@@ -184,7 +184,7 @@ async function tags(shop: Shop): Promise<void> {
     epc,
     scanSource: 'exit_gate',
   })
-  // The one event that only an agent has to tell: it comes with its journal.
+  // The only event that only agents send: it arrives with the journal.
   const agent = await enrolTestAgent(shop)
   const event = {
     type: 'protection.device.offline' as const,
@@ -199,7 +199,7 @@ async function tags(shop: Shop): Promise<void> {
   expect(report.status).toBe(200)
 }
 
-/** The sandbox stores no offers, so that none goes live there. */
+/** The sandbox stores no offers, so no offer can go live there. */
 async function offers(shop: Shop): Promise<void> {
   const live = await shop.cloud.key('secret', 'live')
   const storeIds = await liveStores(shop.cloud, live)

@@ -316,7 +316,7 @@ onEveryDatabase('every operation', (kind) => {
 
   describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
     const isForAdmins = operation.callers.includes('admin') && !operation.callers.includes('secret')
-    /** Takes a form and no JSON: its text fields are texts, whatever stands in them. */
+    /** True for operations that accept a form only: all their text fields are text. */
     const isForm = operation.multipart?.alsoJson === false
     const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
     /** With the kind of key that the operation is for. */
@@ -443,7 +443,7 @@ onEveryDatabase('every operation', (kind) => {
   it.each(withKey.map((o) => o.name))('%s treats data of another store like data that does not exist', async (name) => {
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
     const request = requestOf(name)
-    // A product may well be one of both stores; more of what is named by an id is in bound-keys.test.ts.
+    // A product may belong to both stores; bound-keys.test.ts tests the other ids.
     for (const field of ID_FIELDS.filter((f) => f in request && f !== 'productId')) {
       const rest = { ...request, ...('storeId' in request && { storeId: shop.otherStoreId }) }
       const foreign = await shop.cloud.call(bound, name, { ...rest, [field]: request[field] })
@@ -582,7 +582,7 @@ interface Place {
   isChoice: boolean
 }
 
-/** Every place of a schema in which a value may stand. */
+/** Every position of a schema that can contain a value. */
 function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => value): Place[] {
   const def = (schema as Json)._zod.def
   const below = (inner: unknown, step: string, put: (value: unknown) => Json) =>
@@ -591,7 +591,7 @@ function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => v
   if (def.in) return placesOf(def.in, path, wrap)
   const here = { path, wrap, isChoice: ['union', 'enum', 'literal'].includes(def.type) }
   if (def.type === 'object') {
-    // What a choice is told by must be there, so that its fields are looked at.
+    // Sends the discriminator of a choice, so that the schema checks the other fields.
     const told = Object.fromEntries(
       Object.entries<Json>(def.shape).flatMap(([name, field]) =>
         field._zod.def.type === 'literal' ? [[name, field._zod.def.values[0]]] : [],

@@ -8,7 +8,7 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-/** One piece that cannot be done must keep no other from its turn, be they ever so many. */
+/** Rows that fail must not block the others, however many fail. */
 describe('processEach', () => {
   it.each([
     ['none fails', () => false, 350],
@@ -54,7 +54,7 @@ onEveryDatabase('scheduled jobs', (kind) => {
     for (const { productId } of [broken, whole])
       await shop.ok('setStock', { productId, storeId: shop.storeId, quantity: 5 })
     const first = await checkout(broken)
-    // Its own reservation can no longer be given back: what is reserved would fall below nothing.
+    // This reservation cannot be returned: the reserved stock would become negative.
     await database.write((db) =>
       db.updateTable('stock_level').set({ reserved: 0 }).where('product_id', '=', broken.productId).execute(),
     )

@@ -18,10 +18,7 @@ onEveryDatabase('a request that is repeated under its key after its process died
   })
   afterAll(() => store.stop())
 
-  /**
-   * A process of its own at the same database that ends with its n-th write: nothing that it does after that happens. Answers
-   * whether it got to answer before.
-   */
+  /** A process with its own database connection that dies at its n-th write. Returns whether it responded before. */
   async function askOneThatDies(operation: string, body: Json, key: string, writes: number): Promise<boolean> {
     const { database } = store.cloud.db
     let left = writes
@@ -43,7 +40,7 @@ onEveryDatabase('a request that is repeated under its key after its process died
     return (await Promise.race([answered, dead])) === 'answered'
   }
 
-  /** Lets a process die at each of its writes in turn, and asks the living one again: what it answers is true from then on. */
+  /** Lets a process die at each of its writes in turn, then repeats the request to the running process and checks the response. */
   async function atEveryWrite(
     operation: string,
     prepare: () => Promise<Json>,

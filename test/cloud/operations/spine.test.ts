@@ -20,7 +20,7 @@ onEveryDatabase('the main path over the API', (kind) => {
 
   it('buys goods, verifies the purchase and redeems the authorization', async () => {
     const { products } = await cloud.ok(key, 'fetchProducts', { storeId: store.storeId, category: 'bekleidung' })
-    const tagged = products.find((p: Json) => p.tagged && p.price < 100) // below what the policy wants staff for
+    const tagged = products.find((p: Json) => p.tagged && p.price < 100) // below the price that needs staff
     const { sessionId } = await cloud.ok(key, 'checkIn', { storeId: store.storeId, userId: 'u1' })
     const purchase = await cloud.ok(key, 'startCheckout', { sessionId, items: [{ ean: tagged.ean, quantity: 2 }] })
     expect(purchase.status).toBe('PENDING_PAYMENT')

@@ -7,7 +7,7 @@ import { virtualPlatform, type VirtualPlatform } from '../../../verification/sim
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 
-/** Work whose course the test decides. */
+/** Work that the test controls. */
 type Course = (work: StepContext) => Promise<void>
 
 onEveryDatabase('operations in steps', (kind) => {

@@ -13,7 +13,7 @@ import { dropPending } from '../../../cloud/webhooks/queries.ts'
 import { newDatabase } from '../../support/databases.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
-/** SQLite uses an index of some rows only where the query says in its text that it is about these: a parameter would read all rows there ever were. */
+/** SQLite uses a partial index only if the query text contains its condition. With a parameter it would read all rows. */
 it('queries for waiting rows read a partial index, not all rows', async () => {
   const made = await newDatabase('sqlite')
   await made.database.close()

@@ -86,7 +86,7 @@ onEveryDatabase('a database', (kind) => {
     const db = await newDatabase(kind)
     await db.database.write((tx) => tx.insertInto('installation').values(row('kept', 'x')).execute())
     await db.database.close()
-    // Two processes wait for each other; within one, SQLite's wait would stand in its own way.
+    // Two processes wait for each other; within one process SQLite's wait would block itself.
     const [one, two] =
       kind === 'postgres' ? await Promise.all([db.again(), db.again()]) : [await db.again(), await db.again()]
     for (const each of [one, two]) {

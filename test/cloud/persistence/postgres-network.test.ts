@@ -183,7 +183,7 @@ describe.skipIf(!has)(
     it('fails in time if the network is too slow, writes nothing twice, and recovers', async () => {
       network.delayMs = jitter(100, 200)
       const began = performance.now()
-      // They conflict, so they run again one after the other: that would take 15 s.
+      // The transactions conflict, so they repeat one after the other: that would take 15 s.
       const { done, lost } = await insertNumbers(12)
       expect(performance.now() - began).toBeLessThan(2 * LIMITS.writeMs + LIMITS.statementMs + LIMITS.connectMs)
       network.delayMs = () => 0

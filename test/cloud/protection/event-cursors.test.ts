@@ -47,7 +47,7 @@ function eventOf(eventId: string, atMs: number): ProtectionEvent {
 const store = (db: Db, eventId: string, nowMs: number) => storeEvent({ db, tenant, nowMs }, eventOf(eventId, nowMs))
 const write = (eventId: string, nowMs: number) => shop.cloud.db.database.write((db) => store(db, eventId, nowMs))
 
-/** Follows a list. Full pages are kept; the last page has no cursor behind it, so it is read again the next time. */
+/** Reads a list page by page. The last page has no next cursor, so the next read repeats it. */
 function follow(list: List, limit: number, from?: string) {
   const { idsOf, next } = LISTS[list]
   const kept: string[] = []
@@ -72,7 +72,7 @@ onEveryDatabase('a client that follows the events', (kind) => {
 
   it('receives events of eight concurrent writers once, in the same order as other clients', async () => {
     const { db, platform } = shop.cloud
-    // On PostgreSQL two other processes write.
+    // On PostgreSQL two more processes write.
     const others = kind === 'postgres' ? [await db.again(), await db.again()] : []
     const followers = NAMES.map((list) => follow(list, 10))
     const written: string[] = []
@@ -84,7 +84,7 @@ onEveryDatabase('a client that follows the events', (kind) => {
         const nowMs = Math.floor(platform.clock.wall()) + (writer % 2) * 40 - (n % 5) * 7
         await (others[writer % 2] ?? db.database).write(async (tx) => {
           await store(tx, ids[0]!, nowMs)
-          // Some transactions stay open for longer than others.
+          // Some transactions stay open longer.
           if (kind === 'postgres') await sql`select pg_sleep(${((writer * 7 + n * 13) % 40) / 1_000})`.execute(tx)
           await store(tx, ids[1]!, nowMs)
         })

@@ -64,7 +64,7 @@ onEveryDatabase('the item sequence of a store', (kind) => {
 
   const rows = () =>
     shop.cloud.db.database.reads.selectFrom('protected_item').selectAll().where('store_id', '=', shop.storeId).execute()
-  /** Every item of the store is known here as it is there, by each of its names. */
+  /** Expects that the replica finds every item of the store by each of its names. */
   async function expectSame(): Promise<void> {
     await sync()
     const expected = (await rows()).flatMap((row) =>

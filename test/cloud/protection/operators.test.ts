@@ -99,7 +99,7 @@ onEveryDatabase('operators', (kind) => {
       status: 'PENDING_PAYMENT',
     })
     expect(await approvedBy(first)).toBe('Kasse 7, Jörg')
-    // Of the account's own operators only those of this store; a key that knows no other store is told nothing of it.
+    // Only operators of this store count; a key for another store cannot find out about them.
     const second = await waiting()
     const { operatorId } = await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Herr Ohlsen' })
     expect((await shop.call('approveCheckout', { transactionId: second, operatorId })).status).toBe(404)

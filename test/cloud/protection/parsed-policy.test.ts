@@ -24,7 +24,7 @@ it('policyOf limits the memory for large policies of many stores', () => {
   for (let i = 0; i < 300; i++) policyOf({ store_id: `st_large_${i}`, policy })
   expect(cachedPolicyCharacters()).toBeGreaterThan(4 * 1024 * 1024)
   expect(cachedPolicyCharacters()).toBeLessThanOrEqual(8 * 1024 * 1024)
-  // Whoever was asked of last is still there.
+  // The most recently used policy is still cached.
   const last = { store_id: 'st_large_299', policy }
   expect(policyOf(last)).toBe(policyOf(last))
 })

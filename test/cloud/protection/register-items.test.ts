@@ -3,7 +3,7 @@ import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../support/shop.ts'
 
-/** What registering a known tag may change, and what it may not. */
+/** Which fields a repeated registration of a tag may change. */
 onEveryDatabase('registerProtectedItems', (kind) => {
   let shop: Shop
   beforeAll(async () => {
@@ -86,7 +86,7 @@ onEveryDatabase('registerProtectedItems', (kind) => {
       status: 409,
       body: { reason: 'token_revoked' },
     })
-    // It has arrived: nobody else's from now on.
+    // After its arrival the item belongs to the other store.
     expect(codeOf(await register({ epc }))).toEqual(['item_in_another_store'])
     expect(await register({ epc }, otherStoreId)).toMatchObject({ registered: 1 })
   })

@@ -10,7 +10,10 @@ import { until } from '../../support/receiver.ts'
 import { openShop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-/** The backup was made before the payment, which its provider tells of once more; by then an agent has told what the receipt was used for. */
+/**
+ * The backup precedes the payment, and the provider repeats its notification after the restore. The agent reports the
+ * redemptions before that.
+ */
 onEveryDatabase('a cloud restored to a time before a payment', (kind) => {
   it('applies stored reports about a receipt as soon as the payment is repeated', async () => {
     const { platform } = movablePlatform()

@@ -97,7 +97,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
     turn()
     expect((await simulate({ requiresManualOverrideAboveValue: 1 })).decisions).toBe(before + 1_000)
     isOver = true
-    // With PostgreSQL others have their turn anyway, whenever it is asked.
+    // PostgreSQL queries yield to other requests anyway.
     expect(turns).toBeGreaterThan(1_000 / 20)
     const answers = await Promise.all(
       Array.from({ length: 4 }, () =>

@@ -77,7 +77,7 @@ onEveryDatabase('payments while the cloud’s clock jumps', (kind) => {
   })
   afterEach(() => store.stop())
 
-  /** Puts the clock a year ahead; what it answers puts it back. */
+  /** Sets the clock a year ahead; the returned function corrects it. */
   async function yearAhead(): Promise<() => Promise<void>> {
     const { platform } = store
     const right = platform.clock.wall() - platform.clock.elapsed()

@@ -45,7 +45,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     return ids
   }
 
-  /** A process of its own: own connections (SQLite has one writer only), own clock if wanted, own way of sending. */
+  /** A process with its own connections (one writer for SQLite), optionally its own clock, and its own sender. */
   async function startProcess(
     send: (request: OutgoingRequest, signal: AbortSignal) => Promise<OutgoingAnswer>,
     own: VirtualPlatform = platform,
@@ -100,7 +100,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     await register(1)
     // Dead after the commit of the event: nothing was planned yet.
     const [first] = await emit(1)
-    // Dead while the receiver had it and had not answered: its clock stands still from now on, and it never hears an answer.
+    // The process dies while the receiver works: its clock stops, and it never gets the response.
     const deadClock = virtualPlatform({ startMs: START, seed: 2 })
     const dead = await startProcess(() => new Promise(() => undefined), deadClock)
     await until('it to be sent', () => dead.sent.length === 1)
@@ -256,7 +256,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     await platform.advance(10_000)
     await until('the rest to be tried', () => process.sent.length >= 70)
     await platform.advance(10_000)
-    // Now they are known to be dead: whatever waits for them, half of the places are free.
+    // The dispatcher treats these receivers as dead, so half of the slots are free of them.
     await emit(5)
     await until('half of the places to be taken', async () => {
       await platform.advance(1)
@@ -289,7 +289,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
       url: 'https://other.example/',
       events: ['webhook.test'],
     })
-    // Far more than can be sent while this test goes on.
+    // More than the dispatcher can send during this test.
     await emit(20)
     await until('the places of one account to be taken', async () => {
       await platform.advance(1)

@@ -83,7 +83,7 @@ describe('secrets', () => {
     },
   )
 
-  // Standard base64 with and without padding, base64url, and what is none.
+  // Standard base64 with and without padding, base64url, and invalid base64.
   it.each([
     'x',
     'whsec_',

@@ -22,7 +22,7 @@ onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
   const operatorId = 'op-1'
   const exceptions = async (what: string): Promise<Json[]> =>
     (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open' })).exceptions
-  /** A paid item, and the token for it that lies at the agent. */
+  /** A paid item whose token the agent holds. */
   async function held() {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)

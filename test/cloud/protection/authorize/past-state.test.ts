@@ -152,7 +152,7 @@ onEveryDatabase('a request about a past use', (kind) => {
     later()
     expect(await item(epc, at, { purchaseId })).toMatchObject({ authorized: true, itemStatus: 'sellable' })
     expect(await item(epc, at)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
-    // For anybody else's purchase it was not.
+    // Another purchase does not authorize the item.
     expect(
       await item(epc, at, { purchaseId: (await shop.buy([{ ean: p.ean, quantity: 1 }])).transactionId }),
     ).toMatchObject({ authorized: false })

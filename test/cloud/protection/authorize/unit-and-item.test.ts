@@ -5,7 +5,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
-/** One paid unit is one item: which of several it is, is settled by what is asked first, and kept to. */
+/** One paid unit stands for one item; the first request decides which item that is. */
 onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
   let shop: Shop
   beforeAll(async () => {
@@ -137,7 +137,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     ).toMatchObject({ status: 404 })
   })
 
-  /** An SGTIN of this product that no other test has. */
+  /** A new SGTIN of this product. */
   function newSgtin({ ean }: Json): string {
     const split = splitGtin14(toGtin14(ean) ?? '', 7)
     const encoded =
@@ -167,7 +167,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     expect(errors[0].message).toBe(
       `epc: is an SGTIN of ${shirt.ean}, not of ${scarf.ean}: send the product of the tag, or encode the tag again`,
     )
-    // What stood before stands, and what says nothing of the product changes it no more.
+    // The earlier registration remains, and updates without a product do not change the product.
     expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc: good })).toMatchObject({ ean: shirt.ean })
     expect(
       await register([
@@ -240,7 +240,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
       status: 409,
       body: { reason: 'price_unknown' },
     })
-    // At its own price it is sold, and the shop's own till may say what something costs.
+    // The app pays the item's own price; only the shop's till may set a price.
     expect(await shopperAsks([{ ...line, quantity: 1, epcs: [cheap] }])).toMatchObject({
       status: 200,
       body: { total: 1, items: [{ priceOrigin: 'item' }] },

@@ -111,7 +111,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
         deviceId,
         redemptionId: `red-${good}`,
       })
-      // Nothing else is left: what stands in the way is told.
+      // The response shows the status of the unit that blocks the release.
       expect(await release()).toMatchObject({
         authorized: false,
         reason: 'item_not_paid',

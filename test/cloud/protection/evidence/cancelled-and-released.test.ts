@@ -6,7 +6,7 @@ import { movablePlatform } from '../../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
-/** Goods of a purchase that is cancelled and released all the same, in whatever order that becomes known: people are told, and nothing more goes out for it. */
+/** A cancellation and a release may arrive in either order: the cloud raises an exception and grants nothing more. */
 onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
@@ -33,7 +33,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     ((await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 500 })).exceptions as Json[])
       .filter((each) => each.purchaseId === transactionId)
       .map((each) => each.kind as string)
-  /** The agent used the token then, and tells it now. */
+  /** The agent used the token earlier and reports it now. */
   const tell = (nonce: string, redemptionId: string, atMs: number, source: 'token' | 'receipt' = 'token') => {
     const claim: Evidence = {
       kind: 'claim',

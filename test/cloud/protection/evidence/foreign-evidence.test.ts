@@ -16,7 +16,7 @@ import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 onEveryDatabase('evidence that one agent reports for another', (kind) => {
   let shop: Shop
-  /** The receipt home, the agent that asks it, and one that is neither. */
+  /** The receipt home, the agent that requests rights from it, and a third agent. */
   let home: TestAgent
   let asker: TestAgent
   let third: TestAgent
@@ -60,7 +60,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     ).map(({ state }) => state)
   const foreign = async (): Promise<Json[]> =>
     (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'foreign_evidence', limit: 200 })).exceptions
-  /** Whether one of the exceptions tells of this id as the latest. */
+  /** Whether this id is the latest of an exception. */
   const isForeign = async (id: string) => (await foreign()).some(({ detail }) => detail.endsWith(`: ${id}`))
   /** Whether the third agent's device is granted the release of the purchase. */
   const grantedTo = async (purchaseId: string) =>
@@ -70,7 +70,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
         deviceId: shop.devices.pos_deactivator,
       })
     ).body.deactivationAuthorized
-  /** Rights that the home has given to the asking agent. */
+  /** Rights that the receipt home has delegated to the requesting agent. */
   const lend = async () => {
     const redemptionId = newRedemption()
     const { purchaseId, cti } = await paidReceipt(shop)
@@ -202,7 +202,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(Date.parse(claimed?.lastRaisedAt)).toBeGreaterThan(Date.parse(claimed?.raisedAt))
       expect(await about()).toHaveLength(2)
       expect(await events()).toBe(before + 2)
-      // The rows are kept.
+      // The cloud stores the rows.
       expect(
         await shop.cloud.db.database.reads
           .selectFrom('journal_row')
@@ -338,7 +338,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(login.status).toBe(200)
       await report(home, back(redemptionId, signed))
       expect(await kept(redemptionId)).toEqual(['failed'])
-      // The former key logs nobody in.
+      // The former key allows no login.
       const again = await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId })
       const old = asker.messages.assertion(again.body.challenge, Date.now())
       expect((await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId, assertion: old })).status).toBe(401)

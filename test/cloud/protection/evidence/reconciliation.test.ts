@@ -64,7 +64,7 @@ onEveryDatabase('reconciliation', (kind) => {
     shop.call('resolveRedemption', { redemptionId, outcome: said, operatorId, ...fields })
 
   describe('a lease of the same device', () => {
-    // An agent’s clock may be behind by so much, and it may not have heard yet that a token was taken back.
+    // An agent’s clock may be behind, and it may not have received the revocation yet.
     it('is replaced only after its agent voided it, or a minute after its end', async () => {
       const [ended, voided] = [await buy(), await buy()]
       const former = await grant(ended)
@@ -97,7 +97,7 @@ onEveryDatabase('reconciliation', (kind) => {
   })
 
   describe('a revoked lease', () => {
-    // Its agent may be cut off, and has not heard yet; what it did with one step says nothing of the others.
+    // The agent may be offline, and its report about one step proves nothing about the others.
     it('holds its other steps until its agent voids it, whatever the agent reports about one', async () => {
       const [p] = shop.products
       const epcs = [(await shop.newItem(p)).epc, (await shop.newItem(p)).epc]
@@ -351,7 +351,7 @@ onEveryDatabase('reconciliation', (kind) => {
                     ['a', 'b', 'c', 'l', 'f'].map(id),
                     await scope.facts.prepare([nonce, cti ?? '']),
                   )
-                // What is about something not known yet waits, as unapplied rows do.
+                // Rows about unknown tokens wait, as unapplied rows do.
                 let waiting = order
                 for (let round = 0; round < 2; round++) {
                   const still: typeof order = []

@@ -5,7 +5,7 @@ import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
 
-/** Goods that are paid for elsewhere stand for themselves. Brought back and sold again they begin anew, with nothing of before. */
+/** Each sale by another system starts a new release, independent of the earlier sale. */
 onEveryDatabase('goods that another system sold twice', (kind) => {
   let shop: Shop
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../../support/shop.ts'
 
-/** What staff say by hand of an item ends what others had of it: goods that came back and are sold again are the next buyer's alone. */
+/** A status that staff set by hand ends the rights of the former purchase, so that the next buyer can use the item. */
 onEveryDatabase('items that staff move by hand', (kind) => {
   let shop: Shop
   beforeAll(async () => {
