@@ -10,7 +10,7 @@ import type { ProcessEnvironment } from '../support/processes.ts'
 const HOUR = 3_600
 const DAY = 24 * HOUR
 const YEAR = 365 * DAY
-/** What a machine without a battery shows when it starts. */
+/** The clock of a machine without a battery at its start. */
 const DEAD_CLOCK = 300 - Math.floor(Date.now() / 1_000)
 
 const why = NO_FAKETIME ?? NO_REBOOT
@@ -31,7 +31,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     mkdirSync(folder, { recursive: true })
     ;[cloudTime, agentTime] = [fakeTime(folder, 'cloud'), fakeTime(folder, 'agent')]
     agentIn.env = agentTime.env
-    // The store was set up two hours ago: what ended since has ended.
+    // The store was created two hours ago, so its first tokens have expired.
     cloudTime.set(-2 * HOUR)
     agentTime.set(-2 * HOUR)
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }

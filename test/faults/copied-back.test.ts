@@ -5,7 +5,7 @@ import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
-/** With the programs as they are shipped: nothing that was released offline is released again. */
+/** Runs the built programs. */
 describe('an agent whose folder is restored from a copy while the cloud is unreachable', () => {
   let journey: Journey
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>

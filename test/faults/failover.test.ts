@@ -7,7 +7,7 @@ import { cloudUnderLoad, eanOf, UNAVAILABLE, type Answer, type CloudUnderLoad } 
 
 const primary = await startPostgres()
 
-/** The cloud reaches its database at one address, which leads to the primary first and to the promoted standby afterwards. */
+/** The cloud reaches its database at one address, which leads first to the primary and then to the promoted standby. */
 describe.skipIf(primary === undefined)(
   `a failover to a standby${primary === undefined ? ' (skipped: install the package postgresql)' : ''}`,
   () => {
@@ -118,7 +118,7 @@ describe.skipIf(primary === undefined)(
           body: { reason: 'already_redeemed' },
         })
 
-        // A follower of the events misses none and reads none twice.
+        // A client that follows the events misses none and reads none twice.
         const since = await events(500, followed.cursor)
         const { ids } = await events(500)
         expect([...followed.ids, ...since.ids]).toEqual(ids)

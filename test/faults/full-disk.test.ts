@@ -8,7 +8,7 @@ import { eventually } from '../support/journey.ts'
 import { NO_SMALL_DISK, smallDisk, type SmallDisk } from '../support/small-disk.ts'
 
 const DISK_FULL = { status: 503, retryAfter: '30', body: { code: 'unavailable', reason: 'disk_full' } }
-/** Inserts until a full disk is noticed at most: files have some room left in their last pages. */
+/** Maximum number of inserts on a full disk: files have some room in their last pages. */
 const INSERTS = 3_000
 
 describe.skipIf(NO_SMALL_DISK)(
@@ -27,7 +27,7 @@ describe.skipIf(NO_SMALL_DISK)(
       disk.remove()
     })
 
-    /** Inserts products until one is refused. */
+    /** Inserts products until the cloud rejects one. */
     async function insertUntilRefused(): Promise<{ ean: string; answer: Answer }> {
       for (let i = 0; i < INSERTS; i++) {
         const ean = eanOf(900, next++)
@@ -38,7 +38,7 @@ describe.skipIf(NO_SMALL_DISK)(
     }
     const logged = (text: string) => load.process.stderr().split(text).length - 1
 
-    /** Fills the disk, checks what callers see, and makes room again. */
+    /** Fills the disk, checks the responses, and makes room again. */
     async function fillAndMakeRoom(whileFull: (refused: string) => Promise<void>): Promise<void> {
       await load.confirmed(20)
       await load.endLoad()

@@ -87,7 +87,7 @@ describe('an MQTT connection to a broker that breaks the protocol', () => {
     const more = times(count, rest)
     const { broker, line, closed } = await open(afterConnack(() => (isFirst ? ((isFirst = false), first) : more())))
     const before = process.memoryUsage().rss
-    // Told before the line was handed over, or after: once, either way.
+    // The close is reported once, before or after the connection is returned.
     expect(
       await Promise.race([
         closed,
@@ -142,7 +142,7 @@ describe('an agent whose broker is hostile', () => {
     Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.agent.child.pid}/status`, 'utf8'))?.[1]) / 1_024
   const synced = () => eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 20_000)
 
-  /** A paid unit is released once and no more, an unpaid one not at all. While this process pours, its board may answer too late. */
+  /** A paid unit is released once, an unpaid one never. During the flood the board may respond too late. */
   async function decidesRight({ isPouring = false } = {}): Promise<void> {
     const { transactionId, receipt } = await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
     const before = boards.station.pulses()
@@ -247,7 +247,7 @@ describe('an agent whose broker is hostile', () => {
         agentTopic(journey.storeId, agentId, name),
       ),
     ]
-    // What is retained greets the agent whenever it comes back.
+    // The agent receives retained messages after each reconnect.
     for (const { topic, payload } of old) await broker.tell(topic, payload, { retain: true })
 
     let isPouring = true
@@ -275,7 +275,7 @@ describe('an agent whose broker is hostile', () => {
       )
       await decidesRight({ isPouring })
     } finally {
-      // Other tests follow in this process.
+      // More tests run in this process.
       isPouring = false
       await pouring
     }

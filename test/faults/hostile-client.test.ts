@@ -14,7 +14,7 @@ import { independentBoard, type IndependentBoard } from '../support/modbus-seria
 /** Attackers use other addresses of this machine than the agents. */
 const STRANGERS = '127.0.1'
 
-/** An agent that was taken over, and strangers, against the cloud's own broker, with an honest agent beside them. */
+/** A compromised agent and strangers attack the cloud's own broker, beside an honest agent. */
 describe('a cloud whose broker is attacked', () => {
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
   let journey: Journey
@@ -65,7 +65,7 @@ describe('a cloud whose broker is attacked', () => {
   const megabytes = () =>
     Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.cloud.child.pid}/status`, 'utf8'))?.[1]) / 1_024
 
-  /** A line of the agent that was taken over: it has its key. */
+  /** A connection of the compromised agent, with its key. */
   async function line(): Promise<MqttClient> {
     const { agentId } = identity
     const { challenge } = await post('agentLogin', { agentId })
@@ -86,7 +86,7 @@ describe('a cloud whose broker is attacked', () => {
   const closed = (client: MqttClient) =>
     new Promise<void>((resolve) => (client.connected ? client.once('close', () => resolve()) : resolve()))
 
-  /** The same again and again until the test is over. */
+  /** Repeats the attack until the test ends. */
   function keepUp(attack: () => Promise<void>): void {
     attacks.push(
       (async () => {
@@ -109,7 +109,7 @@ describe('a cloud whose broker is attacked', () => {
       storeTopic(journey.otherStoreId, 'policy'),
     ]
     await spy.subscribeAsync(wanted).catch(() => undefined)
-    // Another line would take its place: it has one name only.
+    // Another connection of this agent would replace this one.
     await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
     for (const topic of [
       agentTopic(journey.storeId, victim, 'events'),
@@ -154,7 +154,7 @@ describe('a cloud whose broker is attacked', () => {
       )
       client.end(true)
     })
-    // The agent that was taken over: thousands of states, and batches that are none.
+    // The compromised agent sends thousands of states and invalid batches.
     keepUp(async () => {
       const client = await line()
       const state = JSON.stringify({ online: true, observedAt: new Date().toISOString() })
@@ -182,7 +182,7 @@ describe('a cloud whose broker is attacked', () => {
       expect((await journey.api.call('fetchPurchase', { transactionId })) as Json).toMatchObject({
         securityTagStatus: 'deactivated',
       })
-    // Whoever is honest finds a place also in the middle of it.
+    // The honest agent can connect during the attack.
     await journey.agent.kill()
     await journey.startAgent()
     await eventually('a line', async () => (await journey.status()).broker === true)

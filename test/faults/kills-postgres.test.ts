@@ -6,7 +6,7 @@ import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 const missing = whyNoPostgres()
-/** Each victim once; `npm run prove -- --part kills-postgres` has every victim at every step. */
+/** Each victim once; `npm run prove -- --part kills-postgres` kills every victim at every step. */
 const KILLS = 4
 
 const kill = (kills: number, cloudIn = {}) =>
@@ -30,7 +30,7 @@ describe.skipIf(missing)(`power cuts with PostgreSQL${missing === undefined ? ''
     expect(await kill(KILLS)).toEqual({ kills: KILLS, violations: [] })
   })
 
-  // Whether a commit was flushed when the server crashes is a matter of chance: one run in four loses nothing at the first kill.
+  // A crash does not always lose unflushed commits: one run in four loses nothing at the first kill.
   it(
     'reveal the lost write if commits are acknowledged before they are flushed',
     { timeout: 300_000, retry: 3 },

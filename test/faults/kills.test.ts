@@ -6,7 +6,7 @@ import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
-/** Two at each step, with a receipt and with a token; `npm run prove` has every victim at every step. */
+/** Two kills at each step, with a receipt and with a token; `npm run prove` kills every victim at every step. */
 const KILLS = STEPS.flatMap((_, turn) => [4 * turn + (turn % 4), 4 * (turn + STEPS.length) + ((turn + 1) % 4)]).map(
   (n) => killNumber(n),
 )

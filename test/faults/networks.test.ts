@@ -31,7 +31,7 @@ describe.skipIf(NO_OTHER_NETWORK !== null)(
       for (const board of Object.values(boards)) await board.close()
     })
 
-    /** Paid for while the network was good. */
+    /** Purchases from the time of the good network. */
     const receipts = async (count: number) => {
       const made: string[] = []
       for (let n = 0; n < count; n++) {

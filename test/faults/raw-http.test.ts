@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** What reaches the cloud's socket when it is not a well-behaved client. */
+/** Bytes that a well-behaved client never sends to the cloud. */
 describe('invalid request bytes', () => {
   let cloud: RunningProcess
   let key: string
@@ -31,7 +31,7 @@ describe('invalid request bytes', () => {
     open.add(made)
     return made
   }
-  /** Sends the bytes and answers the status line that comes back, or 'closed'. */
+  /** Sends the bytes and returns the status line, or 'closed'. */
   function answerTo(bytes: string | Buffer): Promise<string> {
     return new Promise((resolve) => {
       const line = socket()

@@ -9,7 +9,7 @@ interface Product {
   price: number
 }
 
-/** The whole house as it is built: cloud, broker, agent and simulated devices in their own process, and a browser at the station. */
+/** The built programs: cloud, broker, agent and simulated devices in one process, and a browser at the station. */
 describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let demo: Demonstration
   let chromium: TestBrowser
@@ -28,7 +28,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await first.close()
     await demo.api.call('registerOperator', { storeId: demo.storeId, name: 'Frau Petersen', pin: '471108' })
     const answer = await demo.api.call('fetchProducts', { storeId: demo.storeId, limit: 100, category: 'bekleidung' })
-    // Socks carry no label.
+    // Socks have no label.
     products = (answer['products'] as Product[]).filter(({ price }) => price > 40).toSorted((a, b) => a.price - b.price)
     station = await open(demo.stationUrl)
     scanner = await wedge(station)

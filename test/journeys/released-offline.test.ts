@@ -57,7 +57,7 @@ afterAll(async () => {
   for (const board of Object.values(boards)) await board.close()
 })
 
-/** The header of a program beside the agent with this address. */
+/** The authorization header of the agent with this address. */
 const programAt = (url: unknown) =>
   authorizationIn(join(journey.folder, url === second?.ready['url'] ? 'second' : 'edge'))
 const statusOf = async (url: unknown) =>

@@ -153,7 +153,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     expect(await balanceOf(userId)).toBe(Math.floor(purchase.total))
 
     const about = (e: Json) => e.data.transactionId === transactionId || e.data.purchaseId === transactionId
-    // They are posted side by side: any of them may be the last.
+    // The cloud sends them concurrently, so any may be the last.
     const count = (name: string) => heard(about).filter(({ event }) => event === name).length
     await eventually(
       'every notice',
@@ -254,7 +254,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     ).json()) as Json
     expect(imported).toMatchObject({ imported: 3, errors: [expect.objectContaining({ field: 'ean' })] })
     const bought = await journey.buy(eans.map((ean) => ({ ean, quantity: 2 })))
-    // By the shop's calendar: in Munich it is tomorrow an hour before it is at Greenwich.
+    // In the shop's time zone: Munich reaches the next day an hour before Greenwich.
     const today = new Date().toLocaleDateString('sv-SE', { timeZone: 'Europe/Berlin' })
     const period = { storeId: journey.storeId, from: today, to: today }
     const sales = await ok('exportSalesData', { ...period, format: 'json' })
@@ -270,7 +270,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
   it('a cloud that dies repeatedly delivers every payment event, none twice', { timeout: 120_000 }, async () => {
     const ean = journey.products[0]?.ean as string
     const paid: string[] = []
-    // A receiver that is slow and sometimes refuses, so that deaths fall between sending and noting.
+    // A slow receiver, so that the process dies between sending and recording.
     receiver.answer = (response) => void setTimeout(() => answerWith(200)(response), 20)
     for (let round = 0; round < 6; round++) {
       const selling = Promise.allSettled(Array.from({ length: 4 }, () => journey.buy([{ ean, quantity: 1 }])))

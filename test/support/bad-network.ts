@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
-/** A network between a client and a server. It passes bytes on, late or not at all, cuts connections, and leads to another server. */
+/** A network between a client and a server. It delays or drops bytes, cuts connections, and changes the server. */
 export interface BadNetwork {
   port: number
   /** Port of the server that new connections reach. */
   target: number
-  /** Swallows all bytes. */
+  /** Drops all bytes. */
   isStalled: boolean
   /** Delay of the next packet, ms. The packets of a connection stay in order. */
   delayMs: () => number
@@ -17,7 +17,7 @@ export interface BadNetwork {
 
 const HOST = '127.0.0.1'
 
-/** A network that leads to this port of this machine. */
+/** A network that leads to this port of the machine. */
 export async function badNetwork(target: number): Promise<BadNetwork> {
   const sockets = new Set<Socket>()
   const server: Server = createServer((near) => {

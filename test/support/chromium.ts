@@ -6,7 +6,7 @@ const ASK_NOBODY = ['--disable-background-networking', '--disable-component-upda
 const CHROMIUM = '/usr/bin/chromium'
 
 const MISSING = `${CHROMIUM} is missing: install the package chromium (apt-get install chromium)`
-/** Why browser tests are left out here, or undefined when they can run. */
+/** Why browser tests are skipped on this machine, or undefined if they can run. */
 export const NO_CHROMIUM = existsSync(CHROMIUM) ? undefined : MISSING
 
 export interface TestBrowser {

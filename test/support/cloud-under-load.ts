@@ -12,7 +12,7 @@ export interface Answer {
   >
 }
 
-/** An insert that the cloud did not confirm, with its answer. */
+/** An insert that the cloud did not confirm, with the response. */
 export interface Unconfirmed {
   ean: string
   answer: Answer
@@ -30,11 +30,11 @@ export interface CloudUnderLoad {
   insert(ean: string): Promise<Answer>
   /** A page beside the API, such as `/readyz`. */
   page(path: string): Promise<{ status: number; body: unknown }>
-  /** Resolves when so many more inserts were confirmed. */
+  /** Resolves after this many more confirmed inserts. */
   confirmed(more: number): Promise<void>
   /** Resolves when reads succeed. Until then only 503 `database_unavailable` is allowed. */
   answersAgain(): Promise<void>
-  /** Ends the load; resolves when the last call is answered. */
+  /** Ends the load; resolves with the response to the last call. */
   endLoad(): Promise<void>
   stop(): Promise<void>
 }
@@ -42,12 +42,12 @@ export interface CloudUnderLoad {
 export interface LoadOptions {
   /** PostgreSQL; SQLite without it. */
   databaseUrl?: string
-  /** Callers at the same time. */
+  /** Number of concurrent callers. */
   callers?: number
   data?: string
 }
 
-/** A caller follows `Retry-After` so often at most. */
+/** Maximum number of times that a caller follows `Retry-After`. */
 const TRIES = 2_000
 
 export async function cloudUnderLoad({
@@ -131,7 +131,7 @@ export async function cloudUnderLoad({
   return load
 }
 
-/** What every call answers while the database is away. */
+/** The response of every call while the database is offline. */
 export const UNAVAILABLE = { status: 503, retryAfter: '2', body: { reason: 'database_unavailable' } }
 
 /** A unique EAN for the n-th insert of a caller. */

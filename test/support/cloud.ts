@@ -16,7 +16,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { newDatabase, temporaryFolder, type DatabaseKind, type TestDatabase } from './databases.ts'
 import { formBody } from './form-body.ts'
 
-/* Answers are read loosely here: their shape is checked by the cloud itself (checkAnswers). */
+/** Responses are untyped here, because the cloud checks their shape (checkAnswers). */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Json = any
 
@@ -31,7 +31,7 @@ export interface TestCloud {
   cloud: Cloud
   platform: Platform
   db: TestDatabase
-  /** Where its keys are: another process on the same database needs them too. */
+  /** Folder of its keys, which another process on the same database needs too. */
   keyFolder: string
   errors: unknown[]
   baseUrl: string
@@ -44,7 +44,7 @@ export interface TestCloud {
   call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Sends fields as multipart/form-data; `file` and `snapshot` as files. */
   sendForm(key: string | null, operation: string, fields: Record<string, unknown>): Promise<Answer>
-  /** As `call`, for an answer that must be 200. */
+  /** As `call`, for a response that must be 200. */
   ok(key: string, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   get(path: string, headers?: Record<string, string>): Promise<Answer>
   /** Stops the cloud and starts another on the same database; `between` runs while none is running. */

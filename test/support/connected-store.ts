@@ -31,7 +31,7 @@ export async function openConnectedStore(kind: DatabaseKind): Promise<ConnectedS
       (a) => (answer = a),
       (error: unknown) => (fault = error),
     )
-    // Real sockets answer in real time; what waits for a clock has it moved.
+    // Real sockets need real time; waits for the clock move it.
     let quiet = 0
     await until(operation, async () => {
       if (answer || fault) return true

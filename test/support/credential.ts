@@ -1,5 +1,5 @@
-/** The credential of every agent that tests run within their own process. */
+/** The credential of the agents that run in the test process. */
 export const CREDENTIAL = `untag_pair_${'x'.repeat(32)}`
 
-/** The header of a program that has it. */
+/** The authorization header with it. */
 export const AUTHORIZATION = { authorization: `Bearer ${CREDENTIAL}` }

@@ -5,7 +5,7 @@ import { shopper, type Shopper } from '../../simulators/services/shopper.ts'
 import { ensureBuilt, ROOT } from './built.ts'
 import { temporaryFolder } from './databases.ts'
 
-/** `untag start` as a newcomer runs it, in its own process. */
+/** `untag start` as a new user runs it, in its own process. */
 export interface Demonstration {
   stationUrl: string
   gateUrl: string
@@ -13,17 +13,17 @@ export interface Demonstration {
   pairingUrl: string
   gateId: string
   storeId: string
-  /** A shopper of its store, over the public API. */
+  /** A shopper of the store, over the public API. */
   api: Shopper
   /** Presses keys on its terminal. */
   press(keys: string): void
-  /** Everything that it has printed. */
+  /** Its output so far. */
   printed(): string
-  /** Presses q; answers the exit code. */
+  /** Presses q; returns the exit code. */
   quit(): Promise<number | null>
 }
 
-/** How long a machine that does much else may take to start it, ms. */
+/** Maximum start time on a busy machine, ms. */
 const START_MS = 45_000
 
 export async function startDemonstration(): Promise<Demonstration> {

@@ -16,7 +16,7 @@ export function endlessBody(limit: number): { body: ReadableStream<Uint8Array>; 
   return { body, sent: () => sent }
 }
 
-/** How a request has such a body: without an announced length. */
+/** Request options for such a body, without a declared length. */
 export function endlessRequest(
   body: ReadableStream<Uint8Array>,
   headers: Record<string, string> = {},

@@ -52,7 +52,7 @@ const isWordOr = (words: ReadonlySet<string>, value: unknown) =>
   words.has(String(value)) ||
   (isUri(value) && !/^(urn:epcglobal:cbv|https?:\/\/ns\.gs1\.org\/cbv\/)/.test(String(value)))
 
-/** What is wrong with an EPCIS document; nothing when it is as the schema has it. */
+/** Violations of an EPCIS document; empty if it matches the schema. */
 export function faultsOfDocument(document: Json): string[] {
   const faults: string[] = []
   const must = (holds: boolean, fault: string) => void (holds || faults.push(fault))
@@ -80,7 +80,7 @@ export function faultsOfDocument(document: Json): string[] {
   ]
 }
 
-/** What is wrong with one ObjectEvent. */
+/** Violations of one ObjectEvent. */
 export function faultsOfEvent(event: Json): string[] {
   const faults: string[] = []
   const must = (holds: boolean, fault: string) => void (holds || faults.push(fault))

@@ -13,7 +13,7 @@ export interface FakeDevice {
   device: ProtectionDevice
   commands: DeviceCommand[]
   tells(event: DeviceEvent): void
-  /** A tag is laid on it, or seen again. */
+  /** Simulates a tag on the device. */
   lay(tag: TagName, more?: { rssiDbm?: number; seenAtMs?: number }): void
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** libfaketime, wherever Debian puts it for this machine. */
+/** libfaketime, at its Debian path for this machine. */
 const LIBRARY =
   process.platform === 'linux'
     ? readdirSync('/usr/lib')
@@ -19,10 +19,10 @@ export const NO_FAKETIME =
       ? 'install the package libfaketime'
       : 'libfaketime is used on Linux only'
 
-/** A process's wall clock, which can be set while it runs. What counts the time that passes stays as it is. */
+/** A process's wall clock, which can be set while it runs. Elapsed time is not affected. */
 export interface FakeTime {
   env: NodeJS.ProcessEnv
-  /** Seconds ahead of the true time; below 0: behind. */
+  /** Seconds ahead of the true time; negative: behind. */
   set(seconds: number): void
 }
 
@@ -68,5 +68,5 @@ function canReboot(): boolean {
   return spawnSync(command, [...rest, 'true']).status === 0
 }
 
-/** Why no reboot can be shown to a process here, or null. */
+/** Why this machine cannot simulate a reboot for a process, or null. */
 export const NO_REBOOT = canReboot() ? null : 'no permission for mounts of our own: run as root'

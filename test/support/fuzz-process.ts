@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const PROGRAM = join(import.meta.dirname, '../../dist/verification/fuzz.js')
 
-/** Runs the fuzzer as `npm run fuzz` does, as it was built last. */
+/** Runs the built fuzzer as `npm run fuzz` does. */
 export async function runFuzzer(args: readonly string[]): Promise<{ code: number | null; stdout: string }> {
   const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   let stdout = ''

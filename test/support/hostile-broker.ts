@@ -8,11 +8,11 @@ export type WireTrick = 'a broker' | 'closes at once' | 'stays silent' | ((socke
 export interface HostileBroker {
   url: string
   trick: WireTrick
-  /** Who came, and with which password. */
+  /** Logins with their passwords. */
   readonly logins: { clientId: string; password: string }[]
-  /** What was handed over to it, and never left it. */
+  /** Messages that it received and did not forward. */
   readonly swallowed: { topic: string; payload: string }[]
-  /** Connections that were opened so far. */
+  /** Number of connections so far. */
   readonly connections: number
   tell(topic: string, payload: string | Buffer, options?: { retain?: boolean }): Promise<void>
   close(): Promise<void>

@@ -26,12 +26,12 @@ export interface LanAgent {
   deviceId: string
   port: number
   server: HttpServer
-  /** What its actuator does. */
+  /** Behaviour of its actuator. */
   outcome: 'confirmed' | 'failed' | 'unknown'
   moved: number
-  /** It alone does not reach the cloud. */
+  /** Cuts only this agent from the cloud. */
   isCutOff?: boolean
-  /** Its machine, where that is none of ours. */
+  /** Its machine, if it is another one. */
   platform?: Platform
 }
 
@@ -39,29 +39,29 @@ export interface LanAgent {
 export interface LanStore {
   readonly shop: Shop
   readonly nodes: readonly LanAgent[]
-  /** The home of the receipts. */
+  /** The receipt home. */
   readonly home: LanAgent
   readonly other: LanAgent
-  /** Whether the cloud is in reach. */
+  /** True if the cloud is online. */
   isUp: boolean
-  /** What may pass between the agents, by its URL. */
+  /** Whether a request between agents may pass, by its URL. */
   onLan: (url: string) => 'pass' | 'lose answer' | 'cut'
-  /** What passed between them. */
+  /** Requests between the agents that passed. */
   readonly sent: readonly { url: string; body: string; answer: string }[]
-  /** What was cut off. */
+  /** Requests that were cut off. */
   readonly lost: readonly string[]
   addAgent(deviceId: string): Promise<LanAgent>
-  /** Starts one that was killed. */
+  /** Starts a killed agent. */
   run(node: Omit<LanAgent, 'agent' | 'server'>): Promise<void>
   ready(node: LanAgent): Promise<void>
   kill(node: LanAgent): Promise<void>
-  /** One that was killed, and its disk. */
+  /** Removes a killed agent and its disk. */
   remove(node: LanAgent): void
   /** Shows a receipt at its gate. */
   leave(node: LanAgent, receipt: string, headers?: Record<string, string>): Promise<Json>
   /** A paid purchase of two units. */
   receipt(): Promise<{ purchaseId: string; text: string }>
-  /** Sends a signed question to the home once more. */
+  /** Repeats a signed home request. */
   play(question: string): Promise<Response>
   /** Waits until the receipt home has the outcomes of all its delegated rights. */
   heard(node: LanAgent): Promise<void>
@@ -71,7 +71,7 @@ export interface LanStore {
 const platform = realPlatform()
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** A new one, with two agents, for each test of a file. */
+/** A new store with two agents for each test of a file. */
 export function lanStore(): LanStore {
   let shop: Shop
   let home: LanAgent

@@ -11,10 +11,10 @@ export interface Probe {
   isAllowed: boolean
 }
 
-/** Longer texts and lists than this make requests of megabytes, which the body limit is there for. */
+/** Longer texts and lists make requests of megabytes, which the body limit covers. */
 const LARGEST = 20_000
 
-/** The limits that an operation's published schema names, each with a value at it and one beyond it. */
+/** The limits in an operation's published schema, each with a value at it and one beyond it. */
 export function limitsOf(operation: Operation): { required: string[]; probes: Probe[] } {
   const schema = z.toJSONSchema(operation.request, {
     target: 'openapi-3.0',

@@ -9,7 +9,7 @@ const RECOUNT = [
     SELECT program_id, month, 'join', 0, COUNT(*) FROM loyalty_member GROUP BY program_id, month`,
 ]
 
-/** Asserts that the sums by month are those of the ledger and the members. */
+/** Asserts that the monthly sums match the ledger and the members. */
 export async function assertLoyaltyMonths(database: Database): Promise<void> {
   const read = async (db: Db) => {
     const rows = await db

@@ -40,7 +40,7 @@ function brokerOf(cloud: Cloud): MemoryBroker {
   return broker
 }
 
-/** A line of this agent to the broker of its cloud. */
+/** A connection of this agent to the broker of its cloud. */
 export function memoryBroker(
   cloud: Cloud,
   { storeId, agentId }: AgentAddress,

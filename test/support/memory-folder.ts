@@ -11,7 +11,7 @@ const PREFIX = 'untag-test-'
 /** A run needs a fifth of that. */
 const ROOM_BYTES = 2 * 2 ** 30
 
-/** Makes the folder of this run; undefined where there is none to be had. Those of runs that died are cleared away. */
+/** Creates the folder of this run, or returns undefined if that is impossible. Deletes folders of dead runs. */
 export function makeMemoryFolder(): string | undefined {
   if (!existsSync(ROOT)) return undefined
   for (const name of readdirSync(ROOT)) {
@@ -20,12 +20,12 @@ export function makeMemoryFolder(): string | undefined {
   const { bavail, bsize } = statfsSync(ROOT)
   if (bavail * bsize < ROOM_BYTES) return undefined
   const folder = join(ROOT, `${PREFIX}${process.pid}`)
-  // The user that PostgreSQL runs as must come through.
+  // The user of PostgreSQL needs access.
   mkdirSync(folder, { recursive: true, mode: 0o755 })
   return folder
 }
 
-/** Removes it with whatever tests have left in it. */
+/** Removes it with all files of the tests. */
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }

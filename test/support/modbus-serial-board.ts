@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { freePort } from './ports.ts'
 
-/** The part of modbus-serial that is used here; the package ships no types for its server's vector. */
+/** The used part of modbus-serial; the package has no types for its server's vector. */
 interface Vector {
   getCoil(address: number, unit: number): boolean
   setCoil(address: number, value: boolean, unit: number): void
@@ -12,13 +12,13 @@ interface ServerTcp {
   on(event: 'initialized' | 'socketError', listener: () => void): void
 }
 
-/** A relay board made of an independent Modbus implementation: whatever it understands is really Modbus. */
+/** A relay board with an independent Modbus implementation, so that the commands are proven to be valid Modbus. */
 export interface IndependentBoard {
   address: string
   /** Every change of an output, in order. */
   readonly changes: { coil: number; on: boolean }[]
   pulses(coil?: number): number
-  /** Called as soon as an output changes. */
+  /** Called after each output change. */
   onChange: (coil: number, on: boolean) => void
   close(): Promise<void>
 }

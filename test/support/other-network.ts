@@ -1,15 +1,15 @@
 import { spawnSync } from 'node:child_process'
 
-/** A network namespace with one cable to this one, as a cloud somewhere else has it. */
+/** A network namespace with one cable to this one, as for a cloud elsewhere. */
 export interface OtherNetwork {
   /** The address of the process in that network. */
   host: string
-  /** Makes a command run there. */
+  /** Prefixes a command so that it runs there. */
   through: readonly string[]
   /** Drops all packets without an error. */
   unplug(): void
   plug(): void
-  /** So many of a hundred packets are lost, each way. */
+  /** Packets lost each way, per cent. */
   lose(percent: number): void
   remove(): void
 }
@@ -34,7 +34,7 @@ const NET = `198.18.${(process.pid >> 6) & 0xff}`
 const FIRST = (process.pid & 0x3f) * 4
 const there = (command: string) => `ip netns exec ${NAME} ${command}`
 
-/** Linux’s own way to lose packets, or the firewall where the kernel does not have it. */
+/** The netem queue of Linux, or the firewall if the kernel lacks it. */
 function setLoss(percent: number): boolean {
   if (run(`tc qdisc replace dev ${HERE} root netem loss ${percent}%`).ok)
     return run(there(`tc qdisc replace dev ${THERE} root netem loss ${percent}%`)).ok

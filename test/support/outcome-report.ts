@@ -27,7 +27,7 @@ export function outcomeReport(
   return signDocument(DOCUMENT_KINDS.homeRequest, claims, signer)
 }
 
-/** Makes an agent the receipt home of the shop; answers the epoch. */
+/** Makes an agent the receipt home of the shop; returns the epoch. */
 export async function makeHome(shop: Shop, agent: Pick<TestAgent, 'agentId'>): Promise<number> {
   return (await shop.ok('moveReceiptHome', { storeId: shop.storeId, home: agent.agentId })).homeEpoch
 }
@@ -43,7 +43,7 @@ export async function paidReceipt(shop: Shop): Promise<{ purchaseId: string; cti
   return { purchaseId, cti: row.cti ?? '' }
 }
 
-/** What the exceptions of this kind are about. */
+/** Subjects of the exceptions of this kind. */
 export async function exceptionSubjects(shop: Shop, kind: string): Promise<string[]> {
   const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId, kind, limit: 200 })
   return exceptions.map((each: Json) => each.subject)

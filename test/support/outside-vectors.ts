@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Folder of outside test vectors (docs/guides/development.md), which are not part of the project; empty if not set. */
+/** Folder of external test vectors (docs/guides/development.md), which are not part of the project; empty if not set. */
 const ROOT = process.env['UNTAG_TEST_VECTORS'] ?? ''
 
 export const hasOutsideVectors = ROOT !== '' && existsSync(ROOT)

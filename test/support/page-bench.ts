@@ -2,16 +2,16 @@ import { listen } from '../../bin/http-server.ts'
 import { startChromium, type TestBrowser } from './chromium.ts'
 import { openShop, type Shop } from './shop.ts'
 
-/** A browser before the pages that a shop's cloud serves. */
+/** A browser with the pages of a shop's cloud. */
 export interface PageBench {
   readonly chromium: TestBrowser
   readonly shop: Shop
-  /** The address of a page by its path. */
+  /** The URL of a page by its path. */
   at(path: string): string
   stop(): Promise<void>
 }
 
-/** Starts all three. */
+/** Starts shop, server and browser. */
 export async function openPageBench(): Promise<PageBench> {
   const chromium = await startChromium()
   const shop = await openShop('sqlite')

@@ -1,7 +1,7 @@
 /** Shorter texts count only if they are the whole text of an element. */
 const SHORT = 4
 
-/** Every fixed text of a catalogue; of texts with parameters the parts around them. */
+/** Every fixed text of a catalogue; for texts with parameters, the parts around them. */
 export function fragments(catalogue: unknown): string[] {
   if (typeof catalogue === 'string') return [catalogue]
   if (typeof catalogue === 'function')

@@ -20,15 +20,15 @@ export interface PaidStore {
   notifyUrl: string
   ok(operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   call: TestCloud['call'] extends (key: string | null, ...rest: infer R) => infer A ? (...rest: R) => A : never
-  /** Checks out; not yet paid. */
+  /** Checks out without payment. */
   start(quantity?: number): Promise<Json>
   /** The provider's session of a purchase. */
   sessionOf(transactionId: string): Promise<string>
   statusOf(transactionId: string): Promise<string>
   exceptions(kind: string): Promise<Json[]>
-  /** Lets time pass in small pieces until something has happened; none while the provider is answering, for that takes real time. */
+  /** Moves virtual time in small steps until the condition holds; stops while the provider responds in real time. */
   wait(what: string, check: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>
-  /** Lets this time pass, as `wait` does. */
+  /** Moves this much virtual time, as `wait` does. */
   pass(ms: number, stepMs?: number): Promise<void>
   stop(): Promise<void>
 }

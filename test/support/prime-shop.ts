@@ -7,10 +7,10 @@ import { openShop, type Shop } from './shop.ts'
 const DAY = 24 * 3_600_000
 const QUARTER_HOUR = 15 * 60_000
 
-/** The sandbox of an account that has everything, on a clock that a test can put forward. */
+/** The sandbox of an account with package PRIME, on a clock that a test can move forward. */
 export interface PrimeShop extends Shop {
   forward(ms: number): void
-  /** A day later, and never in the minutes after midnight in which the day before is not over yet. */
+  /** Moves a day forward, and beyond the first minutes after midnight, in which the previous day is still open. */
   nextDay(): void
   today(): string
 }

@@ -8,6 +8,6 @@ export const COMMAND = join(ROOT, 'bin/untag.js')
 export type RunningProcess = Running
 export type { ProcessEnvironment } from '../../verification/kills/processes.ts'
 
-/** The command of this checkout, as the proofs run it too. */
+/** The command of this checkout, as the proofs run it. */
 export const processesOfTests = processesOf(ROOT)
 export const { start: startProcess, run: runProcess } = processesOfTests

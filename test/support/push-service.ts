@@ -14,7 +14,7 @@ export interface Browser {
   read(message: Buffer): Json
 }
 
-/** A request that a push service took, as it came. */
+/** A request that a push service received. */
 export interface Pushed {
   path: string
   headers: IncomingHttpHeaders
@@ -50,7 +50,7 @@ export function newBrowser(endpoint: string, known?: { privateKey: string; auth:
   return browser
 }
 
-/** A push service as RFC 8030 has it, on a real socket; `answers` of the next requests, then 201. */
+/** A push service (RFC 8030) on a real socket; `answers` are its next responses, then 201. */
 export async function startPushService(): Promise<{
   origin: string
   pushed: Pushed[]
@@ -77,7 +77,7 @@ export async function startPushService(): Promise<{
   }
 }
 
-/** What a push service checks before it takes a message (RFC 8292): the token, signed by the key that the browser subscribed with. */
+/** The check of a push service (RFC 8292): the token, signed by the key of the browser's subscription. */
 export async function verifyVapid(
   authorization: string,
   publicKey: string,

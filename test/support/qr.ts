@@ -7,7 +7,7 @@ const jsqr = createRequire(import.meta.url)('jsqr') as (
   height: number,
 ) => { data: string } | null
 
-/** What an independent reader sees in a PNG. */
+/** The text that an independent reader finds in a PNG. */
 export function readQr(png: Buffer): string | undefined {
   const { data, width, height } = PNG.sync.read(png)
   return jsqr(new Uint8ClampedArray(data), width, height)?.data

@@ -10,7 +10,7 @@ export const THRESHOLDS = [null, 0, 40, 80] as const
 const ACTIONS = ['detach_hard_tag', 'deactivate_label', 'authorize_exit'] as const
 const workflows = fc.subarray(['self_service', 'staff_assisted', 'automatic_exit'] as const, { minLength: 0 })
 const entry = fc.record(Object.fromEntries(ACTIONS.map((action) => [action, workflows])), { requiredKeys: [] })
-/** Half of the entries allow everything: else hardly anything would be released. */
+/** Half of the entries allow everything; otherwise few releases would happen. */
 const generous = fc.constant(
   Object.fromEntries(ACTIONS.map((action) => [action, ['self_service', 'staff_assisted', 'automatic_exit']])),
 )

@@ -3,7 +3,7 @@ import { createServer as createTcpServer, type AddressInfo, type Socket } from '
 import type { ResolveName } from '../../bin/outgoing-http.ts'
 import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
-/** What a receiver of webhooks got. */
+/** A request at a receiver of webhooks. */
 export interface Got {
   path: string
   headers: IncomingHttpHeaders
@@ -13,7 +13,7 @@ export interface Got {
 export interface Receiver {
   url: string
   got: Got[]
-  /** What it does with every delivery from now on. */
+  /** Its response to every further delivery. */
   answer: (response: ServerResponse, got: Got) => void
   close(): Promise<void>
 }
@@ -52,7 +52,7 @@ export async function startReceiver(answer: Receiver['answer'] = answerWith(200)
   return receiver
 }
 
-/** A receiver of plain bytes, for what no HTTP server would do. */
+/** A receiver of plain bytes, for behaviour that no HTTP server has. */
 export async function startRawReceiver(
   serve: (socket: Socket) => void,
 ): Promise<{ url: string; connections(): number; close(): Promise<void> }> {
@@ -84,7 +84,7 @@ export async function until(what: string, check: () => boolean | Promise<boolean
   }
 }
 
-/** In place of name servers: there are no names. */
+/** Replaces name servers: no name resolves. */
 export const nowhere: ResolveName = () =>
   Promise.reject(Object.assign(new Error('there are no names here'), { code: 'ENOTFOUND' }))
 

@@ -2,7 +2,7 @@ import { checkDigit } from '../../policy/gs1/gtin.ts'
 import type { DatabaseKind } from './databases.ts'
 import { startTestCloud, type Json, type TestCloud } from './cloud.ts'
 
-/** The sandbox's RFID store with everything that a test wants to name. */
+/** The sandbox's RFID store with everything that tests use. */
 export interface Shop {
   cloud: TestCloud
   key: string

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const PROGRAM = join(import.meta.dirname, '../../dist/verification/sim.js')
 
-/** Runs the simulation as `npm run sim` does, as it was built last. */
+/** Runs the built simulation as `npm run sim` does. */
 export async function runSim(
   args: readonly string[],
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {

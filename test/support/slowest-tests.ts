@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** How many tests and files are listed. */
+/** Number of tests and files in the list. */
 const LISTED = 10
 
 interface Timed {
@@ -8,7 +8,7 @@ interface Timed {
   durationMs: number
 }
 
-/** Prints the slowest tests and the slowest files at the end of a run, so that a slow one is seen when it is added. */
+/** Prints the slowest tests and files at the end of a run, so that new slow tests are noticed. */
 export class SlowestTests implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const tests = modules.flatMap((module) =>

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 /** A separate file system with little space. */
 export interface SmallDisk {
   folder: string
-  /** Takes all the room that is left. */
+  /** Fills the remaining space. */
   fill(): void
   makeRoom(): void
   remove(): void
@@ -32,7 +32,7 @@ export function smallDisk(mebibytes: number): SmallDisk {
   }
 }
 
-/** Writes so many bytes; false if there was no room for all of them. */
+/** Writes this many bytes; false if the space was not enough. */
 function hasRoom(file: number, size: number): boolean {
   try {
     return writeSync(file, Buffer.alloc(size)) === size
@@ -52,5 +52,5 @@ function missing(): string | null {
   }
 }
 
-/** Why there can be no small disk here, or null. */
+/** Why this machine cannot mount a small disk, or null. */
 export const NO_SMALL_DISK = missing()

@@ -42,46 +42,46 @@ export interface TestStore {
   identity: Identity
   dataDir: string
   boards: Record<LaneName, RelayBoard>
-  /** The gate's own reader, with `llrpGate`. */
+  /** The gate's reader, with `llrpGate`. */
   gateReader: LlrpReader
   gatePort: MemoryPort
   scanners: Record<LaneName, ScannerSimulator>
-  /** The way of everything here to the cloud, while the cable is in. */
+  /** Fetch of all parts to the cloud, while the network is up. */
   fetch: Fetch
-  /** Pulls the cable, or plugs it in again. */
+  /** Cuts or restores the network. */
   network(isUp: boolean): void
-  /** Whether a call of the agent's goes through while the network is up. */
+  /** Whether a request of the agent passes while the network is up. */
   onFetch(look: (url: string) => boolean | Promise<boolean>): void
-  /** Lets virtual time pass until the promise settles. */
+  /** Moves virtual time until the promise settles. */
   drive<T>(promise: Promise<T>, limitMs?: number): Promise<T>
-  /** Lets virtual time pass until the condition holds. */
+  /** Moves virtual time until the condition holds. */
   until(what: string, condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>
-  /** A request to the agent's local HTTP, as a program with its credential; another `authorization` may take its place. */
+  /** A request to the agent's local HTTP with a program's credential; `authorization` replaces it. */
   local(
     path: string,
     init?: { method?: string; body?: Json; headers?: Record<string, string> },
   ): Promise<{ status: number; body: Json; cookie: string }>
   authorize(body: Json, headers?: Record<string, string>): Promise<Json>
-  /** How often the release output of a lane was switched on. */
+  /** Number of pulses of a lane's release output. */
   pulses(lane: LaneName): number
-  /** The agent's process dies and starts again on the same disk; `between` runs while it is down. */
+  /** Kills the agent's process and starts it again on the same disk; `between` runs in between. */
   restart(between?: () => Promise<void> | void): Promise<void>
   buy(items: Json[]): Promise<{ purchase: Json; receipt: string }>
   stop(): Promise<void>
 }
 
-/** Hardware of a test beside, or in place of, what every test store has. */
+/** Additional or replacing hardware of a test. */
 export interface ExtraHardware {
-  /** Entries of the configuration; one with the deviceId of a lane takes its place. */
+  /** Entries of the configuration; an entry with the deviceId of a lane replaces it. */
   entries?: Json[]
-  /** Devices on no link at all, by deviceId. */
+  /** Devices without a link, by deviceId. */
   devices?: Record<string, ProtectionDevice>
   /** Simulators by their address. */
   ports?: Record<string, (link: ByteLink) => Promise<void>>
 }
 
 export const LANES = { station: 'pos_deactivator', detacher: 'self_checkout_detacher', gate: 'exit_gate' } as const
-/** Whether each device has connected, or is one that the agent refuses. */
+/** True if each device is connected or rejected by the agent. */
 export function areSettled(agent: Agent): boolean {
   const settled = new Set<string>(['ready', ...REGISTRATION_FAULTS])
   return agent.status().devices.every(({ state }) => settled.has(state))

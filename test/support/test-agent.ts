@@ -9,7 +9,7 @@ import { messageSigner, type MessageSigner } from '../../edge-agent/link/login/s
 import type { Answer, Json } from './cloud.ts'
 import type { Shop } from './shop.ts'
 
-/** An agent as the cloud sees it, with a journal that a test writes by hand. */
+/** An agent from the cloud's view, with a journal that the test writes. */
 export interface TestAgent {
   agentId: string
   storeId: string
@@ -22,13 +22,13 @@ export interface TestAgent {
   enrolment: Json
   call(operation: string, body: Json): Promise<Answer>
   login(): Promise<Json>
-  /** The next journal row, chained on to the last. */
+  /** The next journal row, linked to the last. */
   row(body: { evidence?: Evidence; event?: ProtectionEvent; atMs?: number }): JournalRow
   report(rows: JournalRow[], after?: string): Promise<Answer>
   hashBefore(seq: number): string
 }
 
-/** `former`: the agent that it replaces once it logs in. */
+/** `former`: the agent that it replaces at its login. */
 export async function enrolTestAgent(shop: Shop, storeId = shop.storeId, former?: TestAgent): Promise<TestAgent> {
   const { platform } = shop.cloud
   const { code } = await shop.ok('createEnrolmentCode', { storeId })

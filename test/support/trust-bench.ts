@@ -43,7 +43,7 @@ export const identity: Identity = {
   secret: '',
 }
 
-/** What one agent believes, and a cloud that signs whatever a test wants it to. */
+/** The trust state of one agent, and a cloud that signs what the test requires. */
 export interface TrustBench {
   readonly folder: string
   readonly world: VirtualPlatform
@@ -53,7 +53,7 @@ export interface TrustBench {
   readonly items: Replica
   open(openFile?: OpenLedgerFile, who?: Identity): void
   close(): void
-  /** As after a restart of the process. */
+  /** Simulates a restart of the process. */
   reopen(): void
   /** Now, by the wall clock, s. */
   iat(): number
@@ -63,15 +63,15 @@ export interface TrustBench {
   policy(change?: Partial<PolicyClaims>, by?: TestKey): string
   fresh(change?: Partial<FreshClaims>, by?: TestKey): string
   deny(after: number, ver: number, entries: DenyClaims['entries'], by?: TestKey): string
-  /** The first key set, freshness and policy, shown to the agent. */
+  /** The first key set, freshness and policy, accepted by the agent. */
   all(): ReturnType<Trust['accept']>[]
 }
 
-/** The records of all keys, those named changed. */
+/** The records of all keys, with these changes. */
 export const records = (change: Record<string, Partial<TestKey['record']>> = {}): TestKey['record'][] =>
   KEYS.map((k) => ({ ...k.record, ...change[k.record.kid] }))
 
-/** A new one for each test of a file. */
+/** A new bench for each test of a file. */
 export function trustBench(): TrustBench {
   let now:
     | { folder: string; world: VirtualPlatform; ledger: Ledger; clock: AgentClock; trust: Trust; items: Replica }

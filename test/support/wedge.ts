@@ -1,12 +1,12 @@
 import type { CDPSession, Page } from 'playwright-core'
 
-/** A scanner that types like a keyboard, as fast as scanners do however slow the machine of the test is. */
+/** A scanner that types like a keyboard, at real scanner speed even on a slow machine. */
 export interface Wedge {
   /** `end`: the keys after the text; some scanners send two. */
   scan(text: string, end?: readonly (keyof typeof CODES)[]): Promise<void>
 }
 
-/** Between two characters, s. */
+/** Time between two characters, s. */
 const GAP = 0.006
 const PAUSE = 0.3
 const CODES = { Enter: 13, Tab: 9 } as const

@@ -42,7 +42,7 @@ export function makeZip(parts: readonly ZipPart[]): Buffer {
   return Buffer.concat([...bodies, entries, Buffer.from('PK\u0005\u0006', 'latin1'), end])
 }
 
-/** Not every Node that runs these tests has zlib.crc32. */
+/** zlib.crc32 is missing in some supported Node versions. */
 function crc(bytes: Uint8Array): number {
   if (typeof crc32 === 'function') return crc32(bytes)
   let sum = ~0
@@ -56,7 +56,7 @@ function crc(bytes: Uint8Array): number {
 const escape = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 const letter = (n: number) => String.fromCharCode(65 + n)
 
-/** The parts of a workbook of one sheet: texts inline, or shared as spreadsheet programs write them. */
+/** The parts of a workbook with one sheet: texts inline, or shared as spreadsheet programs write them. */
 export function workbookParts(
   rows: readonly (readonly (string | number | null)[])[],
   { shared = false }: { shared?: boolean } = {},

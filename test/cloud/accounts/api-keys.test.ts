@@ -233,7 +233,7 @@ onEveryDatabase('API keys', (kind) => {
           })
         ).status,
       ).toBe(400)
-      // What a key with an end hands out ends with it: else a key for an hour is one for ever.
+      // A key with an expiry only creates keys with that expiry; otherwise an hour's key would have no end.
       const child = await timed.ok(brief.key, 'createApiKey', { kind: 'secret', name: 'child' })
       const later = await timed.ok(rolled.key, 'createApiKey', { kind: 'secret', name: 'later' })
       const taken = await timed.ok(brief.key, 'rollApiKey', { keyId: later.keyId })

@@ -9,7 +9,7 @@ import { until } from '../../support/receiver.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-/** Tables of a tenant that this test has no rows for, each with its reason. */
+/** Tables without rows in this test, each with its reason. */
 const EMPTY_HERE: Record<string, string> = {
   payment: 'made in live mode only; the sandbox asks no provider',
   integration_connection: 'made in live mode only; the sandbox asks no system and keeps no credentials',
@@ -50,10 +50,10 @@ onEveryDatabase('live data', (kind) => {
       validTo: '2099-01-01T00:00:00Z',
       products: [{ name: 'Schirm', price: 9.99 }],
     })
-    // Its entry in the audit log too, as at the end of fill().
+    // Seals its audit entry too, as at the end of fill().
     await sealAudit(database, shop.cloud.platform.clock.wall() + 60_000)
     await allDelivered()
-    // Now, and not by the job while this test compares.
+    // Sealed here, so that no job changes rows during the comparison.
     await sealAudit(shop.cloud.db.database, shop.cloud.platform.clock.wall() + 60_000)
     for (const table of tables) {
       for (const row of await rowsOf(database.reads, table)) {
@@ -110,7 +110,7 @@ onEveryDatabase('live data', (kind) => {
   async function walk(
     keys: readonly string[],
   ): Promise<{ operation: string; request: Json; status: number; shown: string[] }[]> {
-    // Both sides of an account have its id, and one day of the shopper's.
+    // Ids that both sides of an account share.
     const liveIds = [...ids]
       .filter(([column]) => column.endsWith('_id') && !['account_id', 'user_id', 'tag_id'].includes(column))
       .flatMap(([, values]) => values)
@@ -280,7 +280,7 @@ async function fill(shop: Shop): Promise<void> {
   await shop.ok('closeStoreDay', { storeId: shop.storeId })
   // The cancelled purchase raises an exception, because its goods were released.
   await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })
-  // Now, and not by the job while this test compares.
+  // Sealed here, so that no job changes rows during the comparison.
   await sealAudit(shop.cloud.db.database, shop.cloud.platform.clock.wall() + 60_000)
 }
 

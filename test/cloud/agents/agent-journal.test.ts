@@ -267,7 +267,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       body,
       hash: rowHash(seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq), seq, JSON.stringify(body)),
     })
-    // A late row contains nothing new.
+    // Repeated rows count as duplicates.
     expect((await one.report(rows.slice(0, 2))).body).toMatchObject({ accepted: 0, duplicates: 2 })
     for (const seq of [1, 2])
       expect(
@@ -296,7 +296,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(unapplied.map((r) => r.seq)).toEqual([rows[0]?.seq, rows[1]?.seq])
   })
 
-  /** Tries the agent's unapplied rows again; how many could be applied. */
+  /** Retries the agent's unapplied rows and returns the number of applied ones. */
   async function retryOf(agentId: string): Promise<number> {
     let applied = 0
     const call = {
@@ -323,7 +323,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
         reason: 'gate_alarm',
         ...change,
       }) as ProtectionEvent
-    // More than one look tries again.
+    // One retry is not enough for all rows.
     for (let batch = 0; batch < 6; batch++) {
       const strange = Array.from({ length: 100 }, () => agent.row({ event: told({ epc: 'AB'.repeat(75) }) }))
       expect((await agent.report(strange)).body).toMatchObject({ accepted: 100 })

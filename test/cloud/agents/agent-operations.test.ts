@@ -78,11 +78,11 @@ onEveryDatabase('operations about agents', (kind) => {
       return [online, policyVersion, queueDepth]
     }
     expect(await figures()).toEqual([undefined, undefined, undefined])
-    // No broker at all.
+    // Without a broker.
     await other.report([other.row({}), other.row({})])
     await look(4, 30)
     expect(await figures()).toEqual([undefined, 4, 28])
-    // A busy agent looks twice a second.
+    // A busy agent requests documents twice a second.
     await look(5, 2)
     expect(await figures()).toEqual([undefined, 4, 28])
     await say({ online: true, observedAt: ago(14 * 60_000), policyVersion: 3, queueDepth: 40, devices: [] })

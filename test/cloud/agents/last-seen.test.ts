@@ -9,7 +9,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 const MINUTE_MS = 60_000
-/** What the broker takes in is stored a moment later. */
+/** The cloud stores broker messages with a short delay. */
 const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 10_000 })
 
 onEveryDatabase('lastSeenAt', (kind) => {
@@ -42,7 +42,7 @@ onEveryDatabase('lastSeenAt', (kind) => {
         .executeTakeFirstOrThrow()
     ).last_seen_ms
   const flush = () => shop.cloud.cloud.services.lastSeen.flush(shop.cloud.db.database)
-  /** Passes a minute, does `work`, and expects that the cloud has noted it. */
+  /** Moves the clock a minute, runs `work`, and expects a new lastSeenAt. */
   const moves = async (work: () => unknown) => {
     forward(MINUTE_MS)
     const before = platform.clock.wall()

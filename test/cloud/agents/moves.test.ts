@@ -67,10 +67,10 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
         reason: 'authorization_outstanding',
         retryAfter: expect.any(Number),
       })
-      // What is read may be sent back, and calls nothing off.
+      // A record sent back unchanged does not cancel the move.
       const { success: _success, ...record } = moving
       expect(await shop.ok('updateDevice', record)).toMatchObject({ movingToAgentId: two.agentId })
-      // The one that it goes to may report it already.
+      // The target agent may already report the device.
       await two.login()
       expect((await two.call('reportDeviceHeartbeat', { deviceId })).status).toBe(200)
       const { commands } = await look(one)
@@ -234,7 +234,7 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
       await look(agent, { have: { policy: [epoch, ver] }, ledgerSeq })
     }
     await move(first)
-    // Cut off from the cloud, these may have honoured receipts.
+    // These agents are offline and may have accepted receipts.
     expect(await awaited()).toBe(true)
     for (const agent of [next, last]) await hasTold(agent, 0)
     expect(await awaited()).toBe(false)
@@ -278,7 +278,7 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
     const first = await shop.ok('registerDevice', { storeId, deviceType: 'exit_gate', agentId: a.agentId })
     expect(first.agentId).toBe(a.agentId)
     expect(await homeOf()).toBe(a.agentId)
-    // One gate of the next is out of service.
+    // One gate of the next agent is decommissioned.
     await shop.ok('decommissionDevice', { deviceId: await gate(b) })
     await gate(c)
     expect(await homeOf()).toBe(a.agentId)

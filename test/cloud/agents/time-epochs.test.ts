@@ -24,7 +24,7 @@ onEveryDatabase('time epochs', (kind) => {
   afterAll(() => shop.stop())
 
   const rotate = (body: Json) => shop.cloud.ok(admin, 'rotateSigningKey', { mode: 'test', use: 'freshness', ...body })
-  /** Of the key set (undefined: it names none), the freshness, and the answer to a question for the time. */
+  /** Epochs of the key set (undefined if it has none), the freshness and the time response. */
   async function epochs(): Promise<(number | undefined)[]> {
     const documents: string[] = (await agent.call('fetchSignedDocuments', { have: {} })).body.documents
     const { time } = (await shop.cloud.get(`/api/v1/time?nonce=${'n'.repeat(22)}`)).body

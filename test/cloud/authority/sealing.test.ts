@@ -76,7 +76,7 @@ onEveryDatabase('changing the sealing key', (kind) => {
     const ring = sealer(keys, random)
     expect(await resealAll(database, ring)).toBeGreaterThanOrEqual(8)
     expect(await resealAll(database, ring)).toBe(0)
-    // Wherever something is sealed: in no column of any table is a text of the old key left.
+    // No column of any table contains a text sealed with the old key.
     const tables = (await database.reads.introspection.getTables()).filter((table) => !table.name.startsWith('pg_'))
     expect(tables.length).toBeGreaterThan(30)
     for (const { name } of tables) {

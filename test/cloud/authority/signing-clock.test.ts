@@ -92,7 +92,7 @@ describe('the signing clock', () => {
     wall += year
     await rotate()
     expect(await keySet()).toEqual({ ver: 2, iat: NOW + 10_000 })
-    // Once it is believed for a minute it is the time, and then it turns out that it was not.
+    // After a minute the wrong time is trusted; later the clock is corrected.
     expect(authority.clock.untrustedReason()).toMatch(/jumped/)
     pass(60_000)
     await rotate()

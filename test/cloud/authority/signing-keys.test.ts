@@ -135,7 +135,7 @@ onEveryDatabase('signing keys', (kind) => {
     const after = await keySet()
     expect(after.ver).toBeGreaterThan(before.ver)
     expect(after.keys.find((key: KeyRecord) => key.kid === kidOf(authorizationToken))?.state).toBe('revoked')
-    // Naming it again changes nothing, and one that is not ours is not found.
+    // A repeated revocation changes nothing, and an unknown key returns 404.
     expect((await rotate({ use: 'token', revoke: kidOf(authorizationToken) })).kid).toBe(kid)
     expect((await keySet()).ver).toBe(after.ver)
     expect((await shop.cloud.call(admin, 'rotateSigningKey', { use: 'receipt', revoke: kid })).status).toBe(404)
@@ -216,7 +216,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect(Object.values(await states('token')).filter((state) => state === 'active')).toHaveLength(1)
   })
 
-  // On SQLite the command opens the cloud's own file: with two processes, test/bin/cloud-keys.test.ts.
+  // On SQLite the command opens the cloud's own file; test/bin/cloud-keys.test.ts uses two processes.
   if (kind === 'postgres')
     it('change at once from the command line, beside a running cloud', async () => {
       const { authorizationToken } = await grant()
@@ -246,7 +246,7 @@ onEveryDatabase('signing keys', (kind) => {
 
   it('sign the key set again long before it expires, even without changes', async () => {
     agent = await enrolTestAgent(shop)
-    // What is due anyhow comes first.
+    // Due signatures come first.
     await tick()
     const before = await keySet()
     expect(before.exp - before.iat).toBe(400 * 86_400)

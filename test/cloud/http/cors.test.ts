@@ -4,7 +4,7 @@ import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 
 const ORIGIN = 'https://shop.hafenkante.example'
 
-/** What a browser needs of an answer to show it to a page without credentials. */
+/** The response header that lets a browser show it to a page without credentials. */
 const readable = (headers: Headers) => headers.get('access-control-allow-origin')
 
 describe('web pages', () => {

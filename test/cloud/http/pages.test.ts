@@ -109,7 +109,7 @@ describe('receipts and the test checkout', () => {
       expect(readQr(png)).toBe(text)
       expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([size, size])
     }
-    // A module is a pixel at least.
+    // A module has at least one pixel.
     expect(readQr(qrPng('HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'), 64))).toBe(
       'HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'),
     )
@@ -131,7 +131,7 @@ describe('receipts and the test checkout', () => {
     const vat = Object.values(body.vatBreakdown) as Json[]
     expect(vat.reduce((sum: number, { net, tax }) => sum + net + tax, 0)).toBe(body.totalCent)
     expect(JSON.stringify(body)).not.toContain('shopper-')
-    // With its session an app's key would read the whole purchase, and with it who bought.
+    // With the session an app's key could read the whole purchase and its customer.
     expect(body).not.toHaveProperty('sessionId')
     expect(JSON.stringify(body)).not.toContain((await shop.ok('fetchPurchase', { transactionId })).receipt.sessionId)
     const page = await shop.cloud.get(`/R/${token}`)
@@ -234,7 +234,7 @@ describe('receipts and the test checkout', () => {
       returned: 2,
     })
     expect(back([refund('done', undefined, 'late')])).toEqual(nothing)
-    // A part that failed is missing though the rest went back with the whole; not when the whole was all of it.
+    // A failed part is missing although the rest was refunded with the whole, unless the whole was everything.
     const gone = { status: 'CANCELLED' as const, refundStatus: 'failed' as const }
     expect(back([refund('failed', ['a']), refund('done', undefined, 'whole')], gone)).toMatchObject({
       isCancelled: true,
@@ -283,7 +283,7 @@ describe('bodies of requests', () => {
     })
     const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
     const { url } = await shop.ok('requestAssistance', { zoneId })
-    /** An address of each route that takes a body. A new route without its row fails. */
+    /** A URL of each route with a body. A new route needs a row. */
     const addresses: Record<string, [path: string, limit: number][]> = {
       '/checkout/:id': [[new URL(checkoutUrl).pathname, 1_000]],
       '/z/:zoneId': [[`/z/${zoneId}`, 8 * 1024]],

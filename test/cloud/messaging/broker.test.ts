@@ -262,7 +262,7 @@ describe('the broker', () => {
     await awake.subscribeAsync(topic)
     await frozen.subscribeAsync(topic)
     frozen.stream.pause()
-    // More than the kernel takes for one socket, and what may wait on top of that.
+    // More than the kernel and the broker buffer for one socket.
     for (let round = 1; round <= 12; round++) {
       for (let i = 0; i < 10; i++) broker.publish({ topic, payload: 'x'.repeat(200_000), retain: false })
       await vi.waitFor(() => expect(heard).toBeGreaterThanOrEqual(round * 10), { timeout: 5_000 })
@@ -273,7 +273,7 @@ describe('the broker', () => {
     awake.end(true)
   })
 
-  /** Opens `count` sockets from 40 addresses that send nothing; `again`: and another one for each that is cut. */
+  /** Opens `count` idle sockets from 40 addresses; `again` replaces each socket that the broker closes. */
   const idleSockets = async (count: number, again: boolean) => {
     const sockets = new Set<Socket>()
     const state = { opened: 0, isOver: false }
@@ -286,7 +286,7 @@ describe('the broker', () => {
         if (again && !state.isOver) open(n, false)
       })
     }
-    // The kernel would drop the first packets of many at once.
+    // The kernel would drop the first packets of many sockets opened at once.
     while (state.opened < count) {
       const before = state.opened
       for (let n = before; n < before + 200; n++) open(n, again)
@@ -312,7 +312,7 @@ describe('the broker', () => {
     await client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), '{"online":true}', { qos: 1 })
     end()
     expect(before.connected).toBe(true)
-    // One line would be written for each cut otherwise.
+    // Without a limit the log would have one line per closed socket.
     expect(warnings.length - linesBefore).toBeLessThanOrEqual(2 * LINES_PER_MINUTE)
     client.end(true)
     before.end(true)

@@ -7,7 +7,7 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-/** What something in a store is named by. */
+/** Ids of the data of a store. */
 type Names = Record<
   | 'storeId'
   | 'productId'
@@ -56,7 +56,7 @@ const BROWSER = {
 const ADDRESS = 'https://receiver.example/'
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** For a key of the whole account the request before has changed what this one is about. */
+/** For a key of the whole account the previous request has changed the data of this one. */
 const AGAIN = 'again'
 
 /**
@@ -339,9 +339,9 @@ const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Na
     ['revokeApiKey', (of) => ({ keyId: of.keyId })],
   ]
 
-/** Fields that look like names and name nothing that a store has. */
+/** Fields that look like ids but name no data of a store. */
 const NO_NAMES: ReadonlySet<string> = new Set([
-  // Of every operation at once: test/cloud/operations/every-operation.test.ts.
+  // For every operation: test/cloud/operations/every-operation.test.ts.
   'storeId',
   'userId',
   'zoneId',
@@ -354,7 +354,7 @@ const NO_NAMES: ReadonlySet<string> = new Set([
   'cursor',
   'canReadUhfRfid',
 ])
-/** The same of single operations, each with its reason. */
+/** The same for single operations, each with its reason. */
 const NOT_HERE: Record<string, string> = {
   'insertProduct.ean': 'a product belongs to the whole account: a known EAN keeps its productId (ADR 0006)',
   'insertProduct.barcode': 'as ean',
@@ -496,7 +496,7 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
 
   it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))
 
-  /** All rows of the store that the key may not see; webhooks are sent by themselves meanwhile. */
+  /** All rows of the hidden store, without webhooks, which jobs change meanwhile. */
   async function rowsOfStore(): Promise<Json> {
     const { reads } = shop.cloud.db.database
     const rows = await Promise.all(
@@ -528,7 +528,7 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
   ]
 })
 
-/** Names that a request of this shape may hold, wherever in it. */
+/** Id fields anywhere in a request of this shape. */
 function idFieldsOf(request: z.ZodType): string[] {
   const names = new Set<string>()
   const visit = (schema: Json): void => {
@@ -543,7 +543,7 @@ function idFieldsOf(request: z.ZodType): string[] {
   return [...names]
 }
 
-/** A name of the same form that nothing has. */
+/** An id of the same form without data. */
 function nothingLike(name: keyof Names, id: string): string {
   if (name === 'ean') return newEan()
   if (name === 'epc' || name === 'tagUid') return newEpc().slice(0, id.length)
@@ -557,7 +557,7 @@ function nothingLike(name: keyof Names, id: string): string {
 
 let tags = 0
 
-/** One of everything that a store can have. */
+/** Creates one of everything that a store can have. */
 async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
   const ok = shop.ok
   const ean = newEan()

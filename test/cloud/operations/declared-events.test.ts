@@ -81,7 +81,7 @@ describe.each([
     expect(told).toEqual([
       expect.stringContaining(`${name} emitted "product.bulk_imported": add it to \`emits\` of ${name}`),
     ])
-    // In production the change and its event count for more than the documentation.
+    // In production the change and its event are more important than the missing documentation.
     expect([status, await stored()]).toEqual(checkAnswers ? [500, before] : [200, before + 1])
   })
 

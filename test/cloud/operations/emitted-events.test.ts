@@ -68,7 +68,7 @@ describe('events', () => {
     }
     expect(form.safeParse({ ...got[0], event: 'another' }).success).toBe(false)
     expect(form.safeParse({ ...got[0], data: undefined }).success).toBe(false)
-    // The example is one of it, too.
+    // The example matches the schema too.
     expect(form.safeParse(published[name].post.requestBody.content['application/json'].example).error).toBeUndefined()
   })
 
@@ -213,7 +213,7 @@ async function offers(shop: Shop): Promise<void> {
   })
 }
 
-/** Mock counts in the sandbox, where these operations are there. */
+/** The sandbox has mock counts for these operations. */
 async function integrations(shop: Shop): Promise<void> {
   for (const name of ['syncPOS', 'syncERP']) {
     if (OPERATION_TABLE.has(name))

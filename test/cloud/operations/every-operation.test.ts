@@ -13,7 +13,7 @@ import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'
 
 const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', country: 'DE' }
 
-/** A request of each operation that is good but for the ids in it. A new operation without its row fails. */
+/** A valid request of each operation except for its ids. A new operation needs a row. */
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStores: () => ({}),
   fetchStore: ({ storeId }) => ({ storeId }),
@@ -203,7 +203,7 @@ const base64url = (text: string) => Buffer.from(text).toString('base64url')
 
 const EPCIS = base64url(`1/item/itm_${GONE}`)
 
-/** A cursor of each listing, behind a row that there never was. */
+/** A cursor of each list, behind a row that does not exist. */
 const CURSORS: Record<string, string> = {
   fetchStores: `st_${GONE}`,
   fetchRegistrations: `reg_${GONE}`,
@@ -270,7 +270,7 @@ onEveryDatabase('every operation', (kind) => {
   let stranger: Shop
   let strangerKey: string
   let adminKey: string
-  // One without a row fails in one test, not in all of them.
+  // An operation without a row fails one test, not all.
   const operations = [...OPERATION_TABLE.values()].filter(({ name }) => name in REQUESTS)
   const posts = operations.filter((o) => !o.getOnly)
   const withKey = posts.filter((o) => !o.callers.includes('anyone') && o.callers.includes('secret'))
@@ -319,7 +319,7 @@ onEveryDatabase('every operation', (kind) => {
     /** True for operations that accept a form only: all their text fields are text. */
     const isForm = operation.multipart?.alsoJson === false
     const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
-    /** With the kind of key that the operation is for. */
+    /** With a key that may call the operation. */
     const ask = (body: unknown, headers?: Record<string, string>) => {
       const key = isForAdmins ? adminKey : shop.key
       return isForm && typeof body === 'object'
@@ -572,12 +572,12 @@ describe('a validation error', () => {
   })
 })
 
-/** None of them is right anywhere that has a choice; the last is a field that is missing. */
+/** None of them is valid for a choice; the last is a missing field. */
 const WRONG = [{ zzz: 1 }, [], 'no such word', -20.5, null, undefined]
 
 interface Place {
   path: string
-  /** The whole input with a value in that place. */
+  /** The whole input with a value at that position. */
   wrap: (value: unknown) => Json
   isChoice: boolean
 }

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => cloud.stop())
 
-/** A form with one field more, of whatever name; `FormData` and multipart are written alike. */
+/** A form with one more field of any name, as `FormData` or as text. */
 async function sendForm(name: string, file = ''): Promise<{ status: number; error: string }> {
   const part = (field: string, text: string, more = '') =>
     `--limit\r\ncontent-disposition: form-data; name="${field}"${more}\r\n\r\n${text}\r\n`

@@ -23,7 +23,7 @@ onEveryDatabase('idempotency', (kind) => {
     )
 
   const kept = () => shop.cloud.db.database.reads.selectFrom('idempotency').select(['key_hash', 'body']).execute()
-  /** What `work` answers, and the stored answer that it leaves. */
+  /** The result of `work` and the response that it stored. */
   async function keptBy<T>(work: () => Promise<T>): Promise<{ value: T; row: { key_hash: string; body: string } }> {
     const before = new Set((await kept()).map((row) => row.key_hash))
     const value = await work()
@@ -114,7 +114,7 @@ onEveryDatabase('idempotency', (kind) => {
         })
         expect(theirs.headers.get('idempotency-replayed')).toBeNull()
       }
-      // One key more for the same store is another till of it.
+      // Another key of the same store belongs to another till.
       const till = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
       expect((await shop.cloud.ok(till, 'verifyProtectedItem', body, headers)).replayProtectedNonce).toBe(
         grant.replayProtectedNonce,
@@ -156,7 +156,7 @@ onEveryDatabase('idempotency', (kind) => {
   it('deletes stored responses after 24 hours', async () => {
     const headers = { 'idempotency-key': 'old' }
     const first = await shop.call('checkIn', { storeId: shop.storeId }, headers)
-    // The wall clock alone: living through a day would be every job of that day.
+    // Only the wall clock moves: a real day would run all jobs of that day.
     const begun = world.clock.wall()
     world.setWall(begun + 24 * 3_600_000 - 1_000)
     expect((await shop.call('checkIn', { storeId: shop.storeId }, headers)).text).toBe(first.text)

@@ -84,7 +84,7 @@ onEveryDatabase('scheduled jobs', (kind) => {
       ]),
     )
     expect(shop.cloud.errors.length).toBe(2)
-    // Once it can be ended it is.
+    // After the repair the job ends it.
     await database.write((db) =>
       db.updateTable('stock_level').set({ reserved: 1 }).where('product_id', '=', broken.productId).execute(),
     )

@@ -6,7 +6,7 @@ import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'
 
-/** No operation of these writes more often. */
+/** Maximum number of writes of these operations. */
 const WRITES = 8
 const LEASE_MS = 61_000
 

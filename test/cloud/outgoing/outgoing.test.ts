@@ -153,7 +153,7 @@ describe('requests over real sockets', () => {
     const port = new URL(receiver.url).port
     const answers = [['8.8.8.8'], ['127.0.0.1']]
     const rebinding: ResolveName = async () => (answers.shift() ?? []).map((address) => ({ address, family: 4 }))
-    await rebinding('x', TEST, AbortSignal.timeout(1)) // what a check beforehand would have seen
+    await rebinding('x', TEST, AbortSignal.timeout(1)) // the result of an earlier check
     expect(await faultOf(send(`http://rebind.example:8080/`, { rules: TEST }, rebinding))).toBe('address_refused')
     const mixed: ResolveName = async () => [
       { address: '8.8.8.8', family: 4 },

@@ -26,7 +26,7 @@ it('queries for waiting rows read a partial index, not all rows', async () => {
   }) as unknown as Db
   const indexesOf = async (work: () => Promise<unknown>): Promise<string> => {
     asked.length = 0
-    // There is nothing in it: what comes of it does not matter.
+    // The tables are empty, so the results do not matter.
     await work().catch(() => undefined)
     return asked
       .flatMap((sql) =>

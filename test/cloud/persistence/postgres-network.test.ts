@@ -9,7 +9,7 @@ import { badNetwork, type BadNetwork } from '../../support/bad-network.ts'
 import { asAdmin as onServer, newPostgresDatabase } from '../../support/databases.ts'
 
 const has = inject('postgresUrl') !== ''
-/** Short, so that the tests do not wait; far above what an answer takes. */
+/** Short for fast tests, but far above the time of a response. */
 const LIMITS = { connectMs: 1_000, statementMs: 1_000, writeMs: 2_000 }
 
 describe.skipIf(!has)(
@@ -20,7 +20,7 @@ describe.skipIf(!has)(
     let database: Database
     let states: StorageState[]
 
-    /** By how much the clock is ahead of the real one, ms. */
+    /** Offset of the clock to the real one, ms. */
     let aheadMs: number
     const { clock: real } = realPlatform()
     const clock = { elapsed: () => real.elapsed() + aheadMs }
@@ -76,7 +76,7 @@ describe.skipIf(!has)(
       const lost = database.write(async (db) => {
         attempts++
         await sql`insert into counted values (1)`.execute(db)
-        // From here on nothing gets through: COMMIT is sent and not answered.
+        // From here on the network drops everything: COMMIT is sent without a response.
         network.isStalled = true
       })
       await expect(lost).rejects.toMatchObject({ name: 'DatabaseUnavailable', isOutcomeUnknown: true })
@@ -96,7 +96,7 @@ describe.skipIf(!has)(
       expect(await count()).toBe(0)
     })
 
-    /** Ends the connections, and has the pool notice. */
+    /** Ends the connections; the pool notices it. */
     async function reconnect(): Promise<void> {
       network.cut()
       await count().catch(() => undefined)
@@ -121,7 +121,7 @@ describe.skipIf(!has)(
       expect(states).toEqual(['away', 'available'])
     })
 
-    /** Callers that each insert numbers of their own. Resolves when all have an answer. */
+    /** Callers that each insert their own numbers. Resolves when all have a response. */
     async function insertNumbers(callers: number): Promise<{ done: number[]; lost: { n: number; error: unknown }[] }> {
       const [done, lost]: [number[], { n: number; error: unknown }[]] = [[], []]
       await Promise.all(

@@ -9,7 +9,7 @@ import type { Json } from '../../support/cloud.ts'
 import { newDatabase, onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-/** The two operations that promise a follower every event once, and how to read their pages. */
+/** The two operations that return every event once, and how to read their pages. */
 const LISTS = {
   fetchProtectionEvents: {
     idsOf: ({ events }: Json): string[] => events.map((event: Json) => event.eventId),

@@ -10,11 +10,11 @@ import { enrolTestAgent } from '../../support/test-agent.ts'
 interface Reporter {
   key: string
   storeId: string
-  /** What arrived at its webhook. */
+  /** Requests at its webhook. */
   path: string
 }
 
-/** Merchants make up the ids of their events, and will all call one alarm-1. */
+/** Merchants choose the ids of their events, so several accounts may use alarm-1. */
 onEveryDatabase('an eventId that another account also uses', (kind) => {
   let shop: Shop
   let own: Reporter
@@ -233,7 +233,7 @@ onEveryDatabase('an eventId that another account also uses', (kind) => {
       return seen.sort()
     }
     const { storeId } = third
-    // What is reported wakes those who put events into their order.
+    // A report wakes the job that orders events.
     ids.push('alarm-3')
     await report(third, 'alarm-3')
     await until(

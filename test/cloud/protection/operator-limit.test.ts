@@ -53,7 +53,7 @@ onEveryDatabase('the override limit of an operator', (kind) => {
     expect(await ask(three, ben)).toMatchObject({ authorized: true })
     forward(3_600_000)
     expect(await ask(await paid(), anna)).toMatchObject({ authorized: true })
-    // The same question as before, that was refused then.
+    // The same request was denied before.
     await shop.ok('revokeProtectionAuthorization', {
       replayProtectedNonce: (await ask(three, ben)).replayProtectedNonce,
     })
@@ -75,7 +75,7 @@ onEveryDatabase('the override limit of an operator', (kind) => {
     })
     await set({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 0 })
     expect(await ask(epc, operatorId)).toMatchObject({ authorized: true })
-    // A cabinet is opened by staff as a rule: no exception to count.
+    // Cabinets are always opened by staff, so this is no override.
     const tagId = `case-${kind}`
     await shop.newItem(shop.products[0], { tagId, protectionTechnology: 'mechanical_lock' })
     expect(

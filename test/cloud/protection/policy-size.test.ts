@@ -8,7 +8,7 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
-/** An agent refuses a policy that is longer than a bundle may be, and every one after it. */
+/** An agent rejects a policy beyond the size of a bundle, and every later one. */
 onEveryDatabase('the policy of a store', (kind) => {
   let shop: Shop
   let agent: TestAgent
@@ -18,7 +18,7 @@ onEveryDatabase('the policy of a store', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  /** As agents check it. */
+  /** The agents' size check. */
   async function policy(): Promise<PolicyClaims> {
     const { documents } = (await agent.call('fetchSignedDocuments', {})).body
     const policies = documents.filter((jws: string) =>

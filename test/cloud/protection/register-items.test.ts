@@ -54,7 +54,7 @@ onEveryDatabase('registerProtectedItems', (kind) => {
     const held = newEpc()
     for (let i = 0; i < 2; i++)
       expect(await register({ epc: held, itemStatus: 'exception_hold' })).toMatchObject({ registered: 1 })
-    // On hold it may be corrected.
+    // An item on hold may be corrected.
     expect(await register({ epc: held, ean: product.ean })).toMatchObject({ registered: 1 })
   })
 

@@ -46,7 +46,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
       offline: { authorized: false, reason: 'manual_assistance_required', unknownFacts: [] },
     })
     expect((await simulate(strict, { since: new Date(Date.now() + 60_000).toISOString() })).decisions).toBe(0)
-    // Nothing was changed by trying; then the policy is, and the answer is the one that was foretold.
+    // The simulation changes nothing. After the real change the decision is the simulated one.
     expect((await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy).toEqual(current)
     const { home: _home, homeEpoch: _epoch, ...rest } = current
     const { worstCaseLoss } = await shop.ok('updateProtectionPolicy', {
@@ -65,7 +65,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
         offline: { authorized: true, unknownFacts: [] },
       },
     ])
-    // Online it would be granted; a cut agent that may honour no receipt refuses.
+    // An online agent would grant it; an offline agent that may not accept receipts denies it.
     expect((await simulate({ offline: { ...current.offline, storeBound: 'deny' } })).changed).toMatchObject([
       { after: { authorized: true }, offline: { authorized: false, reason: 'limit_exceeded', unknownFacts: [] } },
     ])

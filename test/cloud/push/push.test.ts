@@ -274,7 +274,7 @@ onEveryDatabase('push notifications', (kind) => {
     for (let i = 1; i < 20; i++) await register({ userId: 'u1', endpoint: `${PUSH}/w/${i}`, keys: browser.keys })
     const over = await subscribe({ userId: 'u1', endpoint: `${PUSH}/w/20`, keys: browser.keys })
     expect(over).toMatchObject({ status: 409, body: { reason: 'too_many_push_subscriptions' } })
-    // Somebody else signs in at the same browser.
+    // Another customer signs in with the same browser.
     const other = await register({ userId: 'u2', endpoint: browser.endpoint, keys: browser.keys })
     expect(other).not.toBe(first)
     expect((await cloud.call(key, 'removePushSubscription', { subscriptionId: first })).status).toBe(404)

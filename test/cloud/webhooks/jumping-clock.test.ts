@@ -31,7 +31,7 @@ onEveryDatabase('webhooks while the cloud’s clock jumps', (kind) => {
   afterEach(() => stopInVirtualTime(cloud, platform))
 
   const putBack = () => platform.setWall(START + platform.clock.elapsed())
-  /** Made, and noted. */
+  /** Waits for the recorded attempts. */
   const attempts = (count: number) =>
     until(
       `attempt ${count}`,

@@ -13,10 +13,10 @@ import { stopInVirtualTime, until } from '../../support/receiver.ts'
 const OK: OutgoingAnswer = { status: 200, headers: {}, body: new Uint8Array(), isCut: false }
 const START = Date.parse('2026-11-20T09:00:00Z')
 
-/** What one process has sent, by id and target. */
+/** Deliveries of one process by id and URL. */
 type Sent = { id: string; url: string }[]
 
-/** Many dispatchers on one database, as many processes have them; the cloud's own gets no answers and is stopped first. */
+/** Many dispatchers on one database, as in many processes. The cloud's own dispatcher gets no responses and stops first. */
 onEveryDatabase('webhook dispatchers', (kind) => {
   let cloud: TestCloud
   let key: string
@@ -98,7 +98,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
 
   it('send events of a dead process at least once, under the same id', async () => {
     await register(1)
-    // Dead after the commit of the event: nothing was planned yet.
+    // The process dies after the event is committed and before it is planned.
     const [first] = await emit(1)
     // The process dies while the receiver works: its clock stops, and it never gets the response.
     const deadClock = virtualPlatform({ startMs: START, seed: 2 })
@@ -159,14 +159,14 @@ onEveryDatabase('webhook dispatchers', (kind) => {
       'two attempts',
       async () => {
         const all = await recorded()
-        // The database is real: an attempt that virtual time ran away from would outlive its lease.
+        // The database runs in real time: if virtual time runs ahead, an attempt outlives its lease.
         if (next.sent.length === all.length) await platform.advance(500)
         return all.length === 2
       },
       30_000,
     )
     const [first = 0, second = 0] = await recorded()
-    // Stamped as it is sent, which may be a step of this test after it was taken.
+    // The timestamp is that of the sending, which may be a step after the claim.
     expect(second - first).toBeGreaterThan(55_000)
     expect(next.sent.length).toBe(2)
     await dead.database.close()
@@ -197,7 +197,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     lives(await startProcess(async () => ({ ...OK, status: 500 })))
     await emit(60, { webhookId })
     const shown = async () => (await cloud.ok(key, 'fetchWebhooks')).webhooks[0]
-    // The database is real: were its time to run slower than the virtual one, every attempt would outlive its lease.
+    // The database runs in real time: if it were slower than virtual time, every attempt would outlive its lease.
     const recorded = async () =>
       (
         await cloud.db.database.reads

@@ -24,7 +24,7 @@ onEveryDatabase('goods that the cloud granted while its clock was ahead', (kind)
   afterAll(() => shop.stop())
 
   const startAt = (ms: number) => shop.cloud.restart(() => platform.setWall(ms + platform.clock.elapsed()))
-  /** As docs/reference/tokens.md has it: the clock is put right, and the key that signed the wrong time is revoked. */
+  /** The procedure of docs/reference/tokens.md: correct the clock, then revoke the key that signed the wrong time. */
   async function putRight(): Promise<void> {
     await startAt(START)
     await shop.cloud.ok(admin, 'rotateSigningKey', { mode: 'test', use: 'freshness', revoke: true })

@@ -20,7 +20,7 @@ onEveryDatabase('a request about a past use', (kind) => {
 
   const now = () => new Date(platform.clock.wall()).toISOString()
   const later = () => forward(HOUR_MS)
-  /** The moment, and an hour that passes after it. */
+  /** Returns the current time and moves the clock an hour forward. */
   function moment(): string {
     const at = now()
     later()

@@ -46,7 +46,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     const { a, b, purchaseId } = await bought(2)
     const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
     expect(second.replayProtectedNonce).not.toBe(first.replayProtectedNonce)
-    // The same again is the same.
+    // A repeated request returns the same authorization.
     expect((await detach({ epc: a, purchaseId })).replayProtectedNonce).toBe(first.replayProtectedNonce)
     expect((await redeem(second)).status).toBe(200)
     expect([await status(a), await status(b)]).toEqual(['sellable', 'paid'])

@@ -364,7 +364,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     it('gets a decision but no token and no lease', async () => {
       const { epc } = await paidItem()
       const occurredAt = new Date(Date.now() - 3_600_000).toISOString()
-      // As if it had been paid before that.
+      // Sets the payment before that time.
       await shop.cloud.db.database.write((db) =>
         db
           .updateTable('item_move')

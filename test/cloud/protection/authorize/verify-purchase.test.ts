@@ -152,7 +152,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
   })
 
-  /** As the clock would. */
+  /** Ends the leases as their expiry would. */
   const endLeases = async (nonce: string) => {
     const { database } = shop.cloud.db
     await database.write(async (db) => {
@@ -231,7 +231,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       const tagId = tag()
       const purchaseId = await bought([{ tagId }])
       expect(await verify({ purchaseId, deviceId })).toMatchObject(perItem)
-      // What is registered of it afterwards counts.
+      // Later registrations of the tag count.
       await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ tagId, protectionTechnology: 'am' }] })
       expect(await verify({ purchaseId, deviceId })).toMatchObject(wide)
       const unbound = await shop.buy([{ ean: product.ean, quantity: 1 }])

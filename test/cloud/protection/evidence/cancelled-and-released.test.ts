@@ -56,7 +56,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     return { epc, purchase: await shop.buy([{ ean: product.ean, quantity: 1, ...(bound && { epcs: [epc] }) }]) }
   }
 
-  /** A unit is released by its token, the agent is away, and ten minutes later the purchase is cancelled. */
+  /** A token releases a unit while the agent is offline, and the purchase is cancelled ten minutes later. */
   async function cancelledUnheard(bound: boolean) {
     const { epc, purchase } = await bought(bound)
     const { replayProtectedNonce: nonce } = await grant(epc, purchase)
@@ -117,7 +117,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     await tell(cti ?? '', 'late-receipt', platform.clock.wall(), 'receipt')
     expect(await raised(purchase)).toEqual(['released_after_refund'])
     expect(await status(epc)).toBe('exception_hold')
-    // A second release of the same unit is another matter.
+    // A second release of the same unit raises its own exception.
     await tell(cti ?? '', 'late-receipt-2', platform.clock.wall(), 'receipt')
     expect((await raised(purchase)).toSorted()).toEqual(['double_redeem', 'released_after_refund'])
   })

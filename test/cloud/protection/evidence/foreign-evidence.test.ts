@@ -420,7 +420,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     await report(home, back(lent.redemptionId, outcomeReport(asker, lent.claims)), given(known, cti))
     expect(await kept(lent.redemptionId)).toEqual(['failed'])
     expect(await kept(known)).toEqual(['delegated'])
-    // The home may have moved to any agent before the restore: no agent can be believed about such an epoch.
+    // The receipt home may have moved before the restore, so no agent's report about such an epoch counts.
     await refuses(third, given(forgotten, cti, { homeEpoch: epoch + 1 }), [])
     await report(home, given(since, cti, { homeEpoch: policy.homeEpoch }))
     expect(await kept(since)).toEqual(['delegated'])

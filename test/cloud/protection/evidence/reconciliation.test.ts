@@ -226,7 +226,7 @@ onEveryDatabase('reconciliation', (kind) => {
     it('grants no second token for the units until the first token is void', async () => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
       const cti = await ctiOf(purchase)
-      // The answer with this token got lost: the agent decides by the receipt.
+      // The response with this token was lost, so the agent decides by the receipt.
       const lost = await grant(purchase)
       await report(
         { ...claim(cti, 'r-past-1', 'receipt'), ordinals: [0] },
@@ -255,7 +255,7 @@ onEveryDatabase('reconciliation', (kind) => {
           .where('purchase_id', '=', transactionId)
           .executeTakeFirstOrThrow()
       ).cti ?? ''
-    /** A purchase of one unit that was refunded, and how its exception is called. */
+    /** A refunded purchase of one unit, and the subject of its exception. */
     const refunded = async () => {
       const purchase = await buy()
       await shop.ok('refundPayment', {
@@ -296,7 +296,7 @@ onEveryDatabase('reconciliation', (kind) => {
           fc.infiniteStream(fc.nat()),
           async (words, told, chance) => {
             const views: unknown[] = []
-            // First in a good order, then in any with repetitions.
+            // First in the normal order, then in any order with repetitions.
             for (const isShuffled of [false, true]) {
               const purchase = await buy()
               const nonce = await grant(purchase)
@@ -345,7 +345,7 @@ onEveryDatabase('reconciliation', (kind) => {
                   afterCommit: () => undefined,
                 }
                 const scope = openEvidence(call, purchaseTenant)
-                // As the rows of one batch, or as rows that come by themselves.
+                // As rows of one batch, or as single rows.
                 if (!isShuffled)
                   await scope.redemptions.prepare(
                     ['a', 'b', 'c', 'l', 'f'].map(id),
@@ -357,7 +357,7 @@ onEveryDatabase('reconciliation', (kind) => {
                   const still: typeof order = []
                   for (const fact of waiting) {
                     if (!(await fact(scope))) still.push(fact)
-                    // Row by row or once for a whole batch: it comes to the same.
+                    // Row by row or once for a whole batch: the result is the same.
                     if (isShuffled) await finishEvidence(scope)
                   }
                   waiting = still

@@ -23,7 +23,7 @@ onEveryDatabase('goods that another system sold twice', (kind) => {
   const doubles = async () =>
     ((await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'double_redeem' })).exceptions as Json[]).length
 
-  /** Sold elsewhere, released, brought back and sold again. */
+  /** An item that was sold elsewhere, released, returned and sold again. */
   async function soldAgain(name: string) {
     const { epc } = await shop.newItem(shop.products[0])
     await move(epc, 'paid')

@@ -38,7 +38,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     return { ean: p.ean, epc, purchase: await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }]) }
   }
 
-  /** Somebody buys it, staff take it back and put it on the shelf, and the next one buys it. */
+  /** A buyer pays, staff return the item to the shelf, and another buyer pays for it. */
   async function soldAgain() {
     const { ean, epc, purchase: first } = await bought()
     await move(epc, 'returned')
@@ -103,7 +103,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     for (const names of [{ itemLineId: unbound }, { itemLineId: 'nobody' }])
       expect((await fetchBy(names)).status).toBe(404)
     expect((await shop.call('fetchProtectedItem', { storeId: shop.otherStoreId, itemLineId })).status).toBe(404)
-    // Sold again, it is of another line.
+    // After the next sale the item belongs to another line.
     await shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'sellable' })
     expect((await fetchBy({ itemLineId })).status).toBe(404)
   })
