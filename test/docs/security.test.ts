@@ -43,12 +43,32 @@ const threats = page
   .filter((line) => /^\| [A-Z]\d+ \|/.test(line))
   .map((line) => line.slice(2, -2).split(' | '))
 
-/** Files of a cell, with the title that stands behind each. */
+/** Files that a text names, each with the title after it. */
 const namedIn = (cell: string) =>
   [...cell.matchAll(/\[[^\]]+\]\(\.\.\/([^)]+)\)(?:: "(.+?)"(?=; \[|$))?/g)].map(([, file = '', title = '']) => ({
     file,
     title,
   }))
+
+/** Lines of "Further tests": the row, and the test. */
+const furtherTests = [...page.matchAll(/^- ([A-Z]\d+): (.+)$/gm)].map(([, id = '', test = '']): [string, string] => [
+  id,
+  test,
+])
+
+/** Expects that a text consists of existing tests: `[name](file): "title"`, separated by semicolons. */
+function expectTests(text: string): void {
+  const tests = namedIn(text)
+  expect(tests.length, text).toBeGreaterThan(0)
+  for (const { file, title } of tests) {
+    expect(file, text).toMatch(/^test\/.*\.test\.ts$/)
+    expect(title, text).not.toBe('')
+    expect(readFileSync(join(ROOT, file), 'utf8'), file).toContain(`'${title}'`)
+  }
+  // A title that is cut short could hide a wrong one behind it.
+  const written = tests.map(({ file, title }) => `](../${file}): "${title}"`)
+  expect(text.split('; [').length).toBe(written.length)
+}
 
 describe('the threats of docs/security.md', () => {
   it('are all there, each with a threat, a control and a test', () => {
@@ -63,16 +83,12 @@ describe('the threats of docs/security.md', () => {
     const controls = namedIn(control)
     expect(controls.length).toBeGreaterThan(0)
     expect(controls.filter(({ file }) => !existsSync(join(ROOT, file)))).toEqual([])
-    const tests = namedIn(test)
-    expect(tests.length, test).toBeGreaterThan(0)
-    for (const { file, title } of tests) {
-      expect(file, test).toMatch(/^test\/.*\.test\.ts$/)
-      expect(title, test).not.toBe('')
-      expect(readFileSync(join(ROOT, file), 'utf8'), file).toContain(`'${title}'`)
-    }
-    // The whole cell was read: a title that is cut short would hide a wrong one behind it.
-    const written = tests.map(({ file, title }) => `](../${file}): "${title}"`)
-    expect(test.split('; [').length).toBe(written.length)
+    expectTests(test)
+  })
+
+  it.each(furtherTests)('%s is a row, and has a further test that exists: %s', (id, test) => {
+    expect(threats.map((cells) => cells[0])).toContain(id)
+    expectTests(test)
   })
 })
 
