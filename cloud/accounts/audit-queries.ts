@@ -9,7 +9,7 @@ export interface AuditFilter {
   entityId: string | undefined
   /** Last entry of the previous page. */
   after: string | undefined
-  /** Limits the list to entries of this actor or about these entities. */
+  /** Lists only entries by this actor or about these entities. */
   only: { actor: string; entityIds: readonly string[] } | undefined
   limit: number
 }

@@ -9,7 +9,7 @@ import { findKey, listKeys } from './key-queries.ts'
 import { KeyRecord, toKeyRecord } from './key-schema.ts'
 import { addKey, earlier, OVERLAP_HOURS, revokeKey, rollKey, statusOfKey } from './keys.ts'
 
-/** Maximum of stores that a key can be bound to. */
+/** Maximum number of stores that a key can be bound to. */
 const BOUND_STORES_LIMIT = 100
 
 const NewKeyAnswer = z.strictObject({ ...Success, keyId: z.string(), key: z.string().describe('Shown once.') })

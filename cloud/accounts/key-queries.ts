@@ -40,7 +40,7 @@ export async function updateKey(db: Db, keyId: string, set: Partial<ApiKeyRow>):
   await db.updateTable('api_key').set(set).where('key_id', '=', keyId).execute()
 }
 
-/** Maximum of keys that the command line lists. */
+/** Maximum number of keys that the command line lists. */
 const LISTED_LIMIT = 100_000
 
 /** Keys of one account, or of all, with the name of the account. */

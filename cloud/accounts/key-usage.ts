@@ -1,11 +1,11 @@
 import type { KeyUsage } from '../foundation/ports.ts'
 import type { Db } from '../persistence/database.ts'
 
-/** A use is noted only this long after the previous one, ms. */
+/** Minimum time between two recorded uses of a key, ms. */
 const RESOLUTION_MS = 60_000
-/** Maximum of keys in memory. Clearing them only repeats writes. */
+/** Maximum number of keys in memory. When it is reached, the memory is cleared; at worst a use is written twice. */
 const SEEN_LIMIT = 50_000
-/** Keys in one transaction, so that other writes wait shortly. */
+/** Keys in one transaction; small, so that other writes do not wait long. */
 const BATCH = 200
 
 /** Makes an empty table of key uses. */
@@ -29,7 +29,7 @@ export function keyUsage(): KeyUsage {
         for (let i = 0; i < writing.length; i += BATCH)
           await database.write((db) => writeUsage(db, writing.slice(i, i + BATCH)))
       } catch (error) {
-        // The next flush writes them again; newer uses win.
+        // The next flush retries these uses; newer ones replace them.
         unwritten = new Map([...writing, ...unwritten])
         throw error
       }

@@ -8,7 +8,7 @@ import { countKeys, deleteEndedKeys, updateKey } from './key-queries.ts'
 
 /** Creation, rolling and revocation of keys, for operations and the command line. */
 
-/** Maximum of keys of one account and mode. Ended keys count until they are deleted to make room. */
+/** Maximum number of keys of one account and mode. Ended keys count until they are deleted to make room. */
 export const KEYS_LIMIT = 1_000
 const HOUR_MS = 3_600_000
 /** Hours for which a rolled key still works. */

@@ -7,7 +7,10 @@ import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
  * tenant would conflict.
  */
 
-/** Entries are sealed at this age, ms: slow transactions have committed by then. Later ones get a later number. */
+/**
+ * Age at which entries are sealed, ms: slow transactions have committed by then. An entry that commits even later gets
+ * a later number in the chain.
+ */
 const SETTLED_MS = 5_000
 /** Entries sealed in one transaction. */
 const AT_ONCE = 200

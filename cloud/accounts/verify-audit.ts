@@ -9,7 +9,7 @@ const AT_ONCE = 1_000
 export interface VerifiedChain {
   tenant: string
   entries: number
-  /** Hash of the last entry. A copy noted elsewhere reveals a chain that was rebuilt. */
+  /** Hash of the last entry. Store a copy elsewhere: it reveals that somebody rebuilt the whole chain. */
   hash: string
   broken?: { number: number; entryId: string | undefined; why: string }
 }
@@ -59,7 +59,7 @@ async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
       hash = row.hash ?? ''
     }
     if (rows.length > 0) continue
-    // Read after the entries, because a running cloud extends chain and head together.
+    // Reads the heads after the entries, because a running cloud extends chain and head together.
     const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
     const more = await db
       .selectFrom('audit_entry')

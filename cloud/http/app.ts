@@ -62,7 +62,7 @@ function operationRoutes(
   operations: ReadonlyMap<string, Operation>,
   handle: ApiHandler,
 ): void {
-  // {upload_url} of the specification.
+  // The specification names this address `{upload_url}`.
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.options(`${base}/:operation`, (c, next) =>
     Promise.resolve(answerPreflight(operations.get(c.req.param('operation'))) ?? next()),
@@ -70,7 +70,10 @@ function operationRoutes(
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
 }
 
-/** `/healthz`: the process runs and its event loop answers. A lost database must not restart it. */
+/**
+ * `/healthz` responds while the process runs. It does not check the database, because a restart of the cloud would not
+ * bring that back.
+ */
 function healthRoutes(app: Hono, { config, readiness }: Services): void {
   const mqttPort = Number(new URL(config.mqttUrl).port) || undefined
   const program = programHeader({ program: 'cloud', ...(mqttPort !== undefined && { mqttPort }) })

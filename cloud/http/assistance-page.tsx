@@ -58,7 +58,7 @@ export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
   )
 }
 
-/** One conversation. The reader reloads it, because an automatic reload would discard typed text. */
+/** One conversation. It does not reload itself, because that would discard typed text. */
 export function ConversationPage({
   view,
   request,

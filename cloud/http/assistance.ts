@@ -19,7 +19,10 @@ import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import type { PageRenderer } from './page-renderer.ts'
 
 const FORM_LIMIT = 8 * 1024
-/** Limits by address. One address may serve a whole shop. Reading is cheap; a request calls staff. */
+/**
+ * Limits by address. All shoppers of a store may share one address. Writing has the lower limit, because a request
+ * calls staff.
+ */
 const READ_ALLOWANCE = { perSecond: 10, burst: 30 }
 const WRITE_ALLOWANCE = { perSecond: 0.5, burst: 20 }
 

@@ -4,7 +4,10 @@ import type { AgentCaller, KeyCaller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 
-/** Authenticates by the Authorization header; undefined without one. Throws 401 if it is invalid. */
+/**
+ * Authenticates the caller by the Authorization header. Returns undefined without a header; throws 401 if it is
+ * invalid.
+ */
 export async function authenticate(
   db: Db,
   header: string | undefined,

@@ -3,7 +3,7 @@ import type { Failure } from '../foundation/failure.ts'
 import type { OperationResult } from '../operations/call-context.ts'
 import type { ReportProgress } from '../operations/perform-steps.ts'
 
-/** Maximum of reports that wait for a slow client. Further ones are dropped, because each report replaces the previous one. */
+/** Maximum number of reports that wait for a slow client. Further ones are dropped, because each report replaces the previous one. */
 const WAITING_LIMIT = 16
 
 /**
@@ -31,7 +31,7 @@ export async function streamProgress(
     send('progress', JSON.stringify(report))
     started()
   })
-  // Ended before the first report: an ordinary response.
+  // The work ended before its first report, so the response is not a stream.
   if ((await Promise.race([first, ended.then(() => 'ended' as const)])) === 'ended') return ended
 
   const body = new ReadableStream<Uint8Array>({

@@ -4,7 +4,7 @@ import type { Multipart } from '../operations/operation.ts'
 import { UploadedFile } from '../operations/uploaded-file.ts'
 import { readBytes } from './body.ts'
 
-/** Maximum of parts in one body. */
+/** Maximum number of parts in one body. */
 const PART_LIMIT = 50
 
 /** True if the content type is multipart/form-data. */

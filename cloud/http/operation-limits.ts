@@ -48,7 +48,7 @@ export class OperationLimits {
     const { publishableRateLimit } = this.#config
     const perAddress = { perSecond: publishableRateLimit, burst: publishableRateLimit * 3 }
     const own = this.#takeFrom('key-address', `${keyId} ${address}`, perAddress)
-    // A rejected address must not use up the key's ceiling.
+    // Checks the address first, so that rejected requests of one address do not use up the limit of the key.
     if (!own.allowed) return own
     const ceiling = this.#takeFrom('key', keyId, PUBLISHABLE_CEILING)
     return ceiling.allowed ? own : ceiling

@@ -15,9 +15,11 @@ type PageStatus = 200 | 400 | 404 | 409 | 429 | 503
 /** Renders pages in the reader's language (`policy/page-language.ts`). */
 export interface PageRenderer {
   show(c: Context, page: (reader: PageContext) => JSX.Element, status?: PageStatus): Response | Promise<Response>
-  /** A page about the failure. `requestId` is what the log has. */
+  /** Renders a page about the failure. `requestId` also appears in the log. */
   problem(c: Context, failure: Failure, requestId?: string, about?: Problem): Response
-  /** The same, for callers without a key that prefer a page to JSON; undefined for all others. */
+  /**
+   * Renders the page for callers without a key that prefer HTML. Returns undefined for all other callers, who get JSON.
+   */
   problemForBrowser(c: Context, failure: Failure, requestId: string): Response | undefined
 }
 
@@ -45,9 +47,9 @@ const PROBLEMS: Readonly<Record<ErrorCode, Problem>> = {
   internal: 'internal',
 }
 
-/** `isSecure`: the cloud is reached over HTTPS. */
+/** `isSecure`: true if browsers reach the cloud over HTTPS. */
 export function pageRenderer(isSecure: boolean): PageRenderer {
-  /** The language that a reader chose is remembered until the browser ends. */
+  /** Reads the reader's language, and stores a chosen one in a cookie for this browser session. */
   function readerOf(c: Context): PageContext {
     const requested = c.req.query('lang')
     const remembered = getCookie(c, LANGUAGE_COOKIE)

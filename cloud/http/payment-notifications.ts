@@ -27,8 +27,9 @@ interface PublicDoor {
 }
 
 /**
- * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned notification gets
- * 400 and changes nothing. One without news gets 200. If storing fails, it gets 5xx, so that the provider sends it again.
+ * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned
+ * notification gets 400 and changes nothing. A notification that changes nothing gets 200. If storing fails, it gets
+ * 5xx, so that the provider sends it again.
  */
 export function notificationRoutes(
   app: Hono,
@@ -57,7 +58,10 @@ export function notificationRoutes(
     return heard === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(heard)
   })
 
-  /** Finds the present or former settings whose secret signed the notification; of several, those with a known payment or refund. */
+  /**
+   * Finds the current or replaced settings whose secret signed the notification. If several match, those with a known
+   * payment or refund win.
+   */
   async function verify(
     c: Context,
     body: string,
@@ -97,7 +101,7 @@ export function notificationRoutes(
   }
 }
 
-/** Drops ids that cannot be ours, before they reach the database. */
+/** Removes ids that do not have the form of our ids, so that they do not reach the database. */
 function possible(id: string | null): string | null {
   return id !== null && isIdShaped(id) ? id : null
 }

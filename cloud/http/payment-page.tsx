@@ -3,7 +3,7 @@ import { CheckoutEnd } from './checkout-end.tsx'
 import { Page, type PageContext } from './page.tsx'
 import type { ExitAdvice } from './exit-advice.ts'
 
-/** Where a shopper waits before the payment, and comes back to after it. */
+/** Page on which a shopper waits before the payment, and to which the provider sends the shopper back. */
 export function PaymentPage({
   purchase,
   isAwaited,

@@ -1,7 +1,7 @@
 import type { Problem } from '../texts/texts.ts'
 import { Page, type PageContext } from './page.tsx'
 
-/** What a browser gets instead of an error in JSON: what happened, and what to do. */
+/** Error page for browsers, instead of JSON: what happened, and what to do. */
 export function ProblemPage({
   reader,
   problem,

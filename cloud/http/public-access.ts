@@ -23,7 +23,10 @@ export class PublicAccess {
     this.#limiter = rateLimiter(services.platform.clock)
   }
 
-  /** True if the address exceeds its allowance. Buckets count separately, because shoppers and agents may share an address. */
+  /**
+   * True if the address exceeds its allowance. Each `bucket` has its own limit, because shoppers and agents may share
+   * an address.
+   */
   isTooFast(c: Context, bucket = '', allowance = PAGE_ALLOWANCE): boolean {
     const { rateLimit, trustedProxies } = this.#services.config
     if (rateLimit === 0) return false

@@ -4,7 +4,10 @@ import type { Formats } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
 import { Page, type PageContext } from './page.tsx'
 
-/** The receipt as a phone shows it when the QR code is opened. What was taken back since is said first, and struck out below. */
+/**
+ * Page that opens from the receipt's QR code. It begins with returns and refunds since the sale; the returned lines are
+ * struck out.
+ */
 export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; reader: PageContext }) {
   const { texts, formats } = reader
   const t = texts.receipt
@@ -103,7 +106,7 @@ function Line({ item, isReturned, note, formats: { money, weight } }: LineView) 
   )
 }
 
-/** What to do about security tags that are still on: in the words of the store, else in ours. */
+/** Advice about security tags that are still on the goods: the store's own text, else a default. */
 export function TagHint({ texts, purchase }: { texts: Texts; purchase: TransactionData }) {
   const { securityTagMode: mode, securityTagStatus: status, securityTagHint: note } = purchase
   if (status !== 'pending') return null

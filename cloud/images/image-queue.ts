@@ -2,7 +2,7 @@ import { Failure } from '../foundation/failure.ts'
 
 /** Images that are encoded at once: each uses one core and up to 160 MB. */
 const AT_WORK_LIMIT = 2
-/** Maximum of waiting uploads. */
+/** Maximum number of waiting uploads. */
 const WAITING_LIMIT = 30
 
 /** Makes a queue for encoding images. Rejects with 503 if it is full. */

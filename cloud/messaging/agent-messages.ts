@@ -21,7 +21,7 @@ export interface AgentMessages {
   readonly channel: AgentChannel
   /** Publishes the freshness of every store with a connected agent, and changed documents; `all`: all documents. */
   refresh(what: AnnouncementScope): Promise<void>
-  /** Disconnects agents that this process or another one has revoked. */
+  /** Disconnects revoked agents, whichever process revoked them. */
   cutRevoked(): Promise<void>
   attach(broker: Broker): void
   /** Whether agents can connect to the broker. */

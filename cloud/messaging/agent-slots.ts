@@ -4,16 +4,19 @@ import type { Clock } from '../../policy/platform.ts'
 export interface AgentSlots {
   /** Reserves a slot for an authenticated agent. Returns false if all are taken. */
   reserve(agentId: string): boolean
-  /** Notes the end of the agent's connection. Its slot stays reserved for a day. */
+  /** Records the end of the agent's connection. Its slot stays reserved for a day. */
   disconnected(agentId: string): void
   /** Frees the slot of a revoked agent. */
   release(agentId: string): void
 }
 
-/** A slot stays reserved for an absent agent for this time, ms. */
+/** Time for which the slot of a disconnected agent stays reserved, ms. */
 export const RESERVED_MS = 24 * 3_600_000
 
-/** Makes `limit` slots. A full broker frees slots of agents that were absent for a day, then rejects new agents. */
+/**
+ * Makes `limit` slots. If all are taken, slots of agents that were disconnected for a day are freed; without such
+ * slots, new agents are rejected.
+ */
 export function agentSlots(
   limit: number,
   clock: Pick<Clock, 'elapsed'>,

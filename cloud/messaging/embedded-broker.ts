@@ -16,7 +16,7 @@ export interface Message {
   retain: boolean
 }
 
-/** The MQTT broker. It is not trusted: documents are signed, and agents can also fetch them. */
+/** The MQTT broker. Agents do not trust it: documents are signed, and agents can also fetch them over HTTP. */
 export interface Broker {
   readonly port: number
   /** False after the listener was closed or failed. */
@@ -34,7 +34,10 @@ export interface BrokerHooks {
   authenticate(agentId: string, password: string): Promise<AgentAddress | undefined>
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void
-  /** Called for each received packet of the agent, pings included. A will that the broker publishes does not count. */
+  /**
+   * Called for each received packet of the agent, pings included. Not called for last wills, which the broker publishes
+   * itself.
+   */
   onActivity(agentId: string): void
 }
 

@@ -17,7 +17,7 @@ export interface PacketGuard extends Duplex {
 }
 
 const BEFORE_ACCEPTED = 8 * 1024
-/** Maximum of unread bytes of a client: all documents of a store many times over. */
+/** Maximum number of bytes that wait for a slow client: many times the size of all documents of a store. */
 const UNREAD_LIMIT = 8 * 1024 * 1024
 
 /** Watches the bytes of one connection before the broker parses them. */

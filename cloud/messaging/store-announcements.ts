@@ -12,15 +12,23 @@ import { findStore } from '../stores/queries.ts'
 import type { Broker } from './embedded-broker.ts'
 import type { BackgroundTasks } from './background-tasks.ts'
 
-/** Stores whose published versions this process remembers. Other stores are published completely. */
+/**
+ * Maximum number of stores whose published versions are in memory. For all other stores, every document is published.
+ */
 const STORES_LIMIT = 10_000
-/** Entries of the deny list and of the items that are published again before the new ones, in case a message was lost. */
+/**
+ * Number of earlier entries (deny list, items) that each message repeats before the new ones, in case the previous
+ * message was lost.
+ */
 const REPUBLISHED_ENTRIES = 8
-/** Maximum of entries in one message; agents fetch older ones. */
+/** Maximum number of entries in one message; agents fetch older ones. */
 const PAGE_LIMIT = 100
 /** Retained documents are signed again after this time, ms. They are valid for 80 h. */
 const REPUBLISH_ALL_MS = 3_600_000
-/** A new connection does not publish again within this time, ms: after an outage all agents of a store connect at once. */
+/**
+ * Minimum time between two publications because of a new connection, ms: after an outage all agents of a store connect
+ * at once.
+ */
 const STILL_CURRENT_MS = 60_000
 
 /** Versions that this process published for a store. The freshness names the newest ones, so agents detect gaps. */
@@ -91,7 +99,10 @@ export class StoreAnnouncements {
     return published
   }
 
-  /** Publishes the store of a newly connected agent, because the broker may have restarted. */
+  /**
+   * Publishes all documents of the store after one of its agents connected: a restarted broker has lost its retained
+   * messages.
+   */
   connected(storeId: string): void {
     const before = this.#published.get(storeId)
     if (!before || this.#services().platform.clock.elapsed() - before.allAtMs >= STILL_CURRENT_MS)
@@ -161,7 +172,7 @@ export class StoreAnnouncements {
   }
 }
 
-/** Version after which entries are published, if the broker has those up to `before`. */
+/** Version after which a page of entries starts, if entries up to `before` are already published. */
 function pageStart(before: number | undefined, now: number): number {
   return Math.max(0, now - PAGE_LIMIT, Math.min(before ?? 0, now) - REPUBLISHED_ENTRIES)
 }

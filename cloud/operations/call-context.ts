@@ -39,7 +39,7 @@ export function identityOf({
 }: OperationRequest): RequestIdentity | undefined {
   if (idempotencyKey === undefined || (caller.kind === 'anyone' && !operation.proofInBody)) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
-  // Without an account, the secret in the body separates the keys of different callers.
+  // Callers without an account are told apart by the secret in the body, which is part of the hash.
   if (caller.kind === 'anyone')
     return {
       tenant: NO_TENANT,
@@ -49,7 +49,8 @@ export function identityOf({
     }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
   const who = callerScope(caller)
-  // Secret keys of the whole account use the hash without a scope, as responses that were stored before scopes existed.
+  // Secret keys of the whole account use a hash without a scope, so that responses stored before scopes existed are
+  // still found.
   return { keyHash: hashOf(who === 'secret' ? `key\0${idempotencyKey}` : `key\0${who}\0${idempotencyKey}`), ...scope }
 }
 
@@ -72,13 +73,13 @@ function withHashes(input: unknown): unknown {
   return Object.fromEntries(fields) as unknown
 }
 
-/** The changed entity; `owner` if it is not the caller's. */
+/** The changed entity; `owner`: the tenant that owns it, if that is not the caller's. */
 export interface ChangedEntity {
   id: string
   owner: Tenant | undefined
 }
 
-/** A call with the effects that its operation requested. */
+/** A call with the events, tasks and audit entity that its operation requested. */
 export interface CallContext {
   call: Call
   events: OutgoingEvent[]
@@ -115,7 +116,7 @@ export function openCall(
   return { call, events, afterCommit, entity: () => entity }
 }
 
-/** Serializes a response. With `checkAnswers` (tests), validates it against its schema. */
+/** Serializes a response. With the setting `checkAnswers` (tests), validates the response against its schema. */
 export function serializeChecked(
   { response }: Pick<Operation, 'response'>,
   made: object,

@@ -54,7 +54,7 @@ export function startDueLoop(
         return pollMs
       })
     }
-    // No await may come between: a notification that arrives now must start a new run.
+    // No `await` before this line: a notification that arrives after the check must start a new run.
     running = undefined
     if (!stopped) cancel = platform.timers.after(Math.min(waitMs, pollMs), wake)
   }

@@ -14,7 +14,7 @@ const RUNNING = 0
 /** Retention of a stored response, ms. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
-/** A request of several transactions counts as dead if it renewed its lease longer ago than this, ms. */
+/** Lease of a request of several transactions, ms. A request that did not renew it is regarded as crashed. */
 export const RUNNING_LEASE_MS = 60_000
 
 /** Two requests with equal values are the same request. */
@@ -110,8 +110,8 @@ export async function claimRequest(db: Db, request: RequestIdentity, nowMs: numb
 }
 
 /**
- * Reads and locks the checkpoint of this request: '' if there is none, undefined if another attempt has ended the request.
- * The lock keeps a slow attempt from doing the same work in parallel.
+ * Reads and locks the checkpoint of this request: '' if there is none. Returns undefined if another attempt has ended
+ * the request. The lock keeps a slow attempt from doing the same work in parallel.
  */
 export async function lockCheckpoint(db: Db, request: RequestIdentity, nowMs: number): Promise<string | undefined> {
   const row = await whereRunning(
@@ -144,7 +144,7 @@ export async function releaseRequest(db: Db, request: RequestIdentity, nowMs: nu
  * the attempts that held these leases died with the previous process.
  */
 export async function releaseAbandonedRequests(db: Db): Promise<void> {
-  // A literal, because SQLite does not use the partial index for a parameter.
+  // A literal: with a parameter SQLite would not use the partial index.
   const isRunning = sql<boolean>`status = ${sql.lit(RUNNING)}`
   await db.deleteFrom('idempotency').where(isRunning).where('body', '=', '').execute()
   await db.updateTable('idempotency').set({ valid_until_ms: 0 }).where(isRunning).execute()

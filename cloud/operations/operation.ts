@@ -41,7 +41,7 @@ const FREE_IN_SANDBOX: ReadonlySet<Area> = new Set(['scan and go', 'receipts', '
 /** Kinds of callers; `anyone` has no key. */
 export type CallerKind = 'secret' | 'publishable' | 'admin' | 'agent' | 'anyone'
 
-/** The parts of the cloud that operations use beside the database. */
+/** The parts of the cloud that operations use in addition to the database. */
 export interface Services {
   readonly platform: Platform
   readonly config: CloudConfig
@@ -56,7 +56,10 @@ export interface Services {
   readonly push: { readonly wake: () => void; readonly vapid: VapidKeys }
   /** Notifies after a commit that changed offers. */
   readonly offersChanged: Notifier
-  /** Notifies after a commit that registered an entity which stored, unapplied agent reports may name. */
+  /**
+   * Notifies after a commit that registered an item, device or similar. Unapplied reports of agents may name it and can
+   * then be applied.
+   */
   readonly entityRegistered: Notifier
   /** Notifies after a commit that left payments or refunds to process. */
   readonly paymentsDue: Notifier
@@ -84,7 +87,7 @@ export interface Call<C extends Caller = Caller> {
   readonly services: Services
   /** Stores an event in the outbox when the transaction commits. */
   emit(event: OutgoingEvent): void
-  /** Sets the entity of the audit row; `owner` if it is not the caller's. */
+  /** Sets the entity of the audit row. `owner`: the tenant that owns it, if that is not the caller's. */
   changed(entityId: string, owner?: Tenant): void
   /**
    * Runs `task` after the commit. A crash loses it, so use it only for hints, such as messages to agents. The response waits for
@@ -92,8 +95,8 @@ export interface Call<C extends Caller = Caller> {
    */
   afterCommit(task: () => void | Promise<void>): void
   /**
-   * Rolls this transaction back, stores the recall in its own transaction, waits, and runs the operation again. Does nothing in
-   * that second run, in steps and in jobs.
+   * Rolls this transaction back, stores the recall in its own transaction, waits, and runs the operation again. In that
+   * second run, in steps and in jobs it has no effect.
    */
   recallLeaseAndRetry(ask: (db: Db) => Promise<WaitForRelease>): void
 }
@@ -109,16 +112,19 @@ export interface StepContext {
   readonly operation: Operation
   readonly caller: Caller
   readonly services: Services
-  /** Stable for all attempts under one Idempotency-Key; use it as the key towards other systems. Undefined without that header. */
+  /**
+   * Key that is the same for all attempts under one Idempotency-Key; send it to other systems as idempotency key.
+   * Undefined without that header.
+   */
   readonly repeatKey: string | undefined
   /** Reads committed data. */
   read<T>(look: (call: Call) => Promise<T>): Promise<T>
   /** One transaction. */
   step<T>(change: (call: Call) => Promise<T>): Promise<T>
   /**
-   * One transaction that all attempts under one Idempotency-Key execute once, even after a crash: later attempts get the stored
-   * result. At most one for each operation. The result is stored as JSON, so it holds ids. If `isStill` resolves to false, the
-   * earlier result has become void and the change runs again.
+   * One transaction that all attempts under one Idempotency-Key execute once, even after a crash: later attempts get
+   * the stored result. An operation may call it once. Return ids only, because the result is stored as JSON. If
+   * `isStill` resolves to false, the stored result is no longer valid and the change runs again.
    */
   once<T extends Checkpoint>(
     change: (call: Call) => Promise<T>,
@@ -194,8 +200,8 @@ export interface Operation {
   readonly getOnly: boolean
   readonly multipart: Multipart | undefined
   /**
-   * Expensive computation for `run`, outside of its transaction. It reads committed data and rejects what `run` would reject. It is
-   * skipped for a repeated request with a stored response.
+   * Expensive computation for `run`, outside of its transaction. It reads committed data and rejects the same input as
+   * `run`. It is skipped for a repeated request with a stored response.
    */
   readonly prepare: ((call: Call, input: unknown) => Promise<unknown>) | undefined
   run(call: Call, input: unknown, prepared?: unknown): Promise<object>
@@ -203,7 +209,7 @@ export interface Operation {
   readonly steps: ((work: StepContext, input: unknown) => Promise<object>) | undefined
   /** Instead of `run`, for reads: a response of any length. `response` describes its JSON form. */
   readonly stream: ((reading: ReadContext, input: unknown) => Promise<StreamedResponse>) | undefined
-  /** Other content types of the stream. */
+  /** Content types of the stream other than JSON. */
   readonly formats: readonly ResponseFormat[]
 }
 

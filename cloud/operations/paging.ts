@@ -6,8 +6,8 @@ const INVALID_CURSOR =
   'must be a nextCursor of this listing: send it unchanged, or leave it out to start at the beginning'
 
 /**
- * Field for a cursor: the id of the last row of the previous page, which may be deleted by now. Rejects other texts, because they
- * sort before or after all rows and would look like the start or the end of the list.
+ * Field for a cursor: the id of the last row of the previous page, which may be deleted by now. Rejects texts of
+ * another form: they would sort before or after all rows and silently return the whole list or nothing.
  */
 export function cursorField(prefix: string, isOtherForm: (text: string) => boolean = () => false) {
   return z
@@ -16,7 +16,7 @@ export function cursorField(prefix: string, isOtherForm: (text: string) => boole
     .describe('The `nextCursor` of the previous page.')
 }
 
-/** 400 for listings that parse their own form of cursor. */
+/** Error 400 for an invalid cursor, for listings that parse their own form of cursor. */
 export function invalidCursor(): Failure {
   return invalid('cursor', INVALID_CURSOR)
 }

@@ -53,7 +53,7 @@ export async function performSteps(
     }
     return await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      // This attempt was so slow that another one took over: the response of that one counts.
+      // False if this attempt was so slow that another one took over; then the other one's response is sent.
       const isOurs = identity === undefined || (await lockCheckpoint(db, identity, nowMs)) !== undefined
       const answered = isOurs ? undefined : await findStoredResponse(db, identity, nowMs)
       if (answered) return { replayed: true, ...answered }

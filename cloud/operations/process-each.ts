@@ -1,7 +1,7 @@
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
-/** Items read at once, and reads in one run. The product limits how long a job delays the stop of its process. */
+/** Items per read, and reads per run. Their product limits how long a job delays the end of its process. */
 const READ_LIMIT = 100
 const ROUNDS = 10
 

@@ -1,6 +1,6 @@
 /**
- * Serialized JSON. Stored documents are copied into a response as text, because parsing and serializing them takes longer than
- * reading them. `T` is the type of the value.
+ * Serialized JSON. Stored JSON is copied into a response as text, because parsing and serializing it would take longer
+ * than reading it. `T` is the type of the value.
  */
 export class RawJson<T> {
   readonly text: string
@@ -10,7 +10,7 @@ export class RawJson<T> {
   }
 }
 
-/** A response whose fields, or as a whole, may be serialized already. */
+/** A response that is serialized already, as a whole or in some of its fields. */
 export type Serializable<T> = RawJson<T> | { [K in keyof T]: T[K] | RawJson<T[K]> }
 
 /** Joins serialized documents to a list. */

@@ -33,7 +33,7 @@ export interface Attempts {
 export interface SendLoopOptions {
   /** Name of the loop in log lines, such as `webhooks`. */
   readonly name: string
-  /** Maximum of running attempts. */
+  /** Maximum number of running attempts. */
   readonly maxAttempts: number
   readonly platform: Services['platform']
   getServices(): Services

@@ -7,7 +7,7 @@ import {
 } from '../../policy/validation-findings.ts'
 import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 
-/** Maximum of details in one response. */
+/** Maximum number of details in one response. */
 const DETAILS_LIMIT = 20
 
 /** Parses the input of an operation. Throws a 400 that names each wrong field and its rule. */
@@ -57,7 +57,10 @@ function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string
   return next ? fieldsAt(next, rest) : []
 }
 
-/** The only known name within two edits; within one edit for names of at most 4 characters. */
+/**
+ * Known name that a misspelt one means: the only one within two edits, or within one edit for names of at most 4
+ * characters.
+ */
 function closestName(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined
   let bestDistance = word.length <= 4 ? 1 : 2

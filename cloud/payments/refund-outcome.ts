@@ -12,8 +12,8 @@ import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
 /**
- * due, failed ──done──▶ done       updates reports and loyalty points; a whole refund: CANCELLED
- * due, done ──failed──▶ failed     reverses these updates, and staff must act
+ *   due, failed ──done──▶ done       updates reports and loyalty points; a whole refund: CANCELLED
+ *   due, done ──failed──▶ failed     reverses these updates, and staff must act
  *
  * Result of a refund, from the provider's response or a later notification. `refund_status` of a cancelled purchase:
  *

@@ -1,9 +1,9 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { DatabaseBusy, StorageFailure } from './database.ts'
 
-/** Maximum of transactions in one commit. It limits how long the first one waits. */
+/** Maximum number of transactions in one commit. It limits how long the first one waits. */
 const GROUP_LIMIT = 64
-/** Maximum of waiting transactions; further ones are rejected. */
+/** Maximum number of waiting transactions; further ones are rejected. */
 const QUEUE_LIMIT = 10_000
 
 interface Job {
@@ -12,7 +12,7 @@ interface Job {
   reject: (reason: unknown) => void
 }
 
-/** A job that has run and resolves after the commit. */
+/** A job whose work has run; its promise resolves after the commit. */
 interface Done {
   job: Job
   value: unknown
@@ -111,7 +111,7 @@ class Writer implements GroupCommit {
     } catch (error) {
       this.#noteFailure(error)
       this.#rollBack()
-      // Includes the job that ended the transaction. Rejecting a settled promise again has no effect.
+      // Rejects all jobs of the group; for a promise that is already settled this has no effect.
       for (const job of taken) job.reject(this.#failure ?? error)
       return
     }

@@ -5,17 +5,18 @@ import type { Db } from './database.ts'
 /**
  * Positions in lists that a caller follows: `protection_event`, `item_move`, and `purchase` when it is paid.
  *
- *   position = position_offset + id of the writing transaction
+ * A position is the offset plus the id of the writing transaction.
  *
  *   ──── committed or rolled back ────┐┌─ open ─┐┌─ committed ─┐
  *   … 97  98  99 ─────────────────────┘   100         101          readers list below 100
  *                                         └ finalBelow      end ┘
  *
- * PostgreSQL numbers a transaction when it first writes, and makes its rows visible when it commits. Below the oldest open
- * transaction nothing can be added, so a reader that stops there misses nothing. Writers share no row and no lock for this.
+ * PostgreSQL numbers a transaction when it first writes, and makes its rows visible when it commits. No row can appear
+ * below the oldest open transaction, so a reader that stops there misses nothing. This needs no shared row and no lock.
  * SQLite has one writer, which numbers its transactions itself (sqlite.ts). Its readers need no bound.
  *
- * A restored database and another PostgreSQL cluster both count from a lower number. The offset is raised then.
+ * A restored database, or another PostgreSQL cluster, counts transactions from a lower number. The cloud then raises
+ * the offset.
  */
 export function commitPosition(db: Db): RawBuilder<number> {
   const offset = OFFSETS.get(db.getExecutor().adapter)
@@ -44,13 +45,16 @@ export type Positioned = keyof typeof POSITIONED
 
 const SOURCES = Object.values(POSITIONED)
 
-/** A transaction of another database of the cluster: it cannot write here, so readers do not wait for it. */
+/**
+ * True for transactions of other databases in the same cluster. They cannot write here, so readers do not wait for
+ * them.
+ */
 const IS_ELSEWHERE = sql`exists (
     select from pg_stat_activity a where a.backend_xid = open.id::xid and a.datname <> current_database())
   or exists (
     select from pg_prepared_xacts p where p.transaction = open.id::xid and p.database <> current_database())`
 
-/** Limits for reading the lists at one moment. */
+/** Bounds for reading the lists at one moment. */
 export interface Frontier {
   /** Rows below are final: each open transaction has this position or a higher one. */
   finalBelow: number
@@ -107,7 +111,10 @@ export async function isHeldBack(db: Db, storeId: string, { finalBelow, end }: F
 /** Maximum difference of clocks plus maximum duration of a transaction, ms. */
 const DISORDER_MS = 3_600_000
 
-/** First position that can hold a row stored at `sinceMs` or later. Positions follow that time only roughly. */
+/**
+ * First position that can hold a row stored at `sinceMs` or later. Positions and times have only roughly the same
+ * order.
+ */
 export async function positionSince(db: Db, source: Positioned, storeId: string, sinceMs: number): Promise<number> {
   if (sinceMs <= 0) return 0
   const { table, position, takenIn } = POSITIONED[source]
@@ -120,8 +127,9 @@ export async function positionSince(db: Db, source: Positioned, storeId: string,
 }
 
 /**
- * Raises the offset where this server's next position is not above every position in the database. At each start: the database may
- * have been moved to another cluster. Returns the offset. Runs in a transaction that has written nothing yet, else its number is too low.
+ * Raises the offset if the next position would not exceed every stored position. Runs at each start, because the
+ * database may have been moved to another cluster. Returns the offset. Call it in a transaction that has not written
+ * yet: PostgreSQL numbers a transaction at its first write.
  */
 export async function raisePositions(db: Db): Promise<number> {
   const highest = await highestPosition(db)
@@ -131,8 +139,8 @@ export async function raisePositions(db: Db): Promise<number> {
 }
 
 /**
- * Raises the offset above every position that the lost database may have given since the backup. There a position rose by less than
- * one in a microsecond, so the time of the restore in microseconds is higher.
+ * Raises the offset above every position that the lost database may have given since the backup. The lost database used
+ * fewer than one position per microsecond. The time of the restore in microseconds is therefore higher.
  */
 export async function skipLostPositions(db: Db, nowMs: number): Promise<void> {
   await countFrom(db, Math.max((await highestPosition(db)) + 1, Math.floor(nowMs) * 1_000))

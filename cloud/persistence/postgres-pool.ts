@@ -4,9 +4,9 @@ import type { Clock } from '../../policy/platform.ts'
 import { DatabaseBusy, DatabaseUnavailable } from './database.ts'
 import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
-/** Connections of one process. */
+/** Maximum number of connections per process. */
 export const POOL_SIZE = 12
-/** Calls that wait for a free connection. */
+/** Maximum number of calls that wait for a free connection. */
 export const WAITING_LIMIT = 10_000
 /** Timeouts for a silent server or network. */
 export interface PoolLimits {
@@ -57,7 +57,8 @@ export function guardedPool(
     keepAlive: true,
     types,
   })
-  // Without listeners an error would end the process: the pool listens to idle connections only.
+  // An `error` event without a listener would end the process. The pool listens only to idle connections, so each
+  // connection gets a listener here.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => void client.on('error', () => undefined))
   const server = new ServerState(note)
@@ -103,7 +104,7 @@ class ServerState {
   explained(error: unknown, statement: string): unknown {
     if (isDiskFull(error)) this.#note('full', error)
     if (!isLoss(error)) return error
-    // A read-only server still answers reads, so only a successful commit shows that it stores again.
+    // A read-only server still answers reads, so only a successful commit shows that it accepts writes again.
     this.#isAway = codeOf(error) !== READ_ONLY
     this.#note('away', error)
     const isSent = !(error instanceof TooSlow)
@@ -113,12 +114,12 @@ class ServerState {
   answered(statement: string): void {
     if (this.#isAway) this.#note('available')
     this.#isAway = false
-    // Only a commit shows that the server stores again.
+    // Only a successful commit shows that the server accepts writes again.
     if (statement === 'commit') this.#note('available')
   }
 }
 
-/** A connection that is closed after its first loss, and gets no statement after the end of its write. */
+/** Wraps a connection. It accepts no statement after the first connection loss or after the time limit of its write. */
 function guardedClient(
   client: pg.PoolClient,
   server: ServerState,
@@ -144,14 +145,15 @@ function guardedClient(
   }
   return {
     query: query as unknown as PostgresPoolClient['query'],
-    // A connection whose statement timed out is still busy with it.
+    // Closes a lost connection; after a timeout the server is still busy with its statement.
     release: () => client.release(loss !== undefined),
   }
 }
 
 /**
- * Rejects if the server follows another one. A standby may lack the newest writes, so nothing is read there, and it refuses serializable
- * transactions. After its promotion new connections are accepted; a connection to a primary never becomes one to a standby.
+ * Rejects if the server is a standby: it may lack the newest writes, and it refuses serializable transactions. After a
+ * promotion of the standby, new connections are accepted. One check per connection suffices, because a primary never
+ * becomes a standby while connections are open.
  */
 async function refuseStandby(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ follows: boolean }>('SELECT pg_is_in_recovery() AS follows')
@@ -163,7 +165,7 @@ function codeOf(error: unknown): string | undefined {
   return (error as { code?: string }).code
 }
 
-/** The network or the server is so slow that a write did not end in time. */
+/** Error for a write that exceeded its time limit, because network or server are too slow. */
 class TooSlow extends Error {
   override name = 'TooSlow'
 }

@@ -64,7 +64,7 @@ export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
   registration: RegistrationRow
-  /** Inserted unsealed; an update seals it. */
+  /** A row is inserted without the columns of `SealRow`; sealing sets them later. */
   audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
   audit_head: AuditHeadRow
   idempotency: IdempotencyRow

@@ -132,7 +132,10 @@ function kyselyOn(db: Connection): Db {
   return new Kysely<Schema>({ config: { dialect }, dialect, driver, executor: new OneConnectionExecutor(connection) })
 }
 
-/** Adds PostgreSQL's `pg_current_xact_id` to SQLite. The count starts at 1 with each open, see raisePositions. */
+/**
+ * Adds PostgreSQL's `pg_current_xact_id` to SQLite. The count starts at 1 each time the database is opened;
+ * `raisePositions` compensates.
+ */
 function numberTransactions(db: Connection): { begin(): void } {
   let current = 0
   db.function('pg_current_xact_id', () => current)

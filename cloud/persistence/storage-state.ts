@@ -14,7 +14,7 @@ export function isDiskFull(error: unknown): boolean {
   return DISK_FULL_CODES.has((error as { code?: unknown } | null)?.code)
 }
 
-/** True if the error follows from the state of the storage, which is logged once. */
+/** True if the state of the storage caused the error. Callers need not log it, because the state is logged once. */
 export function isStorageError(error: unknown): boolean {
   return error instanceof DatabaseUnavailable || isDiskFull(error)
 }

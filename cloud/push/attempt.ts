@@ -17,7 +17,7 @@ export interface AttemptOutcome {
   readonly atMs: number
   /** HTTP status; null without a response. */
   readonly status: number | null
-  /** Why there was no answer, in words of docs/reference/errors.md. */
+  /** Error code of docs/reference/errors.md; null if there was a response. */
   readonly error: string | null
   /** `Retry-After` of the response, ms. */
   readonly retryAfterMs: number | null

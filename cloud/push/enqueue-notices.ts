@@ -8,9 +8,9 @@ import { subscriptionsOf } from './subscriptions.ts'
 
 /** Life of a notice, ms. */
 const NOTICE_LIFE_MS = 24 * 3_600_000
-/** Maximum of subscriptions that get one notice. */
+/** Maximum number of subscriptions that get one notice. */
 const RECEIVERS_LIMIT = 200
-/** Maximum of queued notices of one account. */
+/** Maximum number of queued notices of one account. */
 const WAITING_LIMIT = 10_000
 /** Order states with urgent notices. */
 const URGENT: ReadonlySet<string> = new Set(['pending', 'ready'])

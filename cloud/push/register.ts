@@ -20,7 +20,7 @@ import {
   type PushTarget,
 } from './subscriptions.ts'
 
-/** Maximum of subscriptions of one target, and of one account and mode. */
+/** Maximum number of subscriptions of one target, and of one account and mode. */
 const PER_TARGET = 20
 const PER_TENANT = 100_000
 

@@ -6,7 +6,7 @@ import { attempt } from './attempt.ts'
 import { isDue, lease, reschedule, readPending, type Job, type PendingAccount } from './queue.ts'
 import { record } from './record.ts'
 
-/** Maximum of running attempts: in total, and of one account. */
+/** Maximum number of running attempts: in total, and of one account. */
 const OVERALL = 64
 const PER_ACCOUNT = 8
 

@@ -3,7 +3,7 @@ import { checkDigit, hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { priceCheckDigit } from '../../policy/gs1/price-check-digit.ts'
 
 /**
- * 28 1027 5 00502 4 ──── layout 28IIIIVPPPPPC
+ *   28 1027 5 00502 4 ──── layout 28IIIIVPPPPPC
  *   │  │    │ │     └ check digit of the EAN-13
  *   │  │    │ └ price in cents (P) or weight in grams (W)
  *   │  │    └ price check digit of those (V), if the layout has one

@@ -10,7 +10,7 @@ import { signatureHeaders, type Secrets } from './signatures.ts'
 
 /** Time limit for the receiver's acknowledgement, ms (specification, Events). */
 export const ACKNOWLEDGE_WITHIN_MS = 10_000
-/** Maximum of bytes of the response that are read, and that are stored. */
+/** Maximum number of bytes of the response that are read, and that are stored. */
 const ANSWER_LIMIT = 64 * 1024
 const STORED_ANSWER_LIMIT = 1_024
 
@@ -20,7 +20,7 @@ export interface AttemptOutcome {
   tookMs: number
   /** HTTP status; null without a response. */
   status: number | null
-  /** A word of docs/reference/errors.md; null when there was an answer. */
+  /** Error code of docs/reference/errors.md; null if there was a response. */
   error: string | null
   answer: string | null
 }

@@ -183,7 +183,8 @@ export const fetchWebhookEvents = operation({
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
     const found = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
     const last = bound === null || bound.includes(found?.store_id ?? '') ? found : undefined
-    // Merchants' event ids have any form. A cursor with one of our ids whose event is deleted sorts before all stored events.
+    // An event that is no longer stored may be a valid cursor: a deleted event is older than all stored ones. Its id
+    // must have one of our forms, because event ids of merchants have any form.
     if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? '')))
       throw invalidCursor()
     const afterSeq = last?.seq ?? 0

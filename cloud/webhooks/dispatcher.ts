@@ -8,7 +8,7 @@ import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { record } from './record.ts'
 
 const PRUNE_MS = 3_600_000
-/** Maximum of running attempts: of one webhook, one account, one failing webhook, in total, and of all failing webhooks. */
+/** Maximum number of running attempts: of one webhook, one account, one failing webhook, in total, and of all failing webhooks. */
 const PER_WEBHOOK = 4
 const PER_ACCOUNT = 48
 const PER_FAILING = 1
@@ -19,10 +19,10 @@ const FAILING = 'failing'
 
 /**
  *   business transaction ─ outbox_event ─▶ plan ─ webhook_delivery ─▶ lease ─▶ attempt ─▶ record
- *                                          (one transaction each; no transaction around the attempt)
+ *                                          └ one transaction each; no transaction around the attempt
  *
- * A slow receiver uses only its own few slots, and failing webhooks share half of all slots. The account with the fewest used slots
- * comes first, so that slow receivers delay only deliveries of their own account (ADR 0031).
+ * A slow receiver uses only its own few slots, and failing webhooks share half of all slots. The account with the
+ * fewest used slots comes first, so that slow receivers delay only deliveries of their own account (ADR 0031).
  */
 export function startDispatcher(
   database: Database,

@@ -4,13 +4,13 @@ import type { Package } from '../foundation/packages.ts'
 /** One type of webhook event. */
 export interface EventType {
   readonly name: string
-  /** Package that the event's store needs, or the account if there is no store. */
+  /** Minimum package of the event's store, or of the account if the event has no store. */
   readonly minimumPackage: Package
   /** True if test accounts get it at any package (ADR 0004). */
   readonly freeInSandbox: boolean
   /** Description of when it is sent. */
   readonly when: string
-  /** Schema of `data`. Of customers, it holds only `userId`. */
+  /** Schema of `data`. The only data about a customer is `userId`. */
   readonly data: z.ZodType
   /** Data of a test event. */
   readonly example: Readonly<Record<string, unknown>>

@@ -7,7 +7,7 @@ import { findEvent, findWebhook } from './queries.ts'
 /** Life of a lease, ms: longer than an attempt with the recording of its outcome. */
 export const LEASE_MS = 30_000
 
-/** A literal, because SQLite does not use the partial index for a parameter and would read all deliveries. */
+/** A literal: with a parameter SQLite would read all deliveries instead of the partial index. */
 const IS_PENDING = sql<boolean>`status = 'pending'`
 
 /** Maximum time to the next attempt, ms: the last attempt is 30 min after the first. */
@@ -60,8 +60,9 @@ export interface Job {
 }
 
 /**
- * Leases up to `count` due deliveries of a webhook. Other processes skip them until the lease expires; then they send again under
- * the same id, because the first process may have died. The schedule starts with the first attempt that has a recorded outcome.
+ * Leases up to `count` due deliveries of a webhook. Other processes skip them until the lease expires; then they send
+ * again under the same id, because the first process may have died. The times of retries count from the first attempt
+ * whose outcome was recorded.
  */
 export async function lease(db: Db, webhookId: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   const due = db

@@ -9,11 +9,11 @@ import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { EVERY_EVENT } from './queries.ts'
 
-/** Maximum of events planned in one transaction. */
+/** Maximum number of events planned in one transaction. */
 const BATCH = 100
-/** Maximum of batches before the planned deliveries are sent. */
+/** Maximum number of batches before the planned deliveries are sent. */
 const BATCHES = 10
-/** Maximum of rows in one insert: SQLite accepts 32,766 parameters. */
+/** Maximum number of rows in one insert: SQLite accepts 32,766 parameters. */
 const ROWS_AT_ONCE = 500
 
 interface Target {
@@ -125,7 +125,7 @@ function accountOf(tenant: string): string {
 }
 
 function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
-  // The target row of a test event has the event's id instead of an event name.
+  // In the target row of a test event, the column for the event name contains the event id.
   if (event.webhook_id !== null)
     return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
   const type = EVENT_TYPES.get(event.type)

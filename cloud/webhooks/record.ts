@@ -13,7 +13,10 @@ const MINUTE_MS = 60_000
 /** Time of each attempt, ms after the first (ADR 0031). */
 export const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 
-/** A failing webhook is disabled after 50 failed deliveries in a row over at least 24 h, or after any over 5 days. */
+/**
+ * A webhook is disabled if its deliveries failed without a success for 24 h and 50 times, or for 5 days regardless of
+ * their number.
+ */
 const GIVE_UP_DELIVERIES = 50
 const GIVE_UP_AFTER_MS = 24 * 60 * MINUTE_MS
 const GIVE_UP_ANYWAY_MS = 5 * GIVE_UP_AFTER_MS

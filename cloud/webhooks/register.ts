@@ -22,7 +22,7 @@ import {
 import { URL_LIMIT } from './schema.ts'
 import { newSecret, openSecret, sealSecret, secretWarnings } from './secret.ts'
 
-/** Maximum of webhooks of one account and mode. */
+/** Maximum number of webhooks of one account and mode. */
 export const WEBHOOKS_LIMIT = 100
 /** Default time for which the previous secret also signs after a roll. */
 export const DEFAULT_OVERLAP_HOURS = 24
@@ -59,14 +59,14 @@ export interface WebhookRegistration {
 export interface RegisteredWebhook {
   webhook: WebhookRow
   events: string[]
-  /** Set only if the cloud generated it now. */
+  /** Set only if this call generated the secret. */
   secret?: string
   warnings: string[]
 }
 
 /**
- * Registers a target, or adds events to the existing webhook of the target. A different secret is rolled, so that a receiver with
- * the previous one can still verify.
+ * Registers a target, or adds events to the existing webhook of the target. A different secret replaces the stored one,
+ * which stays valid for a while (a roll).
  */
 export async function register(call: Call, wanted: WebhookRegistration): Promise<RegisteredWebhook> {
   const { tenant } = knownCaller(call.caller)

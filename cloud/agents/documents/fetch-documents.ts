@@ -20,7 +20,7 @@ import { storeFetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- * agent ─▶ its versions, address, end of its ledger
+ *   agent ─▶ its versions, address, end of its ledger
  *     ─▶ store what it reports ─▶ end moves of devices
  *     ─▶ newer documents: key set, policy, pages of the deny list and of items ─▶ always: freshness ─▶ pending commands
  *

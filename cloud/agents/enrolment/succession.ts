@@ -13,8 +13,8 @@ import { endAgent } from './end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   enrolled with a proof by the predecessor's key ─ first login ─▶ the predecessor is revoked; the successor gets its devices,
- * └─ the receipt home and the rest of its ledger
+ *   enrolled with a proof by the predecessor's key ─ first login ─▶ the predecessor is revoked
+ *                                                                └─ the successor gets devices, receipt home, rest of the ledger
  *
  * A re-enrolled agent continues the ledger of its predecessor. The predecessor stays valid until the successor's first
  * login, because the response to the enrolment may be lost. The proof stays valid if staff revoke the predecessor in

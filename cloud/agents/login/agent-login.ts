@@ -17,7 +17,7 @@ import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } 
 /**
  *   agentId ─▶ challenge ─▶ agent signs it ─▶ revoked? ─ yes ─▶ signed command to stop
  *                                               └─ no ─▶ replacePredecessor ─▶ ledgerHandshake ─▶ access token, challenge
- * └─ for the broker, store key
+ *                                                                                               └─ for the broker, store key
  *
  * `replacePredecessor` ends the predecessor of a re-enrolled agent. `ledgerHandshake` detects a restored or copied
  * ledger.

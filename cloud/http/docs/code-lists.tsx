@@ -22,12 +22,12 @@ const GROUPS: readonly { group: Group; title: string; codes: readonly CodeText[]
   },
 ]
 
-/** The id on the page of a code: `already_redeemed` is a reason of errors and of denials. */
+/** Element id of a code. It includes the group, because `already_redeemed` is a reason of errors and of denials. */
 export function codeId(group: Group, code: string): string {
   return `${group}-${code}`
 }
 
-/** Every code with what happened and what to do. */
+/** Lists every code with its cause and the next step. */
 export function CodeLists() {
   return (
     <section>

@@ -72,7 +72,10 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64')
 }
 
-/** The library of the search and the programs of this folder. Tests run the sources and use the programs of the last build. */
+/**
+ * Scripts of the page: the search library and the compiled scripts of this folder. Tests run the sources, so they use
+ * the scripts of the last build.
+ */
 function readScripts(): string[] {
   const here = import.meta.dirname
   const folder = existsSync(join(here, 'documents.ts')) ? join(here, '../../../dist/cloud/http/docs') : here
@@ -80,7 +83,8 @@ function readScripts(): string[] {
   const library = createRequire(import.meta.url).resolve('minisearch')
   return [
     `/* MiniSearch, MIT, https://github.com/lucaong/minisearch */${readFileSync(join(library, '../../umd/index.js'), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')}`,
-    // The programs are modules without imports. In a function they run as scripts, which see the global of the library.
+    // The scripts are compiled as modules without imports. Inside a function they run as classic scripts and can use
+    // the global of the library.
     ...programs.map((file) => `(() => {${readFileSync(file, 'utf8').replace(/^export \{\};?$/m, '')}})()`),
   ]
 }

@@ -21,13 +21,13 @@ export interface ApiKeyRow {
   expires_ms: number | null
   last_used_ms: number | null
   revoked_ms: number | null
-  /** The key that this one was rolled into. */
+  /** Successor of a rolled key. */
   replaced_by: string | null
 }
 
 export interface RegistrationRow {
   registration_id: string
-  /** `store`: submitted with a key. `account`: without one; approval makes an account. */
+  /** `store`: submitted with a key. `account`: submitted without a key; approval creates an account. */
   kind: 'store' | 'account'
   account_id: string | null
   /** Submitter; null: submitted without a key. */
@@ -88,9 +88,9 @@ export interface OutboxEventRow {
   type: string
   at_ms: number
   data: string
-  /** Number in the order of events; null until the dispatcher has planned its deliveries. */
+  /** Sequence number of the event; null until the dispatcher has planned its deliveries. */
   seq: number | null
-  /** The only receiver, of a test event. */
+  /** Only receiver of a test event; null for all other events. */
   webhook_id: string | null
 }
 

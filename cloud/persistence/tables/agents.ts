@@ -17,7 +17,7 @@ export interface AgentRow {
   enrolled_ms: number
   last_seen_ms: number
   revoked_ms: number | null
-  /** The ledger was rolled back: until then each claim needs the cloud. */
+  /** After a rollback of the ledger, each claim needs the cloud until this time; null without one. */
   online_only_until_ms: number | null
   /** When a fork of its ledger was detected. */
   fork_ms: number | null
@@ -25,7 +25,7 @@ export interface AgentRow {
   state: string | null
   /** 1 while it is connected to the broker, 0 after that; null if it never was. */
   online: number | null
-  /** The cloud was restored and this agent must report its journal again: `awaited` or `due`. */
+  /** `awaited` or `due` while this agent must send its journal again to a restored cloud, else null. */
   resync: string | null
   /** Predecessor whose ledger it claims to continue, until its first login. */
   replaces: string | null
@@ -47,18 +47,18 @@ export interface FormerHomeRow {
   agent_id: string
 }
 
-/** A key that an agent signed with before its present one. */
+/** A former signing key of an agent. */
 export interface AgentFormerKeyRow {
   agent_id: string
   x: string
   retired_ms: number
 }
 
-/** A former receipt home whose redemptions the cloud may not know yet. */
+/** An agent whose redemptions of older receipts the cloud may not know yet. */
 export interface HomeMoveWaitRow {
   store_id: string
   agent_id: string
-  /** Version of the store's documents that ends its role as receipt home. */
+  /** Policy version that names the new receipt home. */
   policy_ver: number
 }
 
@@ -114,7 +114,7 @@ export interface OperatorRow {
   verifiers: string
   created_ms: number
   removed_ms: number | null
-  /** Base verifiers, sealed. Null once the operator was removed. */
+  /** Base verifiers, sealed. Null after the operator was removed. */
   sealed: string | null
 }
 

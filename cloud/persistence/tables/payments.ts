@@ -52,12 +52,12 @@ export interface RefundRow {
   reason: string | null
   /** `held` while authorizations may still be used, then `due` until the provider has accepted it. */
   state: 'held' | 'due' | 'done' | 'failed'
-  /** 1 if it failed but the provider may have executed it, retries included. Retries must use the same id. */
+  /** 1 if the refund failed but the provider may have executed one of its attempts. Retries must use the same id. */
   in_doubt: number
   attempts: number
   due_ms: number | null
   provider_ref: string | null
-  /** JSON of what it subtracted from the day's figures; null unless it is done. */
+  /** JSON of the amounts that it subtracted from the figures of the day; null unless it is done. */
   counted: string | null
   created_ms: number
   finished_ms: number | null

@@ -30,7 +30,7 @@ export interface ProtectedItemRow {
 export interface ItemHeadRow {
   store_id: string
   seq: number
-  /** Rows of `item_gone` below this number are deleted. */
+  /** Rows of `item_gone` below this number have been deleted. */
   floor: number
 }
 
@@ -99,7 +99,7 @@ export interface ProtectionAuthorizationRow {
   exp: number
   revoked_ms: number | null
   voided_ms: number | null
-  /** When the cloud first requested its release from the agent. */
+  /** Time at which the cloud first asked the agent to give up the authorization. */
   void_asked_ms: number | null
   operator_id: string | null
   /** How the device read the goods. */
@@ -133,13 +133,13 @@ export interface UnitRightRow {
   redemption_id: string | null
   outcome: string | null
   failures: number
-  /** The refund or cancellation that returned the goods. The right then stays used. */
+  /** Id of the refund, cancellation or item move that returned the goods. The right then stays used for good. */
   returned_by: string | null
-  /** A home of receipts has given it to another agent at some time: `delegated_right` tells what became of that. */
+  /** 1 if a receipt home ever delegated this right to another agent; `delegated_right` contains the outcome. */
   was_given: 0 | 1
 }
 
-/** What a home of receipts gave to another agent. */
+/** A right that a receipt home delegated to another agent. */
 export interface DelegatedRightRow {
   line_id: string
   unit_no: number
@@ -147,13 +147,13 @@ export interface DelegatedRightRow {
   redemption_id: string
   purchase_id: string
   store_id: string
-  /** To whom it was given. */
+  /** Agent that received the right. */
   agent_id: string
-  /** `delegated`, `unknown` or `failed`, as that agent told the home. */
+  /** `delegated`, or the outcome that the agent reported to the receipt home: `unknown` or `failed`. */
   state: string
-  /** When the receipt has ended for every clock, s since 1970. */
+  /** End of the receipt plus clock guard, s since 1970. */
   until_s: number
-  /** The agent that was the home, and in which epoch. */
+  /** Agent that was the receipt home at the delegation, and its epoch. */
   home_agent_id: string
   home_epoch: number
 }
@@ -215,7 +215,7 @@ export interface ProtectionExceptionRow {
   raised_ms: number
   acknowledged_ms: number | null
   note: string | null
-  /** The last event about it. */
+  /** Id of the last event about the exception. */
   event_id: string | null
   times: number
   last_ms: number | null

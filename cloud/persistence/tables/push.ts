@@ -9,7 +9,7 @@ export interface PushSubscriptionRow {
   target: string
   user_id: string | null
   store_id: string | null
-  /** SHA-256 of the endpoint. Registrations with the same hash are the same. */
+  /** SHA-256 of the endpoint. Registrations with the same hash share one row. */
   endpoint_hash: string
   /** Endpoint and keys as JSON, sealed: they allow sending to the browser. */
   sealed: string

@@ -7,7 +7,7 @@ export interface WebhookRow {
   store_id: string | null
   /** As the merchant sent it. */
   url: string
-  /** Normalized URL. Registrations with the same one are the same. */
+  /** Normalized URL. Registrations with the same normalized URL share one row. */
   url_key: string
   enabled: number
   disabled_reason: string | null

@@ -38,11 +38,12 @@ export interface Authorized {
  *   read request ─▶ load facts ─▶ decide ─┬─ yes ─▶ lease ─▶ sign ─▶ record ─▶ answer
  *                                         └─ no ──────────────────▶ record ─▶ answer
  *
- * ├ load facts   item-target.ts or purchase-target.ts: the units, their rights and the lease holders ├ decide
- * policy/decide-units.ts, by the store's policy ├ lease        ../leases/authorizations.ts, `issueAuthorization`: the
- * device holds the rights until the token ends ├ sign         sign-token.ts ├ record       record-decision.ts: two
- * events, and the facts of the decision
- * └ answer       authorization-answer.ts
+ *   ├ load facts   item-target.ts or purchase-target.ts: the units, their rights and the lease holders
+ *   ├ decide       policy/decide-units.ts, by the store's policy
+ *   ├ lease        ../leases/authorizations.ts, `issueAuthorization`: the device holds the rights until the token ends
+ *   ├ sign         sign-token.ts
+ *   ├ record       record-decision.ts: two events, and the facts of the decision
+ *   └ answer       authorization-answer.ts
  *
  * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same steps.
  * They differ in how the cloud reads them (authorization-request.ts, verify-purchase.ts) and which facts it loads.

@@ -18,7 +18,7 @@ import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
 /**
  *   registerDevice ─▶ the first agent that reports it adopts it ─▶ updateDevice moves it ─▶ decommissionDevice
- * └ (adopt-device.ts)                            (move-device.ts)         (final)
+ *                   └ adopt-device.ts                              └ move-device.ts         └ final
  *
  * Registry of devices. Agents receive it in the signed policy of their store.
  */

@@ -5,7 +5,7 @@ import { revokeLease } from '../leases/return-units.ts'
 import { findRight, storeReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
 
 /**
- * paid at another till: unit 0 ─ back on the shelf ─▶ paid at another till: unit 1 ─ back on the shelf ─▶ …
+ *   paid at another till: unit 0 ─ back on the shelf ─▶ paid at another till: unit 1 ─ back on the shelf ─▶ …
  *
  * An item that was paid at another till has no purchase here; it has a standalone unit. Each sale has a new unit
  * number, so late reports about an earlier sale count for that sale.

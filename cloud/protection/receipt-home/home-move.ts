@@ -7,7 +7,7 @@ import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
 import { denyRights } from '../rights/deny-list.ts'
 
 /**
- * ─▶ an agent adopts the store's exit gate, or staff move the receipt home
+ *   ─▶ an agent adopts the store's exit gate, or staff move the receipt home
  *     ─▶ beginHomeMove: denies used rights and waits for every agent
  *     ─▶ the policy names the new receipt home ─▶ it honours new receipts
  *     ─▶ all agents have reported their redemptions ─▶ it honours older receipts too

@@ -1,10 +1,13 @@
-/** Full-text search over guide, operations, fields, schemas and error codes of this page. The page brings the library MiniSearch as the global `MiniSearch`. */
+/**
+ * Full-text search over guide, operations, fields, schemas and error codes of this page. The page loads the library
+ * MiniSearch, which sets the global `MiniSearch`.
+ */
 
 interface Entry {
   id: number
   kind: string
   title: string
-  /** The words of the title: `storeId` is found by "store". */
+  /** Words of the title, so that "store" finds `storeId`. */
   parts: string
   text: string
 }
@@ -18,7 +21,7 @@ declare const MiniSearch: new (options: object) => Index
 
 const RESULT_LIMIT = 30
 const SNIPPET_LENGTH = 110
-/** Operations and codes come before the many fields of the same name. */
+/** Factors for ranking: operations and codes come before fields, because many fields have the same name. */
 const KIND_WEIGHT: Record<string, number> = { operation: 4, code: 4, guide: 3, schema: 2, field: 1 }
 
 const entries: Entry[] = []
@@ -26,7 +29,7 @@ const targets: HTMLElement[] = []
 
 function add(kind: string, target: HTMLElement, title: string, text: string): void {
   const words = title.replaceAll(/([a-z])([A-Z])/g, '$1 $2').split(/[\s_.]+/)
-  // With every ending joined: `verifyProtectedItem` is found by "protecteditem".
+  // Adds each tail of the name without spaces, so that "protecteditem" finds `verifyProtectedItem`.
   const parts = [...words, ...words.map((_, i) => words.slice(i).join(''))].join(' ')
   entries.push({ id: entries.length, kind, title, parts, text: text.replaceAll(/\s+/g, ' ').trim() })
   targets.push(target)
@@ -58,7 +61,7 @@ function collect(): void {
 
 let index: Index | undefined
 
-/** Built at the first search: reading the page costs nothing. */
+/** The index is built at the first search, so that it does not slow down loading. */
 function openIndex(): Index {
   if (index) return index
   collect()
@@ -78,7 +81,7 @@ function find(query: string): Entry[] {
   return found.slice(0, RESULT_LIMIT).flatMap(({ id }) => entries[id] ?? [])
 }
 
-/** Opens what hides the target, goes there and puts its address into the address bar. */
+/** Opens the collapsed sections around the target, scrolls to it and sets the address bar. */
 function show(target: HTMLElement): void {
   for (let parent = target.parentElement; parent; parent = parent.parentElement)
     if (parent instanceof HTMLDetailsElement) parent.open = true

@@ -3,7 +3,8 @@ export const ACCOUNTS: readonly string[] = [
   `CREATE TABLE account (
     account_id text PRIMARY KEY, name text NOT NULL UNIQUE, package text NOT NULL, status text NOT NULL,
     created_ms bigint NOT NULL)`,
-  // `details` has the submitted fields as columns of a store. A registration without an account has a claim.
+  // `details` contains the submitted fields under the column names of a store. A registration without an account has a
+  // claim code, stored as hash.
   `CREATE TABLE registration (
     registration_id text PRIMARY KEY, kind text NOT NULL, account_id text REFERENCES account (account_id), tenant text,
     company_name text NOT NULL, details text NOT NULL, claim_hash text, status text NOT NULL, reason text, store_id text,

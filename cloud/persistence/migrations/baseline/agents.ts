@@ -33,10 +33,12 @@ export const AGENTS: readonly string[] = [
   // The receipt home of each former epoch. The present home is in the store's policy.
   `CREATE TABLE former_home (
     store_id text NOT NULL, home_epoch bigint NOT NULL, agent_id text NOT NULL, PRIMARY KEY (store_id, home_epoch))`,
-  // What a new receipt home must receive before it redeems receipts that are older than its move.
+  // The latest move of the receipt home. The new home must have received the deny list up to `deny_seq` before it
+  // honours older receipts.
   `CREATE TABLE home_move (
     store_id text PRIMARY KEY REFERENCES store (store_id), moved_s bigint NOT NULL, deny_seq bigint NOT NULL)`,
-  // Former receipt homes that may have unreported redemptions. From version `policy_ver` of the policy on, they know that they are no home.
+  // Agents that may have unreported redemptions of older receipts. The policy version `policy_ver` tells them that the
+  // receipt home has moved.
   `CREATE TABLE home_move_wait (
     store_id text NOT NULL REFERENCES store (store_id), agent_id text NOT NULL REFERENCES agent (agent_id),
     policy_ver bigint NOT NULL, PRIMARY KEY (store_id, agent_id))`,

@@ -4,7 +4,8 @@ export const ASSISTANCE: readonly string[] = [
     zone_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), name text NOT NULL,
     created_ms bigint NOT NULL)`,
   `CREATE INDEX zone_by_store ON zone (store_id, zone_id)`,
-  // `ticket_hash` is of the secret in the address of the shopper's page. At most one open request has the same `subject` (a denial).
+  // `ticket_hash` is the hash of the secret in the address of the shopper's page. `subject` is the denial that opened
+  // the request; each denial has at most one open request.
   `CREATE TABLE assistance_request (
     request_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), zone_id text,
     user_id text, reason text NOT NULL, device_id text, purchase_id text, subject text, ticket_hash text UNIQUE,

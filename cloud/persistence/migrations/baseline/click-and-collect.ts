@@ -7,7 +7,7 @@ export const CLICK_AND_COLLECT: readonly string[] = [
     updated_ms bigint NOT NULL, picked_up_ms bigint, rev bigint NOT NULL)`,
   `CREATE INDEX pickup_order_by_store ON pickup_order (store_id, order_id)`,
   `CREATE INDEX pickup_order_by_status ON pickup_order (store_id, status, order_id)`,
-  // Null once the order can no longer expire.
+  // `expires_ms` is null if the order can no longer expire.
   `CREATE INDEX pickup_order_by_expiry ON pickup_order (expires_ms)`,
   `CREATE TABLE pickup_order_line (
     order_id text NOT NULL REFERENCES pickup_order (order_id), line_no bigint NOT NULL, product_id text NOT NULL,

@@ -32,7 +32,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
   `CREATE TABLE authorization_unit (
     nonce text NOT NULL, ordinal bigint NOT NULL, line_id text NOT NULL, unit_no bigint NOT NULL, PRIMARY KEY (nonce, ordinal))`,
-  // Kept for the period that the policy's limit of approvals covers.
+  // Rows are deleted after an hour, the period of the policy's limit of approvals.
   `CREATE TABLE operator_approval (
     nonce text PRIMARY KEY, store_id text NOT NULL, operator_id text NOT NULL, at_ms bigint NOT NULL)`,
   `CREATE INDEX operator_approval_by_operator ON operator_approval (store_id, operator_id, at_ms)`,

@@ -25,8 +25,8 @@ export const STORES: readonly string[] = [
     doc text NOT NULL DEFAULT '', PRIMARY KEY (store_id, product_id))`,
   `CREATE INDEX store_product_by_product ON store_product (product_id, store_id)`,
   `CREATE INDEX store_product_by_category ON store_product (store_id, category, product_id)`,
-  // Ordered by bytes, because a prefix search is a range of bytes. Each row has all words of its product, so that a search for
-  // several words reads this table alone.
+  // Ordered by bytes, because a prefix search is a range of bytes. Each row repeats all words of its product, so that a
+  // search for several words reads only this table.
   `CREATE TABLE product_word (
     store_id text NOT NULL, word text COLLATE "C" NOT NULL, product_id text NOT NULL, words text NOT NULL,
     PRIMARY KEY (store_id, word, product_id)) /* clustered */`,
