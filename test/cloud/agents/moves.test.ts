@@ -252,7 +252,7 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
     await first.report([first.row({})])
     await hasTold(first, 1)
     expect(await awaited()).toBe(false)
-    // The cloud waits for the receipt home between, not for the new one itself.
+    // The cloud waits for the interim home `last`, and not for `next` itself.
     await move(last)
     expect(await awaited()).toBe(true)
     await move(next)
