@@ -6,12 +6,12 @@ import { openStore, type TestStore } from '../../support/store.ts'
 
 const HOUR = 3_600_000
 
-describe('the agent alone', () => {
+describe('an agent without the cloud', () => {
   let store: TestStore
   afterEach(() => store.stop())
   const { device, release, leave, synced, offline, events, product } = atLanes(() => store)
 
-  it('does not storm a cloud that does not answer, however much the broker has to say', async () => {
+  it('keeps its retry delays while the cloud does not answer, however many messages the broker sends', async () => {
     let tell: (topic: string, payload: string) => void = () => undefined
     const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
     store = await openStore({
@@ -38,7 +38,7 @@ describe('the agent alone', () => {
     await store.until('online', () => store.agent.link.isOnline)
   })
 
-  it('works for 72 hours without cloud, and then everything arrives by itself, exactly once', async () => {
+  it('works for 72 hours offline, and then delivers every row exactly once', async () => {
     store = await openStore()
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
     await store.drive(
@@ -73,7 +73,7 @@ describe('the agent alone', () => {
     expect(raised.filter((e) => !['gate_alarm'].includes(e.reason))).toEqual([])
   })
 
-  it('leaves receipts to staff with an operator once nothing was heard for over 80 hours', async () => {
+  it('needs an operator for receipts after 80 hours offline', async () => {
     store = await openStore()
     const registered = await store.drive(
       store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
@@ -97,7 +97,7 @@ describe('the agent alone', () => {
     ).toMatchObject({ authorized: true })
   })
 
-  it('bounds what it honours alone when it is not the home', async () => {
+  it('limits isolated claims if another agent is the home', async () => {
     store = await openStore()
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
     await store.shop.cloud.db.database.write((db) =>

@@ -3,7 +3,7 @@ import { atLanes } from '../../support/at-lanes.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
-describe('a release of which nobody knows whether it worked', () => {
+describe('a release with an unknown outcome', () => {
   let store: TestStore
   afterEach(() => store.stop())
   const { device, release, synced, offline, product } = atLanes(() => store)
@@ -57,7 +57,7 @@ describe('a release of which nobody knows whether it worked', () => {
   const by = (receipt: string, headers: Record<string, string>) =>
     store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', receipt }, headers)
 
-  it.each(['mute', 'power cut'] as const)('is tried again by staff who have signed in, once (%s)', async (how) => {
+  it.each(['mute', 'power cut'] as const)('is retried once by a signed-in operator (%s)', async (how) => {
     const { receipt, signIn } = await unknown(how)
     const staff = await signIn()
     expect(await by(receipt, staff)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
@@ -66,7 +66,7 @@ describe('a release of which nobody knows whether it worked', () => {
     expect(await by(receipt, staff)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
-  it('is tried again by staff without the cloud, and what becomes of it is known there afterwards', async () => {
+  it('is retried offline by an operator, and the cloud learns the outcome later', async () => {
     const { purchase, receipt, signIn } = await unknown()
     await offline()
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
@@ -84,14 +84,14 @@ describe('a release of which nobody knows whether it worked', () => {
     expect(exceptions).toEqual([])
   })
 
-  it('is free to everybody once staff have said at the cloud that the tag is still on', async () => {
+  it('is free for everyone once staff have resolved at the cloud that the tag is still on', async () => {
     const { receipt, staffSay } = await unknown()
     await staffSay('failed')
     expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
-  it('stays used once staff have said that it is off, for staff without the cloud too', async () => {
+  it('stays used once staff have resolved that the tag is off, also for offline operators', async () => {
     const { receipt, staffSay, signIn } = await unknown()
     await staffSay('confirmed')
     await store.until('the denial', () => !store.agent.trust.isBehind)
@@ -102,7 +102,7 @@ describe('a release of which nobody knows whether it worked', () => {
     expect(await by(receipt, staff)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
-  it('is released by a token that a program was given on the word of staff', async () => {
+  it('is repeated with a token that an operator approved for a program', async () => {
     const { purchase, operatorId } = await unknown()
     await store.world.advance(3_000)
     const given = await store.drive(

@@ -6,12 +6,12 @@ import { openStore, type TestStore } from '../../support/store.ts'
 
 const HOUR = 3_600_000
 
-describe('the agent', () => {
+describe('an agent at a station', () => {
   let store: TestStore
   afterEach(() => store.stop())
   const { device, release, detach, synced, offline, events, product } = atLanes(() => store)
 
-  it('releases a paid tag online: asks, claims, pulses, sees the input, reports', async () => {
+  it('releases a paid tag online: requests, claims, pulses, reads the confirm input, reports', async () => {
     store = await openStore()
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const answer = await release(receipt)
@@ -36,7 +36,7 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(1)
   })
 
-  it('counts several units down, one pulse each', async () => {
+  it('releases several units with one pulse each', async () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 3 }])
     for (const remaining of [2, 1, 0])
@@ -45,7 +45,7 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(3)
   })
 
-  it('says that there is nothing to release on a receipt without tagged goods, online as offline', async () => {
+  it('answers that a receipt without tagged goods has nothing to release, online and offline', async () => {
     store = await openStore()
     const untagged = { ean: '4044713104064' }
     const [first, second] = [
@@ -65,7 +65,7 @@ describe('the agent', () => {
     })
   })
 
-  it('is told by its scanner with real bytes, garbage and half lines between', async () => {
+  it('reads receipts from its scanner despite garbage and partial lines', async () => {
     store = await openStore()
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const scanner = store.scanners.station
@@ -78,7 +78,7 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(1)
   })
 
-  it('honours a receipt offline, once, also after it was killed and started again', async () => {
+  it('accepts a receipt offline once, also after a crash and restart', async () => {
     store = await openStore()
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     await offline()
@@ -103,7 +103,7 @@ describe('the agent', () => {
   it.each([
     ['with a broker', true],
     ['without', false],
-  ])('fetchAgents shows when a policy has arrived and the backlog is told: %s', async (_name, broker) => {
+  ])('shows in fetchAgents when the policy has arrived and the backlog is sent: %s', async (_name, broker) => {
     store = await openStore({ broker })
     const agent = async () =>
       (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0] as Json
@@ -134,7 +134,7 @@ describe('the agent', () => {
     expect(store.world.clock.wall() - Date.parse((await agent())['stateAt'])).toBeLessThan(80_000)
   })
 
-  it('honours a receipt once, whichever way it comes: online first and then offline', async () => {
+  it('accepts a receipt once, online first and then offline', async () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 2 }])
     await release(receipt)
@@ -144,7 +144,7 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(2)
   })
 
-  it('honours a token that was fetched before the network went, once', async () => {
+  it('accepts a token that was fetched before the network failed, once', async () => {
     store = await openStore()
     const { purchase } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const { authorizationToken: token } = await store.shop.ok('verifySecurityTagDeactivation', {
@@ -160,7 +160,7 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(1)
   })
 
-  it('refuses a token that is expired, for another device, for another action, altered, revoked', async () => {
+  it('rejects a token that is expired, for another device, for another action, altered or revoked', async () => {
     store = await openStore()
     const { purchase } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const { authorizationToken: token, replayProtectedNonce } = await store.shop.ok('verifySecurityTagDeactivation', {
@@ -188,7 +188,7 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(0)
   })
 
-  it('refuses a forged, foreign, old or cancelled receipt', async () => {
+  it('rejects a forged, foreign, old or cancelled receipt', async () => {
     store = await openStore()
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     expect(await release(`${receipt.slice(0, -8)}AAAAAAAA`)).toMatchObject({ reason: 'token_invalid' })
@@ -207,7 +207,7 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(0)
   })
 
-  it('takes a receipt whose Y and Z a scanner has swapped', async () => {
+  it('accepts a receipt whose Y and Z a scanner has swapped', async () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     await offline()
@@ -216,7 +216,7 @@ describe('the agent', () => {
     })
   })
 
-  it('detaches a hard tag by every name of the item, online', async () => {
+  it('detaches a hard tag online by every identifier of the item', async () => {
     store = await openStore()
     const tagUid = '04A2B3C4D5E680'
     const { epc } = await store.drive(store.shop.newItem(product(), { tagUid, tagId: 'HT-1' }))
@@ -230,7 +230,7 @@ describe('the agent', () => {
     expect(store.pulses('detacher')).toBe(1)
   })
 
-  it('detaches offline only what the receipt covers, by EPC, where the policy allows self service', async () => {
+  it('detaches offline only items on the receipt, by EPC, if the policy allows self service', async () => {
     store = await openStore()
     const { epc } = await store.drive(store.shop.newItem(product()))
     const { epc: other } = await store.drive(store.shop.newItem(product()))
@@ -260,7 +260,7 @@ describe('the agent', () => {
     expect(store.pulses('detacher')).toBe(1)
   })
 
-  it('moves nothing and uses nothing up for good when the board is away', async () => {
+  it('uses up no right while the relay board is offline', async () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const off = store.boards.station.faults.on({ kind: 'dead' })
@@ -271,7 +271,7 @@ describe('the agent', () => {
     expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
   })
 
-  it('gives up a token at once that the cloud gave without knowing what the ledger knows, and hears from it anew', async () => {
+  it('voids a token that the cloud issued without recent ledger rows, and requests a new one', async () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const opened = openReceipt(receipt, { keys: store.agent.trust.keys })

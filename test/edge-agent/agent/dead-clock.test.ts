@@ -32,7 +32,7 @@ async function powerCut<T>(sold: () => Promise<T>): Promise<T> {
   return value
 }
 
-it('what was sold since the last word of the cloud is genuine where people stand, and elsewhere the time is what is wrong', async () => {
+it('without trusted time, receipts since the last cloud contact count with staff present, and elsewhere the reason is the time', async () => {
   store = await openStore()
   const { operatorId } = await store.drive(
     store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
@@ -56,7 +56,7 @@ it('what was sold since the last word of the cloud is genuine where people stand
   }
 })
 
-it('what had ended before the last word of the cloud has ended', async () => {
+it('without trusted time, receipts that ended before the last cloud contact are expired', async () => {
   store = await openStore()
   const { receipt } = await buy()
   store.world.sleep(25 * 3_600_000)
@@ -66,7 +66,7 @@ it('what had ended before the last word of the cloud has ended', async () => {
   expect(await at('station', { receipt })).toMatchObject({ authorized: false, reason: 'token_expired' })
 })
 
-it('a receipt is genuine at once where the clock is some seconds behind after days alone', async () => {
+it('accepts a new receipt although its clock is some seconds behind after days offline', async () => {
   store = await openStore()
   store.network(false)
   await store.until('offline', () => !store.agent.link.isOnline)

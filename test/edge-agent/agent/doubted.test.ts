@@ -44,7 +44,7 @@ async function putBack(): Promise<void> {
   expect(store.agent.ledger.generation).toBe(2)
 }
 
-it('a program’s token serves, unit by unit and not more often, for the cloud gives the agent another in its place', async () => {
+it('an untrusted agent exchanges a program’s token at the cloud, and releases each unit once', async () => {
   store = await openStore()
   await putBack()
   const { purchase } = await buy(2)
@@ -67,7 +67,7 @@ it('a program’s token serves, unit by unit and not more often, for the cloud g
   expect(await exceptions()).toEqual(['ledger_rollback'])
 })
 
-it('whoever has such a token may show the receipt in its place, for every unit', async () => {
+it('accepts the receipt in place of such a token, for every unit', async () => {
   store = await openStore()
   await putBack()
   const { purchase, receipt } = await buy(3)
@@ -79,7 +79,7 @@ it('whoever has such a token may show the receipt in its place, for every unit',
   expect(await exceptions()).toEqual(['ledger_rollback'])
 })
 
-it('a token of one tag serves with the tag or without it, and for no other tag', async () => {
+it('accepts a token for one tag with or without that tag, and for no other tag', async () => {
   store = await openStore()
   await putBack()
   const epcs = ['E28000000000000000000001', 'E28000000000000000000002']
@@ -108,7 +108,7 @@ it('a token of one tag serves with the tag or without it, and for no other tag',
   expect(await exceptions()).toEqual(['ledger_rollback'])
 })
 
-it('what was taken back, has expired or is for something else stays refused; without the cloud it is for staff', async () => {
+it('rejects a revoked, expired or foreign token, and leaves it to staff offline', async () => {
   store = await openStore()
   await putBack()
   const { purchase } = await buy()
@@ -134,7 +134,7 @@ it('what was taken back, has expired or is for something else stays refused; wit
   expect(await show({ token: old })).toMatchObject({ authorized: false, reason: 'token_expired' })
 })
 
-it('a program that asks again once all is well gets a token that the agent honours alone', async () => {
+it('a program receives a normal token once the ledger is trusted again', async () => {
   store = await openStore()
   await putBack()
   const { purchase } = await buy()
@@ -151,7 +151,7 @@ it('a program that asks again once all is well gets a token that the agent honou
   expect(await show({ token: after.authorizationToken })).toMatchObject({ authorized: true, offline: true })
 })
 
-it('only the device’s own agent may exchange a token, alone, and what it was exchanged for cannot be redeemed a second time by the program', async () => {
+it('only the device’s agent may exchange a token, and the program cannot redeem the exchanged one again', async () => {
   store = await openStore()
   await putBack()
   const { purchase } = await buy()
@@ -190,7 +190,7 @@ it('only the device’s own agent may exchange a token, alone, and what it was e
   })
 })
 
-it('the same holds for an agent of which there are two, until somebody decides', async () => {
+it('a forked agent exchanges tokens too, until staff resolve the fork', async () => {
   store = await openStore()
   await synced()
   const [tables, { purchase }, early] = [store.shop.cloud.db.database, await buy(2), await buy()]
@@ -210,7 +210,7 @@ it('the same holds for an agent of which there are two, until somebody decides',
   expect(await show({ token })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
 })
 
-it('what staff have answered for stays answered for', async () => {
+it('keeps the approval of an operator for an exchanged token', async () => {
   store = await openStore()
   await putBack()
   const { storeId } = store.shop

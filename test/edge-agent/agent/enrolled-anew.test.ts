@@ -46,7 +46,7 @@ async function expectInPlace(agentId: string, told: Json): Promise<void> {
   expect(await withToken(await tokenFor(purchase))).toMatchObject({ authorized: true, outcome: 'confirmed' })
 }
 
-it('whoever is enrolled anew has the devices and the home of its former, and tells what that had used', async () => {
+it('a re-enrolled agent takes over devices and receipt home of its predecessor, and reports its redemptions', async () => {
   store = await openStore()
   const former = store.agent.identity.agentId
   expect(await homeOf()).toBe(former)
@@ -60,7 +60,7 @@ it('whoever is enrolled anew has the devices and the home of its former, and tel
   expect(store.pulses('station')).toBe(2)
 })
 
-it('what it had used counts also when somebody revoked the former before the new one came', async () => {
+it('reports the redemptions of a predecessor that was revoked before the re-enrolment', async () => {
   store = await openStore()
   const purchase = await releaseUnheard()
   const { agentId } = await replaceAgent(store, (former) => ok('revokeAgent', { agentId: former.agentId }))
@@ -74,7 +74,7 @@ it('what it had used counts also when somebody revoked the former before the new
   )
 })
 
-it('enrolled anew twice before it was started, it takes the place of the first all the same', async () => {
+it('an agent re-enrolled twice before its start still replaces the first', async () => {
   store = await openStore()
   const purchase = await releaseUnheard()
   const { agentId } = await replaceAgent(store, undefined, 2)
@@ -82,7 +82,7 @@ it('enrolled anew twice before it was started, it takes the place of the first a
   await expectInPlace(agentId, purchase)
 })
 
-it('until the new one has come the former goes on; a key that is not its own vouches for nobody', async () => {
+it('the predecessor works until its successor logs in, and only its own key permits the replacement', async () => {
   store = await openStore()
   const { identity } = store.agent
   const { shop, world, fetch } = store
@@ -117,7 +117,7 @@ it('until the new one has come the former goes on; a key that is not its own vou
   expect(revoked.toSorted()).toEqual([identity.agentId, attempt.agentId].toSorted())
 })
 
-it('a new home waits for what the former had used unheard until whoever goes on with its ledger has told it', async () => {
+it('a new home waits until the successor has reported the unreported redemptions of its predecessor', async () => {
   store = await openStore()
   await releaseUnheard()
   const former = store.agent.identity.agentId

@@ -31,11 +31,11 @@ function failing(connection: Connection, code: () => string | undefined): Connec
   return connection
 }
 
-describe('an agent in touch with its broker', () => {
+describe('an agent with a broker', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  it('stays up when a message finds the disk full, and takes the next one when there is room', async () => {
+  it('survives a message on a full disk, and processes the next one when there is room', async () => {
     let isFull = false
     let tell: (topic: string, payload: string) => void = () => undefined
     const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
@@ -66,7 +66,7 @@ describe('an agent in touch with its broker', () => {
     expect(store.agent.trust.lastContactMs).toBeGreaterThan(before)
   })
 
-  it('asks for the time again while it stays online', async () => {
+  it('requests the time again while it stays online', async () => {
     const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
     store = await openStore({ parts: { openLine: () => Promise.resolve(line) } })
     const asked = vi.spyOn(store.shop.cloud.cloud.app, 'request')
@@ -82,7 +82,7 @@ describe('an agent whose disk is full for long', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  it('stays in touch, its gate knows the items and sounds, and all is told when there is room', async () => {
+  it('stays online, alarms at its gate, and reports everything when there is room', async () => {
     let isFull = false
     const reader = fakeReader()
     store = await openStore({
@@ -136,7 +136,7 @@ describe('an agent whose disk is full for long', () => {
     expect(told.filter(({ body }) => body.includes('gate_alarm') && body.includes(epc))).toHaveLength(1)
   })
 
-  it('says no, sounds for what is not paid, lights amber for what it cannot honour, and tells the alarm when there is room', async () => {
+  it('rejects requests, sounds for unpaid items, lights amber for receipts, and reports the alarm when there is room', async () => {
     let isFull = false
     store = await openStore({
       parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
@@ -173,7 +173,7 @@ describe('an agent whose disk is full for long', () => {
     expect(events).toMatchObject([{ reason: 'gate_alarm', epc }])
   })
 
-  it('claims the ways out of paid tags when there is room again', async () => {
+  it('claims the exits of paid tags when there is room again', async () => {
     let isFull = false
     const reader = fakeReader()
     store = await openStore({
@@ -204,7 +204,7 @@ describe('an agent whose disk is full for long', () => {
     )
   })
 
-  it('takes the cloud’s word for what waited, and tells nothing twice', async () => {
+  it('applies acknowledgements of the cloud, and sends no row twice', async () => {
     let isFull = false
     store = await openStore({
       parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
@@ -221,7 +221,7 @@ describe('an agent whose disk is full for long', () => {
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
   })
 
-  it('counts no isolated receipt any more that the cloud has heard of, once there is room', async () => {
+  it('stops counting acknowledged isolated claims when there is room', async () => {
     let isFull = false
     store = await openStore({
       parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
@@ -257,7 +257,7 @@ describe('an agent whose disk is full for long', () => {
     expect(ledger.claims.isolatedCount).toBe(0)
   })
 
-  it('puts the change of its key off', async () => {
+  it('postpones the renewal of its key', async () => {
     let isFull = false
     const keepIdentity = vi.fn(() => {
       throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
@@ -277,11 +277,11 @@ describe('an agent whose disk is full for long', () => {
   })
 })
 
-describe('an agent whose question for the time got lost', () => {
+describe('an agent whose time request was lost', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  it('asks again with its next look', async () => {
+  it('repeats the request with the next poll', async () => {
     const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
     store = await openStore({ parts: { openLine: () => Promise.resolve(line) } })
     const { app } = store.shop.cloud.cloud
@@ -303,11 +303,11 @@ describe('an agent whose question for the time got lost', () => {
   })
 })
 
-describe('an agent whose disk is full just as the lock has moved', () => {
+describe('an agent whose disk fills up after the lock has moved', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  it('tells how it went, and writes it down when there is room', async () => {
+  it('answers with the outcome, and stores it when there is room', async () => {
     let isFull = false
     store = await openStore({
       parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
@@ -337,7 +337,7 @@ describe('an agent that starts while its disk is full', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  it('starts all the same, honours nothing twice, and tells what it left behind when there is room', async () => {
+  it('starts, accepts nothing twice, and reports its open claims when there is room', async () => {
     let isFull = false
     store = await openStore({
       parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) },
@@ -382,11 +382,11 @@ describe('an agent that starts while its disk is full', () => {
   })
 })
 
-describe('two releases of one moment whose commit finds the disk full', () => {
+describe('two concurrent releases whose shared commit fails on a full disk', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  it('are tried again each alone, and told under the ids that are written down', async () => {
+  it('are retried separately, and reported under their stored ids', async () => {
     let fullFor = 0
     store = await openStore({
       parts: {
@@ -408,7 +408,7 @@ describe('two releases of one moment whose commit finds the disk full', () => {
 })
 
 describe('a cloud whose disk fails as it starts', () => {
-  it('tells what failed, not that there was nothing to undo', async () => {
+  it('reports the disk fault, not the failed rollback', async () => {
     const file = `${temporaryFolder('failing')}/cloud.db`
     const opened = openSqlite(
       file,

@@ -3,7 +3,7 @@ import type { OpenMqttLine } from '../../../edge-agent/link/wire/mqtt-line.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
 /** An agent to which nothing comes by itself: what shoppers bring tells it that it is behind (`pv`, `kv`). */
-describe('an agent that hears nothing of what is new', () => {
+describe('an agent from which newer documents are withheld', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
@@ -22,7 +22,7 @@ describe('an agent that hears nothing of what is new', () => {
     await store.shop.cloud.ok(admin, 'rotateSigningKey', { mode: 'test', use, revoke: true })
   }
 
-  it('honours what is signed with a key that is new', async () => {
+  it('accepts tokens of a new key', async () => {
     await open()
     await changeKey('token')
     const { receipt, purchase } = await store.buy([item()])
@@ -38,7 +38,7 @@ describe('an agent that hears nothing of what is new', () => {
     expect(purchase.transactionId).not.toBe(transactionId)
   })
 
-  it('fetches the policy that a receipt was issued under', async () => {
+  it('fetches the policy that a receipt names', async () => {
     await open()
     const { storeId } = store.shop
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId })
@@ -56,7 +56,7 @@ describe('an agent that hears nothing of what is new', () => {
     await store.until('the policy', () => (store.agent.status().policyVersion ?? 0) > before, 40)
   })
 
-  it('decides by the limits for what is old, where the cloud is out of reach', async () => {
+  it('decides offline by the limits of a stale policy', async () => {
     await open()
     const { storeId } = store.shop
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId })

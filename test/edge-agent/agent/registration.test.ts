@@ -49,7 +49,7 @@ describe('a configured device that the agent refuses', () => {
     )
   })
 
-  it('leaves devices alone that only feed another', async () => {
+  it('requires no registration of devices that only feed another', async () => {
     expect(deviceIn((await ready()).body, 'station-scanner').state).toBe('ready')
   })
 
@@ -77,7 +77,7 @@ describe('a configured device that the agent refuses', () => {
 })
 
 describe('the policy of a store', () => {
-  it('refuses nothing of a device that no agent drives yet', () => {
+  it('allows requests for a device without an agent', () => {
     const device = { deviceId: 'dev_1', agentId: null, revoked: false }
     const policy = { aud: 'st_1', devices: [device] } as unknown as Parameters<typeof refusedDevice>[0]
     expect(refusedDevice(policy, 'agt_1', 'dev_1')).toBeUndefined()

@@ -22,7 +22,7 @@ async function scansAfterAnother(): Promise<number> {
   return bench.scans.length
 }
 
-it('takes a request whose sender has hung up, so that nobody can say where it came from, for one of this machine no more', async () => {
+it('does not treat a request as local if its connection was reset', async () => {
   const { host, hostname, port } = new URL(served.url)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')

@@ -63,7 +63,7 @@ async function restore(also: (db: Db) => Promise<unknown> = async () => undefine
   )
 }
 
-it('what was used after the backup is used in the restored cloud, each thing once', async () => {
+it('a restored cloud learns every redemption after the backup, each once', async () => {
   store = await openStore()
   const [online, offline, untouched] = [await buy(), await buy(), await buy()]
   await backUp()
@@ -121,7 +121,7 @@ it('what was used after the backup is used in the restored cloud, each thing onc
   expect(store.agent.ledger.journal.head.seq).toBeGreaterThan(head.seq)
 })
 
-it('numbers go on above all that were given: agents take policy, denials and items of the restored cloud', async () => {
+it('a restored cloud continues above all former numbers, so agents accept its policy, denials and items', async () => {
   store = await openStore()
   const { storeId } = store.shop
   const [doomed, other, later] = [await buy(), await buy(), await buy()]
@@ -217,7 +217,7 @@ it('numbers go on above all that were given: agents take policy, denials and ite
   expect(await raised('refused_document')).toEqual([])
 })
 
-it('time that counts anew because of a key the backup does not know goes on to do so: agents take no time of before', async () => {
+it('a time epoch that the backup lacks stays in force, and agents accept no earlier time', async () => {
   store = await openStore()
   await backUp()
   const { database } = store.shop.cloud.db
@@ -246,7 +246,7 @@ it('time that counts anew because of a key the backup does not know goes on to d
   expect(store.agent.trust.stage()).toBe('fresh')
 })
 
-it('what the cloud lost and the agent has forgotten by its age is a gap that somebody is told of, and what follows arrives', async () => {
+it('raises an exception for rows that cloud and agent both lack, and accepts later rows', async () => {
   store = await openStore()
   const [forgotten, kept, later] = [await buy(), await buy(), await buy()]
   await backUp()
@@ -279,7 +279,7 @@ it('what the cloud lost and the agent has forgotten by its age is a gap that som
   expect(store.pulses('station')).toBe(3)
 })
 
-it('what a ledger had told before it was put back, after the backup, is a gap that somebody is told of', async () => {
+it('raises an exception for rows that a restored ledger lacks and the restored cloud lost', async () => {
   store = await openStore()
   const [told, later] = [await buy(), await buy()]
   await backUp()
@@ -306,7 +306,7 @@ it('what a ledger had told before it was put back, after the backup, is a gap th
   expect(await release(later.receipt)).toMatchObject({ authorized: true })
 })
 
-it('an agent that the restored cloud does not know takes over what it has used under a new identity', async () => {
+it('an agent unknown to the restored cloud keeps its redemptions under a new identity', async () => {
   store = await openStore()
   const [used, untouched] = [await buy(), await buy()]
   await backUp()
@@ -330,7 +330,7 @@ it('an agent that the restored cloud does not know takes over what it has used u
   expect(await raised('double_redeem')).toEqual([])
 })
 
-it('what is waited for after a restore is told by whoever goes on with the ledger, and until then nothing is granted', async () => {
+it('a restored cloud grants nothing until the successor of a replaced agent has reported', async () => {
   store = await openStore()
   await backUp()
   const { agentId: former } = store.agent.identity
@@ -364,7 +364,7 @@ it('what is waited for after a restore is told by whoever goes on with the ledge
   expect(await release((await buy()).receipt)).toMatchObject({ authorized: true, offline: false })
 })
 
-it('another root: agents refuse it and say so, until they are enrolled anew', async () => {
+it('agents reject a new root and report it, until they are re-enrolled', async () => {
   store = await openStore()
   const used = await buy()
   expect(await release(used.receipt)).toMatchObject({ authorized: true })
@@ -404,7 +404,7 @@ it('another root: agents refuse it and say so, until they are enrolled anew', as
   expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
 })
 
-it('tells once a day that the key set is about to end', async () => {
+it('reports once a day that the key set ends soon', async () => {
   store = await openStore()
   const { agent } = store
   const endsS = agent.trust.keysEndS ?? 0

@@ -50,8 +50,8 @@ const online = async () => {
   await store.until('all told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
 }
 
-describe('a token that is taken back', () => {
-  it('is given up by its agent within a second, which the cloud knows, and so a cancelled purchase is refunded at once', async () => {
+describe('a revoked token', () => {
+  it('is voided by its agent within a second, so that a cancelled purchase is refunded at once', async () => {
     store = await openStore({ broker: true })
     const { purchase } = await buy()
     const { replayProtectedNonce: nonce, authorizationToken: token } = await tokenFor(purchase.transactionId)
@@ -81,7 +81,7 @@ describe('a token that is taken back', () => {
     expect(await raised()).toEqual([])
   })
 
-  it('is given up without a broker too, with the next look', async () => {
+  it('is voided without a broker with the next poll', async () => {
     store = await openStore()
     const { purchase } = await buy()
     const { replayProtectedNonce: nonce } = await tokenFor(purchase.transactionId)
@@ -89,7 +89,7 @@ describe('a token that is taken back', () => {
     await store.until('given up', async () => (await authorization(nonce)).voided_ms !== null, 16_000)
   })
 
-  it('keeps what was used of it before', async () => {
+  it('keeps the redemptions of its used steps', async () => {
     store = await openStore({ broker: true })
     const { purchase } = await store.buy([{ ean: product().ean, quantity: 2 }])
     const { replayProtectedNonce: nonce, authorizationToken: token } = await tokenFor(purchase.transactionId)
@@ -105,7 +105,7 @@ describe('a token that is taken back', () => {
   })
 })
 
-it('a refund waits for the agents to have taken the denial; goods that left meanwhile are told', async () => {
+it('a refund waits until the agents have applied the denial, and reports goods that left meanwhile', async () => {
   store = await openStore()
   const [{ purchase, receipt }, { purchase: kept, receipt: keptReceipt }] = [await buy(), await buy()]
   await offline()
@@ -139,7 +139,7 @@ it('a refund waits for the agents to have taken the denial; goods that left mean
   ).toMatchObject({ authorized: false, reason: 'token_revoked', offline: true })
 })
 
-it('a lease goes to the device of another agent that asks, within the question, unless its holder used it or is out of reach', async () => {
+it('a lease moves to the requesting device of another agent within the request, unless the holder used it or is offline', async () => {
   store = await openStore({ broker: true })
   const second = await register('pos_deactivator')
   await add([second])
@@ -190,7 +190,7 @@ it('a lease goes to the device of another agent that asks, within the question, 
   expect(await raised()).toEqual([])
 })
 
-it('a device moves to another agent when the former has given up its tokens, and both follow', async () => {
+it('a device moves to another agent once the former one has voided its tokens, and both apply the move', async () => {
   store = await openStore({ broker: true })
   const other = await add([])
   const { agentId } = other.agent.identity
@@ -219,7 +219,7 @@ it('a device moves to another agent when the former has given up its tokens, and
   expect(await store.authorize({ ...wish, receipt: (await buy()).receipt })).toMatchObject({ authorized: true })
 })
 
-it('a new home honours no older receipt until the former has told what it redeemed unheard', async () => {
+it('a new home accepts no older receipt until the former home has reported its redemptions', async () => {
   store = await openStore()
   const secondGate = await register('exit_gate')
   const other = await add([secondGate], {})
@@ -264,7 +264,7 @@ it('a new home honours no older receipt until the former has told what it redeem
   expect(await raised()).toEqual([])
 })
 
-it('an agent whose ledger begins anew because a copy of it looks like an old one hears so at once, and goes on with the cloud’s yes', async () => {
+it('an agent learns at once that its ledger got a new generation because of a copy, and continues with the cloud', async () => {
   store = await openStore({ broker: true })
   await store.until('told', () => store.agent.ledger.journal.waiting === 0)
   let copy: SecondAgent | undefined
@@ -348,7 +348,7 @@ it('both copies of a forked agent report the fork and release nothing alone unti
   expect(await raised()).not.toContain('double_redeem')
 })
 
-it('each agent counts for the worst case, also where no gate is', async () => {
+it('the worst-case loss grows with each agent, also without a gate', async () => {
   store = await openStore()
   const { storeId } = store.shop
   const worst = async () => (await ok('fetchProtectionPolicy', { storeId })).worstCaseLoss

@@ -62,7 +62,7 @@ async function toldEvents(type: string): Promise<Json[]> {
 it.each([
   ['over the broker', true],
   ['over HTTP', false],
-])('an agent that was alone for a week sends everything once, a few batches at a time (%s)', async (_, broker) => {
+])('an agent that was offline for a week sends every row once, a few batches at a time (%s)', async (_, broker) => {
   store = await openStore({ broker })
   const { world, shop, identity } = store
   const rowsBefore = store.agent.ledger.journal.head.seq

@@ -6,7 +6,7 @@ describe('a cloud whose clock was a year ahead for some minutes', () => {
   afterEach(() => store.stop())
 
   it.each([false, true])(
-    'is believed by its agents, and put right by revoking the freshness key; started again before that: %s',
+    'misleads its agents until the freshness key is revoked (restarted before that: %s)',
     async (isStartedAgain) => {
       store = await openStore()
       const { world, shop } = store

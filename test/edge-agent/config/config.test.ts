@@ -8,7 +8,7 @@ const faultsOf = (value: unknown) => {
 }
 
 describe('the configuration file', () => {
-  it('is the one of the contract', () => {
+  it('accepts a relay board and a scanner that feeds it', () => {
     const checked = readConfig(
       JSON.stringify({
         devices: [
@@ -40,7 +40,7 @@ describe('the configuration file', () => {
     expect(readConfig('{}')).toMatchObject({ ok: true, config: { devices: [] } })
   })
 
-  it('lists every fault at once, each with its key', () => {
+  it('reports every fault at once, each with its key', () => {
     const faults = faultsOf({
       language: 'fr',
       colour: 'red',
@@ -64,7 +64,7 @@ describe('the configuration file', () => {
     ],
     ['one output twice', { devices: [board, { ...board, deviceId: 'dev_b' }] }],
     ['one id twice', { devices: [board, { ...board, output: 1 }] }],
-  ])('refuses %s', (_name, value) => {
+  ])('rejects %s', (_name, value) => {
     expect(faultsOf(value).length).toBeGreaterThan(0)
   })
 })

@@ -6,7 +6,7 @@ import { openStore, type TestStore } from '../../support/store.ts'
 let store: TestStore
 afterEach(() => store.stop())
 
-it('a handheld reader that is only a scanner shows the status of an item, and releases nothing', async () => {
+it('a handheld reader without output shows the status of an item, and releases nothing', async () => {
   let scanner: ScannerSimulator | undefined
   let deviceId = ''
   store = await openStore({
@@ -31,7 +31,7 @@ it('a handheld reader that is only a scanner shows the status of an item, and re
   expect(JSON.stringify(seen)).toContain('"itemStatus":"sellable"')
 })
 
-it('a gate that has only a siren sounds it for unpaid goods, lets paid goods out, and switches no other output', async () => {
+it('a gate with only a siren sounds it for unpaid goods, and stays silent for paid ones', async () => {
   let board: RelayBoard | undefined
   const switched: number[] = []
   store = await openStore({

@@ -26,7 +26,7 @@ describe('the wiring of a device', () => {
     ['an osdp input', { ...OSDP, passageInput: 1 }],
     ['an llrp input', { ...LLRP, passageInput: 1 }],
     ['an impinj-iot input', { ...IMPINJ, passageInput: 1 }],
-  ])('takes %s for a passage sensor', (_, device) => {
+  ])('treats %s as a passage sensor', (_, device) => {
     expect(wired(device).hasPassageSensor('dev')).toBe(true)
   })
 
@@ -44,13 +44,13 @@ describe('the wiring of a device', () => {
     },
   )
 
-  it.each([LLRP, IMPINJ, ZEBRA, PUSH])('takes a reader with sides for a gate: $driver', (reader) => {
+  it.each([LLRP, IMPINJ, ZEBRA, PUSH])('treats a reader with sides as a gate: $driver', (reader) => {
     const wiring = wired({ ...reader, antennas: SIDES })
     expect(wiring.antennasOf('dev')).toEqual(SIDES)
     expect(wiring.looksLikeGate('dev')).toBe(true)
   })
 
-  it('does not take a plain list of antennas for sides', () => {
+  it('does not treat a plain list of antennas as sides', () => {
     const wiring = wired({ ...THINGMAGIC, antennas: [1, 2] })
     expect(wiring.antennasOf('dev')).toBeUndefined()
     expect(wiring.looksLikeGate('dev')).toBe(false)
@@ -63,7 +63,7 @@ describe('the wiring of a device', () => {
     [9, { ...IMPINJ, siren: { gpo: 3, seconds: 9 } }],
     [9, { ...ZEBRA, siren: { gpo: 3, seconds: 9 } }],
     [5, { ...THINGMAGIC, siren: { output: 3 } }],
-  ])('sounds a siren for %d s and takes its device for a gate: $driver', (seconds, device) => {
+  ])('sounds a siren for %d s and treats its device as a gate: $driver', (seconds, device) => {
     expect(wired(device).sirenSecondsOf('dev')).toBe(seconds)
     expect(wired(device).looksLikeGate('dev')).toBe(true)
   })
@@ -114,7 +114,7 @@ describe('the wiring of a device', () => {
     expect([wired(device).canRelease('dev', false), wired(device).canRelease('dev', true)]).toEqual([alone, withTag])
   })
 
-  it('gives a lane the sensors, sides and outputs of the devices that feed it', () => {
+  it('assigns a lane the sensors, sides and outputs of the devices that feed it', () => {
     const wiring = wired(
       PUSH,
       { ...LLRP, feeds: 'dev', antennas: SIDES, passageInput: 1, release: { gpo: 1 } },

@@ -96,7 +96,7 @@ describe('the replica of the items', () => {
       }),
     )
 
-  it('begins anew also when a page that was on its way brings it past the floor meanwhile', () => {
+  it('fetches all items again although a delayed page raises its number past the floor', () => {
     const cloud = registry()
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const give = (name: number) => cloud.change(0, 'sellable', name)
@@ -115,7 +115,7 @@ describe('the replica of the items', () => {
     replica.close()
   })
 
-  it('takes no page of before the floor with which it began anew', () => {
+  it('rejects pages older than the floor of its first page', () => {
     const cloud = registry()
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     cloud.change(0, 'sellable', 0)
@@ -132,7 +132,7 @@ describe('the replica of the items', () => {
     replica.close()
   })
 
-  it('is the registry in the end, whatever was lost, doubled or out of order, and whenever it was killed', async () => {
+  it('equals the registry in the end, after lost, doubled and reordered pages and crashes', async () => {
     const step = fc.oneof(
       {
         weight: 6,
@@ -222,7 +222,7 @@ describe('the replica of the items', () => {
     )
   })
 
-  it('keeps price, category, brand, technology and a running checkout of an item, also over a restart', () => {
+  it('keeps price, category, brand, technology and a running checkout of an item, also after a restart', () => {
     const file = newFile()
     const open = () => openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
     const first = open()
@@ -265,7 +265,7 @@ describe('the replica of the items', () => {
     again.close()
   })
 
-  it('begins anew with another epoch, and never goes back to one that is over', () => {
+  it('restarts with a new epoch, and never returns to an earlier one', () => {
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [], brands: [] }
     replica.take({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
@@ -288,7 +288,7 @@ describe('the replica of the items', () => {
     replica.close()
   })
 
-  it('keeps what lies around the gates in the same file, and knows a gate that has nothing around it', () => {
+  it('stores stationary tags of each gate in the same file, and distinguishes a new gate from one without tags', () => {
     const file = newFile()
     const disk = diskOf(file)
     expect(disk.stationaryTags('gate')).toBeUndefined()
@@ -311,7 +311,7 @@ describe('the replica of the items', () => {
     again.close()
   })
 
-  it('leaves a file that is none alone, says so, and goes on without', () => {
+  it('leaves an unreadable file in place, logs that, and works with a temporary one', () => {
     const file = newFile()
     writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))
     const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
@@ -335,7 +335,7 @@ describe('the replica of the items', () => {
 })
 
 describe('the table of items', () => {
-  it('does what a Map does', () => {
+  it('behaves like a Map', () => {
     const name = fc.oneof(
       fc.nat(40).map((n) => `E30340000000000000000${String(n).padStart(4, '0')}`),
       fc.nat(9).map((n) => `T-${n}`),
@@ -367,7 +367,7 @@ describe('the table of items', () => {
     )
   })
 
-  it('holds 200,000 items in a few bytes each, and loses none when it grows and shrinks', () => {
+  it('holds 200,000 items in a few bytes each, and loses none while it grows and shrinks', () => {
     const table = itemTable()
     const epc = (n: number) => `E3034007D00011C4${n.toString(16).toUpperCase().padStart(9, '0')}`
     for (let n = 0; n < 200_000; n++) table.set(epc(n), { info: n + 1, label: n % 7 })

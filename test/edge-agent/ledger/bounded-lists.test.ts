@@ -8,8 +8,8 @@ import { rateLimitedLog, LINES_PER_MINUTE } from '../../../policy/rate-limited-l
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the agent that callers fill. */
-describe('lists of the agent', () => {
-  it('lets 200 requests wait for decisions, and answers 503 with Retry-After to the next', async () => {
+describe('bounded lists of the agent', () => {
+  it('queues 200 requests for decisions, and answers the next with 503 and Retry-After', async () => {
     const app = new Hono()
     let waiting = 0
     let decide = () => undefined as void
@@ -32,7 +32,7 @@ describe('lists of the agent', () => {
     expect((await post('/v1/scan')).status).toBe(200)
   })
 
-  it('remembers something of 1,000 devices that programs name, and always of those of the policy', () => {
+  it('stores state of 1,000 devices that programs name, and always of those of the policy', () => {
     const states = laneStates((deviceId) => deviceId === 'dev_ours')
     states.of('dev_ours').operatorSession = 'session'
     for (let n = 0; n < 5_000; n++) states.of(`dev_${n}`)
@@ -42,7 +42,7 @@ describe('lists of the agent', () => {
     expect(states.find('dev_0')).toBeUndefined()
   })
 
-  it('expects a movement of the last releases only where a contact never moves', async () => {
+  it('expects few movements if a contact never moves', async () => {
     const world = virtualPlatform()
     const releases = watchReleases({
       platform: world,
@@ -57,7 +57,7 @@ describe('lists of the agent', () => {
     expect(releases.pending).toBe(1)
   })
 
-  it('logs few of the requests between agents that are not genuine, and how many more there were', async () => {
+  it('logs few forged requests between agents, and counts the rest', async () => {
     const world = virtualPlatform()
     const lines: string[] = []
     const callers = refusedCallers(

@@ -29,7 +29,7 @@ const watcher = (parts: Partial<CommitWatcher> = {}): CommitWatcher => ({
 })
 
 describe('commits of the ledger', () => {
-  it('shares one among everything of a turn', async () => {
+  it('share one flush among all requests of a turn', async () => {
     const db = table()
     let count = 0
     const work = commits(
@@ -41,7 +41,7 @@ describe('commits of the ledger', () => {
     expect(count).toBe(1)
   })
 
-  it('lets one that breaks a promise fail alone', async () => {
+  it('reject only the work that violates a constraint', async () => {
     const db = table()
     let undone = 0
     const work = commits(db, watcher({ onUndone: () => void undone++ }))
@@ -60,9 +60,9 @@ describe('commits of the ledger', () => {
   })
 
   it.each([
-    ['for done when whoever is told of it fails', undefined, 'fulfilled'],
-    ['for nothing to go on when the disk fails as it is told', 'SQLITE_IOERR_READ', 'rejected'],
-  ] as const)('does once what is on the disk, and takes it %s', async (_name, code, status) => {
+    ['as done if the watcher throws', undefined, 'fulfilled'],
+    ['as failed if the disk fails in the watcher', 'SQLITE_IOERR_READ', 'rejected'],
+  ] as const)('write work once and report it %s', async (_name, code, status) => {
     const db = table()
     const failures: LedgerFailure[] = []
     const onDurable = () => {
@@ -77,7 +77,7 @@ describe('commits of the ledger', () => {
     expect(work.failure).toBe(failures[0])
   })
 
-  it('refuses while the disk is full, keeps what was there, and goes on when there is room', async () => {
+  it('are rejected on a full disk, keep earlier rows, and work again when there is room', async () => {
     const db = table()
     const work = commits(db, watcher())
     const insert = db.prepare('INSERT INTO t (n, filler) VALUES (?, ?)')
@@ -91,7 +91,7 @@ describe('commits of the ledger', () => {
   })
 
   it.each(['SQLITE_IOERR_FSYNC', 'SQLITE_FULL'])(
-    'stops for good when undoing fails too (after %s): what is in memory may not be what is on the disk',
+    'stop for good if the rollback fails too (after %s), because memory and disk may differ',
     async (code) => {
       const db = table()
       const failures: string[] = []
@@ -117,7 +117,7 @@ describe('commits of the ledger', () => {
     },
   )
 
-  it('stops for good when the disk fails: what was asked is not known to be done', async () => {
+  it('stop for good if the disk fails, because the result is uncertain', async () => {
     const db = table()
     const failures: LedgerFailure[] = []
     const broken = withCommit(db, () => {

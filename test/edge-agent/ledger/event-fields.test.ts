@@ -82,7 +82,7 @@ it('names UHF for an EPC, at a detacher and at the gate, and no chip', async () 
   }
 })
 
-it('without a tag names the only technology that the device supports for the action, else the store’s, else none', async () => {
+it('names without a tag the only technology of the device for the action, else that of the store, else none', async () => {
   store = await openStore()
   const { pos_deactivator: till } = store.shop.devices
   const [product] = store.shop.products
@@ -107,7 +107,7 @@ it('without a tag names the only technology that the device supports for the act
   expect(await completedAt(till, 3)).toMatchObject({ protectionTechnology: 'am' })
 })
 
-it('takes the air interface from the form of a UID', () => {
+it('derives the air interface from the form of a UID', () => {
   expect(technologyOfUid('E00401500A1B2C3D')).toBe('NfcV')
   expect(technologyOfUid('04A2B3C4D5E680')).toBe('NfcA')
   expect(technologyOfUid('04A2B3C4D5E680112233')).toBe('NfcA')

@@ -53,7 +53,7 @@ describe('the ledger', () => {
     ledger = open()
   }
 
-  it('claims nothing under a question to the home that was given up meanwhile, with its answer or alone', async () => {
+  it('rejects a claim for an abandoned home request, with or without its answer', async () => {
     const wish = {
       home: 'agt_2',
       homeEpoch: 1,
@@ -81,7 +81,7 @@ describe('the ledger', () => {
     expect(await claim({ ...shown, homeRequestId: 'again', isolated: { limit: 20 } })).toMatchObject({ ok: true })
   })
 
-  it('lets one of 64 win that ask at once, and remembers it after a restart', async () => {
+  it('grants one of 64 concurrent claims, and rejects the others also after a restart', async () => {
     const answers = await Promise.all(Array.from({ length: 64 }, () => claim()))
     expect(answers.filter((a) => a.ok)).toHaveLength(1)
     expect(answers.filter((a) => !a.ok && a.reason === 'already_redeemed')).toHaveLength(63)
@@ -89,7 +89,7 @@ describe('the ledger', () => {
     expect(await claim()).toEqual({ ok: false, reason: 'already_redeemed' })
   })
 
-  it('counts the steps of a token down, each once', async () => {
+  it('claims each step of a token once', async () => {
     const steps = { candidates: [0, 1, 2] }
     expect(await claim(steps)).toEqual({ ok: true, ordinals: [0], remaining: 2 })
     expect(await claim(steps)).toEqual({ ok: true, ordinals: [1], remaining: 1 })
@@ -97,7 +97,7 @@ describe('the ledger', () => {
     expect(await claim(steps)).toMatchObject({ ok: false })
   })
 
-  it('uses no right twice in any order of tokens and receipts over the same units', async () => {
+  it('uses each right once, in any order of tokens and receipts for the same units', async () => {
     const step = fc.record({
       kind: fc.constantFrom('token-a', 'token-b', 'receipt'),
       outcome: fc.constantFrom('confirmed', 'failed', 'unknown', 'none'),
@@ -136,7 +136,7 @@ describe('the ledger', () => {
       ledger.claims.noteAcknowledged(seq, atS)
     })
 
-  it('goes on after an unknown use for staff, or with a token of a cloud that knew of it, and for nobody else, whatever happens between', async () => {
+  it('frees an unresolved redemption only for staff, or for a token of a cloud that knew of it', async () => {
     const platform = virtualPlatform()
     const step = fc.record({
       kind: fc.constantFrom(
@@ -255,7 +255,7 @@ describe('the ledger', () => {
     expect(goneOn).toBeGreaterThan(50)
   })
 
-  it('does not take a cloud that was restored since for one that knew', async () => {
+  it('keeps a redemption unresolved if the cloud that knew of it was restored since', async () => {
     await claim({ nonce: 'a', redemptionId: 'unknown', receipt: { cti: 'cti', ordinals: [0] } })
     await ledger.settle('unknown', 'unknown', NOW)
     const next = (change: Partial<ClaimRequest>) =>
@@ -274,7 +274,7 @@ describe('the ledger', () => {
     expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, reportedSeq: 2 })).toMatchObject({ ok: true })
   })
 
-  it('frees what failed, for two tries of a receipt; then, and when nobody knows, for an operator only', async () => {
+  it('frees a failed receipt right for one retry, then, and after `unknown`, only for an operator', async () => {
     const receipt = { source: 'receipt' as const, nonce: 'cti' }
     for (const n of [1, 2]) {
       const redemptionId = `try-${n}`
@@ -289,13 +289,13 @@ describe('the ledger', () => {
     expect(await claim({ ...receipt, operatorId: 'op_1' })).toMatchObject({ ok: true })
   })
 
-  it('claims a token’s step for good, whatever became of it', async () => {
+  it('uses up a token’s step with any outcome', async () => {
     expect(await claim({ redemptionId: 'one' })).toMatchObject({ ok: true })
     await ledger.settle('one', 'failed', NOW)
     expect(await claim()).toEqual({ ok: false, reason: 'already_redeemed' })
   })
 
-  it('never honours what was denied or used up elsewhere', async () => {
+  it('rejects rights that were denied or used elsewhere', async () => {
     ledger.commits.now(() => {
       ledger.claims.deny('nonce-1', NOW / 1_000 + 400)
       ledger.claims.redeemElsewhere('cti', 'release', [0], NOW / 1_000 + 10)
@@ -310,7 +310,7 @@ describe('the ledger', () => {
     })
   })
 
-  it('counts isolated claims in their own transaction, and resets them only by an ack that covers them', async () => {
+  it('counts isolated claims in the transaction of the claim, until an acknowledgement covers them', async () => {
     const isolated = { source: 'receipt' as const, isolated: { limit: 2 } }
     expect(await claim({ ...isolated, nonce: 'a' })).toMatchObject({ ok: true })
     expect(await claim({ ...isolated, nonce: 'a' })).toMatchObject({ reason: 'already_redeemed' })
@@ -324,7 +324,7 @@ describe('the ledger', () => {
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
   })
 
-  it('counts all of them again that an ack has reset which may have been anybody’s, as long as their rows are told again', async () => {
+  it('counts isolated claims again while their rows are sent again after a withdrawn acknowledgement', async () => {
     const isolated = { source: 'receipt' as const, isolated: { limit: 3 } }
     for (const nonce of ['a', 'b']) expect(await claim({ ...isolated, nonce })).toMatchObject({ ok: true })
     acknowledge(NOW / 1_000)
@@ -339,7 +339,7 @@ describe('the ledger', () => {
     expect(ledger.claims.isolatedCount).toBe(0)
   })
 
-  it('resets them also when the rows have other numbers by then', async () => {
+  it('resets isolated claims by acknowledgement also after the rows were renumbered', async () => {
     for (let i = 0; i < 50; i++) await ledger.record({ atMs: NOW })
     acknowledge(NOW / 1_000)
     const isolated = { source: 'receipt' as const, isolated: { limit: 2 } }
@@ -352,7 +352,7 @@ describe('the ledger', () => {
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
   })
 
-  it('bounds how often one operator approves within an hour', async () => {
+  it('limits the approvals of one operator per hour', async () => {
     const approval = { operatorId: 'op_1', limit: 2 }
     for (const nonce of ['a', 'b']) expect(await claim({ nonce, approval })).toMatchObject({ ok: true })
     expect(await claim({ nonce: 'c', approval })).toEqual({ ok: false, reason: 'limit_exceeded' })
@@ -360,7 +360,7 @@ describe('the ledger', () => {
     expect(await claim({ nonce: 'd', approval, nowMs: NOW + 3_600_001 })).toMatchObject({ ok: true })
   })
 
-  it('refuses what ended before the last tidying, whatever the clock says', async () => {
+  it('rejects tokens and receipts that ended before the last pruning, at any clock time', async () => {
     await claim()
     await ledger.settle('x', 'confirmed', NOW)
     ledger.commits.now(() => ledger.claims.settle(`red-${ids - 1}`, 'confirmed'))
@@ -370,7 +370,7 @@ describe('the ledger', () => {
     expect(await claim({ nonce: 'later', exp: NOW / 1_000 + 301 })).toMatchObject({ ok: true })
   })
 
-  it('keeps nothing of receipts and tokens that are over: no right that was given away, no use of which nobody knew', async () => {
+  it('prunes expired receipts and tokens, with their delegated rights and unresolved redemptions', async () => {
     const [exp, cti] = [NOW / 1_000 + 300, 'c'.repeat(32)]
     const given = {
       homeEpoch: 1,
@@ -418,7 +418,7 @@ describe('the ledger', () => {
     expect([rows('claim'), rows('used_right'), rows('home_grant'), rows('unknown_use')]).toEqual([0, 0, 0, 0])
   })
 
-  it('forwards the report of an outcome that it knows, or may have forgotten, and no report about another home or other units', () => {
+  it('forwards outcome reports about its own or lost grants, and none about another home or other units', () => {
     const about = { agentId: 'agt_2', outcome: 'failed' as const, exp: NOW / 1_000 + 300, nowMs: NOW }
     const given = { cti: 'cti', rightClass: 'exit' as const, candidates: [0, 1], all: true, homeEpoch: 3 }
     const forwarded = () =>
@@ -451,7 +451,7 @@ describe('the ledger', () => {
     expect(ledger.claims.isFree('cti', 'exit', 0, NOW, false)).toBe(true)
   })
 
-  it('has the home hear of a release that failed, though other units of the receipt are off by then', async () => {
+  it('reports a failed release to the home although other units of the receipt are released', async () => {
     const given = (id: string, asked: readonly number[], ordinal: number) => {
       const wish = {
         home: 'agt_home',
@@ -478,7 +478,7 @@ describe('the ledger', () => {
     expect(ledger.homeRequests.dueReports()).toMatchObject([{ redemptionId: 'red_a', outcome: 'failed' }])
   })
 
-  it('chains its rows, over restarts, and tells them until they are acknowledged on the same chain', async () => {
+  it('chains its rows, also after restarts, and sends them until they are acknowledged on the same chain', async () => {
     await claim({ nonce: 'a' })
     await ledger.record({ atMs: NOW })
     reopen()
@@ -517,7 +517,7 @@ describe('the ledger', () => {
     }) as ProtectionEvent
   const told = () => ledger.journal.unsent(1_000).rows.map(({ body }) => body)
 
-  it('tells an event that fits as it is, and shortens texts without a word', async () => {
+  it('stores a valid event unchanged, and shortens its texts without notice', async () => {
     await ledger.record({ atMs: NOW, event: alarm({ epc: 'AB'.repeat(62) }) })
     await ledger.record({
       atMs: NOW,
@@ -529,7 +529,7 @@ describe('the ledger', () => {
     ])
   })
 
-  it('leaves out of an event what does not fit, and says so to people', async () => {
+  it('removes invalid fields of an event, and adds an event for staff about that', async () => {
     const evidence = { kind: 'outcome', redemptionId: 'r', outcome: 'confirmed' } as const
     await ledger.record({ atMs: NOW, evidence, event: alarm({ epc: 'AB'.repeat(75), tagId: '', offline: true }) })
     const [whole, word] = told()
@@ -545,7 +545,7 @@ describe('the ledger', () => {
     expect(told()).toHaveLength(2)
   })
 
-  it('writes down nothing but events that the cloud takes, whatever it is given', async () => {
+  it('stores only events that the cloud accepts, for any input', async () => {
     const junk = fc.dictionary(
       fc.constantFrom(...Object.keys(ProtectionEvent.shape), 'colour', 'x'.repeat(300)),
       fc.oneof(fc.string({ unit: 'binary' }), fc.constant('A'.repeat(5_000)), fc.anything()),
@@ -563,7 +563,7 @@ describe('the ledger', () => {
     )
   })
 
-  it('as another generation tells what fits of rows that were written down before this was looked at', async () => {
+  it('sends the valid fields of older rows after a change of generation', async () => {
     await ledger.record({ atMs: NOW, event: alarm() })
     const db = new Sqlite(join(folder, 'ledger.db'))
     const bad = JSON.stringify({ atMs: NOW, event: alarm({ epc: 'AB'.repeat(75) }) })
@@ -581,7 +581,7 @@ describe('the ledger', () => {
     expect(ledger.journal.unsent(1).after).toBe(genesisHash('led_1', 2))
   })
 
-  it('turns claims without outcome into unknown after a crash, tells that once, and frees nothing', async () => {
+  it('turns claims without outcome into `unknown` after a crash, reports that once, and frees no right', async () => {
     await claim({ nonce: 'crashed' })
     await claim({ nonce: 'fine', redemptionId: 'fine' })
     await ledger.settle('fine', 'confirmed', NOW)
@@ -597,7 +597,7 @@ describe('the ledger', () => {
     expect(await claim({ nonce: 'crashed' })).toMatchObject({ ok: false })
   })
 
-  it('commits with FULL on every open, and refuses a damaged or a newer file', async () => {
+  it('sets synchronous=FULL on each open, and rejects a damaged or newer file', async () => {
     const { openLedgerFile } = await import('../../../edge-agent/ledger/file/ledger-file.ts')
     ledger.close()
     const file = join(folder, 'ledger.db')

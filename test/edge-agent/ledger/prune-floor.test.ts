@@ -13,7 +13,7 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 describe('the floor of a pruned ledger', () => {
-  it('refuses every token and receipt that ended at or below it, whatever the clock says, over prunings and restarts', async () => {
+  it('rejects every token and receipt that ended at or below it, at any clock time, after prunings and restarts', async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('prune' as const), atS: fc.integer({ min: -50, max: 50 }) }),
       fc.record({ kind: fc.constant('restart' as const) }),
@@ -85,7 +85,7 @@ describe('the floor of a pruned ledger', () => {
   })
 })
 
-describe('an agent whose clock is set back after it pruned its ledger', () => {
+describe('an agent whose clock is set back after pruning', () => {
   let store: TestStore
   afterEach(() => store.stop())
   const { device, release, offline, product } = atLanes(() => store)
@@ -97,7 +97,7 @@ describe('an agent whose clock is set back after it pruned its ledger', () => {
     return n
   }
 
-  it('releases nothing again that it released before, whether it runs, restarts or the machine reboots', async () => {
+  it('releases no unit a second time, while it runs, after a restart and after a reboot', async () => {
     store = await openStore()
     const { world, shop } = store
     const [by, other] = [

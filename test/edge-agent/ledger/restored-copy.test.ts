@@ -55,7 +55,7 @@ async function copiedBack(runtime: RuntimeFiles) {
   return shown
 }
 
-it('refuses the same receipt and token after the folder was copied back while the cloud is unreachable', async () => {
+it('rejects a used receipt and token offline after an old copy of its folder was restored', async () => {
   const { receipt, token } = await copiedBack(runtimeFolder())
   const pulses = store.pulses('station')
   for (let restarts = 0; restarts < 2; restarts++) {
@@ -71,7 +71,7 @@ it('refuses the same receipt and token after the folder was copied back while th
   expect(store.pulses('station')).toBe(pulses)
 })
 
-it('stays in doubt after a reboot, which empties the runtime folder', async () => {
+it('keeps the restored ledger untrusted after a reboot, which empties the runtime folder', async () => {
   const runtime = runtimeFolder()
   const { receipt } = await copiedBack(runtime)
   await store.restart(() => runtime.texts.clear())
@@ -79,7 +79,7 @@ it('stays in doubt after a reboot, which empties the runtime folder', async () =
   expect(await release({ receipt })).toMatchObject({ authorized: false })
 })
 
-it('tells the cloud, which raises ledger_rollback although it never received the lost rows', async () => {
+it('reports the restore to the cloud, which raises ledger_rollback although it never received the lost rows', async () => {
   await copiedBack(runtimeFolder())
   store.network(true)
   await synced()
@@ -100,7 +100,7 @@ it('tells the cloud, which raises ledger_rollback although it never received the
   expect((await exceptions()).map(({ kind }) => kind)).toEqual(['ledger_rollback'])
 })
 
-it('works on with a runtime folder that fails, without noticing the copy', async () => {
+it('works with a failing runtime folder, but cannot detect the restore', async () => {
   const failing = () => {
     throw new Error('ENOSPC')
   }

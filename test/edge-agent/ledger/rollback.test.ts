@@ -32,7 +32,7 @@ const putBack = () =>
     copyFileSync(file('backup.db'), file('ledger.db'))
   })
 
-it('a ledger that was put back heals itself: nothing alone for 11 minutes, what was used is known again, nothing is lost', async () => {
+it('a restored ledger recovers: it needs the cloud for 11 minutes, learns used rights again and loses no row', async () => {
   store = await openStore()
   const [used, later] = [
     await store.buy([{ ean: product().ean, quantity: 1 }]),
@@ -85,7 +85,7 @@ it('a ledger that was put back heals itself: nothing alone for 11 minutes, what 
   expect(await raised('double_redeem')).toEqual([])
 })
 
-it('a ledger that is put back twice within the hour may be two that take turns: that is for staff', async () => {
+it('a ledger restored twice within an hour counts as a fork that staff must resolve', async () => {
   store = await openStore()
   const deny = () =>
     store.authorize({
@@ -112,7 +112,7 @@ it('a ledger that is put back twice within the hour may be two that take turns: 
   expect(await raised('ledger_rollback')).toHaveLength(1)
 })
 
-it('a ledger that was put back decides nothing alone before it has heard again what was used, however long it is away', async () => {
+it('a restored ledger needs the cloud until it has received the used rights, however long it is offline', async () => {
   store = await openStore()
   const [used, later] = [
     await store.buy([{ ean: product().ean, quantity: 1 }]),
@@ -153,7 +153,7 @@ it('a ledger that was put back decides nothing alone before it has heard again w
   expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
 })
 
-it('a ledger that is trusted after a fork decides nothing alone either before it has taken what its copy may have used', async () => {
+it('a ledger trusted after a fork needs the cloud until it has received the rights that its clone used', async () => {
   store = await openStore()
   const [used, later] = [
     await store.buy([{ ean: product().ean, quantity: 1 }]),

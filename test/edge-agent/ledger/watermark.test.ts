@@ -41,7 +41,7 @@ describe('the watermark of a ledger', () => {
     machine = runtimeFolder()
   })
 
-  it('is ahead of a ledger that has fewer rows, of the same generation or a former one', () => {
+  it('is ahead of a ledger with fewer rows, of the same or an earlier generation', () => {
     open(at(1, 3)).note(at(1, 7))
     expect(open(at(1, 7)).isAhead).toBe(false)
     expect(open(at(1, 8)).isAhead).toBe(false)
@@ -50,14 +50,14 @@ describe('the watermark of a ledger', () => {
     expect(open(at(1, 9)).isAhead).toBe(true)
   })
 
-  it('is ahead of a ledger that was restored and has written as many rows since', () => {
+  it('is ahead of a restored ledger that has added as many rows since', () => {
     open(at(1, 7))
     expect(open(at(1, 9), (seq) => `hash-1-${seq}`).isAhead).toBe(false)
     open(at(1, 9))
     expect(open(at(1, 12), (seq) => `other-${seq}`).isAhead).toBe(true)
   })
 
-  it('stays where it is until the cloud has consented, however many rows the restored ledger writes', () => {
+  it('stays unchanged until the cloud accepts the restored ledger', () => {
     open(at(1, 7))
     const restored = open(at(1, 3))
     for (let seq = 4; seq < 20; seq++) restored.note(at(1, seq, 'other'))
@@ -68,26 +68,26 @@ describe('the watermark of a ledger', () => {
     expect(open(at(1, 3)).isAhead).toBe(true)
   })
 
-  it('keeps several agents of one machine apart', () => {
+  it('is separate for each agent of a machine', () => {
     open(at(1, 7), none, 'led_1')
     expect(open(at(1, 1), none, 'led_2').isAhead).toBe(false)
     expect(open(at(1, 1), none, 'led_1').isAhead).toBe(true)
   })
 
-  it.each(['', '1 99', 'x'.repeat(160), '\0'.repeat(160)])('ignores what a power cut left: %j', (text) => {
+  it.each(['', '1 99', 'x'.repeat(160), '\0'.repeat(160)])('ignores a file damaged by a power cut: %j', (text) => {
     open(at(1, 7))
     machine.texts.set('led_1.watermark', text)
     expect(open(at(1, 1)).isAhead).toBe(false)
   })
 
-  it('ignores a text of which single characters have changed', () => {
+  it('ignores a file with changed characters', () => {
     open(at(1, 7))
     const text = machine.texts.get('led_1.watermark') ?? ''
     machine.texts.set('led_1.watermark', text.replace('1 7', '1 9'))
     expect(open(at(1, 7)).isAhead).toBe(false)
   })
 
-  it('reports a folder that is full or not writable once, works on, and writes again when it can', () => {
+  it('logs once that its folder is full or read-only, and is written again later', () => {
     machine.folder.fault = 'ENOSPC'
     const watermark = open(at(1, 1))
     for (let seq = 2; seq < 9; seq++) watermark.note(at(1, seq))
@@ -100,7 +100,7 @@ describe('the watermark of a ledger', () => {
     expect(machine.folder.warnings).toHaveLength(2)
   })
 
-  it('is never ahead of the ledger that wrote it, wherever the process dies', () => {
+  it('is never ahead of its own ledger, wherever the process dies', () => {
     const step = fc.constantFrom('commit', 'die before the watermark', 'die', 'new generation', 'reboot')
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -132,7 +132,7 @@ describe('the watermark of a ledger', () => {
   })
 })
 
-describe('a ledger whose folder is copied back', () => {
+describe('a ledger restored from a copy of its folder', () => {
   let folder: string
   let ledger: Ledger
   let machine: ReturnType<typeof runtimeFolder>
@@ -167,7 +167,7 @@ describe('a ledger whose folder is copied back', () => {
   const backUp = () => restart(() => copyFileSync(file(), `${file()}.backup`))
   const putBack = () => restart(() => copyFileSync(`${file()}.backup`, file()))
 
-  it('is behind its watermark, and after further rows and restarts still is', async () => {
+  it('stays behind its watermark after further rows and restarts', async () => {
     await record()
     backUp()
     expect(ledger.isBehindWatermark).toBe(false)
@@ -187,7 +187,7 @@ describe('a ledger whose folder is copied back', () => {
     expect(ledger.isBehindWatermark).toBe(false)
   })
 
-  it('writes the watermark once for each commit, before the commit is answered', async () => {
+  it('writes the watermark once for each commit, before the commit resolves', async () => {
     const before = machine.folder.writes
     await record()
     expect(machine.folder.writes).toBe(before + 1)
@@ -195,7 +195,7 @@ describe('a ledger whose folder is copied back', () => {
     expect(machine.folder.writes).toBe(before + 2)
   })
 
-  it('claims although the runtime folder fails', async () => {
+  it('accepts claims although the runtime folder fails', async () => {
     machine.folder.fault = 'EROFS'
     await record()
     expect(ledger.journal.head.seq).toBe(1)

@@ -56,25 +56,22 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
   return { documents, told, unconfirmed, refused, trust }
 }
 
-it.each(['fetch', 'poll'] as const)(
-  'knows that the cloud has not heard yet of what came by the same answer (%s)',
-  async (how) => {
-    const { documents, told, unconfirmed } = open({ deny: 1, items: 1 })
-    const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.poll())
-    expect(documents.confirmWithinMs).toBeGreaterThan(0)
-    await ask()
-    expect(documents.confirmWithinMs).toBeGreaterThan(0)
-    await ask()
-    expect(documents.confirmWithinMs).toBeUndefined()
-    expect(unconfirmed).toEqual([true, false])
-    expect(told.map((have) => [have.deny[1], have.items[1]])).toEqual([
-      [0, 0],
-      [1, 1],
-    ])
-  },
-)
+it.each(['fetch', 'poll'] as const)('must confirm documents that arrived with the last answer (%s)', async (how) => {
+  const { documents, told, unconfirmed } = open({ deny: 1, items: 1 })
+  const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.poll())
+  expect(documents.confirmWithinMs).toBeGreaterThan(0)
+  await ask()
+  expect(documents.confirmWithinMs).toBeGreaterThan(0)
+  await ask()
+  expect(documents.confirmWithinMs).toBeUndefined()
+  expect(unconfirmed).toEqual([true, false])
+  expect(told.map((have) => [have.deny[1], have.items[1]])).toEqual([
+    [0, 0],
+    [1, 1],
+  ])
+})
 
-it.each(['fetch', 'poll'] as const)('tells what the cloud names and does not give (%s)', async (how) => {
+it.each(['fetch', 'poll'] as const)('reports documents that the cloud names but does not send (%s)', async (how) => {
   const { documents, refused, trust } = open({ deny: 0, items: 0 })
   const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.poll())
   await ask()
@@ -84,7 +81,7 @@ it.each(['fetch', 'poll'] as const)('tells what the cloud names and does not giv
   expect(refused).toEqual(['denials 1 to 2'])
 })
 
-it('knows it of what the broker brought, and when the items were left out of the question', async () => {
+it('must confirm documents from the broker, and documents of a poll without items', async () => {
   const { documents } = open({ deny: 0, items: 0 })
   await documents.fetch('without items')
   expect(documents.confirmWithinMs).toBeGreaterThan(0)
@@ -97,7 +94,7 @@ it('knows it of what the broker brought, and when the items were left out of the
   expect(documents.confirmWithinMs).toBeGreaterThan(0)
 })
 
-it('confirms what was taken back, for a refund waits for it', async () => {
+it('confirms denials at once, because a refund waits for them', async () => {
   const { documents } = open({ deny: 0, items: 0 }, { hasGate: false })
   await documents.fetch('all')
   documents.receive('deny:1')
@@ -107,7 +104,7 @@ it('confirms what was taken back, for a refund waits for it', async () => {
   expect(documents.confirmWithinMs).toBeUndefined()
 })
 
-it('has nothing to confirm at once where no gate judges by the items', async () => {
+it('confirms items with the regular poll if no gate uses them', async () => {
   const { documents } = open({ deny: 0, items: 0 }, { hasGate: false })
   await documents.fetch('all')
   documents.receive('items:1')

@@ -68,7 +68,7 @@ describe('an acknowledgement', () => {
     ['the ledger, by an unknown key', () => ack({}, stranger)],
     ['the ledger, by a key for something else', () => ack({}, token)],
     ['a cloud that nobody has heard of', () => ack({ cloudGeneration: 7 })],
-  ])('for %s changes nothing', (_, make) => {
+  ])('has no effect if it is for %s', (_, make) => {
     expect(take(make())).toBe(false)
     expect(ledger.journal).toMatchObject({ acked: 0, waiting: 1 })
     expect(take(ack())).toBe(true)
@@ -95,7 +95,7 @@ describe('a command', () => {
     )
   beforeEach(() => void done.splice(0))
 
-  it.each(CommandClaims.shape.command.options)('%s does nothing for another agent, or by another key', (name) => {
+  it.each(CommandClaims.shape.command.options)('%s has no effect for another agent or with another key', (name) => {
     const void_ = { nonce: 'n-1' }
     expect(take(command(name, { ...void_, aud: 'agt_2' }))).toBe('poll')
     expect(take(command(name, void_, stranger))).toBe('poll')
@@ -104,17 +104,17 @@ describe('a command', () => {
     expect(done).toEqual([])
   })
 
-  it.each(['sync', 'locate', 'restart-driver', 'diagnose'])('%s only has the agent fetch what is new', (name) => {
+  it.each(['sync', 'locate', 'restart-driver', 'diagnose'])('%s only causes a poll', (name) => {
     expect(take(command(name, { nonce: 'n-1', deviceId: 'dev_1' }))).toBe('poll')
     expect(done).toEqual([])
   })
 
-  it('emergency is none: the cloud’s own signature opens nothing', () => {
+  it('emergency is no command: not even the signature of the cloud opens devices', () => {
     expect(take(command('emergency', { deviceId: 'dev_1' }))).toBe('poll')
     expect(done).toEqual([])
   })
 
-  it('void counts for a minute, and revoke for ever', () => {
+  it('void expires after one minute, and revoke never', () => {
     const ended = { iat: NOW_S - 120, exp: NOW_S - 60, nonce: 'n-1' }
     expect(take(command('void', ended))).toBe('poll')
     expect(take(command('void', { nonce: 'n-1' }))).toBe('done')

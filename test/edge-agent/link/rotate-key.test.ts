@@ -55,7 +55,7 @@ describe('the key of an agent', () => {
   }
   const formerKid = () => createSigner(store.identity.x, Buffer.from(store.identity.secret, 'base64url')).kid
 
-  it('changes when somebody asks for it and after 30 days; the former is refused once the new one was used, and the journal goes on', async () => {
+  it('changes on request and after 30 days; the cloud rejects the former key once the new one was used, and the journal continues', async () => {
     store = await openStore()
     const first = kept()
     store.agent.ledger.metadata.set(ROTATION_REQUESTED, '1')
@@ -92,7 +92,7 @@ describe('the key of an agent', () => {
       },
     ],
     [
-      'it was adopted and not used',
+      'it adopted the key without using it',
       async (next) => {
         await store.shop.cloud.db.database.write((db) =>
           db.updateTable('agent').set({ next_x: next.x }).where('agent_id', '=', store.identity.agentId).execute(),
@@ -102,13 +102,13 @@ describe('the key of an agent', () => {
       },
     ],
     [
-      'the cloud has forgotten it, as after a restore',
+      'the cloud lost the key in a restore',
       (next) => {
         const { x, secret } = store.identity
         writeIdentity(store.dataDir, { ...store.identity, ...next, former: [{ x, secret }] }, secretFiles)
       },
     ],
-  ])('heals a crash after %s', async (_name, leave) => {
+  ])('recovers if the agent crashed after %s', async (_name, leave) => {
     store = await openStore()
     const next = fresh()
     await store.restart(() => leave(next))
@@ -116,7 +116,7 @@ describe('the key of an agent', () => {
     await store.until('online', () => store.agent.link.isOnline)
   })
 
-  it('is offered again to a cloud put back to before it was used, however long ago that was', async () => {
+  it('is offered again to a cloud restored from an older backup, at any later time', async () => {
     store = await openStore()
     const first = kept()
     let last = first
@@ -135,7 +135,7 @@ describe('the key of an agent', () => {
     await store.until('online', () => store.agent.link.isOnline)
   })
 
-  it('stays when the cloud refuses it and the former for a while', async () => {
+  it('stays if the cloud temporarily rejects it and the former key', async () => {
     store = await openStore()
     const former = kept()
     const present = { ...fresh(), former: [{ x: former.x, secret: former.secret }] }
@@ -148,7 +148,7 @@ describe('the key of an agent', () => {
     expect(kept()).toMatchObject(present)
   })
 
-  it('is the former until the new one was used; weak, foreign and unproven ones are refused by rotateAgentKey', async () => {
+  it('is the former one until the new one was used; rotateAgentKey rejects weak, foreign and unproven keys', async () => {
     store = await openStore()
     const next = fresh()
     expect(await rotate(next, formerKid())).toMatchObject({ kind: 'answered' })
@@ -162,7 +162,7 @@ describe('the key of an agent', () => {
     expect(await rotate(fresh(), formerKid())).toMatchObject({ kind: 'refused', status: 401 })
   })
 
-  it('refuses keys of small order, non-canonical ones, and proofs of another key or agent', async () => {
+  it('cannot have small order or non-canonical form, nor a proof of another key or agent', async () => {
     store = await openStore()
     const good = fresh()
     const ask = (x: string, proof: string) =>

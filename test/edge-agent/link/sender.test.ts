@@ -72,8 +72,8 @@ function open(head: number) {
   return { timers, ring, sent, reported, rows, state, sending }
 }
 
-describe('what waits in the outbox', () => {
-  it('goes out in full batches, three at once, each when one before it was acknowledged', () => {
+describe('rows in the outbox', () => {
+  it('are sent in full batches, three at once, the next after an acknowledgement', () => {
     const { sent, rows, sending } = open(530)
     sending.kick()
     expect(sent).toEqual(['1-100', '101-200', '201-300'])
@@ -91,7 +91,7 @@ describe('what waits in the outbox', () => {
     expect(sent.at(-1)).toBe('531-540')
   })
 
-  it('is sent again over HTTP from the first that nobody acknowledged, though later ones are under way', async () => {
+  it('are sent again over HTTP from the first unacknowledged row, although later ones are under way', async () => {
     const { timers, ring, sent, reported, rows, state, sending } = open(250)
     sending.kick()
     expect(sent).toEqual(['1-100', '101-200'])

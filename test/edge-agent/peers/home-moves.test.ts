@@ -5,7 +5,7 @@ import { until } from '../../support/receiver.ts'
 const s = lanStore()
 const { addAgent, remove, run, kill, leave, receipt, cutCloud } = s
 
-it('moves with moveReceiptHome: the new home knows what was used, needs staff for older receipts until it does, and the former gives nothing more', async () => {
+it('moveReceiptHome: the new home learns used rights, needs staff for older receipts until then, and the former home grants nothing', async () => {
   const [used, free] = [await receipt(), await receipt()]
   expect(await leave(s.home, used.text)).toMatchObject({ authorized: true })
   await until('told', async () => s.home.agent.ledger.journal.waiting === 0)
@@ -85,7 +85,7 @@ it('moves with moveReceiptHome: the new home knows what was used, needs staff fo
   expect(s.sent.at(-1)?.url).toContain(`:${s.other.port}/`)
 })
 
-it('is nobody before what a revoked home gave to others is told: it may be used', async () => {
+it('no new home grants until the agents have reported the rights that a revoked home delegated', async () => {
   const third = await addAgent(
     (await s.shop.ok('registerDevice', { storeId: s.shop.storeId, deviceType: 'exit_gate' })).deviceId,
   )
@@ -129,7 +129,7 @@ it('is nobody before what a revoked home gave to others is told: it may be used'
   expect(await leave(third, free.text)).toMatchObject({ authorized: true, offline: true })
 })
 
-it('waits when it was the cloud, too, for whoever was cut off from it and may have honoured receipts', async () => {
+it('a new home waits for agents that were offline while the cloud was the home', async () => {
   const [used, free] = [await receipt(), await receipt()]
   const { storeId } = s.shop
   const { database } = s.shop.cloud.db
@@ -180,7 +180,7 @@ it('waits when it was the cloud, too, for whoever was cut off from it and may ha
   expect(await leave(s.home, free.text)).toMatchObject({ authorized: true, offline: true })
 })
 
-it('waits for one that exists twice until somebody has decided which stays', async () => {
+it('a new home waits for a forked agent until staff resolve the fork', async () => {
   const { storeId } = s.shop
   const { database } = s.shop.cloud.db
   const { agentId } = s.other.agent.identity

@@ -19,7 +19,7 @@ import { until } from '../../support/receiver.ts'
 const s = lanStore()
 const { addAgent, remove, run, ready, kill, leave, receipt, play, heard, cutCloud } = s
 
-it('redeems one receipt once across two agents while the cloud is away, whoever asks first, and at the same time', async () => {
+it('two offline agents redeem one receipt once, in either order and at the same time', async () => {
   const [first, second, third] = [await receipt(), await receipt(), await receipt()]
   await cutCloud()
   expect(await leave(s.other, first.text)).toMatchObject({
@@ -46,7 +46,7 @@ it('redeems one receipt once across two agents while the cloud is away, whoever 
   expect(events.filter((e: Json) => e.type === 'protection.exception.raised').map((e: Json) => e.reason)).toEqual([])
 })
 
-it('tells the cloud what it gave to an agent that is cut off from it, so that nobody else is given it too', async () => {
+it('the home reports a right delegated to an offline agent, so that the cloud grants it to no other', async () => {
   const { deviceId } = await s.shop.ok('registerDevice', { storeId: s.shop.storeId, deviceType: 'exit_gate' })
   const third = await addAgent(deviceId)
   const [used, failed, unclear, free] = [await receipt(), await receipt(), await receipt(), await receipt()]
@@ -85,7 +85,7 @@ it('tells the cloud what it gave to an agent that is cut off from it, so that no
   expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
 })
 
-it('gives a unit to each of two requests of one moment at one device, and none to a third', async () => {
+it('the home grants one unit to each of two simultaneous requests of a device, and none to a third', async () => {
   const station = await addAgent(s.shop.devices.pos_deactivator)
   await until('its home', async () => (await station.agent.link.poll(), station.agent.home.isElsewhere))
   await until(
@@ -110,7 +110,7 @@ it('gives a unit to each of two requests of one moment at one device, and none t
   expect([station.moved, station.agent.ledger.claims.isolatedCount]).toEqual([2, 0])
 })
 
-it('gives the same answer to the same redemption, over a lost answer and a home that was killed, and takes back what failed', async () => {
+it('the home repeats its answer for a redemption after a lost answer and a crash, and frees a failed right', async () => {
   const [first, second] = [await receipt(), await receipt()]
   await cutCloud()
   s.onLan = () => 'lose answer'
@@ -146,7 +146,7 @@ it('gives the same answer to the same redemption, over a lost answer and a home 
   expect(await leave(s.other, second.text)).toMatchObject({ authorized: true })
 })
 
-it('hears what became of what it gave, however long it cannot be told, and then does not refuse what the cloud grants', async () => {
+it('the home receives delayed outcome reports, and then accepts tokens of the cloud for these rights', async () => {
   const [first, second] = [await receipt(), await receipt()]
   await cutCloud()
   s.other.outcome = 'failed'
@@ -171,7 +171,7 @@ it('hears what became of what it gave, however long it cannot be told, and then 
   expect(await leave(s.home, second.text)).toMatchObject({ authorized: true })
 })
 
-it('is told when nobody goes on with what it gave, for its answer was lost; and not when it was used all the same', async () => {
+it('the agent reports a right as unused if the answer of the home was lost, unless the right was used', async () => {
   const [used, refused, late] = [await receipt(), await receipt(), await receipt()]
   await cutCloud()
   s.onLan = () => 'lose answer'
@@ -193,7 +193,7 @@ it('is told when nobody goes on with what it gave, for its answer was lost; and 
   expect([s.other.moved, s.home.moved]).toEqual([1, 2])
 })
 
-it('leaves what another agent does not know to staff', async () => {
+it('the home leaves a right with an unknown outcome at another agent to staff', async () => {
   const { operatorId } = await s.shop.ok('registerOperator', {
     storeId: s.shop.storeId,
     name: 'Frau Petersen',
@@ -237,7 +237,7 @@ it('leaves what another agent does not know to staff', async () => {
   expect([s.home.moved, s.other.moved]).toEqual([1, 3])
 })
 
-it('claims nothing by the answer of a home that moved while it was asked', async () => {
+it('the agent rejects the answer of a home that moved during the request', async () => {
   const { text } = await receipt()
   await cutCloud()
   const now = s.other.agent.trust.policy
@@ -262,7 +262,7 @@ it('claims nothing by the answer of a home that moved while it was asked', async
   expect(await leave(s.home, text)).toMatchObject({ authorized: true })
 })
 
-it('gives nothing for questions that are played back, and takes nothing from what may be asked', async () => {
+it('the home grants nothing for replayed requests, and does not count them against the rate limit', async () => {
   const [first, second, third] = [await receipt(), await receipt(), await receipt()]
   await cutCloud()
   const question = async (asks: () => Promise<unknown>) => {
@@ -339,7 +339,7 @@ it('gives nothing for questions that are played back, and takes nothing from wha
   expect(await leave(s.other, third.text)).toMatchObject({ authorized: true })
 })
 
-it('honours within the isolated limits when the home is out of reach, and believes no forged answer', async () => {
+it('the agent accepts receipts within the isolated limits if the home is offline, and rejects forged answers', async () => {
   const [first, second, third] = [await receipt(), await receipt(), await receipt()]
   await cutCloud()
   expect(
@@ -365,7 +365,7 @@ it('honours within the isolated limits when the home is out of reach, and believ
   expect(await leave(s.other, second.text)).toMatchObject({ authorized: true })
 })
 
-it('decides nothing alone when the cloud says, while the home is asked, that there are two of the ledger', async () => {
+it('the agent claims nothing if the cloud reports a fork during a home request', async () => {
   const { text } = await receipt()
   await cutCloud()
   s.onLan = () => {
@@ -382,7 +382,7 @@ it('decides nothing alone when the cloud says, while the home is asked, that the
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
 })
 
-it('bounds what one agent may ask, before it costs the home anything, and never holds up its own lanes', async () => {
+it('the home limits the requests of one agent before they cost anything, and never delays its own lanes', async () => {
   const [mine, theirs] = [await receipt(), await receipt()]
   await cutCloud()
   const { agentId, x, secret } = readIdentity(s.other.folder, secretFiles) as Identity
@@ -449,7 +449,7 @@ it('bounds what one agent may ask, before it costs the home anything, and never 
   expect(answers).toContain(429)
 })
 
-it('leaves it to staff where the home answers that it is none, or does not know who asks: that is not out of reach', async () => {
+it('the agent leaves a receipt to staff if the home rejects its role or the requester', async () => {
   const { text } = await receipt()
   await cutCloud()
   await kill(s.home)
@@ -468,7 +468,7 @@ it('leaves it to staff where the home answers that it is none, or does not know 
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
 })
 
-it('that was put back gives nothing again before all others have told what they used', async () => {
+it('a restored home grants nothing until all agents have reported what they used', async () => {
   const [told, given] = [await receipt(), await receipt()]
   const file = (name: string) => join(s.home.folder, name)
   await kill(s.home)
@@ -508,24 +508,27 @@ it('that was put back gives nothing again before all others have told what they 
 it.each([
   [403, 'not_home', 'manual_assistance_required'],
   [429, 'too_many_questions', 'limit_exceeded'],
-])('claims nothing alone where the home answers %i to a word that it must hear first', async (status, code, reason) => {
-  const { text } = await receipt()
-  await cutCloud()
-  s.other.outcome = 'failed'
-  let questions = 0
-  s.onLan = () => (++questions === 1 ? 'pass' : 'cut')
-  expect(await leave(s.other, text)).toMatchObject({ authorized: true, outcome: 'failed' })
-  s.other.outcome = 'confirmed'
-  await kill(s.home)
-  const other = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
-  other.serve(new Hono().post('/v1/home/redeem', (c) => c.json({ error: 'not now', code }, status as 403)))
-  s.onLan = () => 'pass'
-  expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason, offline: true })
-  expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
-  await other.close()
-})
+])(
+  'the agent claims nothing alone if the home answers %i to a pending outcome report',
+  async (status, code, reason) => {
+    const { text } = await receipt()
+    await cutCloud()
+    s.other.outcome = 'failed'
+    let questions = 0
+    s.onLan = () => (++questions === 1 ? 'pass' : 'cut')
+    expect(await leave(s.other, text)).toMatchObject({ authorized: true, outcome: 'failed' })
+    s.other.outcome = 'confirmed'
+    await kill(s.home)
+    const other = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+    other.serve(new Hono().post('/v1/home/redeem', (c) => c.json({ error: 'not now', code }, status as 403)))
+    s.onLan = () => 'pass'
+    expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason, offline: true })
+    expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+    await other.close()
+  },
+)
 
-it('keeps its answers through whatever is not genuine', async () => {
+it('the home keeps its stored answers despite forged requests', async () => {
   const { text } = await receipt()
   await cutCloud()
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
@@ -537,7 +540,7 @@ it('keeps its answers through whatever is not genuine', async () => {
   expect(home.answer(question)).toBe(answer)
 })
 
-describe('a machine without a battery for its clock, after a power cut, without the cloud', () => {
+describe('an offline agent without a hardware clock, after a power cut', () => {
   /** The same machine after it has started anew: its clock begins in the past. */
   const rebooted = (): Platform => {
     const real = realPlatform()
@@ -560,7 +563,7 @@ describe('a machine without a battery for its clock, after a power cut, without 
     await ready(node)
   }
 
-  it('goes by the time of the home, which moves no mark', async () => {
+  it('uses the time of the home, without raising its high-water mark', async () => {
     await cutCloud()
     const mark = markOf(s.other)
     await new Promise((resolve) => setTimeout(resolve, 1_100))
@@ -576,7 +579,7 @@ describe('a machine without a battery for its clock, after a power cut, without 
     await until('the cloud', () => clockOf(s.other) === 'signed', 20_000)
   })
 
-  it('is told nothing by a home that does not know the time either, by an old answer or by another', async () => {
+  it('accepts no time of a home without trusted time, of a replayed answer or of another agent', async () => {
     await cutCloud()
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     await powerCut(s.other)

@@ -54,7 +54,7 @@ function openQueue(devices: Device[] = [{ deviceType: 'exit_gate', agentId: 'agt
 
 const ordinalsOf = (arrived: readonly { ordinal: number }[]) => arrived.map(({ ordinal }) => ordinal)
 
-it('sends each release to every other agent that has a gate, and to no other', async () => {
+it('sends each release notice to every agent with a gate, and to no other agent', async () => {
   const gate = (agentId: string | null, revoked = false): Device => ({ deviceType: 'exit_gate', agentId, revoked })
   const { world, arrived, notices, release } = openQueue([
     gate('agt_own'),
@@ -71,7 +71,7 @@ it('sends each release to every other agent that has a gate, and to no other', a
   expect(notices.waiting).toBe(0)
 })
 
-it('keeps what an agent did not take, tries the new one at once, and sends the newest first', async () => {
+it('queues undelivered notices, sends a new one at once, and the newest first', async () => {
   const { world, network, arrived, notices, release } = openQueue()
   network.isUp = false
   for (const n of [1, 2, 3]) {
@@ -85,7 +85,7 @@ it('keeps what an agent did not take, tries the new one at once, and sends the n
   expect(notices.waiting).toBe(0)
 })
 
-it('waits with 500 for one agent at most, and drops the oldest', async () => {
+it('queues at most 500 notices for one agent, and drops the oldest', async () => {
   const { world, network, arrived, notices, release } = openQueue()
   network.isUp = false
   for (let n = 0; n < 600; n++) {
@@ -101,7 +101,7 @@ it('waits with 500 for one agent at most, and drops the oldest', async () => {
   expect(ordinalsOf(arrived)).not.toContain(0)
 })
 
-it('asks an agent that hangs for 8 at once at most, and not for ever', async () => {
+it('sends at most 8 notices at once to an agent that does not answer, each with a time limit', async () => {
   const { world, network, notices, release, tries } = openQueue()
   network.hangs = true
   for (let n = 0; n < 50; n++) notices.send(release(n))
@@ -113,7 +113,7 @@ it('asks an agent that hangs for 8 at once at most, and not for ever', async () 
   expect(notices.waiting).toBe(50)
 })
 
-it('tries again what was too much, and drops what the other refuses or what an agent is no more there for', async () => {
+it('retries after 429, and drops notices that were rejected or whose receiver was revoked', async () => {
   const { world, network, arrived, trust, notices, release } = openQueue()
   network.status = 429
   notices.send(release(1))
@@ -134,7 +134,7 @@ it('tries again what was too much, and drops what the other refuses or what an a
   expect(notices.waiting).toBe(0)
 })
 
-it('drops what is over an hour old', async () => {
+it('drops notices older than one hour', async () => {
   const { world, network, arrived, notices, release } = openQueue()
   network.isUp = false
   notices.send(release(1))
@@ -144,7 +144,7 @@ it('drops what is over an hour old', async () => {
   expect([notices.waiting, arrived]).toEqual([0, []])
 })
 
-it('tries nothing any more once it has stopped', async () => {
+it('sends nothing after it has stopped', async () => {
   const { world, network, notices, release, tries } = openQueue()
   network.isUp = false
   notices.send(release(1))

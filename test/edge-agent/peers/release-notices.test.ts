@@ -99,8 +99,8 @@ const alarms = async (epc: string) => {
   return (store.agent.gates.counts().get(device('gate'))?.alarms ?? 0) > before
 }
 
-describe('a gate of the agent that released', () => {
-  it('lets goods pass that were detached by receipt and EPC, within a second, and no others', async () => {
+describe('a gate of the releasing agent', () => {
+  it('lets only the units pass that were detached by receipt and EPC, within a second', async () => {
     await open()
     const [bought, alsoBought, stolen] = [await newItem(), await newItem(), await newItem()]
     await offline()
@@ -113,7 +113,7 @@ describe('a gate of the agent that released', () => {
     expect(await alarms(stolen)).toBe(true)
   })
 
-  it('lets one tag of the product pass for each unit that was released without an EPC', async () => {
+  it('lets one tag of the product pass for each unit released without an EPC', async () => {
     await open()
     const [first, second, third] = [await newItem(), await newItem(), await newItem()]
     await offline()
@@ -129,7 +129,7 @@ describe('a gate of the agent that released', () => {
     expect(await alarms(first)).toBe(false)
   })
 
-  it('counts a unit once that was released and then shown with its receipt at the gate', async () => {
+  it('counts a released unit once if its receipt is shown at the gate too', async () => {
     await open()
     const [first, second, third] = [await newItem(), await newItem(), await newItem()]
     await offline()
@@ -141,7 +141,7 @@ describe('a gate of the agent that released', () => {
     expect(await alarms(third)).toBe(true)
   })
 
-  it('knows what was released also after a restart', async () => {
+  it('keeps released units after a restart', async () => {
     await open()
     const [named, unnamed] = [await newItem(), await newItem()]
     await offline()
@@ -157,7 +157,7 @@ describe('a gate of the agent that released', () => {
     expect(await alarms(unnamed)).toBe(false)
   })
 
-  it('goes by the status again once the cloud has said anything new of the item', async () => {
+  it('uses the item status again after the cloud has updated the item', async () => {
     await open()
     const [returned, kept] = [await newItem(), await newItem()]
     await offline()
@@ -248,7 +248,7 @@ describe('a gate of another agent', () => {
     return { epc, another, receipt }
   }
 
-  it('learns within a second what was released by receipt and EPC, and stays silent for that tag alone', async () => {
+  it('learns within a second of a release by receipt and EPC, and stays silent for that tag only', async () => {
     const { epc, another, receipt } = await paidOffline('by its product')
     const from = store.world.clock.elapsed()
     expect(await detachThere(receipt, epc)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: true })
@@ -261,14 +261,14 @@ describe('a gate of another agent', () => {
     expect(await alarms(epc)).toBe(false)
   })
 
-  it('lets one tag of the product pass for a unit that was released without an EPC', async () => {
+  it('lets one tag of the product pass for a unit released without an EPC', async () => {
     const { epc, another, receipt } = await paidOffline('by its product')
     expect(announce({ proof: proof(receipt) })).toEqual({ kind: 'taken' })
     expect(await alarms(epc)).toBe(false)
     expect(await alarms(another)).toBe(true)
   })
 
-  it('learns what was released by a token for one item, whichever of its names the release gave', async () => {
+  it('learns of a release by a token for one item, by any identifier of the item', async () => {
     await openBoth()
     const [epc, another] = [await newItem(), await newItem()]
     await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
@@ -289,7 +289,7 @@ describe('a gate of another agent', () => {
     expect(await alarms(another)).toBe(true)
   })
 
-  it('is sent what it missed while the network of the store was cut, and no release waits for that', async () => {
+  it('receives missed notices after a network failure in the store, and no release waits for them', async () => {
     const { epc, receipt } = await paidOffline()
     lanIsUp = false
     expect(await detachThere(receipt, epc)).toMatchObject({ outcome: 'confirmed' })
@@ -300,7 +300,7 @@ describe('a gate of another agent', () => {
     expect(await alarms(epc)).toBe(false)
   })
 
-  it('hears nothing of a release that did not happen', async () => {
+  it('receives no notice of a failed release', async () => {
     const { epc, receipt } = await paidOffline()
     await detachThere(receipt, epc)
     await store.until(
@@ -312,7 +312,7 @@ describe('a gate of another agent', () => {
     expect(noticesSent()).toHaveLength(1)
   })
 
-  it('takes a notice once, however often it is played back, and none that is old', async () => {
+  it('applies a replayed notice once, and rejects an old one', async () => {
     const { epc, receipt } = await paidOffline('by its product')
     const third = await newItemOffline()
     expect(announce({ proof: proof(receipt), epc })).toEqual({ kind: 'taken' })
@@ -333,7 +333,7 @@ describe('a gate of another agent', () => {
     )
   }
 
-  it('refuses a notice of another sender, of another key, for another store, or of no known form', async () => {
+  it('rejects a notice of an unknown sender, of another key, for another store or of unknown form', async () => {
     const { epc, receipt } = await paidOffline()
     const { x, secret } = newKey(store.world.random)
     const good = { proof: proof(receipt), epc }
@@ -353,7 +353,7 @@ describe('a gate of another agent', () => {
     expect(await alarms(epc)).toBe(true)
   })
 
-  it('refuses a notice whose receipt or token does not verify the unit and the tag', async () => {
+  it('rejects a notice whose receipt or token does not prove the unit and the tag', async () => {
     const { epc, another, receipt } = await paidOffline()
     const elsewhere = await (async () => {
       const { otherStoreId: storeId } = store.shop
@@ -381,7 +381,7 @@ describe('a gate of another agent', () => {
     expect(await alarms(epc)).toBe(true)
   })
 
-  it('refuses a release that is over an hour old, by a receipt that has ended, and while the time is not known', async () => {
+  it('rejects a release older than one hour, with an expired receipt, or without trusted time', async () => {
     const { epc, receipt } = await paidOffline()
     const at = (hours: number, ageS = 0, trust: 'signed' | 'none' = 'signed') => {
       const nowMs = store.world.clock.wall() + hours * 3_600_000
@@ -405,7 +405,7 @@ describe('a gate of another agent', () => {
     expect(at(0, 0, 'none')).toMatchObject({ ok: false, why: 'this agent has no trusted time' })
   })
 
-  it('bounds what one agent announces, and an address that sends what is not genuine', async () => {
+  it('limits the notices of one agent, and forged notices per address', async () => {
     const { epc, receipt } = await paidOffline()
     const kinds = Array.from({ length: 80 }, () => announce({ proof: proof(receipt), epc }).kind)
     expect(kinds.filter((kind) => kind === 'taken').length).toBe(60)

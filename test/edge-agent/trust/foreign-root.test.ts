@@ -12,7 +12,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 /** Somebody between the agent and its cloud, or a cloud under a name that was taken over: it answers what it likes. */
-describe('enrolment at a cloud that is not the one that made the code', () => {
+describe('enrolment at a cloud that did not create the code', () => {
   let genuine: { shop: Shop; agent: TestAgent }
   let foreign: { shop: Shop; agent: TestAgent }
   let server: Server
@@ -82,15 +82,18 @@ describe('enrolment at a cloud that is not the one that made the code', () => {
     ['a text that is no answer', () => 'hello', /no answer from/],
   ]
 
-  it.each(NO_CASES)('ends with a clear error and stores nothing: it answers %s', async (_, body, why) => {
-    await expect(enrolWith(body())).rejects.toThrow(why)
-    expect(asked).toEqual(['/api/v1/enrolEdgeAgent'])
-    expect(existsSync(join(data, 'agent.json'))).toBe(false)
-    expect(existsSync(join(data, 'ledger.db'))).toBe(false)
-    for (const { agent } of [genuine, foreign]) expect(stored()).not.toContain(agent.enrolment['root'].x)
-  })
+  it.each(NO_CASES)(
+    'fails with a clear error and stores nothing if the cloud answers with %s',
+    async (_, body, why) => {
+      await expect(enrolWith(body())).rejects.toThrow(why)
+      expect(asked).toEqual(['/api/v1/enrolEdgeAgent'])
+      expect(existsSync(join(data, 'agent.json'))).toBe(false)
+      expect(existsSync(join(data, 'ledger.db'))).toBe(false)
+      for (const { agent } of [genuine, foreign]) expect(stored()).not.toContain(agent.enrolment['root'].x)
+    },
+  )
 
-  it('keeps no document of another cloud that is put among the genuine ones', async () => {
+  it('stores no document of a foreign cloud that is mixed with genuine ones', async () => {
     const documents = [...foreign.agent.enrolment['documents'], ...genuine.agent.enrolment['documents']]
     const identity = await enrolWith({ ...genuine.agent.enrolment, documents })
     expect(identity.rootX).toBe(genuine.agent.enrolment['root'].x)

@@ -13,19 +13,19 @@ const [own, next, former] = [pair(1), pair(2), pair(3)]
 const identity = { ...own, next, former: [former] } as Identity
 const DAMAGED = 'agent.json is damaged: re-enrol this agent with untag edge enrol --replace'
 
-describe('the key pairs of an agent', () => {
-  it('are accepted as enrolment and rotation write them', async () => {
+describe('key pairs in the identity file', () => {
+  it('accepts key pairs that enrolment and rotation wrote', async () => {
     await expect(assertKeyPairs('', identity)).resolves.toBeUndefined()
     await expect(assertKeyPairs('', { ...own } as Identity)).resolves.toBeUndefined()
   })
 
-  it('are refused if the secret key belongs to another public key, also for the next and former keys', async () => {
+  it('rejects a secret key of another public key, also for pending and former keys', async () => {
     const mixed = { x: own.x, secret: next.secret }
     for (const wrong of [mixed, { ...identity, next: mixed }, { ...identity, former: [former, mixed] }])
       await expect(assertKeyPairs('', { ...identity, ...wrong })).rejects.toThrow(DAMAGED)
   })
 
-  it('are refused if the secret key is cut, changed or of another curve', async () => {
+  it('rejects a secret key that is truncated, changed or of another curve', async () => {
     const x25519 = generateKeyPairSync('x25519').privateKey.export({ format: 'der', type: 'pkcs8' })
     const bytes = Buffer.from(own.secret, 'base64url')
     const secrets = fc.oneof(

@@ -15,11 +15,11 @@ const LATER = '99.0.0'
 
 const t = trustBench()
 
-describe('a policy that needs a later release', () => {
+describe('a policy that requires a later release', () => {
   const newer = (change: object) =>
     signDocument(DOCUMENT_KINDS.policy, { ...t.policyClaims({ ver: 2 }), ...change }, policyKey.signer)
 
-  it('is refused before anything else of it is looked at, by its own name', () => {
+  it('is rejected as `agent_too_old` before its other claims are validated', () => {
     t.all()
     const refused = t.trust.accept(newer({ minAgent: LATER, lockersOfTheFuture: [{}] }))
     expect(refused).toMatchObject({
@@ -33,7 +33,7 @@ describe('a policy that needs a later release', () => {
     expect(t.trust.accept(newer({ lockersOfTheFuture: [{}] }))).toMatchObject({ detail: 'policy+jwt: claims_invalid' })
   })
 
-  it('is believed about that only with a good signature', () => {
+  it('is rejected for its signature first', () => {
     t.all()
     const [header, claims] = newer({ minAgent: LATER }).split('.')
     const forged = t.trust.accept(`${header}.${claims}.${'A'.repeat(86)}`)
@@ -41,7 +41,7 @@ describe('a policy that needs a later release', () => {
     expect(forged).not.toHaveProperty('requiredRelease')
   })
 
-  it('is taken by that release and by later ones', () => {
+  it('is accepted by the required release and later ones', () => {
     t.all()
     expect(t.trust.accept(newer({ minAgent: UNTAG_VERSION }))).toEqual({ taken: true, kind: 'policy' })
     expect(t.trust.accept(newer({ ver: 3, minAgent: '0.0.1' }))).toEqual({ taken: true, kind: 'policy' })
@@ -49,7 +49,7 @@ describe('a policy that needs a later release', () => {
   })
 })
 
-it('of an old copy nobody says that this agent is too old', () => {
+it('reports no required release for a replayed older policy', () => {
   t.all()
   storeRequiredRelease(t.ledger, { release: LATER, epoch: 0, ver: 1 })
   expect(requiredRelease(t.ledger)).toBeUndefined()
@@ -61,7 +61,7 @@ it('of an old copy nobody says that this agent is too old', () => {
   expect(requiredRelease(t.ledger)).toBeUndefined()
 })
 
-describe('a whole agent', () => {
+describe('an agent below the required release', () => {
   let store: TestStore
   afterEach(() => store.stop())
   const require = async (minAgent?: string) => {
@@ -82,7 +82,7 @@ describe('a whole agent', () => {
     )
   const look = () => store.drive(store.agent.link.poll())
 
-  it('goes on with the policy before, says so to everybody, also after a restart, and takes the next that it may', async () => {
+  it('keeps its policy, reports the required release, also after a restart, and accepts the next suitable policy', async () => {
     store = await openStore()
     await store.until('seen', async () => (await agent()).release === UNTAG_VERSION, 90_000)
     const before = store.agent.status().policyVersion
@@ -133,7 +133,7 @@ describe('a whole agent', () => {
     expect(await agent()).not.toHaveProperty('neededRelease')
   })
 
-  it.each(['1.0', 'next', '1.2.3-rc.1'])('a minAgent of %s is refused', async (minAgent) => {
+  it.each(['1.0', 'next', '1.2.3-rc.1'])('rejects %s as `minAgent`', async (minAgent) => {
     store = await openStore()
     const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
     expect(

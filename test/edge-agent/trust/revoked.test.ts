@@ -15,7 +15,7 @@ const show = (shown: Json) => store.authorize({ deviceId: station(), protectionA
 const isRevoked = () => store.agent.status().ledgerDoubt === 'revoked'
 
 it.each([true, false])(
-  'within seconds, for receipts, tokens and at the gate, over restarts; with a line to the broker: %s',
+  'a revoked agent releases nothing within seconds, by receipt, token or at the gate, also after restarts (broker: %s)',
   async (broker) => {
     store = await openStore({ broker })
     await store.until('online', () => store.agent.link.isOnline)
@@ -44,7 +44,7 @@ it.each([true, false])(
   },
 )
 
-it('one that was away hears it when it is back', async () => {
+it('an agent that was offline learns of its revocation when it reconnects', async () => {
   store = await openStore()
   store.network(false)
   await store.until('offline', () => !store.agent.link.isOnline)
@@ -56,7 +56,7 @@ it('one that was away hears it when it is back', async () => {
 })
 
 it.each([-30_000, 120_000])(
-  'one whose clock has gone wrong by %d ms while it was away hears it too: it is asked for the time only after a login',
+  'an agent whose clock is wrong by %d ms learns of its revocation when it reconnects',
   async (drift) => {
     const parts: Partial<AgentParts> = {}
     let gained = 0

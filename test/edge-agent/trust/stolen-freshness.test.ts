@@ -96,8 +96,8 @@ async function isTold(eventId: string): Promise<void> {
   expect(events.map((e: Json) => e.eventId)).toContain(eventId)
 }
 
-describe('with a stolen freshness key', () => {
-  it('an acknowledgement that is not the cloud’s keeps nothing from it once the key is revoked', async () => {
+describe('after the theft of a freshness key', () => {
+  it('sends falsely acknowledged rows again once the key is revoked', async () => {
     await open()
     const eventId = await swallowed()
     await revokeKey()
@@ -109,7 +109,7 @@ describe('with a stolen freshness key', () => {
     expect(await raised('ledger_gap')).toEqual([])
   })
 
-  it('nor once the next row shows that the cloud lacks what was before it, which somebody is told of', async () => {
+  it('sends falsely acknowledged rows again when the cloud rejects the next row, and raises an exception', async () => {
     await open()
     const first = await swallowed()
     const { eventId } = await atStation('nonsense too')
@@ -121,7 +121,7 @@ describe('with a stolen freshness key', () => {
     )
   })
 
-  it('rows that the agent has forgotten on such a word are a gap that somebody is told of, and what follows arrives', async () => {
+  it('raises an exception about rows pruned after a false acknowledgement, and delivers later rows', async () => {
     await open()
     await swallowed()
     await atStation('nonsense too')
@@ -147,7 +147,7 @@ describe('with a stolen freshness key', () => {
   }
   const isRevoked = () => store.agent.status().ledgerDoubt === 'revoked'
 
-  it('an agent that was told that it is revoked works again once the key is', async () => {
+  it('ends a forged revocation of the agent once the key is revoked', async () => {
     await open()
     revokeAgent()
     revokeAgent()
@@ -162,7 +162,7 @@ describe('with a stolen freshness key', () => {
     expect(isRevoked()).toBe(false)
   })
 
-  it('but not one that the cloud has revoked too', async () => {
+  it('keeps an agent revoked if the cloud revoked it too', async () => {
     await open()
     revokeAgent()
     await ok('revokeAgent', { agentId: store.identity.agentId })

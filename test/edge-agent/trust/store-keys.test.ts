@@ -39,25 +39,28 @@ async function revokeAnother(): Promise<void> {
   await ok('revokeAgent', { agentId })
 }
 
-it.each([true, false])('heals within seconds when another agent was revoked; with a broker: %s', async (broker) => {
-  const operator = await open({ broker })
-  const before = policyKey()
-  const offline: string[] = []
-  await revokeAnother()
-  await store.until(
-    'the new policy',
-    () => {
-      if (!store.agent.link.isOnline) offline.push('offline')
-      return policyKey() !== before
-    },
-    20_000,
-  )
-  await store.until('the sign-in', async () => (await signIn(operator)).status === 200, 1_000)
-  expect(offline).toEqual([])
-  expect((await signIn(operator, '000000')).status).toBe(401)
-})
+it.each([true, false])(
+  'receives the new store key within seconds after another agent was revoked (broker: %s)',
+  async (broker) => {
+    const operator = await open({ broker })
+    const before = policyKey()
+    const offline: string[] = []
+    await revokeAnother()
+    await store.until(
+      'the new policy',
+      () => {
+        if (!store.agent.link.isOnline) offline.push('offline')
+        return policyKey() !== before
+      },
+      20_000,
+    )
+    await store.until('the sign-in', async () => (await signIn(operator)).status === 200, 1_000)
+    expect(offline).toEqual([])
+    expect((await signIn(operator, '000000')).status).toBe(401)
+  },
+)
 
-it('signs operators in after a restart without the cloud, from a private file', async () => {
+it('signs operators in after an offline restart, with the key from a private file', async () => {
   const operator = await open()
   expect(statSync(keyFile()).mode & 0o777).toBe(0o600)
   store.network(false)
@@ -68,7 +71,7 @@ it('signs operators in after a restart without the cloud, from a private file', 
   expect((await signIn(operator, '471109')).status).toBe(401)
 })
 
-it('answers that the key is missing while the login fails, counts no error, stays online, and heals by itself', async () => {
+it('answers that the key is missing while the login fails, counts no wrong PIN, stays online and recovers', async () => {
   const operator = await open({ broker: true })
   const before = policyKey()
   store.onFetch((url) => !url.endsWith('/agentLogin'))
@@ -90,7 +93,7 @@ it('answers that the key is missing while the login fails, counts no error, stay
   expect(store.agent.link.isOnline).toBe(true)
 })
 
-it('keeps the former key until the policy that names the new one arrives, also over a restart', async () => {
+it('keeps the former key until a policy names the new one, also after a restart', async () => {
   const operator = await open()
   const before = policyKey()
   store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
@@ -112,7 +115,7 @@ it.each([
   ['missing', () => rmSync(keyFile())],
   ['damaged', () => writeFileSync(keyFile(), '{"keys":[')],
   ['of another store', () => writeFileSync(keyFile(), JSON.stringify({ keys: ['A'.repeat(43)] }))],
-])('fetches the key again where the file is %s', async (_, spoil) => {
+])('fetches the key again if its file is %s', async (_, spoil) => {
   const operator = await open()
   store.network(false)
   await store.restart(spoil)
@@ -121,7 +124,7 @@ it.each([
   await store.until('the sign-in', async () => (await signIn(operator)).status === 200, 20_000)
 })
 
-it('goes on with a policy of before when it was cut off, and an agent that comes back takes the new key with its login', async () => {
+it('uses the former policy while offline, and receives the new key with the next login', async () => {
   const operator = await open()
   const second = await addAgent(store, [])
   const fetchedKey = second.agent.trust.policy?.storeKey
@@ -135,7 +138,7 @@ it('goes on with a policy of before when it was cut off, and an agent that comes
   await second.stop()
 })
 
-it('counts errors for the paired program that made them, and a typed badge for the page, not for the scanner', async () => {
+it('counts sign-in errors per paired program, and a typed badge for the page instead of the scanner', async () => {
   const operator = await open()
   const [first, second] = ['a', 'b'].map((letter) => {
     const credential = `untag_pair_${letter.repeat(32)}`
@@ -158,7 +161,7 @@ it('counts errors for the paired program that made them, and a typed badge for t
   await store.until('the badge at the scanner', () => store.agent.lanes.operatorAt(deviceId) === 'Frau Petersen')
 })
 
-it('signs operators in with a disk that is full, and says in the log that the key was not stored', () => {
+it('signs operators in on a full disk, and logs that the key was not stored', () => {
   const warnings: string[] = []
   const keys = openStoreKeys({
     dataDir: '/nowhere',

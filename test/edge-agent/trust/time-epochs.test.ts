@@ -8,7 +8,7 @@ import { freshness, HOUR, records, trustBench } from '../../support/trust-bench.
 const t = trustBench()
 const { reopen, iat, keySetClaims, keySet, fresh, all } = t
 
-describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
+describe('a time one year ahead, signed with a stolen freshness key', () => {
   const YEAR = 365 * 24 * HOUR
   const next = testKey('freshness', { seed: 8, iss: 'installation' })
   const revoked = (change: Partial<KeySetClaims> = {}) => ({
@@ -50,7 +50,7 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
       }),
     )
 
-  it('is over with the key set that revokes the key, over a restart too: time, age of the policy, and what a wrong time had forgotten', () => {
+  it('is corrected by the key set that revokes the key, also after a restart: time, policy age and pruned claims', () => {
     poison()
     // Whoever had a receipt is forgotten to have used it: it has long ended, by that time.
     claim('receipt', 'aa', iat() + 80_000)
@@ -79,7 +79,7 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(claim('token', 'dd', iat() + 300)).toMatchObject({ ok: true })
   })
 
-  it('ends a real-time clock that is years ahead too, when the key that follows had been published before', () => {
+  it('is corrected with a hardware clock years ahead, if the next key was published before', () => {
     t.trust.accept(keySet({ keys: [...records(), { ...next.record, state: 'next' }] }))
     expect(
       t.trust.accept(
@@ -104,7 +104,7 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(t.trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
   })
 
-  it('moves no clock that it has not reached, and voids nothing there', () => {
+  it('leaves the clock and claims of an agent alone that never received it', () => {
     all()
     t.world.sleep(1_000)
     const claims = revoked()
@@ -123,7 +123,7 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(t.clock.epoch).toBe(claims.timeEpoch)
   })
 
-  it('cannot be done once more in an epoch that the key opens itself', () => {
+  it('cannot be repeated in an epoch that the stolen key names', () => {
     all()
     t.world.sleep(1_000)
     expect(t.trust.accept(fresh({ timeEpoch: 7 }))).toMatchObject({
@@ -134,7 +134,7 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(t.clock.epoch).toBe(0)
   })
 
-  it('waits for the key set that is on its way, and does not lower the time for an old copy of a document', () => {
+  it('is not corrected by a replayed document before the new key set arrives', () => {
     poison()
     const claims = revoked()
     const [keys, heads, answer] = [keySet(claims), fresh(named(claims), freshness), time(claims.timeEpoch ?? 0)]
@@ -146,7 +146,7 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ taken: true })
   })
 
-  it('keeps no key set out by naming another content for it', () => {
+  it('cannot block a key set by naming different content for it', () => {
     all()
     t.world.sleep(1_000)
     expect(t.trust.accept(fresh({ keys: { epoch: 0, ver: 2, hash: 'none' } }))).toMatchObject({ taken: true })

@@ -23,7 +23,7 @@ const t = trustBench()
 const { open, close, reopen, iat, keySetClaims, keySet, policyClaims, policy, fresh, deny, all } = t
 
 // Names as in tuf-conformance: rollback, freeze, expiration, key rotation, mix and match.
-describe('against whoever has the broker, or a stolen key', () => {
+describe('an attacker with the broker or a stolen key', () => {
   const heads = (keysVer: number, keysClaims: Partial<KeySetClaims>, policyVer: number) => ({
     keys: { epoch: 0, ver: keysVer, hash: contentHash(keySetClaims({ ver: keysVer, ...keysClaims })) },
     policy: { epoch: 0, ver: policyVer, hash: contentHash(policyClaims({ ver: policyVer })) },
@@ -58,7 +58,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       /not the version that the freshness names/,
     ],
     [
-      'mix and match: the freshness names another content of what is here',
+      'mix and match: the freshness names different content of a held document',
       () => fresh({ ...heads(2, {}, 3), keys: { epoch: 0, ver: 2, hash: 'x' } }),
       /different content of keys/,
     ],
@@ -70,14 +70,14 @@ describe('against whoever has the broker, or a stolen key', () => {
       /not a document|header_not_allowed/,
     ],
     [
-      'the key set of a new root with a higher epoch, before enrolment anew',
+      'the key set of a new root with a higher epoch, before re-enrolment',
       () => keySet({ epoch: 1 }, testKey('root', { seed: 99 })),
       /unknown_key/,
     ],
     ['the wrong store', () => policy({ ver: 4, aud: 'st_2' }), /wrong_audience/],
     ['an expired key set', () => keySet({ ver: 3, iat: iat() - 200, exp: iat() - 100 }), /expired/],
     ['a key set that lives for ever', () => keySet({ ver: 3, exp: iat() + 500 * 86_400 }), /life_too_long/],
-  ])('refuses and reports: %s', (_name, document, detail) => {
+  ])('cannot get a document accepted: %s', (_name, document, detail) => {
     all()
     t.trust.accept(keySet({ ver: 2 }))
     t.trust.accept(policy({ ver: 3 }))
@@ -97,7 +97,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect({ have: t.trust.heldVersions(), stage: t.trust.stage(), now: t.clock.now() }).toEqual(before)
   })
 
-  describe('freeze: tokens that shoppers bring say that there is something newer', () => {
+  describe('freeze: tokens of shoppers name newer documents', () => {
     const told = (policyVer: number, keysVer?: number) =>
       t.trust.noteIssuedVersions({ policy: policyVer, ...(keysVer !== undefined && { keys: keysVer }), issuedS: iat() })
     const state = () => [t.trust.isOutdated, t.trust.isBehind, t.trust.stage()]
@@ -122,7 +122,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       expect(state()).toEqual(overtaken)
     })
 
-    it('until that is here', () => {
+    it('ends when the newer document arrives', () => {
       all()
       t.world.sleep(60_000)
       told(2, 2)
@@ -132,7 +132,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       expect(state()).toEqual(current)
     })
 
-    it('until the cloud says that there is no such thing: it was restored', () => {
+    it('ends when a restored cloud names older versions', () => {
       all()
       t.world.sleep(60_000)
       told(9, 9)
@@ -143,7 +143,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       expect(state()).toEqual(current)
     })
 
-    it('until the key is taken back that may have said so', () => {
+    it('ends when the signing key of those tokens is revoked', () => {
       all()
       t.world.sleep(60_000)
       told(9, 9)
@@ -151,7 +151,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       expect(state()).toEqual(current)
     })
 
-    it('but not when they are of another time', () => {
+    it('ignores tokens with an issue time in the future or before the last cloud contact', () => {
       all()
       t.world.sleep(60_000)
       t.trust.noteIssuedVersions({ policy: 9, keys: 9, issuedS: iat() + 300 })
@@ -160,7 +160,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     })
   })
 
-  it('freeze: the same documents over and over make it stale and then expired, expired documents that were accepted stay', () => {
+  it('freeze: replayed documents make the policy stale, then expired; accepted documents stay', () => {
     all()
     const frozen = [keySet(), fresh(), policy()]
     t.world.sleep(20 * 60_000)
@@ -173,7 +173,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.policy?.ver).toBe(1)
   })
 
-  describe('freeze: denials that the freshness names and that do not come', () => {
+  describe('freeze: denials that the freshness names are withheld', () => {
     const named = (ver: number) => t.trust.accept(fresh({ deny: { epoch: 0, ver } }))
     const state = () => [t.trust.isOutdated, t.trust.stage(), t.trust.missingDenials?.replace(/ are missing .*$/, '')]
     const current = [false, 'fresh', undefined]
@@ -185,7 +185,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       }
     }
 
-    it('are old after a minute, until they come', () => {
+    it('make the policy stale after one minute, until they arrive', () => {
       all()
       freeze(65, 0)
       freeze(60, 2)
@@ -199,7 +199,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       expect(state()).toEqual(current)
     })
 
-    it('but not while a long list comes page by page', () => {
+    it('do not make the policy stale while pages of a long list arrive', () => {
       all()
       for (let page = 0; page < 5; page++) {
         freeze(40, 5)
@@ -210,7 +210,7 @@ describe('against whoever has the broker, or a stolen key', () => {
       expect(state()).toEqual(current)
     })
 
-    it('nor once the key is revoked that has named them', () => {
+    it('do not make the policy stale after the key that named them is revoked', () => {
       all()
       freeze(90, Number.MAX_SAFE_INTEGER)
       expect(t.trust.stage()).toBe('stale')
@@ -219,7 +219,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     })
   })
 
-  it('freeze: whoever keeps new key sets away can keep nothing fresh for longer than the last says', () => {
+  it('freeze: without new key sets nothing stays fresh beyond the end of the last one', () => {
     const heads = { keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims()) } }
     const exp = iat() + 600
     t.trust.accept(keySet({ exp }))
@@ -238,7 +238,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.stage()).toBe('fresh')
   })
 
-  it('key rotation: what the next key signs is believed as soon as it is published, and the policy outlives the retirement of its key', () => {
+  it('key rotation: accepts documents of the next key once it is published, and keeps the policy after its key retired', () => {
     const next = testKey('policy', { seed: 7, iss: 'installation', state: 'next' })
     all()
     t.trust.accept(keySet({ ver: 2, keys: [...records(), next.record] }))
@@ -281,7 +281,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     { epoch: 0, ver: Number.MAX_SAFE_INTEGER },
     { epoch: 2, ver: 1 },
     { epoch: Number.MAX_SAFE_INTEGER, ver: Number.MAX_SAFE_INTEGER },
-  ])('fast forward: a policy of a stolen key is dropped with the key, and its version with it', (forged) => {
+  ])('fast forward: discards the policy of a stolen key and its version when the key is revoked', (forged) => {
     const next = testKey('policy', { seed: 7, iss: 'installation' })
     all()
     expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({ taken: true })
@@ -326,7 +326,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.stage()).toBe('fresh')
   })
 
-  it('fast forward: what a stolen freshness key has numbered holds up no denial, no item and no freshness once it is revoked', () => {
+  it('fast forward: numbers of a stolen freshness key block no denial, item or freshness after its revocation', () => {
     const next = testKey('freshness', { seed: 7, iss: 'installation' })
     const keysNow = { ver: 2, keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record] }
     const until = iat() + 10_000
@@ -393,7 +393,7 @@ describe('against whoever has the broker, or a stolen key', () => {
   })
 
   it.each([true, false])(
-    'a stolen root: what it revoked, and the time it has signed, hold nothing up once the agent is enrolled anew under another; under the same root they count (%s)',
+    'a stolen root: its revocations and time end with re-enrolment under a new root, and stay under the same root (same: %s)',
     (isSame) => {
       const next = isSame ? root : testKey('root', { seed: 99 })
       all()
@@ -429,7 +429,7 @@ describe('against whoever has the broker, or a stolen key', () => {
     },
   )
 
-  it('fast forward: items that a stolen key has numbered are forgotten after a start too, when the power went in between', () => {
+  it('fast forward: discards items of a stolen key at the next start, if the power failed during the revocation', () => {
     all()
     t.trust.accept(deny(0, 2, []))
     const stolen = { ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }

@@ -27,7 +27,7 @@ function fullAfter(connection: ReturnType<OpenLedgerFile>, hasRoom: () => boolea
 const t = trustBench()
 const { open, close, reopen, iat, keySet, policy, policyClaims, fresh, deny, all } = t
 
-it('takes keys by the root, then time, then policy, and keeps them over a restart', () => {
+it('accepts the key set of the root, then time, then policy, and keeps them after a restart', () => {
   expect(all()).toEqual([
     { taken: true, kind: 'keys' },
     { taken: true, kind: 'fresh' },
@@ -63,13 +63,13 @@ it.each<[string, () => string]>([
   ],
   ['nonsense', () => 'nonsense'],
   ['a flood', () => 'x'.repeat(300_000)],
-])('refuses %s', (_name, document) => {
+])('rejects %s', (_name, document) => {
   all()
   expect(t.trust.accept(document())).toMatchObject({ taken: false, why: 'refused' })
   expect(t.trust.policy?.ver).toBe(1)
 })
 
-it('refuses an older version, and the same version that says something else, also after a restart', () => {
+it('rejects an older version, and the same version with different content, also after a restart', () => {
   all()
   expect(t.trust.accept(policy({ ver: 3 }))).toEqual({ taken: true, kind: 'policy' })
   expect(t.trust.accept(keySet({ ver: 2 }))).toEqual({ taken: true, kind: 'keys' })
@@ -89,7 +89,7 @@ it('refuses an older version, and the same version that says something else, als
   expect(t.trust.accept(policy({ epoch: 1, ver: 1 }))).toEqual({ taken: true, kind: 'policy' })
 })
 
-it('no longer believes what a revoked key signs', () => {
+it('rejects documents of a revoked key', () => {
   all()
   const revoked = { ...policyKey.record, state: 'revoked' as const }
   expect(
@@ -101,7 +101,7 @@ it('no longer believes what a revoked key signs', () => {
   })
 })
 
-it('believes no stolen key until the next start because the disk was full as it heard of the revocation', () => {
+it('rejects a stolen key although a full disk prevented storing its revocation', () => {
   // The next so many commits work.
   let room = Number.POSITIVE_INFINITY
   close()
@@ -130,7 +130,7 @@ it('believes no stolen key until the next start because the disk was full as it 
   }
 })
 
-it('ages without word from the cloud, and only a freshness that names this very policy makes it young', () => {
+it('ages the policy without the cloud, and only a freshness that names this policy renews it', () => {
   all()
   t.world.sleep(16 * 60_000)
   expect(t.trust.stage()).toBe('stale')
@@ -144,7 +144,7 @@ it('ages without word from the cloud, and only a freshness that names this very 
   expect(t.trust.stage()).toBe('expired')
 })
 
-it('is not frozen young by an old freshness that is shown again and again', () => {
+it('does not renew the policy by a replayed freshness', () => {
   all()
   const old = fresh()
   t.world.sleep(20 * 60_000)
@@ -155,7 +155,7 @@ it('is not frozen young by an old freshness that is shown again and again', () =
   expect(t.trust.stage()).toBe('stale')
 })
 
-it('takes the deny list in order, page by page, and remembers it', () => {
+it('applies the deny list in order, page by page, and keeps it after a restart', () => {
   all()
   const until = iat() + 1_000
   expect(t.trust.accept(deny(5, 6, [{ kind: 'nonce', nonce: 'late', until }]))).toEqual({ taken: false, why: 'known' })
@@ -183,7 +183,7 @@ it('takes the deny list in order, page by page, and remembers it', () => {
 it.each([
   ['policy', () => policy({ ver: 2 })],
   ['key set', () => keySet({ ver: 2 })],
-])('takes no offence at a freshness that a newer %s has overtaken, and does not take it', (_name, newer) => {
+])('ignores a freshness from before the held %s, without reporting it', (_name, newer) => {
   all()
   t.world.sleep(1_000)
   const overtaken = fresh()

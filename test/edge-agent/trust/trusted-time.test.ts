@@ -8,7 +8,7 @@ import { freshness, HOUR, policyKey, receipt, root, token, records, trustBench }
 const t = trustBench()
 const { reopen, iat, keySet, fresh, all } = t
 
-it('does not let one wrong time from the cloud poison its clock', () => {
+it('keeps its clock if the cloud sends one wrong time', () => {
   all()
   const wrong = t.world.clock.wall() + 365 * 24 * HOUR
   expect(t.trust.accept(fresh({ timeMs: wrong }))).toMatchObject({ why: 'refused' })
@@ -18,7 +18,7 @@ it('does not let one wrong time from the cloud poison its clock', () => {
   expect(t.clock.now()).toEqual({ nowMs: t.world.clock.wall(), trust: 'signed' })
 })
 
-it('keeps its time over a restart of the process, and over a reboot takes the real-time clock only when that is past the mark', () => {
+it('keeps its time after a restart, and after a reboot uses the hardware clock only if it is past the high-water mark', () => {
   all()
   t.world.sleep(60_000)
   const before = t.clock.now().nowMs
@@ -34,7 +34,7 @@ it('keeps its time over a restart of the process, and over a reboot takes the re
   expect(t.clock.now()).toEqual({ nowMs: before + HOUR, trust: 'rtc' })
 })
 
-it('takes the answer to its own question for the time, and no other', () => {
+it('accepts a time answer only for its own request', () => {
   all()
   const time = (aud: string) =>
     signDocument(
@@ -46,7 +46,7 @@ it('takes the answer to its own question for the time, and no other', () => {
   expect(t.trust.acceptTime(time('n2'), 'n1')).toMatchObject({ taken: false, why: 'refused' })
 })
 
-it('reports a cloud whose time lies before what it has signed: nothing that it grants would count here', () => {
+it('reports a cloud time before an earlier signed time, because its tokens would be expired', () => {
   all()
   const time = (ms: number) =>
     signDocument(
@@ -70,7 +70,7 @@ it('reports a cloud whose time lies before what it has signed: nothing that it g
   expect(t.trust.acceptTime(time(t.world.clock.wall() + ahead - 900), 'n')).toMatchObject({ taken: true })
 })
 
-it('knows no time that it could not write down', () => {
+it('ignores a signed time that it cannot store', () => {
   all()
   t.world.sleep(HOUR)
   const before = t.clock.now()
@@ -89,7 +89,7 @@ it('knows no time that it could not write down', () => {
   expect(t.clock.now()).toEqual({ nowMs: before.nowMs + HOUR, trust: 'rtc' })
 })
 
-describe('with a real-time clock years ahead', () => {
+describe('with a hardware clock years ahead', () => {
   const YEARS = 2 * 365 * 24 * HOUR
   const newKey = testKey('freshness', { seed: 42, iss: 'installation' })
   const next = (change: Partial<KeySetClaims> = {}) =>
@@ -108,7 +108,7 @@ describe('with a real-time clock years ahead', () => {
     return documents
   }
 
-  it('checks the time with a newer key set that its clock speaks against, and takes that then', () => {
+  it('verifies the time with a newer key set that its clock rejects, then accepts that key set', () => {
     const now = t.world.clock.wall() + HOUR
     const [keys, answer] = bootAhead(() => [next(), time(newKey)] as const)
     expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ detail: expect.stringContaining('unknown_key') })
@@ -118,7 +118,7 @@ describe('with a real-time clock years ahead', () => {
     expect(t.trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
   })
 
-  it('believes those keys nothing else, and no time outside the life of their set', () => {
+  it('accepts no other document of those keys, and no time outside the validity of their set', () => {
     const [keys, heads, before, after, other] = bootAhead(
       () =>
         [
@@ -138,9 +138,9 @@ describe('with a real-time clock years ahead', () => {
   })
 
   it.each<[string, Partial<KeySetClaims>, TestKey]>([
-    ['the root has not signed', {}, policyKey],
-    ['is no newer than the one that is known', { ver: 1 }, root],
-  ])('keeps no key set that %s', (_name, change, by) => {
+    ['is not signed by the root', {}, policyKey],
+    ['is not newer than the held one', { ver: 1 }, root],
+  ])('does not hold a key set for the time check that %s', (_name, change, by) => {
     const [keys, answer] = bootAhead(
       () => [keySet({ ver: 2, keys: [newKey.record], ...change }, by), time(newKey)] as const,
     )
@@ -148,14 +148,14 @@ describe('with a real-time clock years ahead', () => {
     expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ taken: false, why: 'refused' })
   })
 
-  it('keeps none while its own time rests on a signature', () => {
+  it('holds no such key set while its own time is signed', () => {
     all()
     const [keys, answer] = [next({ iat: iat() - 200, exp: iat() - 100 }), time(newKey, t.world.clock.wall() - 150_000)]
     expect(t.trust.accept(keys)).toMatchObject({ detail: expect.stringContaining('expired') })
     expect(t.trust.acceptTime(answer, 'n')).toMatchObject({ detail: expect.stringContaining('unknown_key') })
   })
 
-  it('checks nothing with a key that it knows to be revoked, whatever a newer set says of it', () => {
+  it('verifies nothing with a revoked key, even if a newer set lists it as active', () => {
     const stolen = { ...newKey.record, state: 'revoked' as const }
     const [keys, answer] = bootAhead(() => {
       t.trust.accept(keySet({ ver: 2, keys: records().concat(stolen) }))

@@ -158,16 +158,16 @@ describe('tuf-conformance', () => {
   const THRESHOLD = 'one root key, one signature a document: there is no threshold to be missed'
   const DELEGATION = 'there are no delegations and no targets files'
   const MISSING = {
-    test: 'ages without word from the cloud, and only a freshness that names this very policy makes it young',
+    test: 'ages the policy without the cloud, and only a freshness that names this policy renews it',
   }
 
   const CASES: Record<string, Ours> = {
     // test_basic.py
     test_basic_refresh_requests: {
-      test: 'takes keys by the root, then time, then policy, and keeps them over a restart',
+      test: 'accepts the key set of the root, then time, then policy, and keeps them after a restart',
     },
     test_basic_refresh_trusted_data: {
-      test: 'takes keys by the root, then time, then policy, and keeps them over a restart',
+      test: 'accepts the key set of the root, then time, then policy, and keeps them after a restart',
     },
     test_implicit_refresh: { not: 'documents are pushed and pulled all the time; nothing is downloaded by their word' },
     test_invalid_initial_root: {
@@ -225,10 +225,10 @@ describe('tuf-conformance', () => {
       },
     },
     test_basic_metadata_hash_support: {
-      test: 'takes keys by the root, then time, then policy, and keeps them over a restart',
+      test: 'accepts the key set of the root, then time, then policy, and keeps them after a restart',
     },
     test_targets_hash_mismatch: { test: 'a version of the policy with other content' },
-    test_snapshot_hash_mismatch: { test: 'mix and match: the freshness names another content of what is here' },
+    test_snapshot_hash_mismatch: { test: 'mix and match: the freshness names different content of a held document' },
     test_metadata_bytes_match: {
       here: 'what is kept is what came, to the byte',
       run() {
@@ -270,7 +270,7 @@ describe('tuf-conformance', () => {
       },
     },
     test_snapshot_expired: {
-      test: 'freeze: the same documents over and over make it stale and then expired, expired documents that were accepted stay',
+      test: 'freeze: replayed documents make the policy stale, then expired; accepted documents stay',
     },
     test_targets_expired: { test: 'a policy that has expired' },
     test_expired_local_root: {
@@ -335,7 +335,7 @@ describe('tuf-conformance', () => {
 
     // test_rollback.py
     test_new_timestamp_version_rollback: {
-      test: 'is not frozen young by an old freshness that is shown again and again',
+      test: 'does not renew the policy by a replayed freshness',
     },
     test_snapshot_rollback: { test: 'rollback of the freshness: it names an older policy' },
     test_targets_role_removal: {
@@ -347,7 +347,7 @@ describe('tuf-conformance', () => {
       },
     },
     test_targets_fast_forward_recovery: {
-      test: 'fast forward: a policy of a stolen key is dropped with the key, and its version with it',
+      test: 'fast forward: discards the policy of a stolen key and its version when the key is revoked',
     },
     test_new_snapshot_fast_forward_recovery: {
       here: 'what a stolen freshness key has named is forgotten with the key',
@@ -372,17 +372,17 @@ describe('tuf-conformance', () => {
         expect(trust.stage()).toBe('fresh')
       },
     },
-    test_new_timestamp_fast_forward_recovery: { test: 'does not let one wrong time from the cloud poison its clock' },
+    test_new_timestamp_fast_forward_recovery: { test: 'keeps its clock if the cloud sends one wrong time' },
     test_targets_rollback: { test: 'rollback of the policy' },
 
     // test_updater_key_rotations.py
     'test_root_rotation[1-of-1-key-rotation]': { not: 'the root is replaced by enrolment anew alone' },
     'test_root_rotation[1-of-1-key-rotation-fail-not-signed-with-old-key]': {
-      test: 'the key set of a new root with a higher epoch, before enrolment anew',
+      test: 'the key set of a new root with a higher epoch, before re-enrolment',
     },
     'test_root_rotation[thresholds]': { not: THRESHOLD },
     'test_non_root_rotations[1-of-1-key-rotation]': {
-      test: 'key rotation: what the next key signs is believed as soon as it is published, and the policy outlives the retirement of its key',
+      test: 'key rotation: accepts documents of the next key once it is published, and keeps the policy after its key retired',
     },
     'test_non_root_rotations[1-of-1-key-rotation-fail-not-signed-with-new-key]': {
       here: 'a key that is no longer in the set signs nothing',
@@ -411,7 +411,7 @@ describe('tuf-conformance', () => {
     if ('here' in ours) it(`${upstream}: ${ours.here}`, () => ours.run())
   }
 
-  it('refers to tests that exist', () => {
+  it('names only existing tests', () => {
     const text = ['trust.test.ts', 'trust-attacks.test.ts', 'trusted-time.test.ts']
       .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
       .join('\n')

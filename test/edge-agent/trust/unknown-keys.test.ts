@@ -7,7 +7,7 @@ import { openStore, type TestStore } from '../../support/store.ts'
 let store: TestStore
 afterEach(() => store.stop())
 
-it('a flood of tokens with unknown key ids makes the agent fetch documents at most twice a second, and holds nobody up', async () => {
+it('tokens with unknown key ids cause at most two polls per second and delay no other request', async () => {
   store = await openStore()
   const { world, shop } = store
   const deviceId = shop.devices.pos_deactivator
