@@ -8,7 +8,7 @@ import { vatBreakdown } from '../purchases/vat.ts'
 import { refundedByLine } from './line-refunds.ts'
 import type { Sale } from './schema.ts'
 
-/** Purchases in memory at a time. */
+/** Maximum number of purchases in memory. */
 export const SALES_AT_ONCE = 100
 
 interface Position {

@@ -10,7 +10,7 @@ import type { StoreKey } from './store-days.ts'
 
 /** Connects analytics and offers. */
 
-/** Branch documents of a store per report. */
+/** Maximum number of branch documents of a store in one report. */
 const OFFERS_LIMIT = 10_000
 
 /**

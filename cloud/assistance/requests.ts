@@ -9,8 +9,8 @@ import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket } from './
 import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
 
 /**
- * Open requests per store and reason. Separate limits, because everyone who saw a zone's code can send requests; they
- * must not displace requests for tags.
+ * Maximum number of open requests per store and reason. Each reason has its own limit. Everyone who saw a zone's code
+ * can send requests, and these must not displace requests for tags.
  */
 const OPEN_LIMIT = 500
 /** Requests are deleted this long after the last message, ms. */

@@ -15,9 +15,9 @@ export const RowError = z.strictObject({
 })
 export type RowError = z.infer<typeof RowError>
 
-/** Errors in the response; further errors are only counted. */
+/** Maximum number of errors in the response; further errors are only counted. */
 export const ROW_ERRORS_LIMIT = 1_000
-/** Errors reported for one row. */
+/** Maximum number of errors reported for one row. */
 const ERRORS_OF_ROW = 5
 
 export interface RowErrors {

@@ -31,7 +31,7 @@ interface Reading {
   round: Round
   connection: Connection
   budget: VendorBudget
-  /** Stored after the first page, which proves that they work. */
+  /** Credentials of this call. They are stored after the first page, which proves that they work. */
   credentials: Credentials
   storesCredentials: boolean
 }
@@ -89,7 +89,7 @@ async function pullOne(
       page = checkPage(await pull(state.cursor), state.cursor)
     } catch (error) {
       if (!(error instanceof VendorFault)) throw error
-      // The time limit of the call ended it after at least one page; the next call continues.
+      // The time limit ended this call after at least one page; the next call continues.
       if (budget.signal.aborted && spent.pages > 0) return state
       const isStale = isFirst && state.cursor !== null && error.code === 'system_refused'
       if (!isStale) throw error

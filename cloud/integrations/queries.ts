@@ -55,8 +55,8 @@ export async function writeSealed(
 }
 
 /**
- * Takes or renews the lease. Returns false if another call holds it. A lease that ends implausibly late was written by
- * a clock that was ahead, and may be taken.
+ * Takes or renews the lease. Returns false if another call holds it. A lease may also be taken if its end is
+ * implausibly late, because a fast clock wrote it.
  */
 export async function takeLease(
   db: Db,

@@ -12,7 +12,7 @@ export const SyncError = z.strictObject({
 })
 export type SyncError = z.infer<typeof SyncError>
 
-/** Errors in a response; further errors are only counted. */
+/** Maximum number of errors in a response; further errors are only counted. */
 export const SYNC_ERRORS_LIMIT = 1_000
 
 /** Short text of a value that all databases can store and clients may show. */

@@ -8,8 +8,8 @@ import type { Notifier } from './notifier.ts'
  *   commit that changed due work ──┼──▶ processDue ─▶ set the timer again
  *   every `pollMs` ────────────────┘
  *
- * Processes work at its due time. The database holds the due times, and each piece of work is one guarded change: a crash loses
- * nothing, and only one of several processes does the work.
+ * Processes work at its due time. The database contains the due times, so a crash loses no work. Each piece of work is
+ * one guarded change, so only one of several processes does it.
  */
 export interface DueLoop {
   /** Starts no more work. Resolves when running work has ended. */

@@ -15,10 +15,11 @@ import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts
  *   due, failed ──done──▶ done       updates reports and loyalty points; a whole refund: CANCELLED
  *   due, done ──failed──▶ failed     reverses these updates, and staff must act
  *
- * Result of a refund, from the provider's response or a later notification. `refund_status` of a cancelled purchase:
+ * Result of a refund, from the provider's response or a later notification. A cancelled purchase has one of these
+ * values of `refund_status`.
  *
- * `pending` (a refund is pending, or an agent may still hold a token), `done` (the whole amount was refunded) or
- * `failed` (some refunds of the cancellation completed, and some failed).
+ * `pending`: a refund is pending, or an agent may still hold a token. `done`: the whole amount was refunded. `failed`:
+ * some refunds of the cancellation completed, and some failed.
  *
  * If none completed and one failed, the purchase returns to SUCCESS with `failed`.
  */

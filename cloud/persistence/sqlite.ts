@@ -49,15 +49,15 @@ export async function openSqlite(
 }
 
 /**
- * Cache sizes, KiB. The system's page cache serves misses within 2 µs, so larger caches only duplicate it: 64 MiB each made a busy
- * cloud 48 MB larger and no faster.
+ * Cache sizes, KiB. The page cache of the operating system serves misses within 2 µs. Larger caches only duplicate it:
+ * with 64 MiB each, a busy cloud used 48 MB more and was no faster.
  */
 const READING_CACHE_KIB = 16_384
 const WRITING_CACHE_KIB = 8_192
 
 /**
- * Opens a connection with synchronous=FULL. better-sqlite3 opens WAL files with NORMAL, which loses acknowledged rows at a power
- * cut, so each open sets FULL and reads it back.
+ * Opens a connection with synchronous=FULL. The library's default for WAL files is NORMAL, which loses acknowledged
+ * rows at a power cut. The code therefore sets FULL and reads it back.
  */
 export function openConnection(file: string, { readonly = false }: { readonly?: boolean } = {}): Connection {
   const db = new SqliteConnection(file, { readonly, timeout: 5_000 })

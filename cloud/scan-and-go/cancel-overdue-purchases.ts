@@ -20,8 +20,8 @@ export async function cancelOverduePurchases(database: Database, services: Servi
 }
 
 /**
- * Shortens payment times that are longer than the maximum, because the clock was ahead. The shopper may be paying, so
- * the full time starts now.
+ * Resets payment times beyond the maximum, which a fast clock wrote. The shopper may be paying, so the full payment
+ * time starts now.
  */
 async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {
   await db

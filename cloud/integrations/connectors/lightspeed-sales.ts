@@ -60,9 +60,9 @@ interface Line {
 export type FindProduct = (code: string) => Promise<string | undefined>
 
 /**
- * Writes sales as closed sales with an id that we choose, and refunds of goods as returns of that sale:
- * `actions/return` parks a return, and an update with negative quantities closes it. Prices are net, with the tax of
- * one unit.
+ * Writes sales as closed sales with an id that we choose. Refunds of goods become returns of that sale:
+ * `actions/return` creates a parked return, and an update with negative quantities closes it. Prices are net, with the
+ * tax of one unit.
  */
 export function lightspeedSales(
   api: LightspeedApi,

@@ -17,10 +17,12 @@ import { WEBHOOKS } from './baseline/webhooks.ts'
 import type { Migration } from './migration.ts'
 
 /**
- * The schema of release 0.1.0. Each file in `baseline/` creates the tables that the file of the same name in `../tables` describes.
+ * The schema of release 0.1.0. Each file in `baseline/` creates the tables that the file of the same name in
+ * `../tables` describes.
  *
- * The SQL is portable: text ids made by the cloud, money in whole cents, times in whole ms since 1970, 0/1 for booleans, JSON as
- * text, no date functions. `tenant` is `{accountId}.{mode}`: test and live data never mix.
+ * The SQL is portable and uses no date functions. Ids are texts that the cloud creates, money is whole cents, times are
+ * whole ms since 1970, booleans are 0 and 1, JSON is text. `tenant` is `{accountId}.{mode}`: test and live data never
+ * mix.
  */
 export const BASELINE: Migration = {
   name: '0001-baseline',

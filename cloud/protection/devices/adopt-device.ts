@@ -68,7 +68,8 @@ export async function distrustHome(call: Call, storeId: string, agentId: string)
 
 /**
  * Moves the receipt home off a revoked agent: to the next agent with an exit gate, else to the cloud. With `goesOn`, a
- * successor continues the ledger and its delegations, and the cloud is the receipt home until the successor takes over.
+ * successor continues the ledger with its delegations. The cloud is then the receipt home until the successor takes
+ * over.
  */
 export async function reassignHome(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
   if (policyOf(store).home !== agentId) return

@@ -114,7 +114,7 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
 )
 
 /**
- * Renumbers the items of a checkout that began or ended, so that gates receive their state: for an item in payment a
+ * Renumbers the items of a checkout that began or ended, so that gates receive them again. For an item in payment, a
  * gate asks the cloud before it alarms. Returns whether there were any.
  */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {

@@ -84,8 +84,8 @@ export async function viewLease(
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /**
- * Ends a lease that the cloud can transfer at once. If an agent exchanges a cloud token of the same device
- * (../authorize/presented-token.ts), this is no revocation by another device.
+ * Ends a lease that the cloud can transfer at once. If an agent exchanges a cloud token for the same device
+ * (../authorize/presented-token.ts), the old token is voided without an entry in the deny list.
  */
 export async function takeLease(
   call: Revoking,

@@ -9,8 +9,8 @@ import { isHeldBack, readFrontier } from '../../persistence/positions.ts'
 const WAITS_MS = [2, 4, 8, 16, 32, 64, 128, 256]
 
 /**
- * Position below which this store's entries are final. Waits up to half a second for an older transaction that holds
- * back rows of this store, because callers expect to see acknowledged events.
+ * Position below which this store's entries are final. Callers expect to see acknowledged events, so this waits up to
+ * half a second for an older transaction that holds back rows of the store.
  */
 export async function waitForFinalPosition(
   { db, services }: Pick<Call, 'db' | 'services'>,

@@ -213,8 +213,8 @@ export type RightView =
   | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
 /**
- * State of the right now. An expired lease frees it, and so does a failed or unknown use; `staffReason` is set if only
- * staff may try again.
+ * Current state of a right. It is free again after its lease expired, and after a failed or unknown use. `staffReason`
+ * is set if only staff may try again.
  */
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
