@@ -16,16 +16,16 @@ export interface AgentClientOptions {
   baseUrl: string
   /** Credential of this agent. Without it only health, readiness and the OpenAPI document can be read. */
   credential?: string | undefined
-  /** Another fetch. */
+  /** Replaces the global `fetch`. */
   fetch?: ClientPlatform['fetch']
   /** Limit of one call, ms; 20,000 by default. */
   timeoutMs?: number
-  /** Other time and randomness, for tests. */
+  /** Replaces time and randomness, for tests. */
   platform?: Partial<ClientPlatform>
 }
 
 export interface AgentCallOptions {
-  /** Ends the call; its reason is thrown. The agent may go on. */
+  /** Aborts the call and throws its reason. The agent may still carry out the request. */
   signal?: AbortSignal
   /** Limit of this call, ms. */
   timeoutMs?: number
@@ -33,18 +33,18 @@ export interface AgentCallOptions {
   session?: string
 }
 
-/** A device as the agent knows it. */
+/** A device in the agent's status. */
 export type AgentDevice = AgentAnswer<'status'>['devices'][number]
 /** An operator of the store. */
 export type AgentOperator = AgentAnswer<'operators'>['operators'][number]
 
 /**
- * Calls an agent. Each call sends one request: nothing is repeated, because a device may have moved although the answer was
- * lost. Every refusal is thrown as an `AgentError` with `code`, `field` and `fix`.
+ * Client of one agent. Each call sends one request and never retries, because a device may have moved although the
+ * response was lost. A rejected request throws an `AgentError` with `code`, `field` and `fix`.
  */
 export interface AgentClient {
   /**
-   * Asks a device to release, and waits for the outcome. A denial is an answer with a `reason`.
+   * Requests a release from a device and waits for the outcome. A denial is a response with a `reason`.
    *
    * @example
    * const answer = await agent.authorize({ deviceId, protectionAction: 'deactivate_label', receipt })
@@ -72,7 +72,7 @@ export interface AgentClient {
   scan(request: AgentRequest<'scan'>, options?: AgentCallOptions): Promise<AgentAnswer<'scan'>>
 
   /**
-   * Describes the agent: connection, clock, policy and devices.
+   * Returns the state of the agent: connection, clock, policy and devices.
    *
    * @example
    * const { online, fault } = await agent.status()
@@ -109,7 +109,7 @@ export interface AgentClient {
   signIn(request: AgentRequest<'signIn'>, options?: AgentCallOptions): Promise<AgentAnswer<'signIn'>>
 
   /**
-   * Names the operator at a device, or of the session in `options`.
+   * Returns the operator who is signed in at a device, or in the session of `options`.
    *
    * @example
    * const { name } = await agent.signedIn({ deviceId })
@@ -126,7 +126,7 @@ export interface AgentClient {
   signOut(request: AgentRequest<'signOut'>, options?: AgentCallOptions): Promise<AgentAnswer<'signOut'>>
 
   /**
-   * Says whether process, ledger and clock of the agent work. Needs no credential.
+   * Returns whether process, ledger and clock of the agent work. Needs no credential.
    *
    * @example
    * const { ok, ledger } = await agent.health()
@@ -135,7 +135,7 @@ export interface AgentClient {
   health(options?: AgentCallOptions): Promise<AgentAnswer<'health'>>
 
   /**
-   * Says whether the agent has a policy and can decide. Needs no credential.
+   * Returns whether the agent has a policy and can decide. Needs no credential.
    *
    * @example
    * const { ready, policyVersion } = await agent.readiness()
@@ -144,9 +144,9 @@ export interface AgentClient {
   readiness(options?: AgentCallOptions): Promise<AgentAnswer<'readiness'>>
 
   /**
-   * Follows what happens at the devices, over every reconnection. Begins with `connected` and the present `status`. While
-   * the agent is away there is one `disconnected`; events of that time are lost. At most `bufferLimit` events wait for a slow
-   * reader; then the oldest are dropped and counted in `missed`. Throws if the agent refuses, for example a wrong credential.
+   * Yields the events of the devices, and reconnects after failures. Begins with `connected` and the current `status`. Each
+   * outage yields one `disconnected`; events of that time are lost. Buffers at most `bufferLimit` events: then it drops the
+   * oldest and counts them in `missed`. Throws if the agent rejects the request, for example for a wrong credential.
    *
    * @example
    * for await (const event of agent.events()) {
@@ -172,13 +172,13 @@ const CALLS: { readonly [N in CallName]: readonly [AgentOperations[N]['method'],
   health: ['GET', '/healthz'],
   readiness: ['GET', '/readyz'],
 }
-/** These answer 503 with their own body. */
+/** Calls whose 503 responses are regular answers. */
 const ANSWERS_503: ReadonlySet<CallName> = new Set(['health', 'readiness'])
-/** The agent answers within 10 s of its decision. */
+/** The agent responds within 10 s of its decision. */
 const TIMEOUT_MS = 20_000
 
 /**
- * A client of one agent.
+ * Creates a client of one agent.
  *
  * @example
  * const client = createAgentClient({ baseUrl: 'http://127.0.0.1:8090', credential, timeoutMs: 15_000 })
@@ -244,7 +244,7 @@ function objectIn(text: string, status: number): object {
     const answer: unknown = JSON.parse(text)
     if (typeof answer === 'object' && answer !== null) return answer
   } catch {
-    // Below.
+    // The error below reports it.
   }
   throw new AgentError(new UntagError('the answer is no JSON object', { status, code: 'bad-answer' }))
 }

@@ -18,13 +18,13 @@ export type AgentEvent =
   | Missed
 
 export interface EventOptions {
-  /** Ends the events. */
+  /** Ends the stream. */
   signal?: AbortSignal
-  /** Events that may wait for a slow reader; 1,000 by default. */
+  /** Maximum events in the buffer; 1,000 by default. */
   bufferLimit?: number
-  /** Limit for the agent to accept the connection, and to show that it is there, ms; 5,000 by default. */
+  /** Timeout for the connection, and for the check after silence, ms; 5,000 by default. */
   timeoutMs?: number
-  /** After so much silence the agent is asked whether it is there, ms; 40,000 by default. */
+  /** Silence after which the client checks the agent, ms; 40,000 by default. */
   silenceMs?: number
 }
 
@@ -35,12 +35,12 @@ interface FollowOptions extends EventOptions {
 
 const BUFFER_LIMIT = 1_000
 const TIMEOUT_MS = 5_000
-/** An online agent sends something more often. */
+/** An online agent sends events more often. */
 const SILENCE_MS = 40_000
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 5_000
 
-/** Follows the events of an agent until the reader leaves, `signal` aborts, or the agent refuses. */
+/** Yields events until the reader stops, `signal` aborts, or the agent rejects the request. */
 export async function* followEvents(
   following: FollowOptions,
   platform: ClientPlatform,
@@ -63,7 +63,7 @@ export async function* followEvents(
   }
 }
 
-/** Connects again and again. Rejects if the agent refuses. */
+/** Reconnects until the signal aborts. Rejects if the agent rejects the request. */
 async function reconnectUntilRefused(
   following: FollowOptions,
   platform: ClientPlatform,
@@ -73,7 +73,7 @@ async function reconnectUntilRefused(
   let failures = 0
   let isLost = false
   const onEvent = (event: AgentEvent) => {
-    // An agent that accepts and closes at once is not back.
+    // An agent that accepts and closes at once is still down.
     if (event.type !== 'connected') failures = 0
     isLost = false
     push(event)
@@ -89,12 +89,12 @@ async function reconnectUntilRefused(
   }
 }
 
-/** Other errors pass: the agent is being restarted, or has too many listeners. */
+/** Other errors are transient: the agent restarts, or has too many listeners. */
 function isRefusal({ status }: AgentError): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 
-/** Reads one connection until it ends; answers why. */
+/** Reads one connection until it ends. Returns the reason. */
 async function readOnce(
   { baseUrl, headers, timeoutMs = TIMEOUT_MS, silenceMs = SILENCE_MS }: FollowOptions,
   platform: ClientPlatform,
@@ -112,7 +112,7 @@ async function readOnce(
   let cancel = platform.after(timeoutMs, () =>
     end(new UntagError(`no answer within ${timeoutMs} ms`, { status: 0, code: 'timeout' })),
   )
-  /** The connection may be dead without anybody having closed it. */
+  /** Detects a connection that broke without a close. */
   const watch = () => {
     cancel()
     if (ending.signal.aborted) return
@@ -159,7 +159,7 @@ async function readEvents(
   const decoder = new TextDecoder()
   const events = eventReader()
   const reader = body.getReader()
-  // Not every fetch ends the body with its signal.
+  // Some fetch implementations do not end the body with the signal.
   signal.addEventListener('abort', () => void reader.cancel().catch(() => undefined), { once: true })
   for (;;) {
     const { done, value } = await reader.read()

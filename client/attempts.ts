@@ -2,11 +2,11 @@ import { UntagError } from './error.ts'
 import type { ClientPlatform } from './platform.ts'
 
 export interface RetryRules {
-  /** Attempts after the first at most. */
+  /** Maximum retries. */
   readonly retries: number
-  /** Before the first retry at most, ms; doubled for each further one. */
+  /** Maximum delay before the first retry, ms; it doubles with each retry. */
   readonly baseDelayMs: number
-  /** Between two attempts at most, ms. A server that asks for more is not waited for. */
+  /** Maximum delay, ms. The call fails if the server requests a longer one. */
   readonly maxDelayMs: number
 }
 
@@ -14,14 +14,14 @@ export const DEFAULT_RETRY: RetryRules = { retries: 3, baseDelayMs: 250, maxDela
 
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const RETRIED_CODES: ReadonlySet<string> = new Set(['network', 'timeout'])
-/** An attempt whose answer was lost is still being carried out: its answer comes to whoever asks again with its key. */
+/** The first attempt with this Idempotency-Key still runs. A retry gets its response. */
 const IN_PROGRESS = 'idempotency_in_progress'
 
 function isTransient({ status, code, reason }: UntagError): boolean {
   return RETRIED_STATUSES.has(status) || RETRIED_CODES.has(code) || reason === IN_PROGRESS
 }
 
-/** How long to wait before the next attempt, ms; undefined: do not. `attempt` counts from 0. */
+/** Delay before the next attempt, ms; undefined: no retry. `attempt` counts from 0. */
 export function delayBefore(
   error: UntagError,
   attempt: number,
@@ -31,13 +31,13 @@ export function delayBefore(
   if (attempt >= rules.retries || !isTransient(error)) return undefined
   const backoff = random() * Math.min(rules.maxDelayMs, rules.baseDelayMs * 2 ** attempt)
   if (error.retryAfterMs === undefined) return backoff
-  // A little later than asked, and not all at once.
+  // Jitter, so that clients do not all return at once.
   return error.retryAfterMs > rules.maxDelayMs ? undefined : error.retryAfterMs + random() * rules.baseDelayMs
 }
 
 /**
- * Does it until it works, until it fails in a way that does not pass, or until the attempts are used up. A signal that is
- * aborted ends the waiting too; its reason is thrown.
+ * Retries transient errors until `attempt` succeeds or the retries are exhausted. An aborted signal also ends a delay;
+ * its reason is thrown.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,

@@ -21,23 +21,23 @@ export type { RetryRules } from './attempts.ts'
 export { verifyWebhook, WebhookRefused, type WebhookEvent } from './webhook.ts'
 
 export interface ClientOptions {
-  /** API key; without one only operations that need none can be called. */
+  /** API key. Without one only public operations work. */
   key?: string | undefined
   /** Address of the API root, such as `https://shop.example/api/v1`. */
   baseUrl: string
-  /** Of one attempt, ms. */
+  /** Timeout of one attempt, ms; 30,000 by default. */
   timeoutMs?: number
   retry?: Partial<RetryRules>
-  /** Other time, chance or network. */
+  /** Replaces time, randomness and network, for tests. */
   platform?: Partial<ClientPlatform>
 }
 
 export interface CallOptions {
-  /** Ends the call; its reason is thrown. */
+  /** Aborts the call and throws its reason. */
   signal?: AbortSignal
-  /** Of one attempt, ms. */
+  /** Timeout of one attempt, ms. */
   timeoutMs?: number
-  /** One's own, to repeat a call after a crash of this program; else each call has a new one. */
+  /** Set it to repeat a call after a crash of your program. By default each call has a new one. */
   idempotencyKey?: string
 }
 
@@ -48,16 +48,27 @@ type JsonCall<N extends OperationName> =
     ? (request?: JsonRequestOf<N>, options?: CallOptions) => Promise<AnswerOf<N>>
     : (request: JsonRequestOf<N>, options?: CallOptions) => Promise<AnswerOf<N>>
 
-/** An export in a format that is no JSON. */
+/** An export as text. */
 type TextCall<N extends OperationName> = (request: TextRequestOf<N>, options?: CallOptions) => Promise<string>
 
 /** Every operation as a method: `client.fetchProducts({ storeId })`. */
 export type OperationMethods = { readonly [N in OperationName]: Call<N> }
 
 export interface Client extends OperationMethods {
-  /** An operation by its name. */
+  /**
+   * Calls an operation by its name.
+   *
+   * @example
+   * const { stores } = await client.call('fetchStores', {})
+   * console.log(stores.length)
+   */
   call<N extends OperationName>(operation: N, request: RequestOf<N>, options?: CallOptions): Promise<AnswerOf<N>>
-  /** Every item of a listing, over all of its pages. */
+  /**
+   * Yields the items of all pages of a listing.
+   *
+   * @example
+   * for await (const store of client.pages('fetchStores', {})) console.log(store.storeId)
+   */
   pages<N extends PagedName>(
     operation: N,
     request: RequestOf<N>,
@@ -68,8 +79,13 @@ export interface Client extends OperationMethods {
 const TIMEOUT_MS = 30_000
 
 /**
- * A client of the API. Calls that change something carry an Idempotency-Key, so that repeating them is safe; 429, 503 and
- * broken connections are repeated by themselves. What is refused is thrown as an `UntagError`.
+ * Creates a client of the API. Calls that change something carry an Idempotency-Key. 429, 502, 503, 504 and network
+ * errors are retried. A rejected request throws an `UntagError`.
+ *
+ * @example
+ * const untag = createClient({ baseUrl: 'https://shop.example/api/v1', key })
+ * const { stores } = await untag.fetchStores()
+ * console.log(stores.map((store) => store.storeId))
  */
 export function createClient(options: ClientOptions): Client {
   const platform: ClientPlatform = { ...REAL_PLATFORM, ...options.platform }
@@ -99,7 +115,7 @@ export function createClient(options: ClientOptions): Client {
     callOptions: CallOptions = {},
   ): AsyncGenerator<unknown, void, undefined> {
     const { cursor, offset, ...rest } = request
-    // An offset says where the first page begins; a cursor says it of the others, and the API takes one of them.
+    // The API takes an offset (first page) or a cursor (later pages), not both.
     const fetchPage = (at: string | undefined) =>
       call(
         operation,
@@ -114,10 +130,10 @@ export function createClient(options: ClientOptions): Client {
 
   const own: Record<string, unknown> = { call, pages }
   const methods = new Map<string, unknown>()
-  // The names of the operations are types alone; a method comes to be when it is asked for.
+  // Operation names exist only as types, so the proxy creates a method on first access.
   return new Proxy(own, {
     get(target, name, receiver) {
-      // Whoever awaits the client itself asks for `then`.
+      // `await client` reads `then`.
       if (!isOperationName(name) || name === 'then' || Reflect.has(target, name))
         return Reflect.get(target, name, receiver) as unknown
       const method =

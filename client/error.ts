@@ -1,13 +1,13 @@
-/** One thing that was wrong with a request. */
+/** One invalid field of a request. */
 export interface UntagErrorDetail {
   path: string
   code: string
   message: string
 }
 
-/** What the API says about a refusal; the codes are in docs/reference/errors.md. */
+/** Fields of an error response. docs/reference/errors.md lists the codes. */
 export interface UntagErrorFields {
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0 if no response arrived. */
   status: number
   /** The API's code, or `network`, `timeout`, `bad-answer` from the client itself. */
   code: string
@@ -19,11 +19,11 @@ export interface UntagErrorFields {
   requestId?: string | undefined
   requiredUpgrade?: string | undefined
   currentPackage?: string | undefined
-  /** What the server asked to wait, ms. */
+  /** Delay that the server requests, ms. */
   retryAfterMs?: number | undefined
 }
 
-/** A call that was refused or never answered. */
+/** A call that the API rejected or did not answer. */
 export class UntagError extends Error {
   override name = 'UntagError'
   readonly status: number
@@ -50,13 +50,13 @@ export class UntagError extends Error {
     this.retryAfterMs = fields.retryAfterMs
   }
 
-  /** The first wrong field of the request. */
+  /** Path of the first invalid field. */
   get field(): string | undefined {
     return this.details[0]?.path
   }
 }
 
-/** The error in an answer that is no 200. `body`: its text. */
+/** Converts an error response. `body`: its text. */
 export function errorOfAnswer(status: number, headers: Headers, body: string, nowMs: number): UntagError {
   const fields = parseObject(body)
   const text = (name: string) => (typeof fields[name] === 'string' ? fields[name] : undefined)
@@ -74,7 +74,7 @@ export function errorOfAnswer(status: number, headers: Headers, body: string, no
   })
 }
 
-/** A proxy in between may answer without our body. */
+/** Codes for responses of proxies, which have no error body. */
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   401: 'unauthenticated',
   403: 'permission-denied',

@@ -1,18 +1,18 @@
-/** Events that wait for their reader. When too many wait, the oldest are dropped and counted. */
+/** Buffers events for one reader. A full buffer drops and counts the oldest. */
 export interface EventBuffer<E> {
   push(event: E): void
-  /** No more events come; what waits is still read. `error` is thrown after it. */
+  /** Ends the stream after the buffered events; `error` is thrown then. */
   end(error?: unknown): void
   read(): AsyncGenerator<E | Missed, void, undefined>
 }
 
-/** So many events were dropped before the next one. */
+/** Number of events that were dropped before the next one. */
 export interface Missed {
   type: 'missed'
   count: number
 }
 
-/** A buffer for one reader. */
+/** Creates a buffer of at most `limit` events. */
 export function eventBuffer<E>(limit: number): EventBuffer<E> {
   const waiting: E[] = []
   let missed = 0

@@ -1,13 +1,13 @@
 /** Maximum size of one event, characters. */
 const EVENT_LIMIT = 1024 * 1024
 
-/** Reads server-sent events (WHATWG HTML §9.2): pieces of text in, the data of complete events out. */
+/** Parses server-sent events (WHATWG HTML §9.2): takes pieces of text, returns the data of complete events. */
 export interface EventReader {
   /** Throws when an event is too large. */
   read(text: string): string[]
 }
 
-/** A reader at the start of a stream. */
+/** Creates a reader for a new stream. */
 export function eventReader(): EventReader {
   let rest = ''
   let data: string[] = []
@@ -29,7 +29,7 @@ export function eventReader(): EventReader {
   return {
     read(text) {
       const events: string[] = []
-      // A return at the end may be the first half of a line end.
+      // A CR at the end may be the first half of a CRLF.
       const parts = `${rest}${text}`.split(/\r\n|\n|\r(?!$)/)
       rest = parts.pop() ?? ''
       for (const part of parts) {

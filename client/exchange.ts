@@ -5,17 +5,17 @@ import type { ClientPlatform } from './platform.ts'
 export interface Exchange {
   readonly url: string
   readonly init: RequestInit
-  /** For messages. */
+  /** Named in error messages. */
   readonly baseUrl: string
-  /** For the whole answer, ms. */
+  /** Timeout of the whole response, ms. */
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
 }
 
-/** Maximum size of an answer, bytes of text. */
+/** Maximum size of a response, bytes. */
 const ANSWER_LIMIT = 64 * 1024 * 1024
 
-/** Sends a request once and reads its answer. Throws an `UntagError`, or the signal's reason. */
+/** Sends a request once and reads the response. Throws an `UntagError`, or the signal's reason. */
 export async function exchange(
   { url, init, baseUrl, timeoutMs, signal }: Exchange,
   platform: ClientPlatform,
@@ -47,7 +47,7 @@ export async function exchange(
   }
 }
 
-/** The error of a connection that was not made, or broke. */
+/** Error of a connection that failed or broke. */
 export function unreachable(baseUrl: string, error: unknown): UntagError {
   return new UntagError(
     `${baseUrl} cannot be reached: ${causeOf(error)}`,

@@ -2,10 +2,10 @@ import { UntagError } from './error.ts'
 
 type Answer = Readonly<Record<string, unknown>>
 
-/** Beside the list that is asked for, an answer may hold these. */
+/** Arrays that a response may contain beside its list. */
 const SIDE_LISTS: ReadonlySet<string> = new Set(['warnings', 'errors'])
 
-/** Every item of a paged answer, page after page; the next page is asked for when it is needed. */
+/** Yields the items of all pages. Fetches a page when its first item is needed. */
 export async function* itemsOf(
   fetchPage: (cursor: string | undefined) => Promise<Answer>,
   first?: string,
@@ -21,7 +21,7 @@ export async function* itemsOf(
   } while (cursor !== undefined)
 }
 
-/** The one list of a paged answer. */
+/** Returns the only list of a paged response. */
 export function listIn(answer: Answer): readonly unknown[] {
   const lists = Object.entries(answer).filter(([name, value]) => Array.isArray(value) && !SIDE_LISTS.has(name))
   const list = lists[0]?.[1]

@@ -1,17 +1,17 @@
-/** What the client needs of the world; each part can be replaced, for tests and for other runtimes. */
+/** Time, randomness and network of the client. Replace parts of it for tests and other runtimes. */
 export interface ClientPlatform {
   fetch(url: string, init: RequestInit): Promise<Response>
   /** ms since 1970. */
   now(): number
-  /** Runs the task after so many ms; the answer takes it back. */
+  /** Runs `task` after `ms`. The returned function cancels it. */
   after(ms: number, task: () => void): () => void
   /** From 0 up to, not including, 1. */
   random(): number
-  /** A text that nobody had before, for Idempotency-Key. */
+  /** A unique text for the Idempotency-Key. */
   unique(): string
 }
 
-/** This machine's own clock, timers, chance and fetch: the one place of this room that touches them. */
+/** The real clock, timers, randomness and fetch. No other code in `client/` uses them. */
 export const REAL_PLATFORM: ClientPlatform = {
   fetch: (url, init) => globalThis.fetch(url, init),
   now: () => Date.now(),

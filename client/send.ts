@@ -3,7 +3,7 @@ import { isGet } from './operation-rules.ts'
 import { exchange } from './exchange.ts'
 import type { ClientPlatform } from './platform.ts'
 
-/** One call, ready to be sent as often as it takes. */
+/** A call that can be sent repeatedly. */
 export interface Outgoing {
   readonly operation: string
   readonly baseUrl: string
@@ -14,10 +14,10 @@ export interface Outgoing {
   readonly signal: AbortSignal | undefined
 }
 
-/** Types of answers that are no JSON value: exports that were asked for in another format. */
+/** Content types of text exports. */
 const TEXT_FORM = /^(?:text\/csv|application\/x-ndjson)\b/i
 
-/** Sends a call once: answers the JSON, or the text of an export in another format. Throws an `UntagError`, or the signal's reason. */
+/** Sends a call once. Returns the JSON, or the text of an export. Throws an `UntagError`, or the signal's reason. */
 export async function send(call: Outgoing, platform: ClientPlatform): Promise<unknown> {
   const { response, text } = await exchange({ ...call, url: addressOf(call), init: requestOf(call) }, platform)
   if (!response.ok) throw errorOfAnswer(response.status, response.headers, text, platform.now())
@@ -27,7 +27,7 @@ export async function send(call: Outgoing, platform: ClientPlatform): Promise<un
     const answer: unknown = JSON.parse(text)
     if (typeof answer === 'object' && answer !== null) return answer
   } catch {
-    // Below.
+    // The error below reports it.
   }
   throw new UntagError('the answer is no JSON object: is the base URL that of the API?', {
     status: response.status,
@@ -47,7 +47,7 @@ function requestOf({ operation, key, request, idempotencyKey }: Outgoing): Reque
   if (key !== undefined) headers['authorization'] = `Bearer ${key}`
   if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
   if (isGet(operation)) return { method: 'GET', headers }
-  // The type of a form names its boundary: fetch writes it.
+  // `fetch` sets the content type of a form with its boundary.
   if (Object.values(request).some(isFile)) return { method: 'POST', headers, body: formOf(request) }
   headers['content-type'] = 'application/json'
   return { method: 'POST', headers, body: JSON.stringify(request) }

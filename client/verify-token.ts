@@ -4,7 +4,7 @@ import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 /** The claims of an authorization token; docs/reference/tokens.md describes them. */
 export interface TokenClaims extends JWTPayload {
   aud: string
-  /** The nonce: may be used once. */
+  /** Nonce: accept it once. */
   jti: string
   act: string
   cnt: number
@@ -14,7 +14,7 @@ export interface TokenClaims extends JWTPayload {
 
 export type TokenFault = 'malformed' | 'not_for_this_device' | 'expired' | 'bad_signature' | 'keys_unavailable'
 
-/** A token that must not move anything. Repeat the check after `keys_unavailable` alone. */
+/** A rejected token: do not move anything. Retry only after `keys_unavailable`. */
 export class TokenRefused extends Error {
   override name = 'TokenRefused'
   readonly code: TokenFault
@@ -27,26 +27,31 @@ export class TokenRefused extends Error {
 export interface TokenVerifierOptions {
   /** Origin of the cloud, such as `https://untag.example`. */
   cloud: string
-  /** Account and mode that issue the tokens, such as `acc_….live`: `iss` of every token. */
+  /** Account and mode that issue the tokens (`iss`), such as `acc_….live`. */
   issuer: string
-  /** The device that presents them. */
+  /** Device that uses the tokens (`aud`). */
   deviceId: string
   platform?: Partial<Pick<ClientPlatform, 'fetch' | 'now'>>
 }
 
-/** Longest token and longest life of one, s. */
+/** Maximum length of a token, characters, and maximum lifetime, s. */
 const MAX_LENGTH = 1_024
 const MAX_LIFE = 600
-/** The cloud's clock may be this much ahead of ours, s. */
+/** Tolerance for a clock of the cloud that is ahead, s. */
 const ISSUED_AHEAD = 5
-/** Published keys are used for so long: a revoked one counts for at most this time, ms. */
+/** Cache time of the published keys, ms: a revoked key counts at most this long. */
 const KEYS_CACHED_MS = 60_000
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{86}$/
 
 /**
- * Verifies authorization tokens for a device without an agent: signature by a published key of the account, device, times and form.
- * Store `jti` durably before anything moves, and refuse one that is stored: the verifier remembers no token. Rejects with
- * `TokenRefused`.
+ * Verifies authorization tokens for a device without an agent: signature by a published key of the account, device,
+ * times and form. Store `jti` durably before the device moves, and reject a stored one: the verifier remembers no
+ * token. Rejects with `TokenRefused`.
+ *
+ * @example
+ * const verify = tokenVerifier({ cloud: 'https://untag.example', issuer, deviceId })
+ * const { jti, act } = await verify(token)
+ * console.log(act, jti)
  */
 export function tokenVerifier({
   cloud,
@@ -77,7 +82,10 @@ export function tokenVerifier({
   }
 }
 
-/** What jose does not ask: three header fields, one audience, a short life, not from the future, not for an agent's ledger. */
+/**
+ * Checks what jose does not: three header fields, one audience, a short lifetime, not from the future, not for an
+ * agent's ledger.
+ */
 function assertUntagForm({ aud, led, iat = 0, exp = 0 }: JWTPayload, headers: number, now: number): void {
   if (headers !== 3 || exp - iat > MAX_LIFE || iat > now + ISSUED_AHEAD)
     throw new TokenRefused('malformed', 'the token is not of the form that the cloud issues')

@@ -1,6 +1,6 @@
 import { REAL_PLATFORM } from './platform.ts'
 
-/** An event as it arrives at a webhook. */
+/** Event of a webhook delivery. */
 export interface WebhookEvent {
   id?: string
   event: string
@@ -11,7 +11,7 @@ export interface WebhookEvent {
 
 export type WebhookFault = 'no_signature' | 'bad_signature' | 'too_old' | 'not_json'
 
-/** A delivery that is not what it claims to be: answer 400. */
+/** A rejected delivery: answer 400. */
 export class WebhookRefused extends Error {
   override name = 'WebhookRefused'
   readonly code: WebhookFault
@@ -22,7 +22,7 @@ export class WebhookRefused extends Error {
 }
 
 export interface VerifyOptions {
-  /** How far the sender's clock and ours may be apart, ms. */
+  /** Maximum difference between the clocks of sender and receiver, ms; 300,000 by default. */
   toleranceMs?: number
   now?: () => number
 }
@@ -33,9 +33,13 @@ const TOLERANCE_MS = 5 * 60_000
 const encoder = new TextEncoder()
 
 /**
- * The event in a delivery, when one of its signatures is good: `webhook-signature` (Standard Webhooks: over id, time and
- * body) where there is one, else `X-Untag-Signature` (over the body alone, which says nothing about its age). `rawBody`:
- * the bytes as they came, not JSON that was parsed and written again. Throws `WebhookRefused`. Compares in constant time.
+ * Verifies a webhook delivery and returns its event. It checks `webhook-signature` (Standard Webhooks: id, time and
+ * body) if present, else `X-Untag-Signature` (body only, so its age is unknown). `rawBody`: the bytes as received, not
+ * JSON that was parsed and serialised again. Throws `WebhookRefused`. Compares in constant time.
+ *
+ * @example
+ * const event = await verifyWebhook(rawBody, headers, secret)
+ * console.log(event.type)
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -69,7 +73,7 @@ async function verifyStandard(
     throw new WebhookRefused('too_old', 'the delivery is too old, or of the future')
   const signed = joined(encoder.encode(`${id}.${timestamp}.`), body)
   const key = await importKey(standardKey(secret))
-  // During a roll of the secret there is one for each.
+  // During a rotation of the secret there is one signature per secret.
   for (const signature of signatures.split(' ').slice(0, 8)) {
     const [version, value = ''] = signature.split(',', 2)
     const bytes = version === 'v1' ? base64(value) : undefined
@@ -124,7 +128,7 @@ function eventIn(body: Uint8Array): WebhookEvent {
     const event: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
     if (typeof event === 'object' && event !== null) return event as WebhookEvent
   } catch {
-    // Below.
+    // The error below reports it.
   }
   throw new WebhookRefused('not_json', 'the delivery holds no JSON object')
 }

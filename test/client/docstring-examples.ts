@@ -3,19 +3,20 @@ import { join } from 'node:path'
 import { ROOT } from '../house/sources.ts'
 
 export interface DocExample {
-  /** The method that the example is of. */
+  /** Documented method or function. */
   name: string
   code: string
 }
 
-/** The `@example` blocks of a source file, with the name of what they document. */
+/** Finds the `@example` blocks of a source file. */
 export function docstringExamples(path: string): DocExample[] {
   const text = readFileSync(join(ROOT, path), 'utf8')
-  return [...text.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*@example[\s\S]*?)\*\/\s*(?:export function )?(\w+)/g)].flatMap(
-    ([, comment = '', name = '']) =>
-      comment
-        .split('@example')
-        .slice(1)
-        .map((block) => ({ name, code: block.replaceAll(/^\s*\* ?/gm, '').trim() })),
+  return [
+    ...text.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*@example[\s\S]*?)\*\/\s*(?:export (?:async )?function )?(\w+)/g),
+  ].flatMap(([, comment = '', name = '']) =>
+    comment
+      .split('@example')
+      .slice(1)
+      .map((block) => ({ name, code: block.replaceAll(/^\s*\* ?/gm, '').trim() })),
   )
 }

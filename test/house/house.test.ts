@@ -73,9 +73,8 @@ describe('the house', () => {
     expect(outside).toEqual([])
     // `untag/tokens` is an entry of its own: `untag/client` loads no package.
     expect(where(client, (s) => /^import (?!type\b).*from '(?!\.)/m.test(s.text))).toEqual(['client/verify-token.ts'])
-    expect(
-      sources.filter((s) => s.imports.some(({ path }) => path === 'client/verify-token.ts')).map((s) => s.room),
-    ).toEqual(['test'])
+    const importers = sources.filter((s) => s.imports.some(({ path }) => path === 'client/verify-token.ts'))
+    expect(importers.filter((s) => s.room !== 'test')).toEqual([])
   })
 
   it('has no circles', () => {
