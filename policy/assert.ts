@@ -1,4 +1,4 @@
-/** A broken promise of our own code, never of a caller. Assertions stay on in production. */
+/** A programming error of untag, never of a caller. Assertions stay on in production. */
 export class BrokenInvariant extends Error {
   override name = 'BrokenInvariant'
 }
@@ -8,7 +8,7 @@ export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new BrokenInvariant(message)
 }
 
-/** For the last branch of a switch: the compiler proves that it is never reached. */
+/** Last branch of a switch. The compiler proves that it is unreachable. */
 export function unreachable(value: never): never {
   throw new BrokenInvariant(`unexpected ${JSON.stringify(value)}`)
 }

@@ -1,9 +1,9 @@
 import type { AuthorizationState } from './vocabulary.ts'
 
-/** One redemption that somebody reports: an agent's claim, or a device's call over HTTP. */
+/** A reported redemption: an agent's claim, or the call of a device without an agent. */
 export interface RedemptionEvidence {
   redemptionId: string
-  /** Which step of the authorization, 1…count. */
+  /** Step of the authorization, 1 to count. */
   step: number
   /** Trusted time of the claim, ms since 1970. */
   atMs: number
@@ -11,7 +11,7 @@ export interface RedemptionEvidence {
 
 export interface AuthorizationFacts {
   expMs: number
-  /** When it was taken back, if it was. */
+  /** Time of the revocation, ms since 1970. */
   revokedAtMs?: number | undefined
   evidence: readonly RedemptionEvidence[]
 }
@@ -21,15 +21,14 @@ export type EvidenceException = (typeof EVIDENCE_EXCEPTIONS)[number]
 
 export interface DerivedAuthorizationState {
   state: AuthorizationState
-  /** Time of the first redemption that counts, ms; null until redeemed. */
+  /** Time of the first valid redemption, ms; null if there is none. */
   redeemedAtMs: number | null
   exceptions: ReadonlySet<EvidenceException>
 }
 
 /**
- * The state of an authorization as a join over everything known of it: redeemed by any evidence in
- * time, else revoked, else expired, else issued. The order in which facts arrive never matters, and
- * none is ever taken back; what should not have happened becomes an exception beside the state.
+ * Derives the state from all known facts: redeemed if any evidence is in time, else revoked, else expired, else issued.
+ * The order of the facts does not matter. Contradictions become exceptions.
  */
 export function deriveAuthorizationState(facts: AuthorizationFacts, nowMs: number): DerivedAuthorizationState {
   const exceptions = new Set<EvidenceException>()

@@ -1,6 +1,6 @@
 /**
- * The two Base32 alphabets in use: RFC 4648 for receipt tokens (only A–Z and 2–7, which every
- * keyboard-wedge scanner types) and Crockford's for ids and codes that people read aloud.
+ * Base32 alphabets: RFC 4648 for receipt tokens (A–Z and 2–7, which every keyboard-wedge scanner types), Crockford's
+ * for ids and codes that people read aloud.
  */
 const RFC4648 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -37,14 +37,14 @@ function decode(alphabet: string, text: string): Uint8Array | undefined {
       buffer &= (1 << bits) - 1
     }
   }
-  // One text for one value: a whole spare character or set padding bits are another spelling.
+  // Rejects other spellings of a value: a whole spare character, or set padding bits.
   return bits < 5 && buffer === 0 ? bytes : undefined
 }
 
 /** RFC 4648 §6, upper case, no padding. */
 export const base32 = {
   encode: (bytes: Uint8Array): string => encode(RFC4648, bytes),
-  /** The bytes, or undefined unless `text` is exactly what `encode` writes for some bytes. */
+  /** Decodes exactly what `encode` writes; undefined for other texts. */
   decode: (text: string): Uint8Array | undefined => decode(RFC4648, text),
 }
 

@@ -3,15 +3,15 @@ import type { ProtectionPolicy } from './store-policy.ts'
 import type { ItemFactName } from './vocabulary.ts'
 
 export interface UnitsDecision {
-  /** The answer as a whole: the first unit that is allowed, else the first unit. */
+  /** The first allowed decision, else the decision on the first unit. */
   decision: Decision
-  /** The positions of the units that are allowed. */
+  /** Indexes of the allowed units. */
   allowed: number[]
-  /** What was unknown of any unit, and a rule needed it. */
+  /** Facts that a rule needed and that were unknown for any unit. */
   unknownFacts: ItemFactName[]
 }
 
-/** Decides about several units at once: each unit that is allowed is released, and the others are not. There is at least one. */
+/** Decides on each unit separately: a denied unit does not stop the others. */
 export function decideUnits(
   units: readonly [DecisionFacts, ...DecisionFacts[]],
   policy: ProtectionPolicy,
@@ -25,7 +25,7 @@ export function decideUnits(
   }
 }
 
-/** The decision that is told of two units: the first one, unless only the second is allowed. */
+/** Returns `first`, unless only `second` is allowed. */
 export function betterDecision(first: Decision, second: Decision): Decision {
   return !first.allowed && second.allowed ? second : first
 }

@@ -11,54 +11,57 @@ import type {
 } from './vocabulary.ts'
 
 /**
- * The one decision of the house: may this device do this to this item, now? Cloud and agent both
- * run it, on the same vectors (policy/vectors/). Facts in, answer and explanation out; nothing else.
+ * Pure decision rules that cloud and agent share: may this device perform this action on this item now? Test vectors:
+ * policy/vectors/decisions.json.
  */
 
 /**
- * What is known of the item, or of one unit of a purchase. A category, brand or price that is absent is unknown, and the
- * strictest rule that could apply counts. An item without category or brand has the empty text.
+ * What the caller knows of an item or unit. An undefined category, brand or price is unknown; then the strictest rule
+ * that could apply decides. An item without category or brand has the empty text.
  */
 export interface ItemFacts {
-  /** null: whether it is paid cannot be known here. */
+  /** null: the caller cannot find out whether the item is paid. */
   status: ItemStatus | null
-  /** A paid purchase that the item belongs to, or can be bound to, makes it count as paid. */
+  /** The item belongs to a paid purchase, or can be bound to one. It then counts as paid. */
   paidBy?: 'purchase'
   category?: string | undefined
   brand?: string | undefined
-  /** Where the price is unknown, `priceBelowCent` may bound it. */
   priceCent?: number | undefined
+  /** Exclusive upper bound of an unknown price, cents. */
   priceBelowCent?: number | null
   technology?: ProtectionTechnology | undefined
-  /** Why only staff may go on with this unit, whatever the policy says. */
+  /** Reason that only staff may release this unit, whatever the policy says. */
   staffReason?: string | undefined
 }
 
 export interface DecisionFacts {
   action: ProtectionAction
-  /** The store in whose name is asked. */
+  /** Store of the caller. */
   storeId: string
   device: DeviceFacts | null
-  /** How a presented token or receipt failed, when one did. */
+  /** Error of the presented token or receipt. */
   token?: 'token_invalid' | 'token_expired' | 'token_revoked' | undefined
   clockTrusted: boolean
   stage: PolicyStage
-  /** null: no such item. */
+  /** null: the item is not registered. */
   item: ItemFacts | null
-  /** What the item was named by. */
+  /** Kinds of the identifiers in the request. */
   identifiedBy: readonly IdentifierKind[]
-  /** The item can be read by this device, which must then ask by what it reads (ADR 0009). */
+  /** This device can read the item's tag, so it must send the identifier that it reads (ADR 0009). */
   mustBeRead?: boolean
   right: 'free' | 'used' | 'leased_elsewhere'
-  /** An operator stands behind the request. */
+  /** True if a signed-in operator approves the request. */
   hasOperator: boolean
-  /** A genuine token is shown: the cloud has asked for staff where the policy wants them, and what is left is whether its word still holds. */
+  /**
+   * A valid token is presented. The cloud checked the staff rules when it issued the token, so they are not checked
+   * again.
+   */
   hasValidToken?: true
-  /** The operator goes past what another device holds. */
+  /** The operator overrides the lease of another device. */
   overridesLease?: true
-  /** What this operator has approved within the hour, where this would be counted as well. */
+  /** Grants that this operator approved within the last hour. Undefined: not counted here. */
   approvals?: number
-  /** Why a limit of the policy is used up, when one is. */
+  /** Describes a limit of the policy that is exhausted. */
   limit?: string | undefined
 }
 
@@ -68,7 +71,7 @@ export interface TraceStep {
   detail: string
 }
 
-/** `unknownFacts`: what a rule that was checked needed to know of the item and did not; only with them a decision may be stricter. */
+/** `unknownFacts`: item facts that a checked rule needed and did not have. They can only make a decision stricter. */
 export type Decision = { trace: TraceStep[]; unknownFacts: ItemFactName[] } & (
   | { allowed: true }
   | { allowed: false; reason: DenyReason }
@@ -84,7 +87,7 @@ const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
   verify_item_status: [],
 }
 
-/** What is allowed where the policy has no entry at all for a category. */
+/** Workflows in which every action is allowed if the policy has no entry for the category and none for `*`. */
 const ALLOWED_WITHOUT_ENTRY: readonly WorkflowType[] = ['staff_assisted', 'pos_integrated', 'automatic_exit']
 
 type Check = (facts: DecisionFacts, policy: ProtectionPolicy) => string | null
@@ -116,7 +119,7 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ['limit_exceeded', (f, p) => f.limit ?? approvedTooOften(f, p)],
 ]
 
-/** Whether a request may be granted; the first reason that holds is the one that is told. */
+/** Runs the checks in order. The first failed check is the reason of the denial. */
 export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision {
   const trace: TraceStep[] = []
   const unknown = new Set<ItemFactName>()
@@ -129,7 +132,9 @@ export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision
   return { allowed: true, trace, unknownFacts: [...unknown] }
 }
 
-/** What this check needs of the item, and is unknown. The category is needed where the rules that could apply differ. */
+/**
+ * Facts that this check needs and that are unknown. The category is needed only if the rules that could apply differ.
+ */
 function factsMissing(check: DenyReason, facts: DecisionFacts, policy: ProtectionPolicy): ItemFactName[] {
   const { action, item, hasValidToken } = facts
   if (action === 'verify_item_status' || hasValidToken || !item) return []
@@ -145,17 +150,17 @@ function factsMissing(check: DenyReason, facts: DecisionFacts, policy: Protectio
   ]
 }
 
-/** A decision in the words of the API: whether, and why not. */
+/** A decision in the shape that the API returns. */
 export type ApiDecision = { authorized: true } | { authorized: false; reason: DenyReason; detail: string }
 
-/** What is told of a decision: the reason that counts is the last thing that was looked at. */
+/** Converts a decision. `detail` comes from the last step of the trace, the failed check. */
 export function toApiDecision(decision: Decision): ApiDecision {
   return decision.allowed
     ? { authorized: true }
     : { authorized: false, reason: decision.reason, detail: decision.trace.at(-1)?.detail ?? decision.reason }
 }
 
-/** Whether the grant rests on an operator's word: such grants are counted per operator and hour. */
+/** True if the grant is an override, which is counted per operator and hour. */
 export function countsAsOverride(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
   return facts.hasOperator && (facts.overridesLease === true || staffNeeded(facts, policy) !== null)
 }
@@ -186,13 +191,13 @@ function itemNotPaid({ action, item }: DecisionFacts): string | null {
   return GRANTED_IN[action].includes(item.status) ? null : `the item is ${item.status}`
 }
 
-/** An entry of the policy, by its name, with the workflows in which it allows the action. */
+/** A policy entry and the workflows in which it allows the action. */
 interface Rule {
   entry: string | undefined
   workflows: readonly WorkflowType[] | undefined
 }
 
-/** The rule for the item's category; where that is unknown, every rule that could apply. */
+/** The rule for the item's category. If the category is unknown: every rule that could apply. */
 function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Rule[] {
   const byCategory = policy.allowedActionsByCategory
   const others = policyEntryFor('', policy)
@@ -208,11 +213,11 @@ function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Ru
 
 function isAllowedBy({ action, device, hasOperator }: DecisionFacts, { workflows }: Rule): boolean {
   if (workflows === undefined) return false
-  // Serving from a cabinet is for staff unless the policy opens it: that is a question of staff, not of workflow.
+  // An operator may unlock fixtures in every workflow; `staffNeeded` decides whether an operator is required.
   return !device || (action === 'unlock_fixture' && hasOperator) || workflows.includes(device.workflowType)
 }
 
-/** The entry of the policy that counts for a category: its own, else `*`; undefined: there is neither. */
+/** Name of the policy entry for a category: the category itself, else `*`. Undefined if the policy has neither. */
 export function policyEntryFor(
   category: string | undefined,
   { allowedActionsByCategory: byCategory }: ProtectionPolicy,
@@ -240,7 +245,7 @@ function categoryOf({ item }: DecisionFacts, { entry }: Rule): string {
   return `"${entry ?? 'any other'}", and the item's category is unknown`
 }
 
-/** Why staff are needed, or null. */
+/** Reason that an operator must approve, or null. */
 function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
   const { action, item, device, stage, clockTrusted, hasValidToken } = facts
   if (action === 'verify_item_status') return null
@@ -256,13 +261,13 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
   return item?.brand === undefined ? 'some brands need staff, and the brand is unknown' : 'the brand needs staff'
 }
 
-/** Whether the price reaches the policy's threshold for staff, or may do so. */
+/** True if the price reaches the staff threshold, or could. */
 function mayReachStaffPrice(item: ItemFacts | null, policy: ProtectionPolicy): boolean {
   const threshold = overrideThresholdCent(policy)
   return threshold !== null && !isCertainlyBelow(item, threshold)
 }
 
-/** Certainly cheaper than the threshold: the price where it is known, else what bounds it. */
+/** True only if the price, or the bound of an unknown price, proves it. */
 function isCertainlyBelow(item: ItemFacts | null, thresholdCent: number): boolean {
   if (item?.priceCent !== undefined) return item.priceCent < thresholdCent
   return item?.priceBelowCent !== undefined && item.priceBelowCent !== null && item.priceBelowCent <= thresholdCent

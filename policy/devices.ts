@@ -3,7 +3,7 @@ import { DEFAULT_WORKFLOW, DEVICE_TYPES, PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES
 import type { DeviceType, ProtectionAction, ProtectionTechnology, WorkflowType } from './vocabulary.ts'
 import type { IdentifierKind } from './item-identifiers.ts'
 
-/** What a device can do, in the specification's words. */
+/** Capabilities of a device, with the field names of the specification. */
 export const DeviceCapabilities = z.strictObject({
   canDeactivateLabel: z.boolean(),
   canDetachHardTag: z.boolean(),
@@ -15,12 +15,12 @@ export const DeviceCapabilities = z.strictObject({
 })
 export type DeviceCapabilities = z.infer<typeof DeviceCapabilities>
 
-/** A device as decisions see it, and as the signed policy carries it to the agents. */
+/** A device as the decision rules and the signed policy contain it. */
 export const DeviceFacts = z.strictObject({
   deviceId: z.string(),
   storeId: z.string(),
   deviceType: z.enum(DEVICE_TYPES),
-  /** The device's own, else the store's, else that of its type. */
+  /** Result of `resolveWorkflow`. */
   workflowType: z.enum(WORKFLOW_TYPES),
   capabilities: DeviceCapabilities,
   supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)),
@@ -39,7 +39,7 @@ const NO_CAPABILITIES: DeviceCapabilities = {
   supportsOfflineAuth: true,
 }
 
-/** What a device of each type can do and speak when its registration leaves it open. */
+/** Defaults for a registration that omits capabilities or technologies. */
 const TYPE_DEFAULTS: Record<DeviceType, { capabilities: DeviceCapabilities; technologies: ProtectionTechnology[] }> = {
   pos_deactivator: {
     capabilities: { ...NO_CAPABILITIES, canDeactivateLabel: true, canReadReceiptQr: true },
@@ -65,18 +65,18 @@ interface Abilities {
   supportedTechnologies: ProtectionTechnology[]
 }
 
-/** What is stated of a device; what is left open stays as it is. */
+/** Values of a request. Undefined values stay unchanged. */
 type StatedAbilities = { [K in keyof DeviceCapabilities]?: boolean | undefined } & {
   supportedTechnologies?: ProtectionTechnology[] | undefined
 }
 
-/** Completes what a registration states: stated technologies say what can be read, and the other way round. */
+/** Completes a registration with the defaults of the device type. */
 export function completeCapabilities(deviceType: DeviceType, stated: StatedAbilities): Abilities {
   const { capabilities, technologies } = TYPE_DEFAULTS[deviceType]
   return changeCapabilities({ capabilities, supportedTechnologies: technologies }, stated)
 }
 
-/** The abilities with what is stated now: stated technologies say what can be read, and the other way round. */
+/** Applies the stated values. Technologies determine what the device can read, and the other way round. */
 export function changeCapabilities(
   current: Abilities,
   { supportedTechnologies: technologies, ...booleans }: StatedAbilities,
@@ -99,7 +99,7 @@ export function changeCapabilities(
   return { capabilities, supportedTechnologies: [...supported] }
 }
 
-/** The workflow that counts: the device's own, else its store's, else that of its type. */
+/** Workflow of the device, else of its store, else of its type. */
 export function resolveWorkflow(
   deviceType: DeviceType,
   own?: WorkflowType | null,
@@ -108,7 +108,7 @@ export function resolveWorkflow(
   return own ?? store ?? DEFAULT_WORKFLOW[deviceType]
 }
 
-/** Whether a device can carry out an action at all. Leaving is only ever decided at a gate. */
+/** True if the device can perform the action. Only gates decide on leaving. */
 export function canPerform(device: DeviceFacts, action: ProtectionAction): boolean {
   switch (action) {
     case 'deactivate_label':
@@ -125,19 +125,19 @@ export function canPerform(device: DeviceFacts, action: ProtectionAction): boole
   }
 }
 
-/** Whether a device that nobody watches can read tags: a receipt by itself releases nothing there, only the tags that it covers. */
+/** True for an unattended device that reads tags. There a receipt releases only the tags that it covers. */
 export function releasesByTag({ workflowType, capabilities, deviceType }: DeviceFacts): boolean {
   const isWatched = workflowType === 'staff_assisted' || workflowType === 'pos_integrated'
   return deviceType !== 'exit_gate' && !isWatched && (capabilities.canReadUhfRfid || capabilities.canReadHfNfc)
 }
 
-/** The action by which a device releases tags, or null for one that does not. */
+/** Action with which the device releases tags; null if it cannot. */
 export function releaseActionOf(device: DeviceFacts): 'deactivate_label' | 'detach_hard_tag' | null {
   if (device.capabilities.canDeactivateLabel) return 'deactivate_label'
   return device.capabilities.canDetachHardTag ? 'detach_hard_tag' : null
 }
 
-/** Whether a device has the reader that an identifier of this kind comes from. */
+/** True if the device can read this kind of identifier. */
 export function canRead(device: DeviceFacts, kind: IdentifierKind): boolean {
   if (kind === 'epc') return device.capabilities.canReadUhfRfid
   if (kind === 'tagUid') return device.capabilities.canReadHfNfc

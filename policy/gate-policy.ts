@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decodeSgtin } from './gs1/sgtin.ts'
 
-/** What a gate does about a tag that leaves: nothing to be seen (it is recorded), a light, or the siren. */
+/** Reaction of a gate to a leaving tag: a record only, the light, or the siren. */
 export const SEVERITIES = ['silent', 'notify', 'siren'] as const
 export type Severity = (typeof SEVERITIES)[number]
 
@@ -19,7 +19,7 @@ const SeverityRule = z.strictObject({
   severity: z.enum(SEVERITIES),
 })
 
-/** How exit gates judge what leaves. */
+/** Rules of exit gates. */
 export const GatePolicy = z.strictObject({
   severity: z
     .array(SeverityRule)
@@ -56,7 +56,9 @@ export type GatePolicy = z.infer<typeof GatePolicy>
 
 export const DEFAULT_GATE_POLICY: GatePolicy = GatePolicy.parse({})
 
-/** How loud an unpaid item is, and by which rule (its number from 1; 0: none fits). `priceCent` undefined: unknown. */
+/**
+ * Severity of an unpaid item and the number of its rule, from 1; 0: no rule matches. `priceCent` undefined: unknown.
+ */
 export function severityOf(
   { severity: rules }: GatePolicy,
   item: { category?: string | undefined; priceCent?: number | undefined },
@@ -69,10 +71,13 @@ export function severityOf(
   return { severity: rules[index]?.severity ?? 'siren', rule: index + 1 }
 }
 
-/** Whose an unregistered tag is: `unclear` where the policy names no tags of its own. */
+/** Owner of an unregistered tag. `unclear`: the policy names no tags of the store. */
 export type TagOwner = 'own' | 'foreign' | 'unclear' | 'alarm'
 
-/** Judges an EPC (upper-case hex) by its beginning and by the company prefix in an SGTIN; undefined: the tag has none, and says nothing of its owner. */
+/**
+ * Finds the owner by the beginning of the EPC (upper-case hex) and by the company prefix of an SGTIN. `epc` is
+ * undefined for a tag without EPC.
+ */
 export function tagOwnerOf({ alarmMasks, ownMasks, ownPrefixes }: GatePolicy, epc: string | undefined): TagOwner {
   if (epc === undefined) return ownMasks.length + ownPrefixes.length === 0 ? 'unclear' : 'foreign'
   if (alarmMasks.some((mask) => fitsMask(mask, epc))) return 'alarm'

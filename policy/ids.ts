@@ -41,19 +41,19 @@ function nextSeq(clock: Clock, ms: number, bytes: Uint8Array): number {
   return seq
 }
 
-/** The lower bound of the ids of this prefix that were made at `ms` or later. */
+/** Lower bound of the ids with this prefix that were made at `ms` or later. */
 export function firstIdAt(prefix: string, ms: number): string {
   const bytes = Buffer.alloc(16)
   bytes.writeUIntBE(Math.max(0, Math.floor(ms)), 0, 6)
   return `${prefix}_${crockford.encode(bytes)}`
 }
 
-/** Whether `text` is an id as `newId` writes it with this prefix. */
+/** True if `text` is an id that `newId` wrote with this prefix. */
 export function isIdOf(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))
 }
 
-/** Whether `text` may be an id at all: anything else is simply unknown (ADR 0002). */
+/** True if `text` has the shape of an id. Other texts count as unknown ids (ADR 0002). */
 export function isIdShaped(text: string): boolean {
   return /^[\x21-\x7e]{1,128}$/.test(text)
 }

@@ -13,22 +13,22 @@ import {
 import { PROTECTION_ACTIONS, type DenyReason, type ItemFactName } from './vocabulary.ts'
 
 /**
- * What an agent that reaches neither the cloud nor the receipt home may do. Agents use `isolatedDenial` (edge-agent/decisions/by-receipt.ts
- * decides there); `predictIsolatedDecision` is for simulateProtectionPolicy and `untag policy explain`.
+ * Limits of an isolated agent. Agents use `isolatedDenial` (edge-agent/decisions/by-receipt.ts).
+ * `simulateProtectionPolicy` and `untag policy explain` use `predictIsolatedDecision`.
  */
 
-/** An agent that cannot ask the receipt home, and a receipt that it is shown. */
+/** A receipt at an isolated agent. */
 export interface IsolatedReceiptFacts {
-  /** Absent: unknown. */
+  /** Undefined: unknown. */
   riskClass: number | undefined
   stage: PolicyStage
-  /** Time since the receipt home could be asked, s. */
+  /** Time since the agent last reached the receipt home, s. */
   isolatedSeconds: number
-  /** Receipts that the agent has honoured in this time. */
+  /** Receipts that the agent honoured in this time. */
   honouredReceipts: number
 }
 
-/** Why an isolated agent may not honour this receipt; undefined where it may. */
+/** Reason that an isolated agent rejects the receipt. Undefined if it honours it. */
 export function isolatedDenial(
   { offline }: ProtectionPolicy,
   { riskClass: own, stage, isolatedSeconds, honouredReceipts }: IsolatedReceiptFacts,
@@ -42,7 +42,7 @@ export function isolatedDenial(
     : undefined
 }
 
-/** An offline decision in the words of the API. */
+/** An offline decision in the shape that the API returns. */
 export interface IsolatedPrediction {
   authorized: boolean
   reason?: DenyReason
@@ -50,8 +50,8 @@ export interface IsolatedPrediction {
 }
 
 /**
- * Predicts what the device's agent decides about these units by their receipt, just after it has lost the cloud and the home. The agent
- * sees no leases of other agents. A device without an agent is decided like one of an isolated agent.
+ * Predicts how the device's agent decides on these units by their receipt, just after it became isolated. It sees no
+ * leases of other agents. A device without an agent counts as one of an isolated agent.
  */
 export function predictIsolatedDecision(
   [first, ...others]: readonly [DecisionFacts, ...DecisionFacts[]],
@@ -62,7 +62,7 @@ export function predictIsolatedDecision(
     policy,
   )
   if (!decision.allowed) return { authorized: false, reason: decision.reason, unknownFacts }
-  // Offline a fixture opens for an operator only, counted as an override.
+  // Offline only an operator can open a fixture; it counts as an override.
   if (first.action === 'unlock_fixture' && !first.hasOperator)
     return { authorized: false, reason: 'manual_assistance_required', unknownFacts }
   return { authorized: true, unknownFacts }
@@ -73,7 +73,7 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
   const isHome = device?.agentId !== null && device?.agentId === policy.home
   const takesReceipts = action !== 'verify_item_status' && action !== 'unlock_fixture'
   const receipt = {
-    // One unit alone: the receipt's class is no lower.
+    // The receipt's class is at least that of one unit.
     riskClass: item?.priceCent === undefined ? undefined : riskClassOf(item.priceCent),
     stage: facts.stage,
     isolatedSeconds: 0,
@@ -87,26 +87,27 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
 }
 
 /**
- * The most that can be lost in EUR while no agent can reach anybody: ledgers (exit gates that release, or agents with devices that
- * do where those are more) × hardCount × what one receipt releases. A receipt releases no more than the ceiling of `maxRiskClass`,
- * and no unit from the threshold for staff on. 0 where nothing is released without staff; null where there is no bound.
+ * Upper bound of the loss while every agent is isolated, EUR: ledgers × `hardCount` × value of one receipt. The number
+ * of ledgers is the larger one of exit gates that release goods and agents with releasing devices. A receipt is worth
+ * at most the ceiling of `maxRiskClass`, and `MAX_ENTRIES` units below the staff threshold. 0 if nothing is released
+ * without staff; null if there is no bound.
  */
 export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): number | null {
   const { hardCount, maxRiskClass } = policy.offline
-  // Every ledger counts as one that cannot ask the home.
+  // Counts the receipt home as isolated, too.
   const releasing = releasingDevices({ ...policy, home: '' }, devices)
   const gates = releasing.filter(({ deviceType }) => deviceType === 'exit_gate').length
   const agents = new Set(releasing.flatMap(({ agentId }) => agentId ?? [])).size
   const receipts = Math.max(gates, agents) * hardCount
   if (receipts === 0) return 0
   const threshold = overrideThresholdCent(policy)
-  // Without an operator a receipt releases only units that its entries tell apart.
+  // Without an operator a receipt releases only units that have an entry.
   const units = threshold === null ? null : MAX_ENTRIES * (threshold - 1)
   const bounds = [riskClassCeiling(maxRiskClass), units].filter((bound) => bound !== null)
   return bounds.length === 0 ? null : (receipts * Math.min(...bounds)) / 100
 }
 
-/** The devices at which the policy releases any goods by a receipt without staff. */
+/** Devices that release any goods by a receipt without staff. */
 function releasingDevices(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): DeviceFacts[] {
   const known = new Map<string, boolean>()
   return devices.filter((device) => {

@@ -1,21 +1,21 @@
 import { parseEpc } from './gs1/epc.ts'
 import { isIdShaped } from './ids.ts'
 
-/** What names one item, in the order in which one of several is chosen (ADR 0043). */
+/** Identifiers of an item, by priority (ADR 0043). */
 export const ITEM_IDENTIFIER_KINDS = ['epc', 'tagUid', 'tagId', 'itemLineId'] as const
 export type ItemIdentifierKind = (typeof ITEM_IDENTIFIER_KINDS)[number]
 
-/** What a token may name, in the same order: last a product, when no item is known. */
+/** Identifiers that a token may name, by priority. `gtin` only if no item is known. */
 export const IDENTIFIER_KINDS = [...ITEM_IDENTIFIER_KINDS, 'gtin'] as const
 export type IdentifierKind = (typeof IDENTIFIER_KINDS)[number]
 
 export type ItemIdentifiers = { readonly [kind in ItemIdentifierKind]?: string }
-/** Whether any item is named. */
+/** True if any identifier is set. */
 export function hasItemIdentifier(identifiers: ItemIdentifiers): boolean {
   return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
 }
 
-/** As it comes in with a request: other fields are not looked at. */
+/** Identifiers of a request; other fields are ignored. */
 export type ItemIdentifierInput = { readonly [kind in ItemIdentifierKind]?: string | undefined }
 
 export type NormalisedIdentifiers =
@@ -50,10 +50,8 @@ const RULES: Record<ItemIdentifierKind, Rule> = {
 }
 
 /**
- * Brings the item identifiers of a request into the one form in which they are stored, compared and
- * answered: `epc` and `tagUid` as upper-case hex, `tagId` and `itemLineId` as given (ADR 0043).
- * The first bad one is refused, with a message that says what is expected. Whether there has to be one
- * at all is for the caller.
+ * Normalises the identifiers of a request: `epc` and `tagUid` to upper-case hex; `tagId` and `itemLineId` stay
+ * unchanged (ADR 0043). Reports the first invalid one. All may be absent.
  */
 export function normaliseIdentifiers(input: ItemIdentifierInput): NormalisedIdentifiers {
   const identifiers: { [kind in ItemIdentifierKind]?: string } = {}
@@ -68,7 +66,7 @@ export function normaliseIdentifiers(input: ItemIdentifierInput): NormalisedIden
   return { ok: true, identifiers }
 }
 
-/** The identifier that a token or an event names the item by, or undefined when there is none. */
+/** Identifier with the highest priority, for tokens and events. Undefined if there is none. */
 export function firstIdentifier(identifiers: ItemIdentifiers): { kind: ItemIdentifierKind; id: string } | undefined {
   for (const kind of ITEM_IDENTIFIER_KINDS) {
     const id = identifiers[kind]
@@ -77,7 +75,7 @@ export function firstIdentifier(identifiers: ItemIdentifiers): { kind: ItemIdent
   return undefined
 }
 
-/** ISO 14443-3 UIDs have 4, 7 or 10 bytes, ISO 15693 ones 8. One separator throughout, or none. */
+/** UIDs of ISO 14443-3 have 4, 7 or 10 bytes, those of ISO 15693 8. Separators are all equal, or absent. */
 function normaliseTagUid(text: string): string | undefined {
   const match = /^[0-9A-F]{2}([:-]?)[0-9A-F]{2}(?:\1[0-9A-F]{2}){2,8}$/i.exec(text)
   if (match === null) return undefined

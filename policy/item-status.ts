@@ -1,6 +1,6 @@
 import { ITEM_STATUSES, type ItemStatus } from './vocabulary.ts'
 
-/** Where an item may go from each status (ADR 0010); staff may put any item on hold and take it off again. */
+/** Allowed moves of an item's status (ADR 0010). Staff may put any item on hold, and end a hold with any status. */
 const MOVES: Record<ItemStatus, readonly ItemStatus[]> = {
   sellable: ['paid', 'reserved_bopis', 'transfer_in_transit', 'exception_hold'],
   paid: ['returned', 'cancelled', 'exception_hold'],
@@ -12,17 +12,17 @@ const MOVES: Record<ItemStatus, readonly ItemStatus[]> = {
   exception_hold: ITEM_STATUSES.filter((status) => status !== 'exception_hold'),
 }
 
-/** The statuses that an item may move to. */
+/** Statuses that may follow `from`. */
 export function nextItemStatuses(from: ItemStatus): readonly ItemStatus[] {
   return MOVES[from]
 }
 
-/** Whether the state machine knows this move. */
+/** True if the move is allowed. */
 export function mayItemMove(from: ItemStatus, to: ItemStatus): boolean {
   return MOVES[from].includes(to)
 }
 
-/** Statuses in which a registration may begin an item's life. */
+/** Statuses that an item may be registered with. */
 export const FIRST_ITEM_STATUSES = [
   'sellable',
   'returned',
@@ -32,7 +32,7 @@ export const FIRST_ITEM_STATUSES = [
 
 export type GateBehaviour = 'alarm' | 'pass' | 'alarm_and_staff'
 
-/** What a gate does about a leaving item (specification, itemStatus table). */
+/** Reaction of a gate to a leaving item (specification, itemStatus table). */
 export const GATE_BEHAVIOUR: Record<ItemStatus, GateBehaviour> = {
   sellable: 'alarm',
   paid: 'pass',

@@ -1,4 +1,4 @@
-/** A JSON Schema as OpenAPI 3.0.3 has it, as far as ours go. */
+/** JSON Schema of OpenAPI 3.0.3, as far as untag uses it. */
 export interface JsonSchema {
   $ref?: string
   type?: string
@@ -26,10 +26,10 @@ export interface JsonSchema {
   example?: unknown
 }
 
-/** Where schemas with a name are kept. */
+/** JSON pointer to the named schemas. */
 export const SCHEMA_POINTER = '#/components/schemas/'
 
-/** The schema that a reference stands for; anything else is itself. */
+/** Resolves a reference. Returns any other schema unchanged. */
 export function resolveReference(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const inner = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined)
   const found = inner === undefined ? undefined : components[inner.slice(SCHEMA_POINTER.length)]
@@ -42,7 +42,7 @@ export function resolveReference(schema: JsonSchema, components: Readonly<Record
     : schema
 }
 
-/** The name of the component that a schema refers to. */
+/** Name of the referenced component; undefined without a reference. */
 export function componentOf(schema: JsonSchema): string | undefined {
   return (schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined))?.slice(SCHEMA_POINTER.length)
 }

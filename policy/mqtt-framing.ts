@@ -7,11 +7,13 @@ export interface MqttFraming {
   maxPacketBytes: number
   /** True where the next byte begins a packet. */
   readonly isBetweenPackets: boolean
-  /** Why the stream must be cut; undefined while it may go on. */
+  /** Reason to close the stream; undefined while it is valid. */
   readonly violation: string | undefined
-  /** Continues at `from`. Returns the index after the current packet's last byte, or the chunk's length if the packet goes on. */
+  /**
+   * Continues at `from`. Returns the index after the packet's last byte, or the chunk's length if the packet continues.
+   */
   endOfPacket(chunk: Uint8Array, from: number): number
-  /** Walks through a whole chunk; returns `violation`. */
+  /** Checks a whole chunk; returns `violation`. */
   checkChunk(chunk: Uint8Array): string | undefined
 }
 
@@ -30,7 +32,6 @@ export function mqttFraming(maxPacketBytes: number): MqttFraming {
   let length = 0
   let violation: string | undefined
 
-  /** Takes one byte of a header. */
   function takeHeader(byte: number): void {
     if (headerBytes++ === 0) {
       if ((byte & 0xf0) === PUBLISH && (byte & QOS_2) !== 0) violation = 'a message of QoS 2'

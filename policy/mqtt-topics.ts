@@ -1,4 +1,4 @@
-/** The MQTT topics of ADR 0018, and who may use them. */
+/** MQTT topics and their access rules (ADR 0018). */
 
 const ROOT = 'untag/v1'
 
@@ -20,14 +20,14 @@ export function storeTopic(storeId: string, name: StoreTopic): string {
   return `${ROOT}/${storeId}/${name}`
 }
 
-/** Everything the cloud listens to. */
+/** Topic filters that the cloud subscribes to. */
 export const CLOUD_SUBSCRIPTIONS = [`${ROOT}/+/+/events`, `${ROOT}/+/+/state`] as const
 
 export type ParsedTopic =
   | { storeId: string; agentId: string; name: AgentTopic }
   | { storeId: string; agentId: null; name: StoreTopic }
 
-/** The parts of a topic of ours, or undefined. */
+/** Parses a topic of untag; undefined for others. */
 export function parseTopic(topic: string): ParsedTopic | undefined {
   const [root, version, storeId, second, third, ...rest] = topic.split('/')
   if (`${root}/${version}` !== ROOT || !storeId || !second || rest.length > 0) return undefined
@@ -40,12 +40,12 @@ export interface AgentAddress {
   agentId: string
 }
 
-/** An agent publishes below its own prefix only, and there only what is its to say. */
+/** True if the agent may publish to the topic: its own `events` or `state`. */
 export function mayPublish({ storeId, agentId }: AgentAddress, topic: string): boolean {
   return topic === agentTopic(storeId, agentId, 'events') || topic === agentTopic(storeId, agentId, 'state')
 }
 
-/** An agent subscribes to its own topics and its store's, each by its full name. */
+/** True if the agent may subscribe to the filter: its own topics and its store's, without wildcards. */
 export function maySubscribe({ storeId, agentId }: AgentAddress, filter: string): boolean {
   const parsed = parseTopic(filter)
   if (!parsed || parsed.storeId !== storeId) return false

@@ -3,17 +3,16 @@ import type { Verifier } from './documents/store-documents.ts'
 import type { Randomness } from './platform.ts'
 import { secretsEqual } from './secrets-equal.ts'
 
-/** A PIN has little to guess, so guessing is made slow; a badge holds 128 random bits and needs no slowness. */
+/** PINs have few values, so their derivation is slow. Badges contain 128 random bits. */
 const PIN_COST = { n: 16_384, r: 8, p: 1 }
 const BADGE_COST = { n: 1_024, r: 8, p: 1 }
-/** Of a derived key. */
 export const DERIVED_KEY_BYTES = 32
 const SALT_BYTES = 16
 const STORE_KEY_BYTES = 32
 const STORE_KEY_ID_BYTES = 12
-/** Salts of cards that are tried: those of a store have one. */
+/** Maximum card salts to try. All cards of a store share one. */
 const SALTS_LIMIT = 2
-/** What a verifier from outside may ask for: about 64 MiB. */
+/** Maximum scrypt cost of a published verifier: about 64 MiB. */
 const MAX_COST = 65_536
 
 /**
@@ -23,33 +22,33 @@ const MAX_COST = 65_536
  * their login, so that a copy of the policy alone does not allow a search for PINs. A new store key needs no PIN.
  */
 
-/** How the key of a verifier is derived: all of it but the work. */
+/** Parameters of a derivation. */
 export type KeyDerivation = Omit<Verifier, 'key'>
 
-/** Of a PIN: slow, because a PIN has few values. */
+/** Parameters for a PIN. */
 export function pinDerivation(random: Randomness): KeyDerivation {
   return derivation(PIN_COST, random.bytes(SALT_BYTES))
 }
 
 /**
- * Of a staff card: slow, because card numbers are short. A card does not say whose it is, so that all cards of a store have one
- * salt: who holds one is found by deriving its key once.
+ * Parameters for a staff card; slow, because card numbers are short. A card does not name its operator. All cards of a
+ * store share one salt, so one derivation finds the operator.
  */
 export function cardDerivation(storeId: string): KeyDerivation {
   return derivation(PIN_COST, hash('sha256', `untag/card/1\0${storeId}`, 'buffer').subarray(0, SALT_BYTES))
 }
 
-/** Verifier of a PIN, made at once: it keeps its caller busy for as long as that takes. */
+/** Creates the verifier of a PIN. Blocks during the derivation. */
 export function newPinVerifier(pin: string, random: Randomness): Verifier {
   return verifierWith(pin, pinDerivation(random))
 }
 
-/** Verifier of a badge: fast, because its secret cannot be guessed. */
+/** Creates the verifier of a badge. */
 export function newBadgeVerifier(secret: string, random: Randomness): Verifier {
   return verifierWith(secret, derivation(BADGE_COST, random.bytes(SALT_BYTES)))
 }
 
-/** A card's number as readers tell it, in upper-case hex; undefined: that is none. Colons, dashes and spaces between are no matter. */
+/** Card number in upper-case hex, without colons, dashes and spaces. Undefined if the text is none. */
 export function parseCardNumber(text: string): string | undefined {
   const hex = text.replace(/[\s:-]/g, '').toUpperCase()
   return /^(?:[0-9A-F]{2}){4,16}$/.test(hex) ? hex : undefined
@@ -114,12 +113,15 @@ function derive(secret: string, { salt, n, r, p }: KeyDerivation, storeKey: stri
 const BADGE_PREFIX = 'UNTAGOP'
 const OPERATOR_PREFIX = 'op_'
 
-/** What a badge's code says: letters and digits only, which every keyboard-wedge scanner types. */
+/** Text of a badge: only letters and digits, which every keyboard-wedge scanner types. */
 export function badgeCode(operatorId: string, secret: string): string {
   return BADGE_PREFIX + operatorId.slice(OPERATOR_PREFIX.length) + secret
 }
 
-/** What a scanned badge may mean: as read, and with Y and Z swapped, as scanners on German hosts do. Empty: no badge. */
+/**
+ * Possible readings of a scanned badge: as read, and with Y and Z swapped, as scanners on German hosts do. Empty if it
+ * is no badge.
+ */
 export function parseBadge(text: string): { operatorId: string; secret: string }[] {
   const read = text.trim().toUpperCase()
   const swapped = read.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))

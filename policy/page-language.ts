@@ -1,19 +1,19 @@
 import { acceptRanges } from './accept-header.ts'
 
-/** The languages of the pages of cloud and agent. The first one is for readers who name neither. */
+/** Languages of the pages of cloud and agent. The first one is the default. */
 export const LANGUAGES = ['en', 'de'] as const
 export type Language = (typeof LANGUAGES)[number]
 
-/** Remembers the language that a reader chose with the switch of a page. */
+/** Stores the language that a reader chose with the switch of a page. */
 export const LANGUAGE_COOKIE = 'untag_language'
 
-/** What a request says about the language of its reader. */
+/** Sources of the reader's language. */
 export interface LanguageSources {
   /** Query parameter `lang`, which the switch of a page sets. */
   readonly requested: string | undefined
   /** Value of the cookie. */
   readonly remembered: string | undefined
-  /** Setting `language` of an agent whose screens are for one language. */
+  /** Setting `language` of an agent. */
   readonly configured?: Language | undefined
   /** Header `Accept-Language`. */
   readonly accepted: string | undefined

@@ -1,15 +1,14 @@
 /**
- * The outside world as arguments: every room gets time and chance through these types and never
- * reaches for them itself, so that a whole shop can be run on a virtual clock.
- * The real one is made in `bin/platform.ts`.
+ * Time and randomness as arguments, so that a simulation can run a whole shop on virtual time. bin/platform.ts creates
+ * the real ones.
  */
 
 export interface Clock {
   /** The machine's wall clock, ms since 1970. May be wrong and may jump. */
   wall(): number
-  /** Milliseconds since an origin that is fixed while `bootId` is. Counts suspend, never jumps. */
+  /** Milliseconds since a fixed origin within one `bootId`. Includes suspend, never jumps. */
   elapsed(): number
-  /** Names the run of the operating system that `elapsed` belongs to. */
+  /** Id of the current boot. */
   readonly bootId: string
 }
 
@@ -21,7 +20,7 @@ export interface Timers {
 }
 
 export interface Randomness {
-  /** `length` bytes that nobody can predict. */
+  /** `length` unpredictable bytes. */
   bytes(length: number): Uint8Array
 }
 
@@ -33,13 +32,13 @@ export interface Platform {
 
 /** Small files that only their owner may read. */
 export interface SecretFiles {
-  /** The text, or undefined when there is no such file. */
+  /** Undefined if the file does not exist. */
   read(file: string): string | undefined
-  /** Puts the text there whole or not at all, also when the power fails; makes the folders. */
+  /** Writes atomically, even on power loss. Creates the folders. */
   write(file: string, text: string): void
 }
 
-/** Waits `ms` milliseconds; rejects with the signal's reason when that comes first. */
+/** Waits `ms`. Rejects with the signal's reason if it aborts first. */
 export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error)
@@ -80,8 +79,8 @@ export function randomFraction(random: Randomness): number {
 }
 
 /**
- * Delays for trying again: doubling from `firstMs` up to `maxMs`, each drawn from its upper half
- * so that many agents do not return at once. Endless: what a shop needs never gives up.
+ * Endless retry delays that double from `firstMs` to `maxMs`. Each is drawn from its upper half, so that agents do not
+ * all return at once.
  */
 export function* retryDelays(random: Randomness, firstMs: number, maxMs: number): Generator<number, never> {
   let ceiling = firstMs

@@ -11,38 +11,41 @@ import { predictIsolatedDecision, type IsolatedPrediction } from './isolated-age
 import { limitAt, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
 import type { ProtectionAction } from './vocabulary.ts'
 
-/** What somebody wants to know of a policy: about an item whose payment and right are in order, so that only the policy decides. */
+/** A question about a policy. Payment and right of the item are in order, so that only the policy decides. */
 export interface PolicyScenario {
   device: DeviceFacts
   action: ProtectionAction
-  /** Left out: an item without one; offline: unknown. */
+  /** Undefined: the item has none. In the offline prediction it is unknown. */
   category: string | undefined
-  /** Left out: an item without one; offline: unknown. */
+  /** As `category`. */
   brand: string | undefined
-  /** Left out: unknown. */
+  /** Undefined: unknown. */
   priceCent: number | undefined
-  /** An operator stands behind the request. */
+  /** True if a signed-in operator approves. */
   hasOperator: boolean
 }
 
 export type StageDecision = ApiDecision & {
   stage: PolicyStage
   trace: TraceStep[]
-  /** How far an agent goes by receipts that cannot ask their home; null: it honours none. */
+  /** Limits of an isolated agent at this stage; null if it honours no receipts. */
   isolated: { receipts: number; seconds: number } | null
 }
 
 export interface PolicyExplanation {
-  /** The entry that counts for the category; null: the policy says nothing, and the defaults count. */
+  /** Policy entry for the category; null if there is none and the defaults apply. */
   entry: string | null
   stages: StageDecision[]
-  /** What the device's agent decides by a receipt, just cut off from cloud and home; what the question leaves out is unknown. */
+  /**
+   * Decision of the device's agent by a receipt, just after it became isolated. Facts that the scenario omits are
+   * unknown.
+   */
   offline: IsolatedPrediction
 }
 
 const STAGES: readonly PolicyStage[] = ['fresh', 'stale', 'expired']
 
-/** What a policy decides at each stage of its age, and why: by the same `decide` as in cloud and agent. */
+/** Explains the decisions of a policy at each stage. Cloud and agent run the same `decide`. */
 export function explainPolicy(question: PolicyScenario, policy: ProtectionPolicy): PolicyExplanation {
   const { category, brand, priceCent } = question
   const fresh = factsOf(question, 'fresh')

@@ -8,12 +8,12 @@ export interface RunningProgram {
   mqttPort?: number
 }
 
-/** The value of the header. */
+/** Formats the header. */
 export function programHeader({ program, mqttPort }: RunningProgram): string {
   return mqttPort === undefined ? program : `${program}; mqtt=${mqttPort}`
 }
 
-/** Reads the header; undefined if another program sent it, or none is there. */
+/** Parses the header; undefined if another program sent it, or without one. */
 export function readProgramHeader(value: string | null): RunningProgram | undefined {
   const [, program, mqttPort] = /^(cloud|agent)(?:; mqtt=(\d{1,5}))?$/.exec(value ?? '') ?? []
   if (program !== 'cloud' && program !== 'agent') return undefined

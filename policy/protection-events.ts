@@ -25,25 +25,27 @@ export const PROTECTION_EVENT_TYPES = [
 ] as const
 export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
 
-/** PostgreSQL keeps no NUL, and no half of a character comes back as it was. */
+/** PostgreSQL rejects NUL, and UTF-8 cannot represent an unpaired surrogate. */
 export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 export const UNSTORABLE_TEXT = 'contains a NUL or an unpaired surrogate'
 const Id = z.string().min(1).max(128).refine(isStorableText, UNSTORABLE_TEXT)
-/** Merchants make ids of events up; they stand in headers of webhooks, in cursors, and come back in requests. */
+/** Merchants choose event ids, which appear in webhook headers, cursors and requests. */
 const EventId = Id.refine(isIdShaped, 'must be 1 to 128 visible characters of ASCII, without spaces')
 const Text = z.string().max(300).refine(isStorableText, UNSTORABLE_TEXT)
-/** A word for what went wrong. */
 const ShortReason = z.string().max(60).refine(isStorableText, UNSTORABLE_TEXT)
 
-/** One `protection.*` event, in the specification's field names. Identifiers are upper-case hex; never anything about a customer. */
+/**
+ * A `protection.*` event with the field names of the specification. Identifiers are upper-case hex. It contains no
+ * customer data.
+ */
 export const ProtectionEvent = z.strictObject({
   type: z.enum(PROTECTION_EVENT_TYPES),
   eventId: EventId,
   protectionAction: z.enum(PROTECTION_ACTIONS).optional(),
   protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
-  /** When it happened, by the clock of whoever saw it. */
+  /** Time of the event by the clock of its source. */
   occurredAt: z.iso.datetime({ offset: true }),
-  /** When the cloud took it in; absent until then. */
+  /** Time when the cloud received the event; absent before. */
   processedAt: z.iso.datetime({ offset: true }).optional(),
   storeId: Id,
   zoneId: Id.optional(),
@@ -64,11 +66,11 @@ export const ProtectionEvent = z.strictObject({
   tagTechnology: z.enum(TAG_TECHNOLOGIES).optional(),
   authorizationState: z.enum(AUTHORIZATION_STATES).optional(),
   replayProtectedNonce: Id.optional(),
-  /** Of a denial: one of the deny reasons; of a failure or an exception: a word for what went wrong. */
+  /** A deny reason, or a short code of a failure or exception. */
   reason: z.union([z.enum(DENY_REASONS), ShortReason]).optional(),
-  /** Decided with no working connection to the cloud. */
+  /** Decided without a connection to the cloud. */
   offline: z.boolean().optional(),
-  /** Of an offline decision: what a rule needed to know of the item and the agent did not, so the strictest rule counted. */
+  /** Item facts that an offline decision needed and did not have, so the strictest rule decided. */
   unknownFacts: z.array(z.enum(ITEM_FACT_NAMES)).min(1).max(ITEM_FACT_NAMES.length).optional(),
   outcome: z.enum(OUTCOMES).optional(),
   detail: Text.optional(),

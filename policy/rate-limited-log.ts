@@ -5,16 +5,16 @@ export type WriteLogLine = (fields: Record<string, unknown>, message: string) =>
 
 /** A log of events that clients cause, such as refused connections. */
 export interface RateLimitedLog {
-  /** `key` counts for itself, such as one device; by default the message does. */
+  /** `key` has its own limit, such as one device; the default is the message. */
   write(fields: Record<string, unknown>, message: string, key?: string): void
-  /** Writes the counts of what was left out. */
+  /** Writes the counts of suppressed lines. */
   stop(): void
 }
 
-/** Lines that one key may write in a minute. */
+/** Maximum lines of a key per minute. */
 export const LINES_PER_MINUTE = 10
 const MINUTE_MS = 60_000
-/** Keys that count for themselves; all others share the last one. */
+/** Maximum keys with their own limit. All others share one. */
 const KEYS_LIMIT = 100
 const OTHERS = 'others'
 
@@ -24,7 +24,9 @@ interface Window {
   left: { count: number; message: string; cancel: Cancel } | undefined
 }
 
-/** Passes at most 10 lines a minute and key on, and at the end of that minute writes how many it left out (`suppressed`). */
+/**
+ * Writes at most 10 lines per minute and key. At the end of the minute it writes how many it suppressed (`suppressed`).
+ */
 export function rateLimitedLog(
   write: WriteLogLine,
   { clock, timers }: { clock: Pick<Clock, 'elapsed'>; timers: Timers },

@@ -1,32 +1,32 @@
 import type { Outcome } from './vocabulary.ts'
 
-/** One redemption that used up, or tried to use up, the right of one unit. */
+/** A redemption of one unit's right, or a failed attempt. */
 export interface UnitRedemption {
   redemptionId: string
-  /** The token's nonce, or the receipt's identity. */
+  /** Nonce of the token, or identity of the receipt. */
   nonce: string
   source: 'token' | 'receipt'
   deviceId: string
   /** Trusted time, ms since 1970. */
   atMs: number
-  /** null: claimed, and nobody has said yet what became of it. */
+  /** null: claimed, and no outcome is reported yet. */
   outcome: Outcome | null
 }
 
 export interface UnitRedemptionSummary {
-  /** The use that the right is used up by; null when every one has failed. */
+  /** The redemption that uses the right; null if all failed. */
   effective: UnitRedemption | null
   failures: number
-  /** Two uses count: somebody got two for one. */
+  /** Two redemptions count: two pieces left for one right. */
   isDouble: boolean
 }
 
-/** The more certain a use is, the more it counts; what failed has used nothing up. */
+/** The lowest rank wins. Failed redemptions use no right. */
 const RANK = { confirmed: 0, claimed: 1, unknown: 2 } as const
 
 /**
- * What all uses of one unit's right come to, whatever the order in which they became known. Only staff go on after
- * `unknown`, so a use after one is no second for one; two of the same step of a token show in its own state.
+ * Merges all redemptions of one unit's right, in any order. Only staff may retry after `unknown`, so a redemption after
+ * it is no double. Two redemptions of one token step show in the token's own state.
  */
 export function mergeRedemptions(redemptions: readonly UnitRedemption[]): UnitRedemptionSummary {
   const notFailed = redemptions.filter(({ outcome }) => outcome !== 'failed')
@@ -50,10 +50,10 @@ function rankOf({ outcome }: UnitRedemption): number {
   return RANK[outcome === 'confirmed' || outcome === 'unknown' ? outcome : 'claimed']
 }
 
-/** How far what is known of an outcome goes; a word that goes further replaces one that does not. */
+/** A report with a higher value replaces a lower one. */
 const CERTAINTY: Record<Outcome, number> = { unknown: 1, failed: 2, confirmed: 3 }
 
-/** The outcome out of two words about one claim; in a contradiction the right counts as used up, and people must look. */
+/** Merges two reports about one claim. After a conflict the right counts as used, and staff must check. */
 export function mergeOutcomes(known: Outcome | null, reported: Outcome): { outcome: Outcome; isConflict: boolean } {
   if (known === null) return { outcome: reported, isConflict: false }
   const isConflict = known !== reported && known !== 'unknown' && reported !== 'unknown'

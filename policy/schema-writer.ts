@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import { SCHEMA_POINTER, type JsonSchema } from './json-schema.ts'
 
-/** Which side of a schema is meant: what callers send, or what they get. */
+/** `input`: what callers send. `output`: what the API returns. */
 export type SchemaDirection = 'input' | 'output'
 type Node = Record<string, unknown>
 
-/** Turns zod schemas into JSON schemas, and gathers the named ones among them. */
+/** Converts zod schemas to JSON schemas and collects the named ones. */
 export interface SchemaWriter {
-  /** Every named schema that was written so far, by its name. */
+  /** Named schemas written so far, by name. */
   readonly components: Readonly<Record<string, JsonSchema>>
   write(schema: z.ZodType, io: SchemaDirection): JsonSchema
 }
 
-/** A writer that has written nothing yet. */
+/** Creates a writer without components. */
 export function schemaWriter(): SchemaWriter {
   const components: Record<string, JsonSchema> = {}
 
@@ -29,7 +29,7 @@ export function schemaWriter(): SchemaWriter {
     return tidy(converted, io, renamed)
   }
 
-  /** One name stands for one schema: what comes in may be written otherwise than what goes out. */
+  /** Adds a suffix if a schema differs from the one written under its name: input and output can differ. */
   function nameOf(id: string, definition: Node, io: SchemaDirection): string {
     const written = components[id]
     if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map()))) return id
@@ -39,7 +39,9 @@ export function schemaWriter(): SchemaWriter {
   return { components, write }
 }
 
-/** Drops bounds that every safe integer has, patterns beside a format, and `additionalProperties: false` of answers. */
+/**
+ * Drops bounds that every safe integer has, patterns beside a format, and `additionalProperties: false` of responses.
+ */
 function tidy(value: unknown, io: SchemaDirection, renamed: ReadonlyMap<string, string>): JsonSchema {
   return tidied(value, io, renamed) as JsonSchema
 }
@@ -64,18 +66,18 @@ function tidied(value: unknown, io: SchemaDirection, renamed: ReadonlyMap<string
   return unwrapSingleAllOf(Object.fromEntries(children) as Node)
 }
 
-/** The names of fields are names, whatever they are called. */
+/** Field names are no keywords: a field may be called `id` or `$ref`. */
 function fields(properties: Node, io: SchemaDirection, renamed: ReadonlyMap<string, string>): Node {
   return Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, tidied(child, io, renamed)]))
 }
 
-/** All of one thing is that thing. */
+/** Replaces an `allOf` of one part by that part. */
 function unwrapSingleAllOf(node: Node): Node {
   const parts = node['allOf'] as Node[] | undefined
   return parts?.length === 1 && Object.keys(node).length === 1 ? (parts[0] ?? node) : node
 }
 
-/** A choice of single values is one enum. */
+/** Merges a union of literals into one enum. */
 function mergeLiterals(node: Node): Node {
   const options = node['anyOf'] as Node[] | undefined
   if (!options?.every((option) => Array.isArray(option['enum']) && option['type'] === options[0]?.['type'])) return node

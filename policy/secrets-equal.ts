@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 
 /**
- * True if both secrets are equal. The time it takes tells neither how many bytes are equal nor how long the known secret is,
- * because digests are compared. Every comparison of secrets, codes and MACs goes through here; `test/house` checks that.
+ * True if both secrets are equal. Compares digests in constant time, so the time reveals neither equal bytes nor the
+ * length. Every comparison of secrets, codes and MACs uses this function; `test/house` checks that.
  */
 export function secretsEqual(expected: string | Uint8Array, presented: string | Uint8Array | undefined): boolean {
   if (presented === undefined) return false

@@ -1,9 +1,9 @@
-/** Longest word that is compared, characters. */
+/** Maximum compared length, characters. */
 const LONGEST = 80
 
 /**
- * The known words closest to one that was probably mistyped: those that contain it, or differ in up to a third of its
- * letters. Ignores case. At most `limit` words, the closest first; empty if none is close.
+ * Names closest to a mistyped one: those that contain it, or differ in up to a third of its letters. Ignores case.
+ * Returns at most `limit` names, the closest first.
  */
 export function closestNames(word: string, known: Iterable<string>, limit = 3): string[] {
   const typed = word.slice(0, LONGEST).toLowerCase()
@@ -22,13 +22,13 @@ export function closestNames(word: string, known: Iterable<string>, limit = 3): 
     .map(({ name }) => name)
 }
 
-/** `; did you mean a or b?`, or an empty text if no other word is close. */
+/** `; did you mean a or b?`, or an empty text if no name is close. */
 export function spellingHint(word: string, known: Iterable<string>): string {
   const near = closestNames(word, known).filter((name) => name !== word)
   return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+/** Number of insertions, deletions, replacements and swaps of neighbours between two texts. */
 function editDistance(a: string, b: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {

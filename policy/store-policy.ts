@@ -4,17 +4,17 @@ import { GatePolicy } from './gate-policy.ts'
 import { VersionNumber } from './version.ts'
 import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
 
-/** Purchase totals in cents at which a risk class ends: class 0 is below 50 EUR, 1 below 200, 2 below 1,000, 3 the rest. */
+/** Exclusive upper bounds of the risk classes 0 to 2: purchase total, cents. Class 3 has no bound. */
 const RISK_CLASS_CEILINGS = [5_000, 20_000, 100_000] as const
 export type RiskClass = 0 | 1 | 2 | 3
 
-/** Risk of a purchase by its total in cents. */
+/** Risk class of a purchase total, cents. */
 export function riskClassOf(totalCent: number): RiskClass {
   const index = RISK_CLASS_CEILINGS.findIndex((ceiling) => totalCent < ceiling)
   return (index < 0 ? 3 : index) as RiskClass
 }
 
-/** What a purchase of this class stays below, cents; null for the open class. */
+/** Exclusive upper bound of a risk class, cents; null for class 3. */
 export function riskClassCeiling(riskClass: number): number | null {
   return RISK_CLASS_CEILINGS[riskClass] ?? null
 }
@@ -22,7 +22,7 @@ export function riskClassCeiling(riskClass: number): number | null {
 const cents = (euros: number) => Math.round(euros * 100)
 const hasCents = (euros: number) => hasDecimals(euros, 2)
 
-/** How far an agent may go that cannot ask the home of its store's receipts (ADR 0016). */
+/** Limits of an isolated agent (ADR 0016). */
 export const OfflineLimits = z.strictObject({
   maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class go to staff.'),
   hardCount: z.int().min(0).max(10_000).default(20).describe('Receipts honoured while isolated, per agent.'),
@@ -88,15 +88,15 @@ export type ProtectionPolicy = z.infer<typeof ProtectionPolicy>
 
 export const DEFAULT_POLICY: ProtectionPolicy = ProtectionPolicy.parse({})
 
-/** The override threshold in cents, or null. */
+/** Price from which staff must approve, cents; null without a threshold. */
 export function overrideThresholdCent(policy: ProtectionPolicy): number | null {
   return policy.requiresManualOverrideAboveValue === null ? null : cents(policy.requiresManualOverrideAboveValue)
 }
 
-/** How old what an agent knows is (ADR 0016): limits halve when stale, only staff remain when expired. */
+/** Policy stage by the age of the freshness (ADR 0016): `stale` halves limits, `expired` leaves only staff. */
 export type PolicyStage = 'fresh' | 'stale' | 'expired'
 
-/** A limit of the policy at this stage: halved once the policy is stale. */
+/** Returns half of the limit unless the policy is fresh. */
 export function limitAt(limit: number, stage: PolicyStage): number {
   return stage === 'fresh' ? limit : Math.floor(limit / 2)
 }
@@ -104,7 +104,7 @@ export function limitAt(limit: number, stage: PolicyStage): number {
 const FRESH_SECONDS = 15 * 60
 const EXPIRED_SECONDS = 80 * 3_600
 
-/** `ageSeconds`: since the last accepted freshness document that names this policy. */
+/** `ageSeconds`: time since the agent accepted the last freshness document that names this policy. */
 export function policyStage(ageSeconds: number): PolicyStage {
   if (ageSeconds <= FRESH_SECONDS) return 'fresh'
   return ageSeconds <= EXPIRED_SECONDS ? 'stale' : 'expired'

@@ -1,43 +1,45 @@
 import type { Clock } from './platform.ts'
 
 /**
- * Time that a thief cannot set: the last signed time plus the time that has passed since. Wall
- * clocks count only after a reboot, and only when they do not lie behind what was signed before.
- * The state is a plain value; who holds it writes it down.
+ * Trusted time (ADR 0015): the latest signed time plus the elapsed time since. The wall clock counts only after a
+ * reboot, and only if it is not behind the latest signed time. The caller stores the state, a plain value.
  */
 export interface TrustedClockState {
-  /** The latest signed time ever accepted, ms. Never lowered but by a new time epoch. */
+  /** High-water mark: latest accepted signed time, ms. Only a new time epoch lowers it. */
   readonly highWaterMs: number
-  /** Root may open a new time epoch that lowers the mark. */
+  /** Time epoch. The root key opens a new one to lower the mark. */
   readonly epoch: number
-  /** Now = anchorMs + elapsed − anchorElapsedMs, within one boot. */
+  /** Within one boot: now = anchorMs + elapsed − anchorElapsedMs. */
   readonly anchorMs: number
   readonly anchorElapsedMs: number
   readonly bootId: string
   readonly trust: ClockTrust
-  /** A signed time far ahead of our own, waiting for a second one. */
+  /** Signed time far ahead of this clock. A second one must confirm it. */
   readonly unconfirmed?: { readonly signedMs: number; readonly elapsedMs: number }
 }
 
-/** signed: rests on the cloud's signature · rtc: on a real-time clock after a reboot · home: on the word of the store's home of receipts · none: on nothing. */
+/**
+ * Source of the time. signed: the cloud's signature · rtc: real-time clock after a reboot · home: receipt home · none:
+ * untrusted.
+ */
 export type ClockTrust = 'signed' | 'rtc' | 'home' | 'none'
 
 export interface SignedTime {
   ms: number
   epoch: number
-  /** It answers a question that we asked, so it cannot be an old one: only then may it set the time back. */
+  /** True for the response to this agent's challenge. It cannot be a replay, so only it may set the time back. */
   answersChallenge: boolean
 }
 
-/** A step beyond our own elapsed time that is not believed at once, ms. */
+/** Larger steps ahead need a second signed time, ms. */
 const STEP_LIMIT_MS = 10 * 60_000
-/** How much later the second answer must come, ms. */
+/** Minimum time between the first and the second signed time, ms. */
 const SECOND_ANSWER_AFTER_MS = 60_000
 
-/** What was signed so long ago may just have arrived, ms; what is older says nothing of a doubt. */
+/** Maximum delivery time of a document, ms. An older document cannot resolve an unconfirmed time. */
 const DELIVERY_DELAY_MS = 5_000
 
-/** The clock of an agent that has just heard its first signed time. */
+/** Starts the clock with the first signed time. */
 export function startTrustedClock(time: SignedTime, clock: Clock): TrustedClockState {
   return anchoredAt({ highWaterMs: time.ms, epoch: time.epoch }, time.ms, 'signed', clock)
 }
@@ -51,14 +53,16 @@ function anchoredAt(
   return { ...mark, anchorMs: ms, anchorElapsedMs: clock.elapsed(), bootId: clock.bootId, trust }
 }
 
-/** Now, ms since 1970, and what that rests on. Whole within one boot; call `resumeAfterBoot` first in a new one. */
+/** Returns the time, ms since 1970, and its source. In a new boot, call `resumeAfterBoot` first. */
 export function trustedNow(state: TrustedClockState, clock: Clock): { nowMs: number; trust: ClockTrust } {
   const passed = state.bootId === clock.bootId ? clock.elapsed() - state.anchorElapsedMs : 0
   const trust = state.bootId === clock.bootId && !state.unconfirmed ? state.trust : 'none'
   return { nowMs: Math.max(state.anchorMs + passed, state.highWaterMs), trust }
 }
 
-/** To be called at start: after a reboot elapsed time has begun anew, and a real-time clock counts if it is at or past the mark. */
+/**
+ * Call at start. After a reboot `elapsed` begins again, so the real-time clock counts if it is at or past the mark.
+ */
 export function resumeAfterBoot(state: TrustedClockState, clock: Clock): TrustedClockState {
   if (state.bootId === clock.bootId) return state
   const mark = { highWaterMs: state.highWaterMs, epoch: state.epoch }
@@ -68,16 +72,18 @@ export function resumeAfterBoot(state: TrustedClockState, clock: Clock): Trusted
     : anchoredAt(mark, state.highWaterMs, 'none', clock)
 }
 
-/** After a reboot without a clock of its own: the time of the store's home counts as a real-time clock does, if it is at or past the mark. */
+/**
+ * Applies the time of the receipt home after a reboot without a usable real-time clock, if it is at or past the mark.
+ */
 export function applyHomeTime(state: TrustedClockState, clock: Clock, ms: number): TrustedClockState {
-  // What a signed time has put in doubt another one decides.
+  // Only a signed time can resolve an unconfirmed one.
   if (state.trust !== 'none' || state.unconfirmed || ms < state.highWaterMs) return state
   return anchoredAt({ highWaterMs: state.highWaterMs, epoch: state.epoch }, ms, 'home', clock)
 }
 
 export type SignedTimeVerdict = 'accepted' | 'unconfirmed' | 'ignored'
 
-/** Takes a signed time into account. `unconfirmed`: far ahead of our own; until a second one agrees, the clock is untrusted. */
+/** Applies a signed time. `unconfirmed`: it is far ahead, and the clock is untrusted until a second one agrees. */
 export function applySignedTime(
   state: TrustedClockState,
   clock: Clock,
@@ -89,7 +95,8 @@ export function applySignedTime(
   const { nowMs } = trustedNow(state, clock)
   const mark = { highWaterMs: time.ms, epoch: time.epoch }
   if (time.ms <= nowMs + STEP_LIMIT_MS) {
-    // A late copy of a true document must not set us back, nor vouch for what we have instead; an answer to our own question may do both.
+    // A replayed document must not set the time back, nor confirm the current time. The response to our challenge may
+    // do both.
     if (time.answersChallenge || time.ms >= nowMs)
       return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
     const { unconfirmed } = state
@@ -113,7 +120,10 @@ export function applySignedTime(
   }
 }
 
-/** Only the answer to our own question lowers the mark: a document of the new epoch may be an old copy, and counts where it would have in the former one. */
+/**
+ * Only the response to a challenge lowers the mark. A document of the new epoch may be a replay, so it counts like one
+ * of the former epoch.
+ */
 function beginEpoch(
   state: TrustedClockState,
   clock: Clock,

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 
-/** What is wrong in one place of an input, in words that say what would be right. */
+/** An error in an input. The message says what is expected. */
 export interface ValidationFinding {
   path: readonly PropertyKey[]
-  /** `missing`, `unknown_field`, or zod's own. */
+  /** `missing`, `unknown_field` or a code of zod. */
   code: string
   /** Without the path. */
   message: string
@@ -12,7 +12,7 @@ export interface ValidationFinding {
 type Issue = z.core.$ZodIssue
 type Choice = z.core.$ZodIssueInvalidUnion
 
-/** What zod says of a choice, and of a rule that has no words of its own. */
+/** Zod's message for unions, and for rules without a message. */
 const GENERIC_MESSAGE = 'Invalid input'
 
 const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -25,7 +25,7 @@ const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
   array: ['a list'],
 }
 
-/** The findings behind the issues of a schema that was given `value`. */
+/** Converts zod's issues about `value` to findings. */
 export function validationFindings(issues: readonly Issue[], value: unknown): ValidationFinding[] {
   return issues.flatMap((issue) => findingsOfIssue(issue, value))
 }
@@ -43,7 +43,7 @@ function findingsOfIssue(issue: Issue, value: unknown): ValidationFinding[] {
   return [{ path, code, message: issue.message.replace(/^Invalid input: /, '') }]
 }
 
-/** Of several forms none fits: what is wrong with the one that was meant, or what each of them would be. */
+/** Reports why no variant of a union fits: the errors of the closest variant, or what the variants require. */
 function findingsOfUnion(issue: Choice, value: unknown): ValidationFinding[] {
   const { path, code } = issue
   const options = issue.errors
@@ -62,12 +62,12 @@ function findingsOfUnion(issue: Choice, value: unknown): ValidationFinding[] {
   return [{ path, code, message: `must be ${expected}` }]
 }
 
-/** The words by which zod tells the forms apart, where it was none of them. */
+/** Values of the discriminator, if none of them matched. */
 function discriminators(issue: Choice): readonly unknown[] | undefined {
   return 'options' in issue ? issue.options : undefined
 }
 
-/** The forms that the value comes nearest to: of its type, then with the fewest fields that they do not know. */
+/** Variants of the value's type with the fewest unknown fields. */
 function closestOptions(options: readonly (readonly Issue[])[]): (readonly Issue[])[] {
   const near = options.filter((option) => option.every((inner) => inner.path.length > 0 || !isOfType(inner)))
   const unknown = (option: readonly Issue[]) =>
@@ -113,14 +113,14 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   )
 }
 
-/** A path as people write it: `items[0].vat`. */
+/** Formats a path: `items[0].vat`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((step, i) => (typeof step === 'number' ? `[${step}]` : i === 0 ? String(step) : `.${String(step)}`))
     .join('')
 }
 
-/** A finding as one sentence. */
+/** Formats a finding as one sentence. */
 export function findingMessage({ path, code, message }: ValidationFinding): string {
   if (code === 'unknown_field') return path.length > 1 ? `${message} in ${pathText(path.slice(0, -1))}` : message
   const where = pathText(path) || 'the body'

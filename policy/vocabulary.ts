@@ -1,9 +1,9 @@
-/** The words of the specification, each list once. */
+/** Enumerations of the specification. */
 
 export const PROTECTION_TECHNOLOGIES = ['am', 'rf', 'uhf_rfid', 'hf_nfc', 'mechanical_lock'] as const
 export type ProtectionTechnology = (typeof PROTECTION_TECHNOLOGIES)[number]
 
-/** What the rules of a policy read of an item. */
+/** Item facts that policy rules need. */
 export const ITEM_FACT_NAMES = ['category', 'brand', 'price'] as const
 export type ItemFactName = (typeof ITEM_FACT_NAMES)[number]
 
@@ -44,7 +44,7 @@ export type ItemStatus = (typeof ITEM_STATUSES)[number]
 export const SCAN_SOURCES = ['pos', 'sco', 'exit_gate', 'associate_handheld', 'customer_phone', 'service_desk'] as const
 export type ScanSource = (typeof SCAN_SOURCES)[number]
 
-/** Where a device of each type scans. */
+/** `scanSource` of each device type. */
 export const SCAN_SOURCE_OF: Readonly<Record<DeviceType, ScanSource>> = {
   pos_deactivator: 'pos',
   self_checkout_detacher: 'sco',
@@ -62,11 +62,11 @@ export type SecurityTagMode = (typeof SECURITY_TAG_MODES)[number]
 export const AUTHORIZATION_STATES = ['issued', 'redeemed', 'expired', 'revoked'] as const
 export type AuthorizationState = (typeof AUTHORIZATION_STATES)[number]
 
-/** What became of a command to an actuator: `unknown` when nobody can tell whether it moved. */
+/** Outcome of a command to a device. `unknown`: nothing shows whether the device moved. */
 export const OUTCOMES = ['confirmed', 'failed', 'unknown'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** Why something is refused, in the order in which reasons are looked for: the first match is told. */
+/** Reasons of a denial, in the order of the checks. The first failed check is reported. */
 export const DENY_REASONS = [
   'token_invalid',
   'token_expired',
@@ -89,7 +89,7 @@ export const DENY_REASONS = [
 ] as const
 export type DenyReason = (typeof DENY_REASONS)[number]
 
-/** What an authorization uses up: one right per unit and class. `verify_item_status` uses nothing. */
+/** Right classes: a unit has one right of each class. `verify_item_status` uses none. */
 export const RIGHT_CLASSES = ['release', 'exit', 'fixture'] as const
 export type RightClass = (typeof RIGHT_CLASSES)[number]
 
@@ -102,20 +102,20 @@ const CLASS_OF: Record<ProtectionAction, RightClass | null> = {
   verify_item_status: null,
 }
 
-/** The class of right that an action uses up, or null when it uses none. */
+/** Right class that an action uses, or null. */
 export function rightClassOf(action: ProtectionAction): RightClass | null {
   return CLASS_OF[action]
 }
 
 /**
- * Whether an authorized action drives an output of a device: a lock, a detacher, a deactivator, a barrier or the gate's
- * release. These are the actions that use up a right. Such an action has an outcome whenever it is authorized.
+ * True if an authorized action drives an output: a lock, detacher, deactivator, barrier or the release of a gate.
+ * Exactly these actions use a right and have an outcome.
  */
 export function drivesOutput(action: ProtectionAction): boolean {
   return rightClassOf(action) !== null
 }
 
-/** The workflow of a device that neither its own record nor its store's names. */
+/** Workflow if neither the device nor its store sets one. */
 export const DEFAULT_WORKFLOW: Record<DeviceType, WorkflowType> = {
   pos_deactivator: 'staff_assisted',
   handheld_reader: 'staff_assisted',

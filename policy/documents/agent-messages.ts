@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { JournalRow, UncheckedRow } from '../journal.ts'
 
-/** What passes between one agent and the cloud, each signed by its sender. */
+/** Signed messages between an agent and the cloud. */
 
 const Seconds = z.int().min(0)
 const Common = { aud: z.string(), iat: Seconds, exp: Seconds }
 
-/** The audience of what agents sign for the cloud. */
+/** Audience of documents that agents sign for the cloud. */
 export const CLOUD_AUDIENCE = 'cloud'
 
-/** Rows in one batch at most, so that it stays below the size of a bundle. */
+/** Maximum rows of a batch, so that it fits a bundle. */
 export const BATCH_LIMIT = 100
 
-/** `pevt+jwt`: a stretch of an agent's journal. */
+/** `pevt+jwt`: consecutive rows of an agent's journal. */
 export const EventBatchClaims = z.strictObject({
   ...Common,
   iss: z.string(),
@@ -24,28 +24,30 @@ export const EventBatchClaims = z.strictObject({
   /** Hash of the row before the first. */
   after: z.string().length(43),
   events: z.array(JournalRow).min(1).max(BATCH_LIMIT),
-  /** The agent tells the cloud again what it still has, from row `oldest` on: it was restored, or the acknowledgement is doubted. */
+  /**
+   * The agent resends its rows from `oldest` on, after the cloud was restored or if an acknowledgement is doubtful.
+   */
   resync: z.strictObject({ cloudGeneration: z.int().min(1), oldest: z.int().min(1) }).optional(),
 })
 export type EventBatchClaims = z.infer<typeof EventBatchClaims>
 
-/** The same as the cloud opens it: a row that it cannot read is kept all the same (P3). */
+/** A batch as the cloud parses it. The cloud also stores rows that it cannot validate (P3). */
 export const UncheckedBatchClaims = EventBatchClaims.extend({ events: z.array(UncheckedRow).min(1).max(BATCH_LIMIT) })
 export type UncheckedBatchClaims = z.infer<typeof UncheckedBatchClaims>
 
-/** `ack+jwt`: every row up to `seq` is durably applied. Only this lets an agent prune. */
+/** `ack+jwt`: all rows up to `seq` are durable in the cloud. Only then the agent may prune them. */
 export const AckClaims = z.strictObject({
   ...Common,
   ledger: z.string(),
   generation: z.int().min(1),
   seq: z.int().min(0),
   head: z.string(),
-  /** Left out while it is 1. What a cloud acknowledged that was then restored from a backup counts for nothing. */
+  /** Absent: 1. After a restore of the cloud, acknowledgements of earlier generations do not count. */
   cloudGeneration: z.int().min(1).optional(),
 })
 export type AckClaims = z.infer<typeof AckClaims>
 
-/** `cmd+jwt`: something the cloud wants of an agent now. */
+/** `cmd+jwt`: a command of the cloud to an agent. */
 export const CommandClaims = z.strictObject({
   ...Common,
   jti: z.string(),
@@ -55,22 +57,22 @@ export const CommandClaims = z.strictObject({
 })
 export type CommandClaims = z.infer<typeof CommandClaims>
 
-/** `assert+jwt`: a login over HTTP, or the password at the broker. */
+/** `assert+jwt`: login over HTTP, or password at the broker. */
 export const AssertionClaims = z.strictObject({
   ...Common,
   iss: z.string(),
   challenge: z.string(),
   ledger: z.string(),
   generation: z.int().min(1),
-  /** The end of the ledger as it was at the start, and from the first login on as it is: shows one that was put back. */
+  /** Head of the ledger at start; after the first login the current head. It reveals a rollback. */
   seq: z.int().min(0).optional(),
   head: z.string().length(43).optional(),
-  /** The agent itself has found that its ledger was restored: rows are lost that the cloud may never have received. */
+  /** The agent detected a rollback of its ledger. Rows that the cloud never received may be lost. */
   restored: z.literal(true).optional(),
 })
 export type AssertionClaims = z.infer<typeof AssertionClaims>
 
-/** `enrol+jwt`: proof that the key which asks to be enrolled is held by who has the code. */
+/** `enrol+jwt`: proves that the holder of the code holds the new key. */
 export const EnrolmentClaims = z.strictObject({
   ...Common,
   codeHash: z.string(),
@@ -78,14 +80,14 @@ export const EnrolmentClaims = z.strictObject({
 })
 export type EnrolmentClaims = z.infer<typeof EnrolmentClaims>
 
-/** How long the proof of a new key counts, seconds. */
+/** Lifetime of the proof of a new key, s. */
 export const ROTATION_LIFE = 300
 
-/** `rotate+jwt`: the new key of an agent says that it is held by who had the former. */
+/** `rotate+jwt`: the new key signs that it replaces `formerKid`. */
 export const RotationClaims = z.strictObject({ ...Common, formerKid: z.string().length(8) })
 export type RotationClaims = z.infer<typeof RotationClaims>
 
-/** The retained `state` of an agent; unsigned, a hint for people only. */
+/** Retained MQTT message `state` of an agent. It is unsigned, a hint for people only. */
 export const AgentState = z.strictObject({
   online: z.boolean(),
   observedAt: z.iso.datetime(),
@@ -104,13 +106,13 @@ export const AgentState = z.strictObject({
 })
 export type AgentState = z.infer<typeof AgentState>
 
-/** An enrolment code without dashes and in upper case, as it is hashed and compared. */
+/** Normalises an enrolment code: upper case, no dashes. */
 export function normaliseEnrolmentCode(code: string): string {
-  // Crockford: what people read as O, I and L are digits.
+  // Crockford: people read 0 as O, and 1 as I or L.
   return code.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
 }
 
-/** What the cloud keeps of a one-time code: a hash, base64url, that no other use of SHA-256 here can give. */
+/** Hash of an enrolment code, base64url. The prefix separates it from other uses of SHA-256. */
 export function enrolmentCodeHash(code: string): string {
   return createHash('sha256')
     .update(`untag/enrol/1\0${normaliseEnrolmentCode(code)}`)

@@ -13,24 +13,24 @@ import {
 } from './signed-document.ts'
 import type { Signer } from './keys.ts'
 
-/** `led` of what the cloud itself is the ledger of: devices without agent, and those whose agent's ledger is doubted (ADR 0013). */
+/** `led` if the cloud is the ledger: devices without an agent, and agents with an untrusted ledger (ADR 0013). */
 export const CLOUD_LEDGER = 'cloud'
 
-/** The claims of an authorization token (ADR 0013). It says nothing of customer, price, name or purchase. */
+/** Claims of an authorization token (ADR 0013). They contain no customer, price, name or purchase. */
 export const AuthorizationClaims = z.strictObject({
   iss: z.string(),
-  /** The one device. */
+  /** Device that may present the token. */
   aud: z.string(),
   iat: z.number(),
   exp: z.number(),
-  /** 128 random bits, base64url: the single-use nonce. */
+  /** Nonce: 128 random bits, base64url. */
   jti: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
-  /** `{ledgerId}.{generation}` where it may be claimed, or `cloud`. */
+  /** Ledger that may claim it: `{ledgerId}.{generation}` or `cloud`. */
   led: z.string(),
   act: z.enum(PROTECTION_ACTIONS),
-  /** How many units. */
+  /** Number of units. */
   cnt: z.int().min(1).max(100_000),
-  /** Item-level tokens only: which item, see `itemHash`. */
+  /** Hash of the item, see `itemHash`. Only in item-level tokens. */
   ith: z
     .string()
     .regex(/^[A-Za-z0-9_-]{16}$/)
@@ -47,7 +47,7 @@ export type OpenedAuthorization =
   | { ok: true; authorization: Authorization }
   | { ok: false; fault: DocumentErrorCode; detail: string }
 
-/** Checks an authorization token: signature, kind, device, times and every claim. */
+/** Verifies an authorization token: signature, kind, device, times and claims. */
 export function openAuthorization(token: string, expected: DocumentExpectation): OpenedAuthorization {
   const opened = openDocument<AuthorizationClaims>(token, DOCUMENT_KINDS.authorization, expected)
   if (!opened.ok) return opened
@@ -59,26 +59,26 @@ export function openAuthorization(token: string, expected: DocumentExpectation):
   return { ok: true, authorization: opened.claims as Authorization }
 }
 
-/** The token of an authorization: compact JWS, EdDSA, `typ` of this document kind (ADR 0013). */
+/** Signs an authorization token: compact JWS, EdDSA (ADR 0013). */
 export function signAuthorization(claims: AuthorizationClaims, by: Signer): string {
   return signDocument(DOCUMENT_KINDS.authorization, claims, by)
 }
 
-/** How a fault in a token is told to whoever presented it. */
+/** Deny reason for an invalid token. */
 export function denyReasonOf(fault: DocumentErrorCode): Extract<DenyReason, `token_${string}`> {
   if (fault === 'expired') return 'token_expired'
   return fault === 'key_revoked' ? 'token_revoked' : 'token_invalid'
 }
 
 /**
- * Which item a token is for, without naming it: base64url of the first 12 bytes of
- * SHA-256(`untag/ith/1` 0 aud 0 jti 0 kind 0 id).
+ * Hash that ties a token to an item without naming it: base64url of the first 12 bytes of SHA-256(`untag/ith/1` 0 aud 0
+ * jti 0 kind 0 id).
  */
 export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: string): string {
   return hash('sha256', `untag/ith/1\0${aud}\0${jti}\0${kind}\0${id}`, 'buffer').subarray(0, 12).toString('base64url')
 }
 
-/** Whether the token is for the item known by this identifier. */
+/** True if the token is for the item with this identifier. */
 export function isForItem(authorization: AuthorizationClaims, kind: IdentifierKind, id: string): boolean {
   return secretsEqual(itemHash(authorization.aud, authorization.jti, kind, id), authorization.ith)
 }

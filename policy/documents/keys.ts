@@ -1,15 +1,15 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify, type KeyObject } from 'node:crypto'
 import type { Randomness } from '../platform.ts'
 
-/** What a key may sign. A key has exactly one use (RFC 8725 §3.11, explicit typing). */
+/** Uses of keys. A key has exactly one use (RFC 8725 §3.11, explicit typing). */
 export const KEY_USES = ['root', 'token', 'receipt', 'policy', 'freshness', 'agent'] as const
 export type KeyUse = (typeof KEY_USES)[number]
 
-/** next: published, not yet signing · active: signing · retiring: only verified · retired and revoked: refused. */
+/** next: published, not signing yet · active: signs · retiring: only verifies · retired, revoked: rejected. */
 export const KEY_STATES = ['next', 'active', 'retiring', 'retired', 'revoked'] as const
 export type KeyState = (typeof KEY_STATES)[number]
 
-/** The public half as it is published (RFC 8037), `x` base64url. */
+/** Public key as published (RFC 8037); `x` is base64url. */
 export interface PublicJwk {
   kty: 'OKP'
   crv: 'Ed25519'
@@ -22,26 +22,25 @@ export interface KeyRecord {
   alg: 'EdDSA'
   x: string
   use: KeyUse
-  /** Whose documents it signs: an account and mode, an agent, or the installation. */
+  /** Issuer of its documents: an account and mode, an agent, or the installation. */
   iss: string
   state: KeyState
 }
 
-/** A key that documents are checked with: its record and the prepared public key. */
+/** A key record with the parsed public key. */
 export interface VerificationKey extends KeyRecord {
   readonly publicKey: KeyObject
 }
 
-/** Keys by `kid`. A Map, so that no `kid` from outside can name anything else. */
+/** Keys by `kid`. A Map, so that a received `kid` cannot name an object property. */
 export type KeyRing = ReadonlyMap<string, VerificationKey>
 
-/** A key that documents are signed with. */
 export interface Signer {
   readonly kid: string
   readonly privateKey: KeyObject
 }
 
-/** The public key as RFC 8037 writes it. `x`: 43 characters base64url. */
+/** Public key as JWK (RFC 8037). `x`: 43 characters base64url. */
 export function publicJwk(x: string): PublicJwk {
   return { kty: 'OKP', crv: 'Ed25519', x }
 }
@@ -51,17 +50,17 @@ export function thumbprint(x: string): Buffer {
   return createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest()
 }
 
-/** RFC 7638 thumbprint of the public key: the same key has the same id everywhere. */
+/** Key id: the first 8 characters of the RFC 7638 thumbprint. */
 export function keyId(x: string): string {
   return thumbprint(x).toString('base64url').slice(0, 8)
 }
 
-/** The key ready for checking signatures. Throws when `x` is no Ed25519 key. */
+/** Parses the public key. Throws if `x` is no Ed25519 key. */
 export function verificationKey(record: KeyRecord): VerificationKey {
   return { ...record, publicKey: createPublicKey({ key: { ...publicJwk(record.x) }, format: 'jwk' }) }
 }
 
-/** Keys by id, each made ready once. */
+/** Parses each key once and indexes them by id. */
 export function keyRing(records: Iterable<KeyRecord>): KeyRing {
   return new Map([...records].map((r) => [r.kid, verificationKey(r)]))
 }
@@ -72,7 +71,7 @@ export interface NewKey {
   secret: Buffer
 }
 
-/** A new Ed25519 key from 32 random bytes (RFC 8032 §5.1.5). */
+/** Creates an Ed25519 key from 32 random bytes (RFC 8032 §5.1.5). */
 export function newKey(random: Randomness): NewKey {
   const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
   const secret = Buffer.concat([pkcs8Prefix, random.bytes(32)])
@@ -80,17 +79,17 @@ export function newKey(random: Randomness): NewKey {
   return { x: jwk.x as string, secret }
 }
 
-/** What signs with an Ed25519 key. `x`: the public key, base64url; `secret`: the private key, PKCS #8 DER. */
+/** Creates a signer. `x`: public key, base64url; `secret`: private key, PKCS #8 DER. */
 export function createSigner(x: string, secret: Buffer): Signer {
   return { kid: keyId(x), privateKey: createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' }) }
 }
 
-/** The signature layer under every document and receipt: Ed25519 (RFC 8032), 64 bytes. */
+/** Signs with Ed25519 (RFC 8032); returns 64 bytes. */
 export function signBytes(message: Uint8Array, by: Signer): Buffer {
   return sign(null, message, by.privateKey)
 }
 
-/** Pure Ed25519 (RFC 8032) over the message itself; false for anything but 64 good bytes. */
+/** Verifies pure Ed25519 (RFC 8032). False for a signature of another length. */
 export function isSignedBy(message: Uint8Array, signature: Uint8Array, publicKey: KeyObject): boolean {
   return signature.length === 64 && verify(null, message, publicKey, signature)
 }
@@ -106,8 +105,8 @@ const SMALL_ORDER_Y = new Set([
 ])
 
 /**
- * Says what is wrong with a public key that somebody offers, or undefined when it is good.
- * OpenSSL accepts keys of small order and non-canonical ones; with such a key one signature fits many messages.
+ * Describes the weakness of an offered public key. Undefined if it is good. OpenSSL accepts keys of small order and
+ * non-canonical ones, with which one signature fits many messages.
  */
 export function publicKeyWeakness(x: string): string | undefined {
   const bytes = Buffer.from(x, 'base64url')

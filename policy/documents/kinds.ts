@@ -4,20 +4,20 @@ const MINUTE = 60
 const HOUR = 3_600
 const DAY = 86_400
 
-/** One kind of signed document: which key may sign it, how long it may live and how large it may be. */
+/** A kind of signed document. */
 export interface DocumentKind {
   readonly typ: string
   readonly use: KeyUse
-  /** `exp − iat` at most, seconds; the verifier checks it too, so a faulty issuer cannot mint long lives. */
+  /** Maximum `exp − iat`, s. The verifier checks it, so a faulty issuer cannot create long-lived documents. */
   readonly maxLife: number
-  /** Length of the compact form at most, characters; refused before anything is parsed. */
+  /** Maximum length of the compact form, characters; checked before parsing. */
   readonly maxLength: number
 }
 
 const TOKEN = 1_024
 const BUNDLE = 256 * 1_024
 
-/** The table of ADR 0013. */
+/** All document kinds (ADR 0013). */
 export const DOCUMENT_KINDS = {
   authorization: { typ: 'pauth+jwt', use: 'token', maxLife: 10 * MINUTE, maxLength: TOKEN },
   policy: { typ: 'policy+jwt', use: 'policy', maxLife: 80 * HOUR, maxLength: BUNDLE },

@@ -1,25 +1,25 @@
 import { z } from 'zod'
 
-/** What an agent tells the other agents of its store when it has released a unit. */
+/** Release notices between the agents of a store. */
 
-/** Life of a notice, seconds: it is signed anew each time that it is sent. */
+/** Lifetime of a notice, s. The agent signs a new one for each delivery. */
 export const RELEASE_NOTICE_LIFE = 60
-/** How long a gate lets a released unit pass, s. News of the item from the cloud ends it earlier. */
+/** A gate lets a released unit pass for this long, s. A newer status from the cloud ends it earlier. */
 export const SILENT_SECONDS = 3_600
 
-/** What verifies the release: a unit of a receipt, or an authorization token. */
+/** Proof of the release: a unit of a receipt, or an authorization token. */
 const Proof = z.union([
   z.strictObject({ receipt: z.string().min(1).max(1_024), ordinal: z.int().min(0).max(100_000) }),
   z.strictObject({ token: z.string().min(1).max(1_024) }),
 ])
 
-/** One confirmed release. The proof verifies the unit, the tag that was named, and nothing else. */
+/** A confirmed release. The proof covers the unit, the named tag, and nothing else. */
 export const AnnouncedRelease = z.strictObject({
   deviceId: z.string().min(1).max(128),
   protectionAction: z.enum(['deactivate_label', 'detach_hard_tag']),
   /** Seconds since 1970. */
   releasedS: z.int().min(0),
-  /** The released tag, upper-case hex; both absent: no tag was named. */
+  /** Released tag, upper-case hex. Both absent: the request named no tag. */
   epc: z.string().max(124).optional(),
   tagUid: z.string().max(20).optional(),
   proof: Proof,
@@ -28,7 +28,7 @@ export type AnnouncedRelease = z.infer<typeof AnnouncedRelease>
 
 /** `release+jwt`, signed by the releasing agent, for the agents of the store. */
 export const ReleaseNotice = AnnouncedRelease.extend({
-  /** The store. */
+  /** Store id. */
   aud: z.string(),
   iat: z.int().min(0),
   exp: z.int().min(0),

@@ -4,12 +4,11 @@ import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey 
 /**
  *   text ─ length ─ three parts ─ header exactly {alg, kid, typ} ─ key by kid ─ use and state ─ signature ─ claims
  *
- * The one way in for everything signed. A text that passes is the only spelling of its document:
- * libraries accept padding, white space, sixteen last characters of one signature and repeated
- * claims, all of which would give one token many names.
+ * The only parser of signed documents. It accepts one spelling of each document. Libraries also accept padding, white
+ * space, sixteen last characters of one signature and repeated claims, so that one token would have many names.
  */
 
-/** Why a document is refused. Listed in docs/reference/errors.md. */
+/** Why a document is rejected; docs/reference/errors.md lists the codes. */
 export type DocumentErrorCode =
   | 'too_long'
   | 'malformed'
@@ -26,10 +25,10 @@ export type DocumentErrorCode =
   | 'expired'
 
 declare const verifiedBrand: unique symbol
-/** Something whose signature was checked. Only this module makes it. */
+/** A value with a verified signature. Only this module creates it. */
 export type Verified<T> = T & { readonly [verifiedBrand]: true }
 
-/** What every kind carries. Times are seconds since 1970. */
+/** Claims of every kind. Times are seconds since 1970. */
 export interface CommonClaims {
   aud: string
   iat: number
@@ -42,15 +41,15 @@ export type OpenedDocument<T> =
 
 export interface DocumentExpectation {
   keys: KeyRing
-  /** The only audience that is accepted. */
+  /** Required audience. */
   audience: string
-  /** Trusted time, seconds since 1970. Absent: the document was accepted before, times are not looked at again. */
+  /** Trusted time, seconds since 1970. Absent: times are not checked, because the document was accepted before. */
   now?: number
-  /** Nobody knows how much later than `now` it is: nothing is too early, and what has ended by then has ended. */
+  /** The time may be later than `now`: documents from the future are accepted. */
   nowIsLowerBound?: boolean
 }
 
-/** A document may come from a clock this much ahead of ours, seconds. */
+/** Tolerance for an issuer's clock that is ahead, s. */
 export const ISSUED_AHEAD_TOLERANCE = 5
 
 const SIGNATURE_LENGTH = 86 // 64 bytes in base64url
@@ -59,13 +58,13 @@ function refuse(fault: DocumentErrorCode, detail: string): { ok: false; fault: D
   return { ok: false, fault, detail }
 }
 
-/** The bytes of `part`, or undefined unless it is canonical base64url. */
+/** Decodes canonical base64url; undefined for other texts. */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : undefined
 }
 
-/** The JSON object in `part`, refused when it could also have been written otherwise (spaces, repeated names, 1.0). */
+/** Parses a JSON object. Rejects other spellings of it: spaces, repeated names, 1.0. */
 function parseObject(part: string): Record<string, unknown> | DocumentErrorCode {
   const bytes = decodePart(part)
   if (!bytes) return 'malformed'
@@ -85,10 +84,10 @@ interface Header {
   typ: string
 }
 
-/** Headers seen before, by their text: the few keys of a shop sign everything in it. */
+/** Cache of parsed headers: a few keys sign all documents of a shop. */
 const knownHeaders = new Map<string, Header>()
 const KNOWN_HEADERS_LIMIT = 256
-/** Characters of a header; ours have about 70. */
+/** Maximum length of a header, characters; ours have about 70. */
 const HEADER_LIMIT = 200
 
 function readHeader(part: string): Header | DocumentErrorCode {
@@ -106,14 +105,14 @@ function readHeader(part: string): Header | DocumentErrorCode {
   return read
 }
 
-/** The `kid` a document claims, before anything is believed: for finding an agent's key. */
+/** Unverified `kid` of a document, to look up an agent's key. */
 export function claimedKeyId(text: string, kind: DocumentKind): string | undefined {
   if (text.length > kind.maxLength) return undefined
   const header = readHeader(text.slice(0, text.indexOf('.')))
   return typeof header === 'string' || header.typ !== kind.typ ? undefined : header.kid
 }
 
-/** Checks `text` as a document of `kind`. The claims beyond {aud, iat, exp} are the kind's own to check. */
+/** Verifies a document of `kind`. The caller validates the claims beyond {aud, iat, exp}. */
 export function openDocument<T extends object>(
   text: string,
   kind: DocumentKind,

@@ -1,4 +1,4 @@
-/** What a document claims, unverified: to be believed only as a hint. Empty when it is none. */
+/** Unverified claims of a document, as a hint only. Empty if it has none. */
 export function decodeUnverifiedClaims(jws: string): Record<string, unknown> {
   try {
     const claims: unknown = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())

@@ -1,21 +1,21 @@
 import { hasValidCheckDigit, toGtin14 } from './gtin.ts'
 import { isSerial } from './serial.ts'
 
-/** What a GS1 code on a unit says about it. */
+/** GTIN and serial of a scanned GS1 code. */
 export interface ScannedItem {
   readonly gtin14: string
   /** Application identifier 21, as printed. */
   readonly serial?: string
 }
 
-/** The FNC1 that ends a field without a fixed length, as scanners send it. */
+/** FNC1 as scanners send it: ends a field of variable length. */
 const GS = '\u001d'
-/** Longer than any code that a unit carries. */
+/** Maximum length, characters. Codes on units are shorter. */
 const MAX_LENGTH = 500
 
 /**
- * Characters behind the application identifiers with a fixed length, by their first two digits; their
- * identifiers with 3 and 4 digits are counted in (GS1 General Specifications, figure 7.8.5-2).
+ * Field length after the first two digits of a fixed-length identifier. Further digits of the identifier count (GS1
+ * General Specifications, figure 7.8.5-2).
  */
 const FIXED_LENGTHS: Readonly<Record<string, number>> = {
   '00': 18,
@@ -41,7 +41,7 @@ const FIXED_LENGTHS: Readonly<Record<string, number>> = {
   '41': 14,
 }
 
-/** Identifiers of 2 digits whose field has no fixed length, and the most characters of it. Others have 3 or 4 digits. */
+/** Maximum field length of 2-digit identifiers with variable length. */
 const VARIABLE_LIMITS: Readonly<Record<string, number>> = {
   '10': 20,
   '21': 20,
@@ -59,7 +59,7 @@ const VARIABLE_LIMITS: Readonly<Record<string, number>> = {
   '98': 90,
   '99': 90,
 }
-/** Fields with identifiers of 3 or 4 digits: whatever stands up to the next GS. */
+/** Identifiers of 3 or 4 digits, whose fields end at the next GS. */
 const LONG_IDENTIFIER = /^(?:2[345]|39|[478])/
 const LONG_LIMIT = 94
 
@@ -79,9 +79,8 @@ function fieldEnd(text: string, at: number): number | undefined {
 }
 
 /**
- * Reads a GS1 element string as a scanner sends it from GS1-128, GS1 DataMatrix, GS1 QR or DataBar:
- * identifiers and fields without brackets, GS (1D) behind fields without a fixed length. Undefined when
- * anything in it is no such field, or it names no GTIN with a right check digit.
+ * Parses a GS1 element string as scanners send it from GS1-128, GS1 DataMatrix, GS1 QR or DataBar: no brackets, GS (1D)
+ * after fields of variable length. Undefined if a field is invalid, or without a GTIN with a valid check digit.
  */
 export function parseElementString(text: string): ScannedItem | undefined {
   if (text.length > MAX_LENGTH) return undefined
@@ -112,8 +111,8 @@ function unescaped(text: string): string | undefined {
 }
 
 /**
- * Reads a GS1 Digital Link with a GTIN, on whatever host: `https://id.gs1.org/01/09506000134352/21/ABC?17=…`
- * (GS1 Digital Link URI Syntax 1.4). The older words `gtin` and `ser` are read too. Undefined for any other text.
+ * Parses a GS1 Digital Link with a GTIN on any host: `https://id.gs1.org/01/09506000134352/21/ABC?17=…` (GS1 Digital
+ * Link URI Syntax 1.4). Accepts the older keys `gtin` and `ser`. Undefined for any other text.
  */
 export function parseDigitalLink(text: string): ScannedItem | undefined {
   if (text.length > MAX_LENGTH) return undefined
@@ -125,7 +124,7 @@ export function parseDigitalLink(text: string): ScannedItem | undefined {
   return gtin14 === undefined ? undefined : { gtin14, ...(serial === undefined ? {} : { serial }) }
 }
 
-/** Of keys and values in turn: a lot may be called 21, too. */
+/** Keys and values alternate; a value may also be `21`. */
 function serialIn(path: readonly string[]): string | undefined {
   const at = path.findIndex((key, i) => i % 2 === 0 && /^(?:21|ser)$/i.test(key))
   const serial = at < 0 ? undefined : unescaped(path[at + 1] ?? '')

@@ -1,7 +1,7 @@
 import { escapeSerial, isNumericSerial, unescapeSerial } from './serial.ts'
 import { decodeSgtin, encodeSgtin, type SgtinScheme } from './sgtin.ts'
 
-/** The EPC memory of a UHF tag as we keep and compare it, and the item that it names where it is an SGTIN. */
+/** EPC memory of a UHF tag, with the GTIN and serial of an SGTIN. */
 export interface ParsedEpc {
   /** Upper case, whole 16-bit words. */
   readonly hex: string
@@ -12,19 +12,16 @@ export interface ParsedEpc {
   readonly serial?: string
 }
 
-/** 31 words: the length field of a Gen2 tag's PC word has 5 bits. No URI that we read is longer. */
+/** Maximum length: 31 words, because the length field of a Gen2 PC word has 5 bits. Supported URIs are shorter. */
 const MAX_LENGTH = 124
 const URI = /^urn:epc:(?:tag:(sgtin-96|sgtin-198):([0-7])\.|id:sgtin:)(\d{6,12})\.(\d{1,7})\.(.+)$/
 
 /**
- * Reads an EPC given as hex (4–124 digits in either case, whole 16-bit words, nothing between them), as
- * an SGTIN tag URI `urn:epc:tag:sgtin-96:F.CP.IR.S` or `…sgtin-198:…`, or as a pure identity
- * `urn:epc:id:sgtin:CP.IR.S`, which says neither filter nor size: filter 1 (point of sale) is taken and
- * 96 bits where the serial fits them. Undefined for anything else.
+ * Parses an EPC: hex (4–124 digits, whole 16-bit words, no separators), a tag URI `urn:epc:tag:sgtin-96:F.CP.IR.S` or
+ * `…sgtin-198:…`, or a pure identity `urn:epc:id:sgtin:CP.IR.S`. A pure identity gets filter 1 (point of sale), and 96
+ * bits if the serial fits. Undefined for anything else.
  *
- * Hex with another header is `other`, and so is hex that begins like an SGTIN without being one (cut
- * off, too long, a field out of range): proprietary tags may start with any byte, and such a tag is
- * still one tag. It then names no product.
+ * Hex that is no valid SGTIN has the scheme `other` and names no product: proprietary tags may start with any byte.
  */
 export function parseEpc(text: string): ParsedEpc | undefined {
   if (text.length > MAX_LENGTH) return undefined
@@ -36,7 +33,7 @@ export function parseEpc(text: string): ParsedEpc | undefined {
   return { hex, scheme, gtin14, serial }
 }
 
-/** The tag URI of an SGTIN given as hex, or undefined when the hex is none. */
+/** Tag URI of an SGTIN in hex; undefined for other hex. */
 export function epcUri(hex: string): string | undefined {
   const decoded = decodeSgtin(hex)
   if (!decoded.ok) return undefined
@@ -44,7 +41,7 @@ export function epcUri(hex: string): string | undefined {
   return `urn:epc:tag:${scheme}:${filter}.${companyPrefix}.${itemReference}.${escapeSerial(serial)}`
 }
 
-/** Tested before it is made upper case, as `ﬀ` turns into FF. */
+/** Tests before upper-casing, because `ﬀ` becomes FF. */
 function hexOfWords(text: string): string | undefined {
   return /^(?:[0-9A-Fa-f]{4})+$/.test(text) ? text.toUpperCase() : undefined
 }

@@ -1,9 +1,8 @@
 import { assert } from '../assert.ts'
 
 /**
- * The GS1 check digit (0–9) that belongs behind `digits`: weights 3, 1, 3 … from the right, summed and
- * filled up to ten (GS1 General Specifications §7.9). `digits` is without the check digit and holds
- * nothing but digits, of which the caller has made sure; asserts otherwise.
+ * GS1 check digit (0–9) of `digits`, which do not include it (GS1 General Specifications §7.9). Asserts that they are
+ * digits.
  */
 export function checkDigit(digits: string): number {
   let sum = 0
@@ -17,24 +16,22 @@ export function checkDigit(digits: string): number {
   return (10 - (sum % 10)) % 10
 }
 
-/** Whether `gtin` is a GTIN-8, -12, -13 or -14 whose last digit is its check digit. */
+/** True for a GTIN-8, -12, -13 or -14 with a valid check digit. */
 export function hasValidCheckDigit(gtin: string): boolean {
   return isGtinShaped(gtin) && checkDigit(gtin.slice(0, -1)) === gtin.charCodeAt(gtin.length - 1) - 48
 }
 
 /**
- * The 14-digit key under which one product is found whatever its barcode: EAN-8, UPC-A, EAN-13 or
- * GTIN-14 padded with zeros. Undefined for any other length or character. A wrong check digit is kept,
- * because the catalogue only warns of it (ADR 0005).
+ * Pads an EAN-8, UPC-A, EAN-13 or GTIN-14 to 14 digits, the key of a product. Undefined for other lengths or
+ * characters. Accepts a wrong check digit, because the catalogue only warns (ADR 0005).
  */
 export function toGtin14(gtin: string): string | undefined {
   return isGtinShaped(gtin) ? gtin.padStart(14, '0') : undefined
 }
 
 /**
- * The EAN as a scanner reads it off the unit: 8 digits when the GTIN-14 is a padded EAN-8 (six zeros),
- * else 13, where a UPC-A keeps its leading zero. Undefined when the indicator digit is not zero (a
- * case of goods has no EAN of its own) and when `gtin14` is not 14 digits.
+ * EAN as scanners read it: 8 digits for a padded EAN-8, else 13. A UPC-A keeps its leading zero. Undefined for a case
+ * of goods (indicator digit not 0), and for anything but 14 digits.
  */
 export function eanOfGtin14(gtin14: string): string | undefined {
   if (gtin14.length !== 14 || !isGtinShaped(gtin14) || !gtin14.startsWith('0')) return undefined

@@ -2,16 +2,15 @@ import { checkDigit, hasValidCheckDigit } from './gtin.ts'
 import { isNumericSerial, isSerial } from './serial.ts'
 
 /**
- * The serialised GTIN as bits in a tag's EPC memory (GS1 EPC Tag Data Standard, SGTIN-96 and SGTIN-198
- * coding tables), most significant bit first:
+ * Serialised GTIN in the EPC memory of a tag (GS1 EPC Tag Data Standard, coding tables), most significant bit first:
  *
  *     header 8 | filter 3 | partition 3 | company prefix 20–40 + item reference 24–4 = 44 | serial 38 or 140
  *
- * SGTIN-198 fills 13 words of 16 bits, the last 10 bits zero. Decoding accepts exactly what encoding writes.
+ * SGTIN-198 fills 13 words of 16 bits; the last 10 bits are zero. Decoding accepts exactly what encoding writes.
  */
 export type SgtinScheme = 'sgtin-96' | 'sgtin-198'
 
-/** One item: digits are kept as text, since leading zeros count. */
+/** An SGTIN. Digits are text, because leading zeros count. */
 export interface Sgtin {
   readonly scheme: SgtinScheme
   /** 0–7; 1 is an item for the point of sale. */
@@ -24,7 +23,7 @@ export interface Sgtin {
   readonly serial: string
 }
 
-/** Which field is wrong; `length` and `padding` are of the whole. */
+/** The invalid field; `length` and `padding` concern the whole. */
 export type SgtinErrorCode =
   | 'not_hex'
   | 'header'
@@ -41,14 +40,14 @@ export type EncodedSgtin = { readonly ok: true; readonly hex: string }
 
 const HEADER: Record<SgtinScheme, bigint> = { 'sgtin-96': 0x30n, 'sgtin-198': 0x36n }
 const HEX_LENGTH: Record<SgtinScheme, number> = { 'sgtin-96': 24, 'sgtin-198': 52 }
-/** Bits of the company prefix by partition; it then has 12 − partition digits. Partition 7 does not exist. */
+/** Bits of the company prefix by partition; it has 12 − partition digits. Partition 7 does not exist. */
 const COMPANY_PREFIX_BITS = [40, 37, 34, 30, 27, 24, 20]
 const SERIAL_AT = 58
-/** 2⁰ … 2⁴⁷, looked up: `**` with a variable exponent would cost a third of a decode. */
+/** 2⁰ … 2⁴⁷. A table, because `**` with a variable exponent takes a third of a decode. */
 const POWERS_OF_2 = Array.from({ length: 48 }, (_, exponent) => 2 ** exponent)
 const MAX_SERIAL_CHARS = 20
 
-/** Reads an SGTIN from the hex digits (either case) of the EPC memory, with the GTIN-14 that it serialises. */
+/** Decodes an SGTIN from the hex of the EPC memory (either case), with its GTIN-14. */
 export function decodeSgtin(hex: string): DecodedSgtin | SgtinRefusal {
   if (hex.length > HEX_LENGTH['sgtin-198']) return refuse('length')
   if (!/^[0-9A-Fa-f]+$/.test(hex)) return refuse('not_hex')
@@ -71,7 +70,7 @@ export function decodeSgtin(hex: string): DecodedSgtin | SgtinRefusal {
   return { ok: true, sgtin: { scheme, filter: readBits(hex, 8, 3), companyPrefix, itemReference, serial, gtin14 } }
 }
 
-/** Writes an SGTIN as the upper-case hex of the EPC memory: 24 digits for sgtin-96, 52 for sgtin-198. */
+/** Encodes an SGTIN as upper-case hex: 24 digits for sgtin-96, 52 for sgtin-198. */
 export function encodeSgtin({
   scheme,
   filter,
@@ -93,9 +92,9 @@ export function encodeSgtin({
 }
 
 /**
- * Splits a GTIN-14 as an SGTIN carries it. `prefixLength` is the digits of the owner's company prefix,
- * 6–12, which no GTIN tells by itself; for an EAN-8 it is 8 (five zeros and the GS1-8 prefix).
- * Undefined for another length, and for a wrong check digit: the tag would decode to another product.
+ * Splits a GTIN-14 into company prefix and item reference. `prefixLength`: digits of the owner's company prefix, 6–12,
+ * which a GTIN does not show; 8 for an EAN-8 (five zeros and the GS1-8 prefix). Undefined for another length and for a
+ * wrong check digit, because the tag would decode to another product.
  */
 export function splitGtin14(
   gtin14: string,
@@ -112,14 +111,14 @@ function gtin14Of(companyPrefix: string, itemReference: string): string {
   return digits + checkDigit(digits)
 }
 
-/** `count` bits from bit `from`; at most 47, so that with the neighbours in its hex digits a double holds them. */
+/** Reads `count` bits, at most 47: with the neighbours in their hex digits they fit a double. */
 function readBits(hex: string, from: number, count: number): number {
   const end = from + count
   const digits = Number.parseInt(hex.slice(from >> 2, (end + 3) >> 2), 16)
   return Math.floor(digits / (1 << (-end & 3))) % (POWERS_OF_2[count] ?? 1)
 }
 
-/** The 20 characters of 7 bits, ended by zeros; undefined when something stands behind the first zero. */
+/** 20 characters of 7 bits, zero-terminated. Undefined if anything follows the first zero. */
 function readText(hex: string): string | undefined {
   let text = ''
   let ended = false

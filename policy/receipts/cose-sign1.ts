@@ -21,7 +21,7 @@ function toBeSigned(protectedHeader: Uint8Array, externalAad: Uint8Array, payloa
   return encodeCbor(['Signature1', protectedHeader, externalAad, payload])
 }
 
-/** COSE_Sign1 (RFC 9052 §4.2), tagged, with everything in the protected header. */
+/** Signs a tagged COSE_Sign1 with all headers protected. */
 export function signCose(payload: Uint8Array, externalAad: Uint8Array, by: Signer): Uint8Array {
   const fields = new Map<number, unknown>([
     [HEADER_ALG, ALG_EDDSA],
@@ -32,7 +32,7 @@ export function signCose(payload: Uint8Array, externalAad: Uint8Array, by: Signe
   return encodeCbor(new Tagged(TAG, [protectedHeader, new Map(), payload, signature]))
 }
 
-/** The parts of a COSE_Sign1 of exactly this shape, or undefined. Nothing is believed yet. */
+/** Parses a COSE_Sign1 of exactly this shape, without verification. Undefined for anything else. */
 export function parseCose(bytes: Uint8Array): CoseSign1 | undefined {
   const tagged = decodeCbor(bytes, TAG)
   if (!(tagged instanceof Tagged) || !Array.isArray(tagged.value) || tagged.value.length !== 4) return undefined
@@ -47,7 +47,7 @@ export function parseCose(bytes: Uint8Array): CoseSign1 | undefined {
   return { kid: Buffer.from(kid).toString('latin1'), protectedHeader, payload, signature }
 }
 
-/** Checks the signature over the Sig_structure with this external data. */
+/** Verifies the signature over the Sig_structure with this external data. */
 export function isCoseSignedBy(cose: CoseSign1, externalAad: Uint8Array, publicKey: KeyObject): boolean {
   return isSignedBy(toBeSigned(cose.protectedHeader, externalAad, cose.payload), cose.signature, publicKey)
 }

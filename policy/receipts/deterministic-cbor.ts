@@ -1,13 +1,11 @@
 import { decode, encode, rfc8949EncodeOptions, Tagged } from 'cborg'
 
-/** CBOR in its core deterministic encoding (RFC 8949 §4.2.1): one value, one spelling. */
-
-/** Shortest forms, sorted keys, no indefinite lengths (RFC 8949 §4.2.1). */
+/** Encodes core deterministic CBOR (RFC 8949 §4.2.1): shortest forms, sorted keys, definite lengths. */
 export function encodeCbor(value: unknown): Uint8Array {
   return encode(value, rfc8949EncodeOptions)
 }
 
-/** The value of `bytes` (maps as `Map`, the given tag as `Tagged`), or undefined when they are anything but its deterministic encoding. */
+/** Decodes deterministic CBOR: maps as `Map`, `tag` as `Tagged`. Undefined for any other encoding. */
 export function decodeCbor(bytes: Uint8Array, tag: number): unknown {
   const strict = {
     strict: true,

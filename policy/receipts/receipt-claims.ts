@@ -2,30 +2,30 @@ import { createHash, createHmac } from 'node:crypto'
 import type { IdentifierKind } from '../item-identifiers.ts'
 import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
 
-/** What a receipt token says (CWT claims, RFC 8392). All of it is fixed at completion: a reprint is the same receipt. */
+/** Claims of a receipt token (CWT, RFC 8392). They are fixed at completion: a reprint is the same receipt. */
 export interface ReceiptClaims {
   /** aud */
   storeId: string
   /** Seconds since 1970: completion + 24 h. */
   exp: number
-  /** 16 bytes: the receipt's identity in every ledger. */
+  /** Identity of the receipt in every ledger, 16 bytes. */
   cti: Uint8Array
-  /** How many tagged units were bought. */
+  /** Number of tagged units. */
   units: number
   /** 0–3, see `riskClass`. */
   riskClass: number
   policyVersion: number
-  /** Per unit 4 bytes that a tag can be matched with, sorted; absent above 32 units. */
+  /** 4 bytes per unit to match its tag, sorted; absent above 32 units. */
   entries?: readonly Uint8Array[]
-  /** Per unit what a policy reads of it, in the order of the entries; absent where it does not fit the QR code. */
+  /** Facts of the units in the order of the entries; absent if they do not fit the QR code. */
   facts?: readonly UnitFacts[]
 }
 
-/** What a policy reads of a unit. A unit without category or brand has the empty text. */
+/** Facts of a unit that policy rules need. No category or brand: the empty text. */
 export interface UnitFacts {
   category: string
   brand: string
-  /** What was paid for it. */
+  /** Price paid. */
   priceCent: number
 }
 
@@ -43,23 +43,23 @@ const CLAIM = {
 } as const
 
 const ENTRY_BYTES = 4
-/** Above so many units a receipt carries no entries, and staff must look. */
+/** Maximum units with entries. Larger purchases need staff. */
 export const MAX_ENTRIES = 32
 const MAX_UNITS = 100_000
 const MAX_TEXT = 120
 const NO_TAG = -1
 
-/** The receipt's identity: 128 bits from an HMAC of the purchase. */
+/** Identity of a receipt: 128 bits of an HMAC of the purchase id. */
 export function receiptIdentity(secret: Uint8Array, purchaseId: string): Uint8Array {
   return createHmac('sha256', secret).update(`untag/cti/1\0${purchaseId}`).digest().subarray(0, 16)
 }
 
-/** What a unit looks like in a receipt: the first 4 bytes of SHA-256(cti 0 kind 0 id). */
+/** Entry of a unit: the first 4 bytes of SHA-256(cti 0 kind 0 id). */
 export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string): Uint8Array {
   return createHash('sha256').update(cti).update(`\0${kind}\0${id}`).digest().subarray(0, ENTRY_BYTES)
 }
 
-/** The claims as deterministic CBOR with the labels of ADR 0020. */
+/** Encodes the claims as deterministic CBOR with the labels of ADR 0020. */
 export function encodeReceiptClaims(claims: ReceiptClaims): Uint8Array {
   const map = new Map<number, unknown>([
     [CLAIM.aud, claims.storeId],
@@ -78,7 +78,7 @@ export function encodeReceiptClaims(claims: ReceiptClaims): Uint8Array {
   return encodeCbor(map)
 }
 
-/** The distinct sets in the order of their first unit, and for each unit the number of its set. */
+/** Distinct fact sets in the order of their first unit, and the set number of each unit. */
 function factTable(facts: readonly UnitFacts[]): { sets: [string, string, number][]; indexes: Uint8Array } {
   const numbers = new Map<string, number>()
   const sets: [string, string, number][] = []
@@ -91,12 +91,12 @@ function factTable(facts: readonly UnitFacts[]): { sets: [string, string, number
   return { sets, indexes: packIndexes(indexes, sets.length) }
 }
 
-/** Bits of one index: none where there is one set only. A whole byte for each would cost 32 units their QR code. */
+/** Bits per index; 0 for a single set. With whole bytes, 32 units would not fit the QR code. */
 function indexBits(sets: number): number {
   return Math.ceil(Math.log2(sets))
 }
 
-/** The indexes one after the other, the first in the highest bits; the last byte is filled with zeros. */
+/** Packs the indexes from the highest bit on, padded with zeros. */
 function packIndexes(indexes: readonly number[], sets: number): Uint8Array {
   const width = indexBits(sets)
   if (width === 0) return new Uint8Array()
@@ -112,7 +112,7 @@ function unpackIndexes(packed: Uint8Array, units: number, sets: number): number[
   )
 }
 
-/** The claims, or undefined when anything is missing, unknown, out of range or not in deterministic form. */
+/** Decodes claims. Undefined if any is missing, unknown, out of range or not deterministic. */
 export function decodeReceiptClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const map = decodeCbor(payload, NO_TAG)
   if (!(map instanceof Map) || map.size !== sizeOf(map)) return undefined
@@ -137,11 +137,11 @@ export function decodeReceiptClaims(payload: Uint8Array): ReceiptClaims | undefi
   const facts = readFacts(map.get(CLAIM.factSets), map.get(CLAIM.factIndexes), units)
   if (!facts) return undefined
   const whole = { ...claims, entries, facts }
-  // One spelling: no set twice, none without a unit, none out of order.
+  // One encoding per value: rejects repeated, unused and unordered sets.
   return Buffer.compare(encodeReceiptClaims(whole), payload) === 0 ? whole : undefined
 }
 
-/** How many claims there must be, by those that may be absent: facts come with entries only. */
+/** Expected number of claims. Facts require entries. */
 function sizeOf(map: Map<unknown, unknown>): number {
   if (!map.has(CLAIM.entries)) return 6
   return map.has(CLAIM.factSets) || map.has(CLAIM.factIndexes) ? 9 : 7

@@ -5,8 +5,7 @@ import { decodeReceiptClaims, encodeReceiptClaims, type ReceiptClaims } from './
 import { isCoseSignedBy, parseCose, signCose } from './cose-sign1.ts'
 
 /**
- * A receipt as a QR code carries it: COSE_Sign1 over CWT claims in deterministic CBOR, written in
- * upper-case Base32 behind an upper-case address.
+ * Receipt token in a QR code: COSE_Sign1 over CWT claims in deterministic CBOR, as upper-case Base32 in a URL.
  *
  *   HTTPS://SHOP.EXAMPLE/R/2KCE3IQBE4CE…
  */
@@ -15,30 +14,33 @@ const EXTERNAL_AAD = Buffer.from('untag-receipt-1')
 const MAX_LENGTH = 1_024
 const MAX_SCAN_LENGTH = 4_096
 
-/** A receipt opens doors this long after completion, seconds. */
+/** Lifetime of a receipt from completion, s. */
 export const RECEIPT_LIFE = 24 * 3_600
-/** Clocks of cloud and agents may differ by so much (ADR 0015), s: an agent that was alone for days is some seconds behind. */
+/**
+ * Tolerance between the clocks of cloud and agents (ADR 0015), s. An agent that was offline for days is some seconds
+ * behind.
+ */
 const AHEAD_TOLERANCE = 60
 
-/** How every token begins (tag, array, protected header up to the kid); it happens to hold no Y or Z. */
+/** Beginning of every token: tag, array, protected header up to the kid. It contains no Y or Z. */
 export const RECEIPT_PREFIX = '2KCE3IQBE4CE'
 
-/** Signs a receipt with a receipt key; the answer is what the QR code holds behind `/R/`. */
+/** Signs a receipt. Returns the token that follows `/R/` in the QR code. */
 export function signReceipt(claims: ReceiptClaims, by: Signer): string {
   return base32.encode(signCose(encodeReceiptClaims(claims), EXTERNAL_AAD, by))
 }
 
-/** What the QR code holds: upper-case, so that it fits the alphanumeric mode and opens on a phone. */
+/** URL in the QR code. Upper case fits the alphanumeric mode, and phones open it. */
 export function receiptAddress(origin: string, token: string): string {
   return `${origin.toUpperCase()}/R/${token}`
 }
 
-/** Characters that a QR code of version 15 at level M holds in alphanumeric mode (ISO/IEC 18004, table 7). */
+/** Capacity of a QR code of version 15, level M, alphanumeric mode (ISO/IEC 18004, table 7), characters. */
 export const RECEIPT_QR_CHARACTERS = 600
 
 /**
- * Signs a receipt whose address at `origin` fits a QR code of version 15 at level M. Facts of the units that do not fit are
- * left out; everything else always fits.
+ * Signs a receipt whose URL at `origin` fits a QR code of version 15, level M. Omits the unit facts if they do not fit;
+ * the rest always fits.
  */
 export function signReceiptForQr(origin: string, claims: ReceiptClaims, by: Signer): string {
   const whole = signReceipt(claims, by)
@@ -53,15 +55,15 @@ export type OpenedReceipt =
 
 export interface ReceiptExpectation {
   keys: KeyRing
-  /** The only store whose receipts are accepted; absent where the store is yet to be found. */
+  /** Required store. Absent if the caller looks the store up afterwards. */
   storeId?: string
-  /** Trusted time, seconds since 1970; absent where reading needs no time (the public receipt). */
+  /** Trusted time, seconds since 1970. Absent: expiry is not checked (public receipt page). */
   now?: number
-  /** Nobody knows how much later than `now` it is: no receipt is too new, and one that has ended by then has ended. */
+  /** The time may be later than `now`: receipts from the future are accepted. */
   nowIsLowerBound?: boolean
 }
 
-/** The part of a scanned text that may be a receipt token: from the last place where one can begin to the end. */
+/** Extracts the last possible receipt token from a scanned text. */
 export function extractReceiptToken(scanned: string): string | undefined {
   if (scanned.length > MAX_SCAN_LENGTH) return undefined
   const text = scanned.trim().toUpperCase()
@@ -69,7 +71,7 @@ export function extractReceiptToken(scanned: string): string | undefined {
   return start < 0 ? undefined : text.slice(start)
 }
 
-/** The ids of the keys that the text may be signed with, as read and with Y and Z swapped; nothing is believed yet. */
+/** Unverified ids of the possible signing keys: as read, and with Y and Z swapped. */
 export function claimedReceiptKeyIds(scanned: string): string[] {
   const token = extractReceiptToken(scanned)
   if (token === undefined || token.length > MAX_LENGTH) return []
@@ -79,7 +81,7 @@ export function claimedReceiptKeyIds(scanned: string): string[] {
   })
 }
 
-/** Checks what a scanner read. Scanners on German hosts swap Y and Z: the signature says which reading is true. */
+/** Verifies a scanned receipt. Scanners on German hosts swap Y and Z; the signature shows which reading is right. */
 export function openReceipt(scanned: string, expected: ReceiptExpectation): OpenedReceipt {
   const token = extractReceiptToken(scanned)
   if (token === undefined) return refuse('malformed', 'no receipt token in the text')
