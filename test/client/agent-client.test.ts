@@ -61,7 +61,7 @@ describe('untag/agent-client', () => {
     return error as AgentError
   }
 
-  it('releases a paid tag, and says why it releases it only once', async () => {
+  it('releases a paid tag once, and returns the reason of the second denial', async () => {
     const request = { deviceId, protectionAction: 'deactivate_label', receipt: await receiptOf() } as const
     const first = await store.drive(agent.authorize(request))
     expect(first).toMatchObject({ authorized: true, outcome: 'confirmed', remaining: 0 })
@@ -70,7 +70,7 @@ describe('untag/agent-client', () => {
     expectTypeOf(first.outcome).toEqualTypeOf<'confirmed' | 'failed' | 'unknown' | null>()
   })
 
-  it('names the code, the field and the fix of a refused request', async () => {
+  it('throws code, field and fix of a rejected request', async () => {
     const wrong = { deviceId, protectionAction: 'fly' } as unknown as Parameters<AgentClient['authorize']>[0]
     expect(await failed(agent.authorize(wrong))).toMatchObject({
       status: 400,
@@ -91,7 +91,7 @@ describe('untag/agent-client', () => {
     })
   })
 
-  it('signs operators in and out, in a session of its own and at a device', async () => {
+  it('signs operators in and out, in a session and at a device', async () => {
     const { session, name } = await store.drive(agent.signIn({ operatorId, pin: PIN }))
     expect(name).toBe('Frau Petersen')
     expect(await store.drive(agent.signedIn({}, { session }))).toEqual({ name })
@@ -103,7 +103,7 @@ describe('untag/agent-client', () => {
     expect(await store.drive(agent.signedIn({ deviceId }))).toEqual({ name: null })
   })
 
-  it('describes the agent, its devices and the operators', async () => {
+  it('returns the state of the agent, its devices and the operators', async () => {
     expect(await store.drive(agent.status())).toMatchObject({ online: true, agentId: store.identity.agentId })
     expect((await store.drive(agent.devices())).find((device) => device.deviceId === deviceId)?.state).toBe('ready')
     expect(await store.drive(agent.operators())).toMatchObject([{ operatorId, hasPin: true }])
@@ -118,7 +118,7 @@ describe('untag/agent-client', () => {
     expect(await failed(sick.status())).toMatchObject({ status: 503, code: 'bad-answer' })
   })
 
-  it('ends a call after its time limit, at its signal, without a connection, and for what is no agent', async () => {
+  it('ends a call at its timeout, at its signal, without a connection, and if no agent answers', async () => {
     const never = createAgentClient({
       ...options,
       fetch: (_, { signal }) =>

@@ -68,7 +68,7 @@ async function take(events: AsyncGenerator<AgentEvent>, count: number): Promise<
 }
 
 describe('events of an agent', () => {
-  it('come in order, over a reconnection with growing pauses, which is reported once', async () => {
+  it('arrive in order over a reconnection with growing delays, which is reported once', async () => {
     const [first, second] = [stream(), stream()]
     const { client, fire, urls } = world([first.response, down(), down(), second.response])
     const events = client.events()
@@ -84,7 +84,7 @@ describe('events of an agent', () => {
     expect(urls).toEqual(Array(4).fill('/v1/events'))
   })
 
-  it('report an agent that was never there, and say where', async () => {
+  it('report an unreachable agent with its address', async () => {
     const { client } = world([down()])
     const events = client.events()
     const [event] = await take(events, 1)
@@ -93,7 +93,7 @@ describe('events of an agent', () => {
     await events.return()
   })
 
-  it('end with the error when the agent refuses, and go on when it has too many listeners', async () => {
+  it('end with an error if the agent rejects the request, and continue if it has too many listeners', async () => {
     const body = { error: 'pair this program', code: 'unauthenticated', fix: 'Send a credential.' }
     const full = { error: 'full', code: 'too_many_listeners', fix: 'Close one.' }
     const { client, fire } = world([Response.json(full, { status: 503 }), Response.json(body, { status: 401 })])
@@ -104,7 +104,7 @@ describe('events of an agent', () => {
     await expect(next).rejects.toMatchObject({ code: 'unauthenticated', fix: 'Send a credential.' })
   })
 
-  it('drop the oldest when the reader is slow, and say how many', async () => {
+  it('drop and count the oldest for a slow reader', async () => {
     const { response, send, close } = stream()
     const { client } = world([response])
     const events = client.events({ bufferLimit: 3 })
@@ -117,7 +117,7 @@ describe('events of an agent', () => {
     await events.return()
   })
 
-  it('ask a silent agent whether it is there: go on if it answers, and connect again if not', async () => {
+  it('check a silent agent: continue if it answers, and reconnect if not', async () => {
     const [first, second] = [stream(), stream()]
     const { client, fire, urls } = world([first.response, Response.json({}), 'never', second.response])
     const events = client.events({ silenceMs: 40_000, timeoutMs: 5_000 })
@@ -132,7 +132,7 @@ describe('events of an agent', () => {
     await events.return()
   })
 
-  it('connect again after an answer that does not come, is no stream, or has bytes that are no event', async () => {
+  it('reconnect after a missing response, a response that is no stream, and invalid events', async () => {
     const garbled = stream()
     const { client, fire } = world(['never', Response.json({}), garbled.response])
     const events = client.events({ timeoutMs: 5_000 })
@@ -147,7 +147,7 @@ describe('events of an agent', () => {
     await events.return()
   })
 
-  it('close their connection and leave no timer when the reader leaves or its signal aborts', async () => {
+  it('close the connection and all timers when the reader stops or its signal aborts', async () => {
     const [first, second] = [stream(), stream()]
     const { client, signals, timers } = world([first.response, second.response])
     for await (const event of client.events()) if (event.type === 'connected') break
@@ -162,7 +162,7 @@ describe('events of an agent', () => {
     expect(await client.events({ signal: ending.signal }).next()).toMatchObject({ done: true })
   })
 
-  it('go on over a restart of the agent', async () => {
+  it('continue over a restart of the agent', async () => {
     const bench = pagesBench()
     let served = await servePages(bench)
     const platform = { after: (ms: number, task: () => void) => clearing(setTimeout(task, ms > 6_000 ? ms : 20)) }

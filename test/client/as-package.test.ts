@@ -95,7 +95,7 @@ describe('untag as a package', () => {
   const compile = (file: string, ...more: string[]) =>
     spawnSync(process.execPath, [TSC, ...STRICT, ...more, file], { cwd: folder, encoding: 'utf8' }).stdout
 
-  it('gives its types to others without skipLibCheck, and runs', async () => {
+  it('compiles in another project without skipLibCheck, and runs', async () => {
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
     writeFileSync(join(folder, 'page.ts'), onPage('docs/guides/api.md'))
     writeFileSync(join(folder, 'agent.ts'), AGENT_EXAMPLES)
@@ -105,7 +105,7 @@ describe('untag as a package', () => {
     expect(JSON.parse(await run('program.js'))).toEqual({ stores: 1, many: true, code: 'not-found' })
   })
 
-  it('refuses wrong calls before they are made', () => {
+  it('rejects wrong calls at compile time', () => {
     writeFileSync(join(folder, 'wrong.ts'), WRONG)
     expect(compile('wrong.ts', '--noEmit').match(/^wrong\.ts\(\d+/gm)).toEqual([
       'wrong.ts(5',
@@ -117,7 +117,7 @@ describe('untag as a package', () => {
     ])
   })
 
-  it('describes itself so that an outside generator makes a client that works', async () => {
+  it('has an OpenAPI document from which a generator creates a working client', async () => {
     const document = join(folder, 'openapi.json')
     const { openapi, servers, ...rest } = (await cloud.get('/openapi.json')).body
     writeFileSync(document, JSON.stringify({ openapi, ...rest, servers: [{ url: api }] }))

@@ -63,7 +63,7 @@ const busy = (headers: Record<string, string> = {}) =>
   answer({ error: 'too many requests', code: 'resource-exhausted', requestId: 'req_2' }, 429, headers)
 
 describe('the client', () => {
-  it('sends what the API reads, and an Idempotency-Key with what may change something', async () => {
+  it('sends JSON, and an Idempotency-Key with calls that may change something', async () => {
     const { sent, client } = world()
     const api = client()
     await api.fetchStores({ city: 'Hamburg' })
@@ -86,7 +86,7 @@ describe('the client', () => {
     ])
   })
 
-  it('answers an export in another format as the text that it is', async () => {
+  it('returns a CSV or NDJSON export as text', async () => {
     const csv = 'transactionId\r\npur_1\r\n'
     const { sent, client } = world([
       answer(csv, 200, { 'content-type': 'text/csv; charset=utf-8' }),
@@ -104,7 +104,7 @@ describe('the client', () => {
     expect(sent.map(({ init }) => JSON.parse(String(init.body)).format)).toEqual(['csv', 'ndjson', undefined])
   })
 
-  it('repeats 429, 503 and broken connections with the same Idempotency-Key, ever later, and then gives up', async () => {
+  it('retries 429, 503 and broken connections with the same Idempotency-Key and growing delays, then gives up', async () => {
     const { sent, waited, client } = world([
       busy(),
       answer('', 503),
@@ -125,7 +125,7 @@ describe('the client', () => {
     await expect(impatient.client({ retry: { retries: 0 } }).fetchStores()).rejects.toBeInstanceOf(UntagError)
   })
 
-  it('asks again for the answer of an attempt that broke off and is still being carried out', async () => {
+  it('retries until an attempt that lost its connection has a response', async () => {
     const running = answer(
       {
         error: 'the same request is still running: try again after Retry-After',
@@ -152,7 +152,7 @@ describe('the client', () => {
     })
   })
 
-  it('goes on by cursor from the page that an offset has begun', async () => {
+  it('continues by cursor after a first page with an offset', async () => {
     const { sent, client } = world([
       answer({ ...OK, products: [1], total: 9, nextCursor: 'prd_1' }),
       answer({ ...OK, products: [2], total: 9 }),
@@ -166,7 +166,7 @@ describe('the client', () => {
     ])
   })
 
-  it('waits as long as Retry-After says, but not for ever', async () => {
+  it('waits as long as Retry-After requires, up to a limit', async () => {
     const { waited, client } = world([
       busy({ 'retry-after': '2' }),
       busy({ 'retry-after': new Date(1_795_165_200_000 + 2_125 + 3_000).toUTCString() }),
@@ -180,7 +180,7 @@ describe('the client', () => {
     expect(long.waited).toEqual([])
   })
 
-  it('does not repeat what was refused, and says why it was', async () => {
+  it('does not retry a rejected call, and throws the reason', async () => {
     const body = {
       error: 'price: must be …',
       code: 'invalid-argument',
@@ -211,7 +211,7 @@ describe('the client', () => {
     ).rejects.toMatchObject({ code: 'bad-answer' })
   })
 
-  it('ends when its caller or its time says so', async () => {
+  it('ends a call at its signal or its timeout', async () => {
     const reason = new Error('enough')
     const calling = new AbortController()
     const waiting = world(['never']).client().fetchStores({}, { signal: calling.signal })
@@ -236,7 +236,7 @@ describe('the client', () => {
     await expect(stuck).rejects.toBe(reason)
   })
 
-  it('is no promise, and has no method that cannot be an operation', async () => {
+  it('is no promise, and has only methods with names of operations', async () => {
     const api = world().client()
     expect(await Promise.resolve(api)).toBe(api)
     expect((api as unknown as Record<string, unknown>)['then']).toBeUndefined()
@@ -244,7 +244,7 @@ describe('the client', () => {
     expect(JSON.stringify(api)).toBe('{}')
   })
 
-  it('knows its types', () => {
+  it('has typed requests and responses', () => {
     const api = world().client()
     expectTypeOf(api.fetchProducts).parameter(0).toEqualTypeOf<RequestOf<'fetchProducts'> | undefined>()
     expectTypeOf<RequestOf<'fetchStore'>['storeId']>().toEqualTypeOf<string>()
@@ -261,11 +261,11 @@ describe('the client', () => {
   })
 })
 
-describe('what the client knows of operations', () => {
+describe('the operation rules of the client', () => {
   const operations = [...OPERATION_TABLE.values()]
   const { operations: described, components } = describeApi(OPERATION_TABLE, BASE_URL)
 
-  it('is what the table says', () => {
+  it('match the table of operations', () => {
     for (const { name, changes, getOnly } of operations)
       expect(
         { name, mayChange: mayChange(name), isGet: isGet(name) },
@@ -273,7 +273,7 @@ describe('what the client knows of operations', () => {
       ).toEqual({ name, mayChange: changes, isGet: getOnly })
   })
 
-  it('is which list is paged', () => {
+  it('find the list of every paged operation', () => {
     const paged = described.filter(
       ({ operation }) => 'nextCursor' in ((operation.response as unknown as { shape?: object }).shape ?? {}),
     )
@@ -302,7 +302,7 @@ describe('the client at a cloud', () => {
   })
   afterAll(() => shop.stop())
 
-  it('buys, shows the receipt, and asks whether the tag may come off', async () => {
+  it('completes a purchase, reads its receipt and requests a release', async () => {
     const { sessionId } = await api.checkIn({ storeId: shop.storeId })
     const { transactionId } = await api.startCheckout({
       sessionId,
@@ -325,7 +325,7 @@ describe('the client at a cloud', () => {
     expect([authorized, reason]).toEqual([false, 'item_unknown'])
   })
 
-  it('walks over all pages, and begins where it is told', async () => {
+  it('yields the items of all pages from any cursor or offset', async () => {
     const all: string[] = []
     for await (const product of api.pages('fetchProducts', { storeId: shop.storeId, limit: 7 }))
       all.push(product.productId)
@@ -342,7 +342,7 @@ describe('the client at a cloud', () => {
     expect(rest).toEqual(all.slice(7))
   })
 
-  it('is told the reason of a refusal', async () => {
+  it('throws the reason of a rejection', async () => {
     await expect(api.fetchStore({ storeId: 'st_nobody' })).rejects.toMatchObject({
       status: 404,
       code: 'not-found',

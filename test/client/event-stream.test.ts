@@ -15,7 +15,7 @@ describe('the reader of server-sent events', () => {
     expect(eventReader().read(text)).toEqual(events)
   })
 
-  it('reads the same events however the text is cut', () => {
+  it('reads the same events for any split of the text', () => {
     const line = fc.constantFrom('data: a', 'data: ä', 'data', ': x', 'event: e', '', '')
     const text = fc
       .array(fc.tuple(line, fc.constantFrom('\n', '\r\n')), { maxLength: 12 })
@@ -33,7 +33,7 @@ describe('the reader of server-sent events', () => {
     )
   })
 
-  it('refuses an event that is larger than 1 MiB', () => {
+  it('rejects an event that is larger than 1 MiB', () => {
     const reader = eventReader()
     expect(() => {
       for (let sent = 0; sent < 20; sent++) reader.read(`data: ${'x'.repeat(100_000)}\n`)
@@ -43,7 +43,7 @@ describe('the reader of server-sent events', () => {
 })
 
 describe('the buffer of events', () => {
-  it('drops the oldest events when too many wait, and counts them', async () => {
+  it('drops and counts the oldest events when it is full', async () => {
     const buffer = eventBuffer<number>(3)
     for (let n = 0; n < 5; n++) buffer.push(n)
     buffer.end()
@@ -52,7 +52,7 @@ describe('the buffer of events', () => {
     expect(read).toEqual([{ type: 'missed', count: 2 }, 2, 3, 4])
   })
 
-  it('throws the error of its end after what waits', async () => {
+  it('throws its error after the buffered events', async () => {
     const buffer = eventBuffer<number>(3)
     buffer.push(1)
     buffer.end(new Error('gone'))

@@ -70,7 +70,7 @@ describe('tokenVerifier', () => {
     await expect(verifier().verify(token)).rejects.toMatchObject({ name: 'TokenRefused', code })
   })
 
-  it('says that it cannot read the keys, and reads them at the next token', async () => {
+  it('reports unavailable keys, and fetches them again for the next token', async () => {
     let isUp = false
     const { verify } = verifier({
       platform: {

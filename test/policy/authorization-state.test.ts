@@ -10,12 +10,12 @@ const evidence = (redemptionId: string, step: number, atMs: number): RedemptionE
 })
 
 describe('deriveAuthorizationState', () => {
-  it('is issued, then expired by time alone', () => {
+  it('is issued at first and expires by time alone', () => {
     expect(deriveAuthorizationState({ expMs: EXP, evidence: [] }, EXP - 1).state).toBe('issued')
     expect(deriveAuthorizationState({ expMs: EXP, evidence: [] }, EXP).state).toBe('expired')
   })
 
-  it('is redeemed by evidence in time, also when that arrives long afterwards', () => {
+  it('is redeemed by evidence of a claim in time, even if it arrives much later', () => {
     const view = deriveAuthorizationState({ expMs: EXP, evidence: [evidence('r1', 1, EXP)] }, EXP * 100)
     expect(view).toMatchObject({ state: 'redeemed', redeemedAtMs: EXP })
     expect([...view.exceptions]).toEqual([])
@@ -27,7 +27,7 @@ describe('deriveAuthorizationState', () => {
     expect([...view.exceptions]).toEqual(['late_redeem'])
   })
 
-  it('lets a redemption win over a revocation that came later, without a word', () => {
+  it('prefers a redemption to a later revocation, without an exception', () => {
     const view = deriveAuthorizationState(
       { expMs: EXP, revokedAtMs: 5_000, evidence: [evidence('r1', 1, 4_999)] },
       6_000,
@@ -45,7 +45,7 @@ describe('deriveAuthorizationState', () => {
     expect([...view.exceptions]).toEqual(['redeemed_after_revocation'])
   })
 
-  it('takes the same redemption reported twice for one, and another one for a double', () => {
+  it('counts one redemption reported twice once, and a second one as double', () => {
     const twice = { expMs: EXP, evidence: [evidence('r1', 1, 10), evidence('r1', 1, 10)] }
     expect([...deriveAuthorizationState(twice, 20).exceptions]).toEqual([])
     const double = { expMs: EXP, evidence: [evidence('r1', 1, 10), evidence('r2', 1, 11)] }
@@ -54,7 +54,7 @@ describe('deriveAuthorizationState', () => {
     expect([...deriveAuthorizationState(steps, 20).exceptions]).toEqual([])
   })
 
-  it('does not depend on the order in which facts arrive', () => {
+  it('does not depend on the order of the facts', () => {
     const anyEvidence = fc.record({
       redemptionId: fc.constantFrom('r1', 'r2', 'r3'),
       step: fc.constantFrom(1, 2),

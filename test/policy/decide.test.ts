@@ -19,18 +19,18 @@ describe('decide', () => {
     },
   )
 
-  it('tells every reason in some vector, so that none can go untested', () => {
+  it('has a vector for every deny reason', () => {
     const told = new Set(vectors.map((v) => v.expect))
     expect(DENY_REASONS.filter((reason) => !told.has(reason))).toEqual([])
   })
 
-  it('explains all that was checked up to the answer', () => {
+  it('lists every check up to the failed one in the trace', () => {
     const first = vectors[0]
     if (!first) throw new Error('no vectors')
     expect(decide(first.facts, first.policy).trace.map((step) => step.check)).toEqual([...DENY_REASONS])
   })
 
-  it('is what a policy is explained by, at each stage, for an item that only the policy is asked about', () => {
+  it('explains the decision of a policy at each stage', () => {
     const device: DeviceFacts = {
       deviceId: 'dev_1',
       storeId: 'st_1',
@@ -97,7 +97,7 @@ describe('decide', () => {
     })
   })
 
-  it('counts a grant as resting on the operator only where staff were needed', () => {
+  it('counts a grant as an override only if staff were needed', () => {
     const byName = (part: string) => vectors.find((v) => v.name.includes(part))
     const needed = byName('a price at the threshold with an operator')
     const free = byName('a paid item at a self-checkout')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { hasDecimals } from '../../policy/decimals.ts'
 
-it('takes every whole number of cents, as it is written and as sums of others come out', () => {
+it('accepts whole cents, also as the result of a floating-point sum', () => {
   fc.assert(fc.property(fc.integer({ min: -100_000_000, max: 100_000_000 }), (cents) => hasDecimals(cents / 100, 2)))
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 100_000 }), { maxLength: 50 }), (cents) =>
@@ -14,7 +14,7 @@ it('takes every whole number of cents, as it is written and as sums of others co
   )
 })
 
-it('refuses what has more, however small', () => {
+it('rejects further decimals, however small', () => {
   for (const n of [1.999, 0.001, 1e-9, 5e-324, 999_999.999_9, -0.000_001])
     expect([n, hasDecimals(n, 2)]).toEqual([n, false])
   expect([

@@ -37,7 +37,7 @@ describe('newId', () => {
     )
   })
 
-  it('keeps ids of one millisecond in order, whatever the random bytes are', () => {
+  it('keeps ids of one millisecond in order with any random bytes', () => {
     fc.assert(
       fc.property(ms, fc.array(fc.uint8Array({ minLength: 10, maxLength: 10 }), { minLength: 2 }), (at, chances) => {
         let n = 0
@@ -61,7 +61,7 @@ describe('newId', () => {
     )
   })
 
-  it('carries the time of a clock that was set back, and repeats no id when that time comes again', () => {
+  it('uses the time of a clock that was set back, and repeats no id when that time recurs', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -3, max: 3 })), fc.integer(), (steps, seed) => {
         const { platform, state } = platformAt(1_800_000_000_000, seededRandom(seed))
@@ -86,7 +86,7 @@ describe('newId', () => {
     expect(Array.from({ length: 10 }, () => newId('evt', other.platform))).toEqual(first)
   })
 
-  it('gives each id of one millisecond random bits of its own', () => {
+  it('draws new random bits for each id of one millisecond', () => {
     const { platform } = platformAt(5)
     const tails = Array.from({ length: 1_000 }, () => newId('evt', platform).slice(-9))
     expect(new Set(tails).size).toBe(1_000)

@@ -19,7 +19,7 @@ const detacher = deviceOf('self_checkout_detacher', 'agent_1')
 const policyOf = (fields: object) => ProtectionPolicy.parse(fields)
 const lossOf = (fields: object, devices = [gate]) => worstCaseLoss(policyOf(fields), devices)
 
-describe('the worst case of isolated agents', () => {
+describe('worstCaseLoss', () => {
   it('is ledgers × receipts × the ceiling of the risk class, in EUR', () => {
     expect(lossOf({}, [gate, gate])).toBe(2 * 20 * 1_000)
     expect(lossOf({ offline: { maxRiskClass: 0 } }, [gate, gate, gate])).toBe(3 * 20 * 50)
@@ -60,7 +60,7 @@ describe('the worst case of isolated agents', () => {
   })
 })
 
-describe('the offline answer of a policy that is explained', () => {
+describe('the offline prediction of a policy explanation', () => {
   const question = {
     device: detacher,
     action: 'detach_hard_tag',
@@ -77,7 +77,7 @@ describe('the offline answer of a policy that is explained', () => {
   const offline = (changed: object, fields: object = {}) =>
     explainPolicy({ ...question, ...changed }, policyOf({ ...rules, ...fields })).offline
 
-  it('is that of all facts where all are given', () => {
+  it('uses all facts that the scenario contains', () => {
     expect(offline({})).toEqual({ authorized: true, unknownFacts: [] })
     expect(offline({ category: 'tabak' })).toEqual({
       authorized: false,
@@ -88,7 +88,7 @@ describe('the offline answer of a policy that is explained', () => {
     expect(offline({ priceCent: 4_000, hasOperator: true })).toEqual({ authorized: true, unknownFacts: [] })
   })
 
-  it('is the strictest where a fact is left out, and names it', () => {
+  it('is the strictest one without a fact, and names the fact', () => {
     expect(offline({ category: undefined })).toEqual({
       authorized: false,
       reason: 'action_not_allowed',
@@ -103,7 +103,7 @@ describe('the offline answer of a policy that is explained', () => {
     expect(stages[0]?.authorized).toBe(true)
   })
 
-  it('keeps to the limits of an isolated agent, which the receipt home is not', () => {
+  it('applies the limits of isolated agents, but not to the receipt home', () => {
     const deny = { offline: { storeBound: 'deny' } }
     expect(offline({}, deny)).toEqual({ authorized: false, reason: 'limit_exceeded', unknownFacts: [] })
     expect(offline({}, { ...deny, home: 'agent_1' })).toEqual({ authorized: true, unknownFacts: [] })

@@ -18,7 +18,7 @@ const LISTED = [
 ]
 
 describe('item status', () => {
-  it('moves as listed and in no other way', () => {
+  it('allows exactly the listed moves', () => {
     const moves = ITEM_STATUSES.flatMap((from) =>
       ITEM_STATUSES.filter((to) => mayItemMove(from, to)).map((to) => `${from}>${to}`),
     )
@@ -26,7 +26,7 @@ describe('item status', () => {
     expect(withoutHold.sort()).toEqual([...LISTED].sort())
   })
 
-  it('lets staff put anything on hold and take it off to anything', () => {
+  it('lets staff put any item on hold and end the hold with any status', () => {
     for (const status of ITEM_STATUSES) {
       if (status === 'exception_hold') continue
       expect(mayItemMove(status, 'exception_hold')).toBe(true)
@@ -35,11 +35,11 @@ describe('item status', () => {
     expect(mayItemMove('exception_hold', 'exception_hold')).toBe(false)
   })
 
-  it('says what comes next, never the status itself', () => {
+  it('never lists the status itself as the next one', () => {
     for (const status of ITEM_STATUSES) expect(nextItemStatuses(status)).not.toContain(status)
   })
 
-  it('begins unpaid, so that nobody registers an item past the gate', () => {
+  it('cannot begin as paid, so that no registration lets an item pass the gate', () => {
     for (const status of FIRST_ITEM_STATUSES) expect(['paid', 'picked_up']).not.toContain(status)
     expect(ITEM_STATUSES.filter((s) => GATE_BEHAVIOUR[s] === 'pass')).toEqual([
       'paid',

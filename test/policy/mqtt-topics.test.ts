@@ -21,7 +21,7 @@ describe('topics', () => {
     expect(others.filter((topic) => mayPublish(me, topic))).toEqual([])
   })
 
-  it('lets an agent subscribe to what is its own or its store’s, by full name only', () => {
+  it('lets an agent subscribe to its own topics and its store’s, without wildcards', () => {
     for (const name of STORE_TOPICS) expect(maySubscribe(me, storeTopic('st_1', name))).toBe(true)
     expect(maySubscribe(me, agentTopic('st_1', 'agt_1', 'ack'))).toBe(true)
     expect(maySubscribe(me, agentTopic('st_1', 'agt_1', 'command'))).toBe(true)
@@ -39,7 +39,7 @@ describe('topics', () => {
     expect(others.filter((topic) => maySubscribe(me, topic))).toEqual([])
   })
 
-  it('reads its own topics back', () => {
+  it('parses the topics that it formats', () => {
     expect(parseTopic(agentTopic('s', 'a', 'ack'))).toEqual({ storeId: 's', agentId: 'a', name: 'ack' })
     expect(parseTopic(storeTopic('s', 'deny'))).toEqual({ storeId: 's', agentId: null, name: 'deny' })
     for (const topic of ['', '/', 'untag/v1', 'untag/v1/s', 'untag/v1/s/x', 'untag/v1//policy', 'untag/v1/s/a/ack/x'])

@@ -23,18 +23,18 @@ describe('published verifiers', () => {
     expect(matchesVerifier(published, '471109', storeKey)).toBe(false)
   })
 
-  it('accept nothing with the key of another store or of a former time', () => {
+  it('accept no PIN with the key of another store or with an earlier key', () => {
     expect(matchesVerifier(published, '471108', otherKey)).toBe(false)
     expect(matchesVerifier(published, '471108', '')).toBe(false)
   })
 
-  it('do not contain the base verifier, which a search for PINs would compare with', () => {
+  it('do not contain the base verifier, which a search for PINs would need', () => {
     expect(published).toEqual({ ...base, key: expect.any(String) })
     expect(published.key).not.toBe(base.key)
     expect(matchesVerifier(base, '471108', storeKey)).toBe(false)
   })
 
-  it('are made anew for another store key without the PIN', () => {
+  it('can be published under another store key without the PIN', () => {
     const changed = publishedVerifier(base, otherKey)
     expect(changed.key).not.toBe(published.key)
     expect(matchesVerifier(changed, '471108', otherKey)).toBe(true)
@@ -47,13 +47,13 @@ describe('published verifiers', () => {
     expect(findCardIndex([undefined, published, card], '04A1B2C3', otherKey)).toBe(-1)
   })
 
-  it('refuse a verifier that asks for too much work', () => {
+  it('reject a verifier with too high a cost', () => {
     expect(matchesVerifier({ ...published, n: 1 << 20 }, '471108', storeKey)).toBe(false)
   })
 })
 
 describe('store keys', () => {
-  it('have 256 bits and an id of their own that does not contain them', () => {
+  it('have 256 bits and an id that does not reveal them', () => {
     expect(Buffer.from(storeKey, 'base64url')).toHaveLength(32)
     expect(storeKeyId(storeKey)).toMatch(/^[\w-]{16}$/)
     expect(storeKeyId(storeKey)).not.toBe(storeKeyId(otherKey))

@@ -48,7 +48,7 @@ describe('the language of a page', () => {
   )
 })
 
-describe('a caller gets a page', () => {
+describe('prefersHtml', () => {
   it.each([
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', true],
     ['text/html', true],
@@ -61,9 +61,9 @@ describe('a caller gets a page', () => {
     ['text/html;q=0', false],
     ['', false],
     [undefined, false],
-  ])('if its Accept header is %j: %s', (accept, isPage) => expect(prefersHtml(accept)).toBe(isPage))
+  ])('of the Accept header %j is %s', (accept, isPage) => expect(prefersHtml(accept)).toBe(isPage))
 
-  it('and no header costs more than its first characters', () => {
+  it('reads only the beginning of a long header', () => {
     expect(acceptRanges('a,'.repeat(100_000)).length).toBeLessThanOrEqual(500)
   })
 })

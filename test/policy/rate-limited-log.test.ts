@@ -9,7 +9,7 @@ function open() {
   return { world, lines, log }
 }
 
-it('writes ten lines a minute of each message, and then how many more there were', async () => {
+it('writes ten lines per minute and message, and then the number of suppressed lines', async () => {
   const { world, lines, log } = open()
   for (let n = 0; n < 3_000; n++) log.write({ n }, 'a connection was cut')
   log.write({}, 'a login was refused')
@@ -21,7 +21,7 @@ it('writes ten lines a minute of each message, and then how many more there were
   expect(lines.at(-1)).toBe('a connection was cut {"n":"again"}')
 })
 
-it('counts each device for itself', async () => {
+it('counts each device separately', async () => {
   const { world, lines, log } = open()
   for (let n = 0; n < 50; n++) log.write({ deviceId: 'dev_a' }, 'a device reported', 'dev_a')
   log.write({ deviceId: 'dev_b' }, 'a device reported', 'dev_b')
@@ -30,7 +30,7 @@ it('counts each device for itself', async () => {
   expect(lines.at(-1)).toBe('a device reported {"suppressed":40,"key":"dev_a"}')
 })
 
-it('counts keys together when there are more than a hundred', () => {
+it('counts further keys together after a hundred', () => {
   const { lines, log } = open()
   for (let n = 0; n < 1_000; n++) log.write({}, 'refused', `key ${n}`)
   expect(lines).toHaveLength(100 + LINES_PER_MINUTE)
@@ -38,7 +38,7 @@ it('counts keys together when there are more than a hundred', () => {
   expect(lines.at(-1)).toBe(`refused {"suppressed":${900 - LINES_PER_MINUTE},"key":"others"}`)
 })
 
-it('writes the counts when it is stopped', () => {
+it('writes the counts when the log stops', () => {
   const { lines, log } = open()
   for (let n = 0; n < 12; n++) log.write({}, 'refused')
   log.stop()

@@ -17,7 +17,7 @@ const uses = fc
   )
   .map((all) => all.map((use): UnitRedemption => ({ ...use, source: use.nonce === 'cti' ? 'receipt' : 'token' })))
 
-it('mergeRedemptions comes to the same in any order', () => {
+it('mergeRedemptions gives the same result in any order', () => {
   fc.assert(
     fc.property(
       uses.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
@@ -28,7 +28,7 @@ it('mergeRedemptions comes to the same in any order', () => {
   )
 })
 
-it('mergeRedemptions frees a right only when every use has failed, and a confirmed one always counts', () => {
+it('mergeRedemptions frees a right only if all redemptions failed, and a confirmed one always counts', () => {
   fc.assert(
     fc.property(uses, (all) => {
       const { effective, failures, isDouble } = mergeRedemptions(all)
@@ -41,7 +41,7 @@ it('mergeRedemptions frees a right only when every use has failed, and a confirm
   )
 })
 
-it('mergeOutcomes is the most certain word, in any order, and tells a contradiction', () => {
+it('mergeOutcomes returns the most certain outcome in any order, and reports a conflict', () => {
   const joinAll = (words: readonly Outcome[]) =>
     words.reduce<{ known: Outcome | null; isConflict: boolean }>(
       ({ known, isConflict }, word) => {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
 import { secretsEqual } from '../../policy/secrets-equal.ts'
 
-it('secretsEqual is true for equal secrets alone, whatever their lengths', () => {
+it('secretsEqual is true only for equal secrets of any length', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (one, other) => {
       expect(secretsEqual(one, other)).toBe(Buffer.from(one).equals(Buffer.from(other)))
@@ -15,7 +15,7 @@ it('secretsEqual is true for equal secrets alone, whatever their lengths', () =>
   expect(secretsEqual('', undefined)).toBe(false)
 })
 
-it('secretsEqual compares digests of one length with timingSafeEqual, so that time tells nothing', () => {
+it('secretsEqual compares digests with timingSafeEqual, so that the time reveals nothing', () => {
   const digest = (text: string) => crypto.createHash('sha256').update(text).digest()
   const compare = vi.spyOn(crypto, 'timingSafeEqual')
   syncBuiltinESMExports()

@@ -4,7 +4,7 @@ import { closestNames, spellingHint } from '../../policy/spelling-hint.ts'
 
 const KNOWN = ['fetchStores', 'fetchStore', 'fetchProduct', 'insertProduct', 'backup', 'doctor']
 
-it('finds a word despite a typo, swapped letters, case, or a missing part', () => {
+it('finds a name despite a typo, swapped letters, case, or a missing part', () => {
   expect(closestNames('fetchProdcut', KNOWN)[0]).toBe('fetchProduct')
   expect(closestNames('FETCHSTORES', KNOWN)[0]).toBe('fetchStores')
   expect(closestNames('docter', KNOWN)).toEqual(['doctor'])
@@ -12,12 +12,12 @@ it('finds a word despite a typo, swapped letters, case, or a missing part', () =
   expect(spellingHint('backpu', KNOWN)).toBe('; did you mean backup?')
 })
 
-it('suggests nothing that is far away', () => {
+it('suggests no distant name', () => {
   expect(closestNames('zzzzzz', KNOWN)).toEqual([])
   expect(spellingHint('', KNOWN)).toBe('')
 })
 
-it('finds every word with one letter replaced, and answers at most the limit', () => {
+it('finds every name with one letter replaced, and returns at most the limit', () => {
   fc.assert(
     fc.property(fc.constantFrom(...KNOWN), fc.nat(), fc.constantFrom('q', 'x'), (word, at, letter) => {
       const i = at % word.length

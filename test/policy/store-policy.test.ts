@@ -38,11 +38,11 @@ describe('the protection policy', () => {
     expect(ProtectionPolicy.safeParse(policy).success).toBe(false)
   })
 
-  it('classes purchases by their total', () => {
+  it('derives the risk class from the purchase total', () => {
     expect([0, 4_999, 5_000, 19_999, 20_000, 99_999, 100_000, 1e8].map(riskClassOf)).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
   })
 
-  it('ages', () => {
+  it('becomes stale after 15 minutes and expires after 80 hours', () => {
     expect([0, 900, 901, 80 * 3_600, 80 * 3_600 + 1].map(policyStage)).toEqual([
       'fresh',
       'fresh',
@@ -54,7 +54,7 @@ describe('the protection policy', () => {
 })
 
 describe('completeCapabilities', () => {
-  it('takes what is stated and completes the rest from the type', () => {
+  it('takes the stated values and completes them with the defaults of the type', () => {
     expect(completeCapabilities('pos_deactivator', {}).capabilities).toMatchObject({
       canDeactivateLabel: true,
       canDetachHardTag: false,
@@ -63,7 +63,7 @@ describe('completeCapabilities', () => {
     expect(completeCapabilities('self_checkout_detacher', {}).supportedTechnologies).toContain('uhf_rfid')
   })
 
-  it('lets stated technologies say what can be read, and stated readers what is spoken', () => {
+  it('derives readers from stated technologies, and technologies from stated readers', () => {
     expect(
       completeCapabilities('self_checkout_detacher', { supportedTechnologies: ['hf_nfc'] }).capabilities,
     ).toMatchObject({ canReadUhfRfid: false, canReadHfNfc: true })
@@ -75,7 +75,7 @@ describe('completeCapabilities', () => {
     expect(completeCapabilities('exit_gate', { canReadUhfRfid: false }).supportedTechnologies).toEqual([])
   })
 
-  it('lets an explicit word win over what is implied', () => {
+  it('prefers an explicit value to a derived one', () => {
     const { capabilities } = completeCapabilities('exit_gate', {
       supportedTechnologies: ['uhf_rfid'],
       canReadUhfRfid: false,

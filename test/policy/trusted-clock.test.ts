@@ -20,7 +20,7 @@ function started() {
 }
 
 describe('the trusted clock', () => {
-  it('goes on with elapsed time, whatever the wall clock does', async () => {
+  it('follows elapsed time and ignores the wall clock', async () => {
     const { world, state } = started()
     await world.advance(MINUTE)
     world.setWall(START - 10 * 365 * 86_400_000)
@@ -29,7 +29,7 @@ describe('the trusted clock', () => {
     expect(trustedNow(state, world.clock).nowMs).toBe(START + MINUTE)
   })
 
-  it('is not set back by an old signed time, but by the answer to its own question', async () => {
+  it('is set back only by the response to its challenge, not by an old signed time', async () => {
     const { world, state } = started()
     await world.advance(MINUTE)
     const late = applySignedTime(state, world.clock, fresh(START + 10_000))
@@ -38,14 +38,14 @@ describe('the trusted clock', () => {
     expect(trustedNow(asked.state, world.clock).nowMs).toBe(START + MINUTE - 2_000)
   })
 
-  it('never falls below the mark', async () => {
+  it('never falls below the high-water mark', async () => {
     const { world, state } = started()
     const marked = applySignedTime(state, world.clock, fresh(START + 5 * MINUTE)).state
     expect(applySignedTime(marked, world.clock, answer(START + 4 * MINUTE)).verdict).toBe('ignored')
     expect(trustedNow(marked, world.clock).nowMs).toBe(START + 5 * MINUTE)
   })
 
-  it('wants a second answer a minute later before it believes a step of over ten minutes', async () => {
+  it('accepts a step of over ten minutes only after a second response a minute later', async () => {
     const { world, state } = started()
     const hour = 60 * MINUTE
     const first = applySignedTime(state, world.clock, fresh(START + hour))
@@ -60,7 +60,7 @@ describe('the trusted clock', () => {
     expect(trustedNow(second.state, world.clock)).toEqual({ nowMs: START + hour + MINUTE, trust: 'signed' })
   })
 
-  it('forgets the doubt when the next answer agrees with itself', async () => {
+  it('discards the unconfirmed time if the next response agrees with the clock', async () => {
     const { world, state } = started()
     const doubted = applySignedTime(state, world.clock, fresh(START + 86_400_000)).state
     await world.advance(1_000)
@@ -69,7 +69,7 @@ describe('the trusted clock', () => {
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
   })
 
-  it('stays in doubt while it hears nothing but what was signed long before: a clock that stood still is not vouched for by old copies', async () => {
+  it('stays untrusted while only replays of old documents arrive', async () => {
     const { world, state } = started()
     await world.advance(10 * MINUTE)
     // In truth it is an hour later; a hostile broker has kept what was said five minutes after the start.
@@ -88,14 +88,14 @@ describe('the trusted clock', () => {
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
   })
 
-  it('starts the wait again when the second answer tells another time', async () => {
+  it('starts the wait again if the second response has another time', async () => {
     const { world, state } = started()
     const doubted = applySignedTime(state, world.clock, fresh(START + 60 * MINUTE)).state
     await world.advance(2 * MINUTE)
     expect(applySignedTime(doubted, world.clock, fresh(START + 600 * MINUTE)).verdict).toBe('unconfirmed')
   })
 
-  it('takes the real-time clock after a reboot only when it is at or past the mark', async () => {
+  it('takes the real-time clock after a reboot only if it is at or past the mark', async () => {
     const { world, state } = started()
     world.reboot()
     expect(trustedNow(state, world.clock).trust).toBe('none')
@@ -108,7 +108,7 @@ describe('the trusted clock', () => {
     expect(trustedNow(resumeAfterBoot(state, world.clock), world.clock)).toEqual({ nowMs: START, trust: 'none' })
   })
 
-  it('is vouched for after a reboot by what says the same or later, or answers its own question; not by a document of before', async () => {
+  it('is confirmed after a reboot by a document of the same time or later, or by the response to its challenge, not by an older document', async () => {
     const { world, state } = started()
     world.reboot()
     world.setWall(START + 1_440 * MINUTE)
@@ -123,7 +123,7 @@ describe('the trusted clock', () => {
     expect(trustedNow(asked.state, world.clock)).toEqual({ nowMs: START + 2 * MINUTE, trust: 'signed' })
   })
 
-  it('is lowered by a new time epoch of the root alone', () => {
+  it('is lowered only by a new time epoch', () => {
     const { world, state } = started()
     const poisoned = startTrustedClock(answer(START + 1e12), world.clock)
     expect(applySignedTime(poisoned, world.clock, answer(START)).verdict).toBe('ignored')
@@ -143,7 +143,7 @@ describe('the trusted clock', () => {
     ])
   })
 
-  it('never runs backwards below what was signed and never ahead of it by more than elapsed time', async () => {
+  it('never falls below the signed time, and never exceeds it by more than the elapsed time', async () => {
     const step = fc.record({
       pass: fc.integer({ min: 0, max: 3_600_000 }),
       lie: fc.integer({ min: -7_200_000, max: 7_200_000 }),

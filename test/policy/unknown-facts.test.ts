@@ -49,7 +49,7 @@ function omit(facts: DecisionFacts, omitted: readonly ItemFactName[]): DecisionF
   return { ...facts, item: Object.fromEntries(known) as unknown as ItemFacts }
 }
 
-it('answers the same without a fact of the item, or more strictly and names that fact', () => {
+it('decides the same without a fact of the item, or more strictly and names the fact', () => {
   let stricter = 0
   fc.assert(
     fc.property(anyFacts, anyPolicy, anyOmitted, (facts, policy, omitted) => {
@@ -67,7 +67,7 @@ it('answers the same without a fact of the item, or more strictly and names that
   expect(stricter).toBeGreaterThan(100)
 })
 
-it('says in the trace which fact was unknown', () => {
+it('names the unknown fact in the trace', () => {
   fc.assert(
     fc.property(anyFacts, anyPolicy, anyOmitted, (facts, policy, omitted) => {
       const [full, partial] = [decide(facts, policy), decide(omit(facts, omitted), policy)]
@@ -78,7 +78,7 @@ it('says in the trace which fact was unknown', () => {
   )
 })
 
-it('releases of several units exactly those that it would release alone', () => {
+it('releases exactly the units that it would release alone', () => {
   fc.assert(
     fc.property(anyFacts, fc.array(anyItem, { minLength: 1, maxLength: 4 }), anyPolicy, (facts, items, policy) => {
       const [first, ...others] = items.map((item): DecisionFacts => ({ ...facts, item }))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { isOlderVersion, VersionNumber, UNTAG_VERSION } from '../../policy/version.ts'
 
-it('is the one that the package has', () => {
+it('equals the version of the package', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
   expect(UNTAG_VERSION).toBe(version)
   expect(VersionNumber.safeParse(UNTAG_VERSION).success).toBe(true)
@@ -18,6 +18,6 @@ it.each([
 ])('%s before %s: %s', (a, b, isOlder) => expect(isOlderVersion(a, b)).toBe(isOlder))
 
 it.each(['1', '1.2', 'v1.2.3', '1.2.3-rc.1', '01.2.3', '1.2.3 ', ' 1.2.3', '1.2.999999', '1.2.3\n'])(
-  'is no release: %j',
+  'rejects %j as a release number',
   (text) => expect(VersionNumber.safeParse(text).success).toBe(false),
 )

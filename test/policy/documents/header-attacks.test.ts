@@ -54,20 +54,20 @@ describe.each(KINDS)('a %s document', (name) => {
   }
   const header = { alg: 'EdDSA', kid: record.kid, typ: kind.typ }
 
-  it('is refused with jwk, jku, x5c, crit or any other header field, although its own key signed it', () => {
+  it('is rejected with jwk, jku, x5c, crit or any other header field, although a valid key signed it', () => {
     expect(open(sign(header, claims, signer))).toBe('ok')
     for (const [what, field] of FIELDS)
       expect([what, open(sign({ ...header, ...field }, claims, signer))]).toEqual([what, 'header_not_allowed'])
   })
 
-  it('is refused with a key that it brings itself, under the name of a known key or its own', () => {
+  it('is rejected with a key in its own header, under the id of a known key or its own', () => {
     for (const kid of [record.kid, attacker.record.kid])
       expect(open(sign({ ...header, kid, jwk }, claims, attacker.signer))).toBe('header_not_allowed')
     expect(open(sign({ ...header, kid: attacker.record.kid }, claims, attacker.signer))).toBe('unknown_key')
     expect(open(sign(header, claims, attacker.signer))).toBe('bad_signature')
   })
 
-  it('is refused as each other kind, and under a key of each other use', () => {
+  it('is rejected as each other kind, and under a key of each other use', () => {
     const text = sign(header, claims, signer)
     for (const other of KINDS.filter((each) => each !== name)) {
       const opened = openDocument(text, DOCUMENT_KINDS[other], { keys, audience: 'x', now: NOW })
@@ -109,7 +109,7 @@ describe('a receipt', () => {
     return opened.ok ? 'ok' : opened.fault
   }
 
-  it('is made by this test as the cloud makes it', () => {
+  it('is built by this test as by the cloud', () => {
     expect(base32.encode(make(GOOD))).toBe(signReceipt(claims, signer))
     expect(verdict(make(GOOD))).toBe('ok')
     expect(decodeCbor(make(GOOD), 18)).toBeInstanceOf(Tagged)
@@ -152,7 +152,7 @@ describe('a receipt', () => {
     expect(verdict(bytes)).toBe('malformed')
   })
 
-  it('is refused under a key of each other use', () => {
+  it('is rejected under a key of each other use', () => {
     for (const use of KEY_USES.filter((each) => each !== 'receipt')) {
       const { signer: by, record: other } = keysByUse[use]
       expect([
@@ -176,7 +176,7 @@ describe('signatures', () => {
   const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'])
   const using = (pattern: RegExp) => sources.filter(({ code }) => pattern.test(code)).map(({ path }) => path)
 
-  it('are checked by openDocument and openReceipt alone: there is no second parser with other rules', () => {
+  it('are verified by openDocument and openReceipt only: there is no second parser with other rules', () => {
     expect(using(/\bisSignedBy\(/)).toEqual([
       'policy/documents/keys.ts',
       'policy/documents/signed-document.ts',

@@ -152,7 +152,7 @@ const mutations = fc.oneof(
   { weight: 1, arbitrary: respelling.map((change) => [change]) },
 )
 
-it('openDocument accepts exactly what jose verifies and our stricter rules allow', async () => {
+it('openDocument accepts exactly the documents that jose verifies and our stricter rules allow', async () => {
   const seen = { ours: 0, joseAlone: 0, neither: 0 }
   const texts = fc
     .constantFrom(...KINDS)

@@ -5,7 +5,7 @@ import { seededRandom } from '../../../verification/simulation/virtual/virtual-p
 const x = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 
 describe('publicKeyWeakness', () => {
-  it('finds nothing wrong with the keys we make', () => {
+  it('finds no weakness in new keys', () => {
     for (let seed = 0; seed < 200; seed++) expect(publicKeyWeakness(newKey(seededRandom(seed)).x)).toBeUndefined()
   })
 
@@ -28,7 +28,7 @@ describe('publicKeyWeakness', () => {
     expect(publicKeyWeakness(x(hex))).toBeDefined()
   })
 
-  it.each(['', 'AAAA', 'not base64url!', x('00'.repeat(33))])('refuses what is no key: %s', (text) => {
+  it.each(['', 'AAAA', 'not base64url!', x('00'.repeat(33))])('rejects a text that is no key: %s', (text) => {
     expect(publicKeyWeakness(text)).toBeDefined()
   })
 })

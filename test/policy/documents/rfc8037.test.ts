@@ -26,7 +26,7 @@ const secret = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d: D, x: X 
 const publicKey = createPublicKey({ key: { ...publicJwk(X) }, format: 'jwk' })
 
 describe('RFC 8037 Appendix A', () => {
-  it('A.1, A.2: the key is one of ours, secret and public half', () => {
+  it('A.1, A.2: private and public key have our format', () => {
     expect(publicKeyWeakness(X)).toBeUndefined()
     expect(createPublicKey(createSigner(X, secret).privateKey).export({ format: 'jwk' })).toMatchObject({
       kty: 'OKP',
@@ -35,7 +35,7 @@ describe('RFC 8037 Appendix A', () => {
     })
   })
 
-  it('A.3: the thumbprint, of which a key id is the beginning', () => {
+  it('A.3: the key id is the beginning of the thumbprint', () => {
     expect(thumbprint(X).toString('base64url')).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
     expect(keyId(X)).toBe('kPrK_qmx')
   })
@@ -44,7 +44,7 @@ describe('RFC 8037 Appendix A', () => {
     expect(signBytes(Buffer.from(SIGNING_INPUT), createSigner(X, secret)).toString('base64url')).toBe(SIGNATURE)
   })
 
-  it('A.5: verifies, and nothing near it does', () => {
+  it('A.5: verifies the signature and rejects changed ones', () => {
     const signature = Buffer.from(SIGNATURE, 'base64url')
     expect(isSignedBy(Buffer.from(SIGNING_INPUT), signature, publicKey)).toBe(true)
     expect(isSignedBy(Buffer.from(`${SIGNING_INPUT}A`), signature, publicKey)).toBe(false)
@@ -55,7 +55,7 @@ describe('RFC 8037 Appendix A', () => {
     }
   })
 
-  it('the JWS is none of our documents, even under a key that we trust: it names no key and no kind', () => {
+  it('the JWS is rejected as a document even under a trusted key, because it names no key and no kind', () => {
     const record = { kid: keyId(X), alg: 'EdDSA', x: X, use: 'token', iss: 'acc_1.test', state: 'active' } as const
     const keys = ringOf({ record, signer: createSigner(X, secret) })
     for (const kind of Object.values(DOCUMENT_KINDS))

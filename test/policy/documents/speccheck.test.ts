@@ -42,7 +42,7 @@ const EXPECTED: readonly [number, string, 'key refused' | 'verifies' | 'does not
 ]
 
 describe('ed25519-speccheck', () => {
-  it.skipIf(!hasOutsideVectors)(`comes out as expected in all twelve cases${OUTSIDE_VECTORS_NOTE}`, () => {
+  it.skipIf(!hasOutsideVectors)(`has the expected result in all twelve cases${OUTSIDE_VECTORS_NOTE}`, () => {
     const cases = outsideVectors<Case[]>('jose/speccheck.json')
     expect(cases).toHaveLength(EXPECTED.length)
     const outcome = (c: Case) =>

@@ -5,7 +5,7 @@ import { openDocument, signDocument } from '../../../policy/documents/signed-doc
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { testKey } from '../../support/keys.ts'
 
-it('10,000 unknown key ids cost no signature check, and at most 256 headers are remembered', () => {
+it('10,000 unknown key ids cause no signature check, and at most 256 headers are cached', () => {
   const token = testKey('token')
   const kind = DOCUMENT_KINDS.authorization
   const key = verificationKey(token.record)

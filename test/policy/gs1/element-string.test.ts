@@ -44,7 +44,7 @@ describe('element strings', () => {
     '(01)09506000134352',
   ])('%j is none', (text) => expect(parseElementString(text)).toBeUndefined())
 
-  test('GTIN and serial come back in any order and company', () => {
+  test('finds GTIN and serial in any order among other fields', () => {
     fc.assert(
       fc.property(gtins, serials, lots, dates, fc.integer({ min: 0, max: 5 }), (gtin14, serial, lot, date, turn) => {
         const fields = [`01${gtin14}`, `17${date}`, `21${serial}${GS}`, `10${lot}${GS}`]
@@ -56,7 +56,7 @@ describe('element strings', () => {
     )
   })
 
-  test('anything at all is read or not, quickly', () => {
+  test('handles any text without throwing or slow matching', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 600 }), (text) => void [parseElementString(text), parseDigitalLink(text)]),
     )

@@ -34,7 +34,7 @@ describe('pure identity URI', () => {
   })
 })
 
-test.each(['sgtin-96', 'sgtin-198'] as const)('hex and URI of any %s are one EPC', (scheme) => {
+test.each(['sgtin-96', 'sgtin-198'] as const)('parses hex and URI of any %s to the same EPC', (scheme) => {
   fc.assert(
     fc.property(anySgtin(scheme), (sgtin) => {
       const encoded = encodeSgtin(sgtin)
@@ -49,7 +49,7 @@ test.each(['sgtin-96', 'sgtin-198'] as const)('hex and URI of any %s are one EPC
   )
 })
 
-describe('other hex is one opaque tag', () => {
+describe('parseEpc accepts other hex as an opaque tag', () => {
   test.each([
     ['SGTIN+ of research §3.1', 'F73095212341234538566CB0AFC4'],
     ['SGTIN+ of TDS 2.3 §E.3', 'F73795211411234538566CB0AFC4'],
@@ -67,7 +67,7 @@ describe('other hex is one opaque tag', () => {
   })
 })
 
-describe('parseEpc knows nothing of', () => {
+describe('parseEpc rejects', () => {
   test.each([
     '',
     '30',
@@ -106,7 +106,7 @@ describe('parseEpc knows nothing of', () => {
     'URN:EPC:ID:SGTIN:0614141.812345.1',
   ])('%j', (text) => expect(parseEpc(text)).toBeUndefined())
 
-  test('and never throws, nor answers anything but words of upper-case hex', () => {
+  test('any other text without throwing, or returns whole words of upper-case hex', () => {
     const nearly = fc.stringMatching(/^urn:epc:(?:id:sgtin|tag:sgtin-(?:96|198)):[0-9.%A-Fa-z]{0,40}$/)
     fc.assert(
       fc.property(

@@ -14,7 +14,7 @@ describe('checkDigit', () => {
     ['0000000000000', 0],
   ])('%s → %i', (digits, expected) => expect(checkDigit(digits)).toBe(expected))
 
-  test('finds every single wrong digit', () => {
+  test('detects every single wrong digit', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^\d{12}$/), fc.nat(11), fc.integer({ min: 1, max: 9 }), (digits, at, by) => {
         const wrong = digits.slice(0, at) + ((Number(digits[at]) + by) % 10) + digits.slice(at + 1)
@@ -28,7 +28,7 @@ describe('checkDigit', () => {
   })
 })
 
-test('hasValidCheckDigit wants 8, 12, 13 or 14 digits and the right last one', () => {
+test('hasValidCheckDigit requires 8, 12, 13 or 14 digits and a correct last one', () => {
   for (const good of ['95010939', '036000291452', '6291041500213', '80614141123458'])
     expect(hasValidCheckDigit(good)).toBe(true)
   for (const bad of [
@@ -60,7 +60,7 @@ describe('GTIN-14 and EAN', () => {
 
   test('a case of goods has no EAN', () => expect(eanOfGtin14('80614141123458')).toBeUndefined())
 
-  test('refuse other lengths and characters', () => {
+  test('reject other lengths and characters', () => {
     const lengths = ['', '1234567', '123456789', '12345678901', '123456789012345']
     for (const bad of [...lengths, '400638133393X', '4006381333931\n', '-4006381333931']) {
       expect(toGtin14(bad)).toBeUndefined()
@@ -69,7 +69,7 @@ describe('GTIN-14 and EAN', () => {
     expect(eanOfGtin14('4006381333931')).toBeUndefined()
   })
 
-  test('are each other’s inverse for what shops sell', () => {
+  test('convert into each other for units that shops sell', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^(?:[1-9]\d{7}|[1-9]\d{12})$/), (ean) => {
         expect(eanOfGtin14(toGtin14(ean)!)).toBe(ean)

@@ -7,7 +7,7 @@ import {
   type ItemIdentifierKind,
 } from '../../../policy/item-identifiers.ts'
 
-test('the order of kinds is a contract', () => {
+test('identifier kinds have the priority of the API', () => {
   expect(IDENTIFIER_KINDS).toEqual(['epc', 'tagUid', 'tagId', 'itemLineId', 'gtin'])
 })
 
@@ -61,7 +61,7 @@ describe('normaliseIdentifiers', () => {
     expect(!refused.ok && refused.message).toMatch(new RegExp(`^${kind} is not valid: expected .{20}`))
   })
 
-  test('takes several, leaves out what is not given, looks at nothing else', () => {
+  test('normalises several identifiers, omits absent ones and ignores other fields', () => {
     const request = { itemLineId: 'l1', tagUid: '04a2b3c4', epc: undefined, storeId: 'x y' } as ItemIdentifierInput
     expect(normaliseIdentifiers(request)).toStrictEqual({
       ok: true,
@@ -70,20 +70,20 @@ describe('normaliseIdentifiers', () => {
     expect(normaliseIdentifiers({})).toStrictEqual({ ok: true, identifiers: {} })
   })
 
-  test('names the first bad one in order', () => {
+  test('reports the first invalid identifier by priority', () => {
     expect(normaliseIdentifiers({ itemLineId: '', tagUid: 'x', epc: 'DEAD' })).toMatchObject({
       ok: false,
       field: 'tagUid',
     })
   })
 
-  test('what is normal stays as it is', () => {
+  test('leaves normalised identifiers unchanged', () => {
     const given = { epc: '3074257BF7194E4000001A85', tagUid: '04A2B3C4', tagId: ' t', itemLineId: 'l' }
     expect(normaliseIdentifiers(given)).toEqual({ ok: true, identifiers: given })
   })
 })
 
-test('firstIdentifier goes by kind, not by the order given', () => {
+test('firstIdentifier goes by priority, not by the order of the fields', () => {
   expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4', epc: 'DEAD' })).toEqual({
     kind: 'epc',
     id: 'DEAD',

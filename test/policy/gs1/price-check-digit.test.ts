@@ -12,7 +12,7 @@ it.each([
 
 // Labels of German scales that the tests of snabble's public SDKs hold: 2d IIII V PPPPP C.
 it.each(['2810275005024', '2746724008288', '2850090007827', '2957776004085', '2957822002843'])(
-  'is that of the label %s',
+  'matches the label %s',
   (code) => {
     expect(priceCheckDigit(code.slice(7, 12))).toBe(Number(code[6]))
   },
@@ -20,7 +20,7 @@ it.each(['2810275005024', '2746724008288', '2850090007827', '2957776004085', '29
 
 const value = fc.integer({ min: 4, max: 5 }).chain((length) => fc.stringMatching(new RegExp(`^\\d{${length}}$`)))
 
-it('tells every single digit that was misread', () => {
+it('detects every single misread digit', () => {
   fc.assert(
     fc.property(value, fc.nat(4), fc.integer({ min: 1, max: 9 }), (digits, at, by) => {
       const i = at % digits.length

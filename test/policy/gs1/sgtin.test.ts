@@ -57,7 +57,7 @@ describe('published encodings', () => {
 })
 
 describe.each(SCHEMES)('%s', (scheme) => {
-  test('decode undoes encode', () => {
+  test('decodes what it encodes', () => {
     fc.assert(
       fc.property(anySgtin(scheme), (sgtin) => {
         const encoded = encodeSgtin(sgtin)
@@ -69,7 +69,7 @@ describe.each(SCHEMES)('%s', (scheme) => {
     )
   })
 
-  test('whatever decodes is the only spelling of itself', () => {
+  test('decodes only the hex that encodeSgtin writes', () => {
     const header = scheme === 'sgtin-96' ? '30' : '36'
     const length = scheme === 'sgtin-96' ? 22 : 50
     const anyHex = fc.oneof(
@@ -92,7 +92,7 @@ describe.each(SCHEMES)('%s', (scheme) => {
   })
 })
 
-describe('decodeSgtin refuses', () => {
+describe('decodeSgtin rejects', () => {
   test.each([
     ['nothing', '', 'not_hex'],
     ['a header alone', '30', 'length'],
@@ -125,7 +125,7 @@ describe('decodeSgtin refuses', () => {
     ['the last padding bit set', raw198([65], '0000000001'), 'padding'],
   ])('%s', (_, hex, reason) => expect(decodeSgtin(hex)).toEqual({ ok: false, reason }))
 
-  test('and never throws', () => {
+  test('any text without throwing', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^3[06][0-9A-Fa-f]{20,52}$/)), (text) => {
         expect(typeof decodeSgtin(text).ok).toBe('boolean')
@@ -135,8 +135,8 @@ describe('decodeSgtin refuses', () => {
   })
 })
 
-describe('the ranges of the raw builder', () => {
-  test('reach the largest values that fit', () => {
+describe('the test builder of raw fields', () => {
+  test('covers the largest values that fit', () => {
     expect(decodeSgtin(raw96(0, 40, 1e12 - 1, 9))).toMatchObject({
       ok: true,
       sgtin: { companyPrefix: '999999999999', itemReference: '9' },
@@ -152,7 +152,7 @@ describe('the ranges of the raw builder', () => {
   })
 })
 
-describe('encodeSgtin refuses', () => {
+describe('encodeSgtin rejects', () => {
   test.each<[string, Partial<Sgtin>, string]>([
     ['filter 8', { filter: 8 }, 'filter'],
     ['filter −1', { filter: -1 }, 'filter'],
@@ -177,7 +177,7 @@ describe('encodeSgtin refuses', () => {
     ['a line end', { scheme: 'sgtin-198', serial: 'a\n' }, 'serial'],
   ])('%s', (_, change, reason) => expect(encodeSgtin({ ...ITEM, ...change })).toEqual({ ok: false, reason }))
 
-  test('every ASCII character outside set 82, and takes all 82', () => {
+  test('every ASCII character outside set 82, and accepts all 82', () => {
     expect(new Set(SET_82).size).toBe(82)
     for (let code = 0; code < 128; code++) {
       const serial = String.fromCharCode(code)
@@ -189,19 +189,19 @@ describe('encodeSgtin refuses', () => {
 })
 
 describe('splitGtin14', () => {
-  test('splits as the owner’s prefix says', () => {
+  test('splits by the length of the owner’s prefix', () => {
     expect(splitGtin14('80614141123458', 7)).toEqual({ companyPrefix: '0614141', itemReference: '812345' })
     expect(splitGtin14(toGtin14('95010939')!, 8)).toEqual({ companyPrefix: '00000950', itemReference: '01093' })
     expect(splitGtin14('00846632286210', 12)).toEqual({ companyPrefix: '084663228621', itemReference: '0' })
   })
 
-  test('refuses other prefix lengths, other numbers and a wrong check digit', () => {
+  test('rejects other prefix lengths, other numbers and a wrong check digit', () => {
     for (const length of [5, 13, 7.5, Number.NaN]) expect(splitGtin14('80614141123458', length)).toBeUndefined()
     for (const gtin of ['80614141123459', '614141123452', '8061414112345X', ''])
       expect(splitGtin14(gtin, 7)).toBeUndefined()
   })
 
-  test('goes into a tag and comes back as the same GTIN', () => {
+  test('keeps the GTIN when it is encoded and decoded', () => {
     fc.assert(
       fc.property(anySgtin('sgtin-96'), (sgtin) => {
         const encoded = encodeSgtin(sgtin)

@@ -52,7 +52,7 @@ describe('COSE_Sign1 of others', () => {
     expect(isCoseSignedBy({ ...cose, protectedHeader: hex('a10127') }, NONE, publicKey)).toBe(false)
   })
 
-  it('what we sign with that key has the same signature layer, tag and order of parts', () => {
+  it('signCose with that key writes the same signature layer, tag and order of parts', () => {
     const signed = signCose(hex(EDDSA.payload), NONE, own)
     const parsed = parseCose(signed)
     expect(Buffer.from(signed).toString('hex')).toMatch(/^d2844da201270448/)
@@ -71,7 +71,7 @@ describe('COSE_Sign1 of others', () => {
 })
 
 describe('RFC 8392 A.1', () => {
-  it('is read and written to the byte, under the registered keys', () => {
+  it('is decoded and encoded byte for byte, with the registered keys', () => {
     const claims = decodeCbor(hex(CWT_CLAIMS), NO_TAG) as Map<number, unknown>
     expect([...claims]).toEqual([
       [1, 'coap://as.example.com'],
@@ -85,7 +85,7 @@ describe('RFC 8392 A.1', () => {
     expect(Buffer.from(encodeCbor(claims)).toString('hex')).toBe(CWT_CLAIMS)
   })
 
-  it('is no receipt: it says more, and its cti is short', () => {
+  it('is no receipt: it has more claims and a short cti', () => {
     expect(decodeReceiptClaims(hex(CWT_CLAIMS))).toBeUndefined()
   })
 })

@@ -42,7 +42,7 @@ const answer = (text: string, change: Partial<typeof expected> = {}) => {
 const swap = (text: string) => text.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))
 
 describe('a receipt token', () => {
-  it('says what it was made of', () => {
+  it('contains the claims that were signed', () => {
     const opened = openReceipt(token, expected)
     expect(opened.ok && opened.claims).toEqual({
       ...claims,
@@ -129,21 +129,21 @@ describe('a receipt token', () => {
     expect(answer(text)).toBe(fault)
   })
 
-  it('ends a day after completion, whatever the clock of the gate was told before', () => {
+  it('expires a day after completion', () => {
     expect(answer(token, { now: claims.exp - 1 })).toBe('ok')
     expect(answer(token, { now: claims.exp })).toBe('expired')
   })
 
-  it('is refused with a revoked key', () => {
+  it('is rejected with a revoked key', () => {
     expect(answer(token, { keys: ringOf(testKey('receipt', { state: 'revoked' })) })).toBe('key_revoked')
   })
 
-  it('reports the first error when neither reading is true', () => {
+  it('reports the first error if neither reading is valid', () => {
     const other = signReceipt({ ...claims, storeId: 'st_2' }, receiptKey.signer)
     expect(answer(other)).toBe('wrong_audience')
   })
 
-  it('has one spelling: no changed character is accepted, but for the swap of Y and Z', () => {
+  it('has one spelling: no changed character is accepted, except the swap of Y and Z', () => {
     fc.assert(
       fc.property(fc.nat({ max: token.length - 1 }), fc.constantFrom(...'ABCYZ27'), (at, c) => {
         fc.pre(token[at] !== c)
@@ -153,7 +153,7 @@ describe('a receipt token', () => {
     )
   })
 
-  it('finds the last token in what was scanned', () => {
+  it('finds the last token in a scanned text', () => {
     expect(extractReceiptToken(`x${RECEIPT_PREFIX}A${RECEIPT_PREFIX}B`)).toBe(`${RECEIPT_PREFIX}B`)
     expect(extractReceiptToken('4006381333931')).toBeUndefined()
   })
@@ -176,7 +176,7 @@ describe('base32', () => {
     }
   })
 
-  it('decodes only what it would write', () => {
+  it('decodes only texts that it encodes', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'), maxLength: 20 }),

@@ -48,7 +48,7 @@ function read(address: string): ReceiptClaims | undefined {
 }
 
 describe('the facts of the units in a receipt', () => {
-  it('come back for each unit, from a table of the distinct sets', () => {
+  it('are decoded for each unit from a table of distinct sets', () => {
     const claims = claimsOf(5, [SHIRT, SHOES])
     expect(decodeReceiptClaims(encodeReceiptClaims(claims))).toEqual(claims)
     const map = decodeCbor(encodeReceiptClaims(claims), -1) as Map<number, unknown>
@@ -93,7 +93,7 @@ describe('the facts of the units in a receipt', () => {
     expect({ version: versionOf(address), characters: address.length, hasFacts }).toEqual(expected)
   })
 
-  it('are left out, and nothing else, where the QR code would exceed version 15 at level M', () => {
+  it('are the only claims omitted if the QR code would exceed version 15 at level M', () => {
     const dear = Array.from({ length: MAX_ENTRIES }, (_, n) => ({ ...SHIRT, priceCent: n }))
     const claims = claimsOf(MAX_ENTRIES, dear)
     const whole = receiptAddress(ORIGIN, signReceipt(claims, key.signer))
