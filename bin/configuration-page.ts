@@ -29,7 +29,7 @@ import {
 } from './settings.ts'
 import { listOptions, type Options } from './options.ts'
 
-/** The options of each command, as the page lists them. */
+/** The options of each command, in the order of the page. */
 export const COMMANDS: Record<string, Options> = {
   'untag start': START_OPTIONS,
   'untag cloud': CLOUD_OPTIONS,
@@ -66,10 +66,10 @@ function table(options: Options): string {
     const fallback = o.fallback === undefined || o.placeholder === '' ? '' : `\`${String(o.fallback)}\``
     return `| \`${flag}\` | \`${o.env}\` | ${fallback} | ${o.help} |`
   })
-  return ['| option | environment | default | |', '|---|---|---|---|', ...rows].join('\n')
+  return ['| option | environment | default | meaning |', '|---|---|---|---|', ...rows].join('\n')
 }
 
-/** The tables of docs/reference/configuration.md, from the settings as they are. */
+/** The tables of options in docs/reference/configuration.md. */
 export function configurationTables(): string {
   return Object.entries(COMMANDS)
     .map(([command, options]) => `### ${command}\n\n${table(options)}`)

@@ -37,12 +37,12 @@ const { version: VERSION } = createRequire(import.meta.url)('untag/package.json'
 
 interface Command {
   readonly words: readonly string[]
-  /** What must stand behind the words, such as EVENT. */
+  /** Name of the required argument after the command, such as EVENT. */
   readonly argument?: string
   readonly does: string
   readonly options: Options
   run(args: readonly string[]): Promise<number | void>
-  /** Where the options are not all. */
+  /** The help of a command whose options depend on its arguments. */
   help?(args: readonly string[]): Promise<string>
 }
 
@@ -55,7 +55,7 @@ function command<O extends Options>(
   return { words, does, options, run: (args) => run(readOptions(options, args, process.env), words) }
 }
 
-/** A command with one word of the caller's own behind its name. */
+/** A command with one required argument. */
 function commandWith<O extends Options>(
   words: readonly string[],
   argument: string,
@@ -76,105 +76,102 @@ function commandWith<O extends Options>(
   }
 }
 
-/** Every command that works; nothing is listed here before it does. A command's code is loaded when it runs: help and faults come at once. */
+/** All commands. The code of a command is loaded when it runs, so that help and usage errors are fast. */
 const COMMANDS: readonly Command[] = [
   command(
     ['start'],
-    'everything on one machine, with simulated devices and sandbox data',
+    'Run cloud, agent and simulated devices on this machine, with sandbox data',
     START_OPTIONS,
     async (settings) => (await import('./commands/start.ts')).runStart(settings),
   ),
-  command(['cloud'], 'the authority and API', CLOUD_OPTIONS, async (settings) =>
+  command(['cloud'], 'Run the cloud: API, decisions and MQTT broker', CLOUD_OPTIONS, async (settings) =>
     (await import('./commands/cloud.ts')).runCloud(settings),
   ),
   command(
     ['keys', 'create'],
-    'makes an API key, and its account when that is new',
+    'Create an API key, and its account if it is new',
     KEYS_CREATE_OPTIONS,
     async (settings) => (await import('./commands/keys.ts')).runKeysCreate(settings),
   ),
-  command(['keys', 'list'], 'lists keys, never the keys themselves', KEYS_LIST_OPTIONS, async (settings) =>
-    (await import('./commands/keys.ts')).runKeysList(settings),
-  ),
-  command(['keys', 'roll'], 'makes a new key in the place of another', KEYS_ROLL_OPTIONS, async (settings) =>
-    (await import('./commands/keys.ts')).runKeysRoll(settings),
-  ),
-  command(['keys', 'rotate'], 'changes a key that the cloud signs with', KEYS_ROTATE_OPTIONS, async (settings) =>
-    (await import('./commands/signing-keys.ts')).runKeysRotate(settings),
-  ),
-  command(['keys', 'revoke'], 'ends an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) =>
-    (await import('./commands/keys.ts')).runKeysRevoke(settings),
+  command(
+    ['keys', 'list'],
+    'List API keys with their state, without their secrets',
+    KEYS_LIST_OPTIONS,
+    async (settings) => (await import('./commands/keys.ts')).runKeysList(settings),
   ),
   command(
-    ['verify-audit'],
-    'tells whether the audit log is as it was written',
-    VERIFY_AUDIT_OPTIONS,
-    async (settings) => (await import('./commands/verify-audit.ts')).runVerifyAudit(settings),
+    ['keys', 'roll'],
+    'Replace an API key; the old one stays valid for some hours',
+    KEYS_ROLL_OPTIONS,
+    async (settings) => (await import('./commands/keys.ts')).runKeysRoll(settings),
+  ),
+  command(['keys', 'rotate'], 'Replace a signing key of the cloud', KEYS_ROTATE_OPTIONS, async (settings) =>
+    (await import('./commands/signing-keys.ts')).runKeysRotate(settings),
+  ),
+  command(['keys', 'revoke'], 'Revoke an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) =>
+    (await import('./commands/keys.ts')).runKeysRevoke(settings),
+  ),
+  command(['verify-audit'], 'Check that nobody changed the audit log', VERIFY_AUDIT_OPTIONS, async (settings) =>
+    (await import('./commands/verify-audit.ts')).runVerifyAudit(settings),
   ),
   command(
     ['reseal'],
-    'makes a new sealing key, and seals the secrets in the database with it',
+    'Create a new master key and encrypt the secrets in the database with it',
     RESEAL_OPTIONS,
     async (settings) => (await import('./commands/reseal.ts')).runReseal(settings),
   ),
-  command(['backup'], 'copies the cloud’s data, beside a running cloud', BACKUP_OPTIONS, async (settings) =>
+  command(['backup'], 'Back up the data of the cloud, also while it runs', BACKUP_OPTIONS, async (settings) =>
     (await import('./commands/backup.ts')).runBackup(settings),
   ),
-  command(['restore'], 'puts a backup in the place of the cloud’s data', RESTORE_OPTIONS, async (settings) =>
+  command(['restore'], 'Restore the data of the cloud from a backup', RESTORE_OPTIONS, async (settings) =>
     (await import('./commands/restore.ts')).runRestore(settings),
   ),
-  command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) =>
+  command(['edge', 'enrol'], 'Enrol the agent of this machine in a store', EDGE_ENROL_OPTIONS, async (settings) =>
     (await import('./commands/edge.ts')).runEnrol(settings),
   ),
   command(
     ['edge', 'credential'],
-    'prints the credential for programs that use the agent',
+    'Print the credential for programs that use the agent',
     EDGE_CREDENTIAL_OPTIONS,
     async (settings) => (await import('./commands/edge-access.ts')).runCredential(settings),
   ),
-  command(['edge', 'link'], 'prints a one-time link that pairs a browser', EDGE_LINK_OPTIONS, async (settings) =>
+  command(['edge', 'link'], 'Print a one-time link that pairs a browser', EDGE_LINK_OPTIONS, async (settings) =>
     (await import('./commands/edge-access.ts')).runLink(settings),
   ),
-  command(
-    ['edge', 'pair'],
-    'makes a named credential for one program that uses the agent',
-    EDGE_PAIR_OPTIONS,
-    async (settings) => (await import('./commands/edge-access.ts')).runPair(settings),
+  command(['edge', 'pair'], 'Create a credential for one named program', EDGE_PAIR_OPTIONS, async (settings) =>
+    (await import('./commands/edge-access.ts')).runPair(settings),
   ),
   command(
     ['edge', 'pairings'],
-    'lists paired programs and browsers, or revokes one',
+    'List paired programs and browsers, or revoke one',
     EDGE_PAIRINGS_OPTIONS,
     async (settings) => (await import('./commands/edge-access.ts')).runPairings(settings),
   ),
-  command(['edge', 'rotate-key'], 'has the agent change its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) =>
+  command(['edge', 'rotate-key'], 'Let the agent replace its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) =>
     (await import('./commands/edge.ts')).runRotateKey(settings),
   ),
-  command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) =>
+  command(['edge'], 'Run the agent', EDGE_OPTIONS, async (settings) =>
     (await import('./commands/edge.ts')).runEdge(settings),
   ),
   {
     words: ['api'],
-    does: 'calls an operation of the API: untag api OPERATION --field value',
+    does: 'Call an operation of the API: untag api OPERATION --field value',
     options: API_OPTIONS,
     run: async (args) => (await import('./commands/api.ts')).runApi(args, process.env),
     help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
   },
   ...SIMULATORS.map((name) =>
-    command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) =>
+    command(['simulate', name], `Simulate a ${name} device on a TCP port`, SIMULATE_OPTIONS, async (settings) =>
       (await import('./commands/simulate.ts')).runSimulate(name, settings),
     ),
   ),
-  command(
-    ['simulate', 'nfc'],
-    'a simulated NFC reader behind a pcscd of its own',
-    SIMULATE_NFC_OPTIONS,
-    async (settings) => (await import('./commands/simulate-nfc.ts')).runSimulateNfc(settings),
+  command(['simulate', 'nfc'], 'Simulate pcscd with one NFC reader', SIMULATE_NFC_OPTIONS, async (settings) =>
+    (await import('./commands/simulate-nfc.ts')).runSimulateNfc(settings),
   ),
   commandWith(
     ['simulate', 'replay'],
     'FILE',
-    'a device on a TCP port that says again what a trace holds',
+    'Replay the device’s side of a trace on a TCP port',
     SIMULATE_OPTIONS,
     async (file, settings) => (await import('./commands/simulate-readers.ts')).runReplay(file, settings),
   ),
@@ -182,41 +179,44 @@ const COMMANDS: readonly Command[] = [
     commandWith(
       ['simulate', side],
       'SYSTEM',
-      side === 'pos' ? 'a simulated till system, such as shopify' : 'a simulated ERP system, such as odoo',
+      side === 'pos' ? 'Simulate a till system, such as shopify' : 'Simulate an ERP system, such as odoo',
       SIMULATE_VENDOR_OPTIONS,
       async (system, settings) =>
         (await import('./commands/simulate-vendor.ts')).runSimulateVendor(side, system, settings),
     ),
   ),
-  command(
-    ['simulate', 'psp'],
-    'a payment provider that takes no money, over HTTP',
-    SIMULATE_PSP_OPTIONS,
-    async (settings) => (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings),
+  command(['simulate', 'psp'], 'Simulate a payment provider', SIMULATE_PSP_OPTIONS, async (settings) =>
+    (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings),
   ),
-  command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) =>
-    (await import('./commands/listen.ts')).runListen(settings),
+  command(
+    ['listen'],
+    'Forward events of the account to a URL, such as one on this machine',
+    LISTEN_OPTIONS,
+    async (settings) => (await import('./commands/listen.ts')).runListen(settings),
   ),
   commandWith(
     ['trigger'],
     'EVENT',
-    'sends a test event to the webhooks that are registered for it',
+    'Send a test event to the webhooks registered for it',
     TRIGGER_OPTIONS,
     async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings),
   ),
   command(
     ['policy', 'explain'],
-    'what the policy of a store decides for a device, and why',
+    'Show what the policy of a store decides for a device, and why',
     POLICY_EXPLAIN_OPTIONS,
     async (settings) => (await import('./commands/policy-explain.ts')).runPolicyExplain(settings),
   ),
-  command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) =>
-    (await import('./commands/doctor.ts')).runDoctor(settings),
+  command(
+    ['doctor'],
+    'Check this machine, list its devices and show how to fix faults',
+    DOCTOR_OPTIONS,
+    async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings),
   ),
 ]
 
 const NAMES = COMMANDS.map((c) => c.words.join(' '))
-const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of one command.'
+const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of a command.'
 
 function rowsOf(commands: readonly Command[]): string[] {
   return commands.map(
@@ -231,12 +231,12 @@ function help(): string {
     ...rowsOf(COMMANDS),
     '',
     SHOWS_OPTIONS,
-    'untag --version shows the version.',
+    'untag --version shows the version. In a checkout, write node bin/untag.js instead of untag.',
     '',
   ].join('\n')
 }
 
-/** The commands that begin with this word, such as those of `untag keys`; all when none does. */
+/** Help for one group of commands such as `untag keys`, or for all commands if there is no such group. */
 function helpFor(word: string | undefined): string {
   const near = COMMANDS.filter((c) => c.words[0] === word)
   return near.length === 0 ? help() : [...rowsOf(near), '', SHOWS_OPTIONS, ''].join('\n')
@@ -247,13 +247,13 @@ function find(args: readonly string[]): Command | undefined {
   return fitting.toSorted((a, b) => b.words.length - a.words.length)[0]
 }
 
-/** The commands of a group whose second word is close to this one. */
+/** Hint at the command of a group whose second word is spelled like `word`. */
 function suggestionIn(group: string | undefined, word: string): string {
   const words = COMMANDS.filter((c) => c.words[0] === group).flatMap((c) => c.words[1] ?? [])
   return spellingHint(word, words).replaceAll(/(mean | or )/g, `$1${group} `)
 }
 
-/** Help as text, or what it lists as JSON. */
+/** Prints help as text, or with --json as JSON. */
 function showHelp(text: string, commands: readonly Command[]): void {
   const listed = commands.map(({ words, argument, does, options }) => ({
     command: ['untag', ...words, ...(argument === undefined ? [] : [argument])].join(' '),
@@ -263,7 +263,7 @@ function showHelp(text: string, commands: readonly Command[]): void {
   process.stdout.write(writesJson() ? `${JSON.stringify({ commands: listed })}\n` : text)
 }
 
-/** Runs a command line; answers the exit code: 0 done, 1 failed, 2 wrong usage. A server answers undefined and goes on. */
+/** Runs a command line. Returns the exit code: 0 done, 1 failed, 2 wrong usage; undefined while a server runs. */
 export async function main(args: readonly string[]): Promise<number | undefined> {
   chooseOutput(args, process.env)
   if (args.length === 0 || args[0] === '--help' || args[0] === 'help') {
@@ -294,13 +294,13 @@ export async function main(args: readonly string[]): Promise<number | undefined>
     const near = word === '' ? '' : suggestionIn(found.words[0], word).replace(/^; d/, 'D')
     sayFailure(
       new WrongUsage([...error.faults, ...(near === '' ? [] : [near])]),
-      `untag ${found.words.join(' ')} --help shows the options\n`,
+      `untag ${found.words.join(' ')} --help shows the options.\n`,
     )
     return 2
   }
 }
 
-/** A line that names no command: the help of its group, or what is wrong. Answers the exit code. */
+/** Handles a command line without a known command. Prints help or the fault, and returns the exit code. */
 function showUnknown(args: readonly string[]): number {
   const group = COMMANDS.filter((c) => c.words[0] === args[0])
   const isGroup = group.length > 0
@@ -312,7 +312,7 @@ function showUnknown(args: readonly string[]): number {
   const near = isGroup ? suggestionIn(args[0], args[1] ?? '') : spellingHint(args[0] ?? '', NAMES)
   const words = args.filter((word) => word !== '--json').slice(0, 2)
   const unknown = `there is no command "${words.join(' ')}"${near}`
-  const fault = isWhole ? `untag ${args[0]} goes on with another word` : unknown
+  const fault = isWhole ? `untag ${args[0]} needs a second word` : unknown
   if (writesJson()) sayFailure(new WrongUsage([fault]))
   else process.stderr.write(`${fault}:\n\n${helpFor(args[0])}`)
   return 2

@@ -2,22 +2,22 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { spellingHint } from '../policy/spelling-hint.ts'
 
-/** One setting: an option of the command line and an environment variable, checked in one place. */
+/** One setting: an option of the command line and its environment variable. */
 export interface Option<T> {
   /** Without the dashes. */
   readonly flag: string
   readonly env: string
-  /** For the help: what stands behind the flag; empty for a switch. */
+  /** Name of the value in the help, such as `PORT`. Empty for a switch. */
   readonly placeholder: string
   readonly help: string
   readonly fallback: T
-  /** A secret: `--FLAG-file` and `ENV_FILE` name a file that holds it, so that it is in no process list. */
+  /** A secret may also come from a file (`--FLAG-file`, `ENV_FILE`), because process lists show arguments. */
   readonly isSecret?: boolean
-  /** The value, or a fault that says what it should be. */
+  /** Parses a value. A fault is the end of a sentence that starts with the option, such as `must be true or false`. */
   read(text: string): { value: T } | { fault: string }
 }
 
-/** Wrong use of the command line: exit code 2. */
+/** The command line or the environment is invalid. The process exits with code 2. */
 export class WrongUsage extends Error {
   override name = 'WrongUsage'
   readonly faults: readonly string[]
@@ -62,7 +62,7 @@ export function wholeNumber(
   }
 }
 
-/** An amount such as `12.90`, read as cents; left out: undefined. */
+/** An amount in EUR such as `12.90`. The value is in cents; undefined by default. */
 export function euros(common: Common): Option<number | undefined> {
   return {
     ...common,
@@ -76,7 +76,7 @@ export function euros(common: Common): Option<number | undefined> {
   }
 }
 
-/** A rate such as `30/min`; the unit may be left out. */
+/** A rate per minute such as `30/min` or `30`. */
 export function perMinute(common: Common, fallback: number, max: number): Option<number> {
   return {
     ...common,
@@ -119,22 +119,22 @@ export function url(common: Common, protocols: readonly string[]): Option<string
   }
 }
 
-/** An option whose value may also be in a file. */
+/** Marks an option as secret, so that its value may also come from a file. */
 export function secret<T>(option: Option<T>): Option<T> {
   return { ...option, isSecret: true }
 }
 
-/** The options as users see them: each secret is followed by the option that names its file. */
+/** The options as users see them. Each secret is followed by the option for its file. */
 export function listOptions(options: Options): Option<unknown>[] {
   return Object.values(options).flatMap((option) => (option.isSecret ? [option, fileForm(option)] : [option]))
 }
 
 function fileForm({ flag: name, env }: Option<unknown>): Option<unknown> {
-  const help = `file that holds the value of --${name}, and nothing else`
+  const help = `File that contains only the value of --${name}`
   return text({ flag: `${name}-file`, env: `${env}_FILE`, help }, 'FILE', undefined)
 }
 
-/** A switch: on when it is there; in the environment `true` or `false`. */
+/** A switch. The environment variable is `true` or `false`. */
 export function flag(common: Common): Option<boolean> {
   return {
     ...common,
@@ -149,8 +149,8 @@ export type Options = Record<string, Option<unknown>>
 export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<infer T> ? T : never }
 
 /**
- * Reads options: the command line over the environment over the fallback; of a repeated option the last
- * counts. Throws `WrongUsage` with every fault at once.
+ * Reads options. The command line wins over the environment, and the environment over the default.
+ * The last of repeated options counts. Throws `WrongUsage` with all faults.
  */
 export function readOptions<O extends Options>(options: O, args: readonly string[], env: NodeJS.ProcessEnv): Values<O> {
   const faults: string[] = []
@@ -165,7 +165,7 @@ export function readOptions<O extends Options>(options: O, args: readonly string
       continue
     }
     if (other !== undefined) {
-      faults.push(`${written.source} and ${other.source} exclude each other: give one of them`)
+      faults.push(`${written.source} and ${other.source} cannot be used together: use one of them`)
       continue
     }
     const read = written.isFile ? readFrom(option, written.value) : option.read(written.value)
@@ -178,14 +178,14 @@ export function readOptions<O extends Options>(options: O, args: readonly string
 
 interface Written {
   value: string
-  /** Where it was written, for faults. */
+  /** The option or variable, for error texts. */
   source: string
   isOnLine: boolean
-  /** The value is the name of a file that holds it. */
+  /** `value` is the name of the file with the value. */
   isFile: boolean
 }
 
-/** The forms of an option that the command line or the environment gives; at most one each for the value and its file. */
+/** The values of an option in the command line and the environment: at most one for the value and one for its file. */
 function writtenForms(
   option: Option<unknown>,
   given: ReadonlyMap<string, string>,
@@ -200,7 +200,7 @@ function writtenForms(
   })
 }
 
-/** The value in a file, without white space around it. */
+/** Reads the value from a file and trims white space. */
 function readFrom<T>(option: Option<T>, file: string): { value: T } | { fault: string } {
   try {
     const read = option.read(readFileSync(file, 'utf8').trim())
@@ -226,7 +226,7 @@ function tokensOf(options: Options, args: readonly string[], faults: string[]): 
   })
   const read: { flag: string; value: string }[] = []
   for (const token of tokens) {
-    if (token.kind === 'positional') faults.push(`"${token.value}" is not expected here`)
+    if (token.kind === 'positional') faults.push(`"${token.value}" is not an option: options start with --`)
     if (token.kind !== 'option') continue
     const option = listOptions(options).find((o) => o.flag === token.name)
     if (!option) faults.push(`there is no option ${token.rawName}${suggestion(token.name, options)}`)
@@ -245,12 +245,12 @@ function suggestion(name: string, options: Options): string {
   ).replaceAll(/(mean | or )/g, '$1--')
 }
 
-/** The options as lines of help. */
+/** The options as lines of help: option, meaning, default and environment variable. */
 export function describeOptions(options: Options): string {
   return listOptions(options)
     .map((o) => {
       const left = `  --${o.flag}${o.placeholder === '' ? '' : ` ${o.placeholder}`}`
-      const fallback = o.fallback === undefined || o.placeholder === '' ? '' : ` (${String(o.fallback)})`
+      const fallback = o.fallback === undefined || o.placeholder === '' ? '' : ` (default ${String(o.fallback)})`
       return `${left.padEnd(34)} ${o.help}${fallback} [${o.env}]`
     })
     .join('\n')

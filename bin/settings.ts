@@ -2,72 +2,76 @@ import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
 import { choice, euros, flag, perMinute, port, secret, text, url, wholeNumber, type Option } from './options.ts'
 
-/** Every setting of every command, once: the help, docs/reference/configuration.md and the checks come from here. */
+/** All settings of all commands. The help, the checks and docs/reference/configuration.md are made from this list. */
 
-const dataDir = (fallback: string, help = 'folder for data and keys') =>
+const dataDir = (fallback: string, help = 'Folder for data and keys') =>
   text({ flag: 'data', env: 'UNTAG_DATA_DIR', help }, 'DIR', fallback)
 const host = text(
-  { flag: 'host', env: 'UNTAG_HOST', help: 'address to listen on; only loopback unless asked' },
+  { flag: 'host', env: 'UNTAG_HOST', help: 'Address to listen on. The default serves this machine only' },
   'HOST',
   '127.0.0.1',
 )
-/** What is written to stderr: this level and everything above it. */
+/** The log has lines of the chosen level and of all levels after it. */
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 const logLevel = (fallback: LogLevel) =>
   choice(
-    { flag: 'log-level', env: 'UNTAG_LOG_LEVEL', help: 'what is logged, as JSON lines on stderr' },
+    { flag: 'log-level', env: 'UNTAG_LOG_LEVEL', help: 'Lowest level of the log. The log is JSON lines on stderr' },
     LOG_LEVELS,
     fallback,
   )
 const databaseUrl = secret(
-  url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, [
+  url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'Use this PostgreSQL database instead of SQLite' }, [
     'postgres:',
     'postgresql:',
   ]),
 )
 const pcscdSocket = text(
-  { flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'socket of pcscd, which drives NFC readers' },
+  { flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'Socket of pcscd, the service for NFC readers' },
   'FILE',
   PCSCD_SOCKET,
 )
-const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' })
-const jsonLines = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'write each line as JSON' })
+const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'Print the result as JSON' })
+const jsonLines = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'Print each line as JSON' })
 
 const allowPrivateTargets = flag({
   flag: 'allow-private-targets',
   env: 'UNTAG_ALLOW_PRIVATE_TARGETS',
-  help: 'webhooks and merchants’ systems may be in private networks or on this machine; for tests and demonstrations',
+  help: 'Allow webhooks and merchants’ systems in private networks and on this machine. For tests and demonstrations',
 })
 
-/** Scripts that name the one process there is are right to; whoever wants more is told, instead of getting one. */
+/** The cloud is one process. Any other number is rejected, so that nobody relies on more. */
 const workers: Option<number> = {
   ...wholeNumber(
-    { flag: 'workers', env: 'UNTAG_WORKERS', help: 'processes of this cloud; one is all there is so far' },
+    { flag: 'workers', env: 'UNTAG_WORKERS', help: 'Number of processes. Only 1 is possible' },
     'N',
     1,
     1,
     1,
   ),
-  read: (value) => (value === '1' ? { value: 1 } : { fault: `must be 1, not "${value}": this cloud is one process` }),
+  read: (value) =>
+    value === '1' ? { value: 1 } : { fault: `must be 1, not "${value}": the cloud runs as one process` },
 }
 
 export const CLOUD_OPTIONS = {
-  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
+  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'Port of the API. 0 chooses a free port' }, 8080),
   host,
-  mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
+  mqttPort: port(
+    { flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'Port of the MQTT broker. 0 chooses a free port' },
+    1883,
+  ),
   data: dataDir('var/cloud'),
   databaseUrl,
-  publicUrl: url(
-    { flag: 'public-url', env: 'UNTAG_PUBLIC_URL', help: 'origin by which clients and QR codes reach the API' },
-    ['http:', 'https:'],
-  ),
+  publicUrl: url({ flag: 'public-url', env: 'UNTAG_PUBLIC_URL', help: 'Origin of the API for clients and QR codes' }, [
+    'http:',
+    'https:',
+  ]),
   publicMqttUrl: url(
-    { flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'address by which agents reach the broker' },
+    { flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'Address of the MQTT broker for agents' },
     ['mqtt:', 'mqtts:'],
   ),
   rateLimit: wholeNumber(
-    { flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'requests per second and key; 0: no limit' },
+    { flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'Requests per second for each key. 0 means no limit' },
     'N',
     50,
     0,
@@ -77,7 +81,7 @@ export const CLOUD_OPTIONS = {
     {
       flag: 'trusted-proxies',
       env: 'UNTAG_TRUSTED_PROXIES',
-      help: 'addresses whose X-Forwarded-For is believed, with commas',
+      help: 'Addresses of proxies whose X-Forwarded-For the cloud trusts, separated by commas',
     },
     'LIST',
     undefined,
@@ -88,23 +92,27 @@ export const CLOUD_OPTIONS = {
     {
       flag: 'images-bucket',
       env: 'UNTAG_IMAGES_BUCKET',
-      help: 'address of an S3-compatible bucket for pictures, instead of a folder',
+      help: 'Store pictures in this S3-compatible bucket instead of a folder',
     },
     ['http:', 'https:'],
   ),
   imagesRegion: text(
-    { flag: 'images-region', env: 'UNTAG_IMAGES_REGION', help: 'region of that bucket' },
+    { flag: 'images-region', env: 'UNTAG_IMAGES_REGION', help: 'Region of the bucket' },
     'REGION',
     'us-east-1',
   ),
   imagesAccessKeyId: text(
-    { flag: 'images-access-key-id', env: 'UNTAG_IMAGES_ACCESS_KEY_ID', help: 'who we are at that bucket' },
+    { flag: 'images-access-key-id', env: 'UNTAG_IMAGES_ACCESS_KEY_ID', help: 'Access key id for the bucket' },
     'ID',
     undefined,
   ),
   imagesSecretAccessKey: secret(
     text(
-      { flag: 'images-secret-access-key', env: 'UNTAG_IMAGES_SECRET_ACCESS_KEY', help: 'and its secret' },
+      {
+        flag: 'images-secret-access-key',
+        env: 'UNTAG_IMAGES_SECRET_ACCESS_KEY',
+        help: 'Secret access key for the bucket',
+      },
       'SECRET',
       undefined,
     ),
@@ -117,26 +125,30 @@ export const KEYS_CREATE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
   account: text(
-    { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'name of the account; made when it is new' },
+    { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'Name of the account. A new name creates an account' },
     'NAME',
     undefined,
   ),
   mode: choice(
-    { flag: 'mode', env: 'UNTAG_MODE', help: 'test keys see the sandbox, live keys real data; admin keys are live' },
+    {
+      flag: 'mode',
+      env: 'UNTAG_MODE',
+      help: 'Test keys use the sandbox, live keys use real data. Admin keys are always live',
+    },
     ['test', 'live'],
     'test',
   ),
   kind: choice(
-    { flag: 'kind', env: 'UNTAG_KEY_KIND', help: 'kind of key' },
+    { flag: 'kind', env: 'UNTAG_KEY_KIND', help: 'Kind of key' },
     ['secret', 'publishable', 'admin'],
     'secret',
   ),
   package: choice(
-    { flag: 'package', env: 'UNTAG_PACKAGE', help: 'package of a new account' },
+    { flag: 'package', env: 'UNTAG_PACKAGE', help: 'Package of a new account' },
     ['DISCOVER', 'ASSIST', 'GO', 'GROW', 'PRIME'],
     'GROW',
   ),
-  name: text({ flag: 'name', env: 'UNTAG_KEY_NAME', help: 'what the key is for' }, 'TEXT', 'command line'),
+  name: text({ flag: 'name', env: 'UNTAG_KEY_NAME', help: 'What the key is for' }, 'TEXT', 'command line'),
   json,
 }
 
@@ -152,7 +164,7 @@ export const RESEAL_OPTIONS = {
   dropOldKeys: flag({
     flag: 'drop-old-keys',
     env: 'UNTAG_DROP_OLD_KEYS',
-    help: 'forget the former keys: backups of the database from before cannot be read any more',
+    help: 'Delete the former keys. Older backups of the database become unreadable',
   }),
   json,
 }
@@ -161,14 +173,14 @@ export const BACKUP_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
   to: text(
-    { flag: 'to', env: 'UNTAG_BACKUP_DIR', help: 'folder in which each backup gets a folder of its own' },
+    { flag: 'to', env: 'UNTAG_BACKUP_DIR', help: 'Folder for backups. Each backup is a new folder in it' },
     'DIR',
     'var/backups',
   ),
   withKeys: flag({
     flag: 'with-keys',
     env: 'UNTAG_BACKUP_WITH_KEYS',
-    help: 'the keys too: whoever has such a backup can sign as this cloud',
+    help: 'Include the keys. Anyone who has such a backup can sign as this cloud',
   }),
   json,
 }
@@ -176,16 +188,16 @@ export const BACKUP_OPTIONS = {
 export const RESTORE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
-  from: text({ flag: 'from', env: 'UNTAG_RESTORE_FROM', help: 'the folder of one backup' }, 'DIR', undefined),
+  from: text({ flag: 'from', env: 'UNTAG_RESTORE_FROM', help: 'Folder of the backup to restore' }, 'DIR', undefined),
   after: flag({
     flag: 'after',
     env: 'UNTAG_RESTORE_AFTER',
-    help: 'instead: the database was put back by other means; tell its agents',
+    help: 'Instead of --from: the database was restored by other means. Prepares the cloud to synchronize with its agents',
   }),
   force: flag({
     flag: 'force',
     env: 'UNTAG_RESTORE_FORCE',
-    help: 'replace what is there: it is put aside (SQLite) or dropped (PostgreSQL)',
+    help: 'Replace the existing data. SQLite files are renamed, PostgreSQL tables are dropped',
   }),
   json,
 }
@@ -194,7 +206,7 @@ export const KEYS_LIST_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
   account: text(
-    { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'name of the account; all when left out' },
+    { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'Name of the account. Default: all accounts' },
     'NAME',
     undefined,
   ),
@@ -202,7 +214,7 @@ export const KEYS_LIST_OPTIONS = {
 }
 
 const keyId = text(
-  { flag: 'key-id', env: 'UNTAG_KEY_ID', help: 'the key, as untag keys list names it' },
+  { flag: 'key-id', env: 'UNTAG_KEY_ID', help: 'Id of the API key, from untag keys list' },
   'ID',
   undefined,
 )
@@ -212,7 +224,7 @@ export const KEYS_ROLL_OPTIONS = {
   databaseUrl,
   keyId,
   overlapHours: wholeNumber(
-    { flag: 'overlap-hours', env: 'UNTAG_OVERLAP_HOURS', help: 'hours for which the old key goes on; 0: none' },
+    { flag: 'overlap-hours', env: 'UNTAG_OVERLAP_HOURS', help: 'Hours that the old key stays valid' },
     'N',
     24,
     0,
@@ -223,17 +235,17 @@ export const KEYS_ROLL_OPTIONS = {
 
 const signingKey = {
   use: choice(
-    { flag: 'use', env: 'UNTAG_KEY_USE', help: 'a signing key instead: what it signs' },
+    { flag: 'use', env: 'UNTAG_KEY_USE', help: 'Act on a signing key instead of an API key: what the key signs' },
     ['none', 'token', 'receipt', 'policy', 'freshness'],
     'none',
   ),
   account: text(
-    { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'name of the account whose token or receipt key it is' },
+    { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'Name of the account, for a token or receipt key' },
     'NAME',
     undefined,
   ),
   mode: choice(
-    { flag: 'mode', env: 'UNTAG_MODE', help: 'which side of the account' },
+    { flag: 'mode', env: 'UNTAG_MODE', help: 'Side of the account: sandbox, real data or both' },
     ['both', 'test', 'live'],
     'both',
   ),
@@ -247,7 +259,7 @@ export const KEYS_ROTATE_OPTIONS = {
     {
       flag: 'use',
       env: 'UNTAG_KEY_USE',
-      help: 'what it signs; root: the key sets themselves, after which every agent must be enrolled anew',
+      help: 'What the key signs. root signs the key sets: afterwards all agents must be re-enrolled',
     },
     ['none', 'token', 'receipt', 'policy', 'freshness', 'root'],
     'none',
@@ -261,7 +273,7 @@ export const KEYS_REVOKE_OPTIONS = {
   keyId,
   ...signingKey,
   kid: text(
-    { flag: 'kid', env: 'UNTAG_KID', help: 'which signing key; the one that signs when left out' },
+    { flag: 'kid', env: 'UNTAG_KID', help: 'Id of the signing key. Default: the key that signs now' },
     'KID',
     undefined,
   ),
@@ -271,21 +283,28 @@ export const KEYS_REVOKE_OPTIONS = {
 export const EDGE_OPTIONS = {
   data: dataDir('var/edge'),
   config: text(
-    { flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file with the devices' },
+    { flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'Configuration file that lists the devices' },
     'FILE',
     undefined,
   ),
-  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the pages and the local API; 0 picks one' }, 8090),
+  port: port(
+    { flag: 'port', env: 'UNTAG_PORT', help: 'Port of the pages and the local API. 0 chooses a free port' },
+    8090,
+  ),
   host,
-  mqttUrl: url({ flag: 'mqtt-url', env: 'UNTAG_MQTT_URL', help: 'the broker, when it is not where enrolment said' }, [
-    'mqtt:',
-    'mqtts:',
-  ]),
+  mqttUrl: url(
+    {
+      flag: 'mqtt-url',
+      env: 'UNTAG_MQTT_URL',
+      help: 'Address of the MQTT broker. Default: the address from enrolment',
+    },
+    ['mqtt:', 'mqtts:'],
+  ),
   trace: text(
     {
       flag: 'trace',
       env: 'UNTAG_TRACE_DIR',
-      help: 'folder to write down every byte to and from devices, passwords included; see docs/reference/hardware/traces.md',
+      help: 'Record all bytes to and from devices in this folder, passwords included. See docs/reference/hardware/traces.md',
     },
     'DIR',
     undefined,
@@ -294,7 +313,7 @@ export const EDGE_OPTIONS = {
     {
       flag: 'runtime-dir',
       env: 'UNTAG_RUNTIME_DIR',
-      help: 'folder outside --data that is emptied at a reboot, not at a restart; shows a restored ledger. Default: XDG_RUNTIME_DIR/untag, else untag-UID in the temporary folder',
+      help: 'Folder outside --data that a reboot empties. It reveals a restored ledger. Default: XDG_RUNTIME_DIR/untag, or untag-UID in the temporary folder',
     },
     'DIR',
     undefined,
@@ -305,17 +324,17 @@ export const EDGE_OPTIONS = {
 }
 
 export const EDGE_ENROL_OPTIONS = {
-  cloud: url({ flag: 'cloud', env: 'UNTAG_CLOUD', help: 'base URL of the API, such as https://shop.example/api/v1' }, [
+  cloud: url({ flag: 'cloud', env: 'UNTAG_CLOUD', help: 'Base URL of the API, such as https://shop.example/api/v1' }, [
     'http:',
     'https:',
   ]),
-  code: text({ flag: 'code', env: 'UNTAG_ENROL_CODE', help: 'code from createEnrolmentCode' }, 'CODE', undefined),
+  code: text({ flag: 'code', env: 'UNTAG_ENROL_CODE', help: 'Code from createEnrolmentCode' }, 'CODE', undefined),
   data: dataDir('var/edge'),
-  name: text({ flag: 'name', env: 'UNTAG_AGENT_NAME', help: 'what this agent is called' }, 'TEXT', undefined),
+  name: text({ flag: 'name', env: 'UNTAG_AGENT_NAME', help: 'Name of this agent' }, 'TEXT', undefined),
   replace: flag({
     flag: 'replace',
     env: 'UNTAG_ENROL_REPLACE',
-    help: 'in the place of the agent that is there, which ends: what it has used up stays used, its devices and the home go along',
+    help: 'Replace the agent in this folder. The new agent takes over its ledger, devices and receipt home; used release rights stay used',
   }),
   json,
 }
@@ -323,7 +342,7 @@ export const EDGE_ENROL_OPTIONS = {
 export const EDGE_PAIR_OPTIONS = {
   data: dataDir('var/edge'),
   name: text(
-    { flag: 'name', env: 'UNTAG_PROGRAM_NAME', help: 'which program the credential is for' },
+    { flag: 'name', env: 'UNTAG_PROGRAM_NAME', help: 'Name of the program that uses the credential' },
     'TEXT',
     'program',
   ),
@@ -335,7 +354,7 @@ export const EDGE_CREDENTIAL_OPTIONS = {
   renew: flag({
     flag: 'renew',
     env: 'UNTAG_CREDENTIAL_RENEW',
-    help: 'make a new credential in its place; a running agent refuses the former at once',
+    help: 'Replace the credential. A running agent rejects the former one at once',
   }),
   json,
 }
@@ -346,7 +365,7 @@ export const EDGE_LINK_OPTIONS = {
     {
       flag: 'host',
       env: 'UNTAG_LINK_HOST',
-      help: 'name of the agent in the link, for browsers on other machines; one of hosts in its configuration',
+      help: 'Host in the link, for browsers on other machines. Must be one of hosts in the agent’s configuration',
     },
     'NAME',
     undefined,
@@ -357,7 +376,7 @@ export const EDGE_LINK_OPTIONS = {
 export const EDGE_PAIRINGS_OPTIONS = {
   data: dataDir('var/edge'),
   revoke: text(
-    { flag: 'revoke', env: 'UNTAG_REVOKE_PAIRING', help: 'ends the pairing with this id at once' },
+    { flag: 'revoke', env: 'UNTAG_REVOKE_PAIRING', help: 'Id of a pairing to end at once' },
     'ID',
     undefined,
   ),
@@ -367,19 +386,25 @@ export const EDGE_PAIRINGS_OPTIONS = {
 export const EDGE_ROTATE_KEY_OPTIONS = { data: dataDir('var/edge'), json }
 
 export const START_OPTIONS = {
-  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
-  mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
+  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'Port of the API. 0 chooses a free port' }, 8080),
+  mqttPort: port(
+    { flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'Port of the MQTT broker. 0 chooses a free port' },
+    1883,
+  ),
   edgePort: port(
-    { flag: 'edge-port', env: 'UNTAG_EDGE_PORT', help: 'port of the station and gate pages; 0 picks one' },
+    { flag: 'edge-port', env: 'UNTAG_EDGE_PORT', help: 'Port of the station and gate pages. 0 chooses a free port' },
     8090,
   ),
-  data: dataDir('var/demo', 'folder for data and keys: cloud in it is that of untag cloud, edge that of untag edge'),
+  data: dataDir(
+    'var/demo',
+    'Folder for data and keys, with a folder cloud (as for untag cloud) and edge (as for untag edge)',
+  ),
   allowPrivateTargets,
   logLevel: logLevel('error'),
   json: jsonLines,
 }
 
-/** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
+/** Devices that `untag simulate` offers on a TCP port with their real wire protocol. */
 export const SIMULATORS = [
   'relay-board',
   'scanner',
@@ -394,37 +419,45 @@ export const SIMULATORS = [
 export type SimulatorName = (typeof SIMULATORS)[number]
 
 export const SIMULATE_OPTIONS = {
-  port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port; 0 picks one' }, 0),
+  port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port. 0 chooses a free port' }, 0),
   host,
   framing: choice(
-    { flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: framing on the wire' },
+    { flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: Modbus framing on the wire' },
     ['tcp', 'rtu'],
     'tcp',
   ),
   lockOutput: wholeNumber(
-    { flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that moves a lock' },
+    { flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that drives the lock' },
     'N',
     0,
     0,
     7,
   ),
   lockInput: wholeNumber(
-    { flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' },
+    {
+      flag: 'lock-input',
+      env: 'UNTAG_SIMULATOR_LOCK_INPUT',
+      help: 'relay-board: input that shows that the lock moved',
+    },
     'N',
     0,
     0,
     7,
   ),
   tags: wholeNumber(
-    { flag: 'tags', env: 'UNTAG_SIMULATOR_TAGS', help: 'gate: tags in the shop' },
+    { flag: 'tags', env: 'UNTAG_SIMULATOR_TAGS', help: 'gate: number of tags in the shop' },
     'N',
     200,
     1,
     100_000,
   ),
-  walkers: perMinute({ flag: 'walkers', env: 'UNTAG_SIMULATOR_WALKERS', help: 'gate: people who go through' }, 30, 600),
+  walkers: perMinute(
+    { flag: 'walkers', env: 'UNTAG_SIMULATOR_WALKERS', help: 'gate: people who walk through' },
+    30,
+    600,
+  ),
   pushTo: url(
-    { flag: 'push-to', env: 'UNTAG_SIMULATOR_PUSH_TO', help: 'http-ingest: address that reads are sent to' },
+    { flag: 'push-to', env: 'UNTAG_SIMULATOR_PUSH_TO', help: 'http-ingest: address that receives the reads' },
     ['http:', 'https:'],
   ),
   pushSecret: text(
@@ -433,7 +466,7 @@ export const SIMULATE_OPTIONS = {
     '',
   ),
   pushFormat: choice(
-    { flag: 'push-format', env: 'UNTAG_SIMULATOR_PUSH_FORMAT', help: 'http-ingest: whose reader' },
+    { flag: 'push-format', env: 'UNTAG_SIMULATOR_PUSH_FORMAT', help: 'http-ingest: make of the reader' },
     ['keonn', 'impinj'],
     'keonn',
   ),
@@ -445,7 +478,7 @@ export const SIMULATE_NFC_OPTIONS = {
     {
       flag: 'socket',
       env: 'UNTAG_SIMULATOR_SOCKET',
-      help: 'the socket that stands for that of pcscd; give it to the agent as --pcscd-socket',
+      help: 'Socket to create in place of the one of pcscd. Pass it to untag edge as --pcscd-socket',
     },
     'FILE',
     'var/pcscd.sock',
@@ -455,32 +488,40 @@ export const SIMULATE_NFC_OPTIONS = {
 
 export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host, json: jsonLines }
 
-/** Where `untag cloud` listens when nothing else is said. */
+/** Where `untag cloud` listens by default. */
 export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
 
 export const API_OPTIONS = {
   key: text({ flag: 'key', env: 'UNTAG_KEY', help: 'API key' }, 'KEY', undefined),
   baseUrl: {
-    ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'address of the API' }, ['http:', 'https:']),
+    ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'Address of the API' }, ['http:', 'https:']),
     fallback: DEFAULT_BASE_URL,
   } as Option<string>,
   idempotencyKey: text(
-    { flag: 'idempotency-key', env: 'UNTAG_IDEMPOTENCY_KEY', help: 'to repeat a call; else each has a new one' },
+    {
+      flag: 'idempotency-key',
+      env: 'UNTAG_IDEMPOTENCY_KEY',
+      help: 'Key to repeat a call safely. Default: a new key for each call',
+    },
     'TEXT',
     undefined,
   ),
 }
 
 export const SIMULATE_PSP_OPTIONS = {
-  port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port; 0 picks one' }, 0),
+  port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port. 0 chooses a free port' }, 0),
   host,
   provider: choice(
-    { flag: 'provider', env: 'UNTAG_SIMULATOR_PROVIDER', help: 'whose API it speaks' },
+    { flag: 'provider', env: 'UNTAG_SIMULATOR_PROVIDER', help: 'Payment provider to simulate' },
     ['custom', 'stripe', 'mollie', 'adyen', 'paypal', 'klarna', 'sumup', 'worldline'],
     'custom',
   ),
   storeId: text(
-    { flag: 'store', env: 'UNTAG_STORE', help: 'the store whose payments are notified; without it nobody is told' },
+    {
+      flag: 'store',
+      env: 'UNTAG_STORE',
+      help: 'Store that receives payment notifications. Default: no notifications are sent',
+    },
     'ID',
     undefined,
   ),
@@ -491,17 +532,21 @@ export const SIMULATE_PSP_OPTIONS = {
 export const LISTEN_OPTIONS = {
   key: API_OPTIONS.key,
   baseUrl: API_OPTIONS.baseUrl,
-  forwardTo: url({ flag: 'forward-to', env: 'UNTAG_FORWARD_TO', help: 'your receiver; may be on this machine' }, [
-    'http:',
-    'https:',
-  ]),
-  events: text({ flag: 'events', env: 'UNTAG_EVENTS', help: 'names of events with commas, or * for all' }, 'LIST', '*'),
-  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the events of this store alone' }, 'ID', undefined),
+  forwardTo: url(
+    { flag: 'forward-to', env: 'UNTAG_FORWARD_TO', help: 'URL of your receiver. It may be on this machine' },
+    ['http:', 'https:'],
+  ),
+  events: text(
+    { flag: 'events', env: 'UNTAG_EVENTS', help: 'Names of events, separated by commas, or * for all' },
+    'LIST',
+    '*',
+  ),
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'Only events of this store' }, 'ID', undefined),
   secret: text(
     {
       flag: 'secret',
       env: 'UNTAG_WEBHOOK_SECRET',
-      help: 'what events are signed with; made and printed when left out',
+      help: 'Secret that signs the events. Default: a new secret, which is printed',
     },
     'SECRET',
     undefined,
@@ -516,12 +561,12 @@ export const TRIGGER_OPTIONS = {
     {
       flag: 'webhook',
       env: 'UNTAG_WEBHOOK',
-      help: 'for this webhook alone; else for all that are registered, and untag listen',
+      help: 'Send to this webhook only. Default: all webhooks for the event, and untag listen',
     },
     'ID',
     undefined,
   ),
-  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store that the event is about' }, 'ID', undefined),
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'Store in the event' }, 'ID', undefined),
   json,
 }
 
@@ -529,50 +574,54 @@ export const POLICY_EXPLAIN_OPTIONS = {
   key: API_OPTIONS.key,
   baseUrl: API_OPTIONS.baseUrl,
   storeId: text(
-    { flag: 'store', env: 'UNTAG_STORE', help: 'the store of the device; all are looked through when left out' },
+    { flag: 'store', env: 'UNTAG_STORE', help: 'Store of the device. Default: search all stores' },
     'ID',
     undefined,
   ),
-  deviceId: text({ flag: 'device', env: 'UNTAG_DEVICE', help: 'the device that would ask' }, 'ID', undefined),
+  deviceId: text({ flag: 'device', env: 'UNTAG_DEVICE', help: 'Device that sends the request' }, 'ID', undefined),
   action: choice(
-    { flag: 'action', env: 'UNTAG_ACTION', help: 'what it would do' },
+    { flag: 'action', env: 'UNTAG_ACTION', help: 'Action that the device requests' },
     ['none', ...PROTECTION_ACTIONS],
     'none',
   ),
   category: text(
-    { flag: 'category', env: 'UNTAG_CATEGORY', help: 'category of the item; none when left out, and offline unknown' },
+    { flag: 'category', env: 'UNTAG_CATEGORY', help: 'Category of the item. Default: none; unknown offline' },
     'TEXT',
     undefined,
   ),
   brand: text(
-    { flag: 'brand', env: 'UNTAG_BRAND', help: 'its brand; none when left out, and offline unknown' },
+    { flag: 'brand', env: 'UNTAG_BRAND', help: 'Brand of the item. Default: none; unknown offline' },
     'TEXT',
     undefined,
   ),
   priceCent: euros({
     flag: 'price',
     env: 'UNTAG_PRICE',
-    help: 'its price; unknown when left out, as with a receipt alone',
+    help: 'Price of the item. Default: unknown, as for a receipt without items',
   }),
-  operator: flag({ flag: 'operator', env: 'UNTAG_OPERATOR', help: 'an operator stands behind it' }),
+  operator: flag({
+    flag: 'operator',
+    env: 'UNTAG_OPERATOR',
+    help: 'An operator has signed in and approves the request',
+  }),
   json,
 }
 
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
-  config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file to check' }, 'FILE', undefined),
+  config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'Configuration file to check' }, 'FILE', undefined),
   add: wholeNumber(
     {
       flag: 'add',
       env: 'UNTAG_DOCTOR_ADD',
-      help: 'write the thing with this number in the list of what was found to the configuration file; 0: nothing',
+      help: 'Add the found device with this number to the configuration file. 0 adds nothing',
     },
     'NUMBER',
     0,
     0,
     1_000,
   ),
-  device: text({ flag: 'device', env: 'UNTAG_DOCTOR_DEVICE', help: 'the deviceId that it gets' }, 'ID', undefined),
+  device: text({ flag: 'device', env: 'UNTAG_DOCTOR_DEVICE', help: 'deviceId for the added device' }, 'ID', undefined),
   pcscdSocket,
   json,
 }

@@ -41,7 +41,7 @@ function optionsIn(
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] ?? ''
     if (!arg.startsWith('--')) {
-      faults.push(`"${arg}" is not expected here`)
+      faults.push(`"${arg}" is not a field: fields start with --`)
       continue
     }
     const [name = '', inline] = splitOnce(arg.slice(2))

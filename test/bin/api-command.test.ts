@@ -81,7 +81,7 @@ describe('arguments of untag api', () => {
     expect(
       faults('--price', 'much', '--count', '1.5', '--vat', '8', '--nme', 'x', 'stray', '--json', '[]', '--name'),
     ).toEqual([
-      '"stray" is not expected here',
+      '"stray" is not a field: fields start with --',
       '--json must be a JSON object',
       '--price must be a number, not "much"',
       '--count must be a whole number, not "1.5"',

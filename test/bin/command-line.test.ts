@@ -112,7 +112,7 @@ describe('the command line', () => {
   it('says how it is used', async () => {
     expect(await runProcess(['--help'])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/untag cloud\s+the authority and API/),
+      stdout: expect.stringMatching(/untag cloud\s+Run the cloud/),
     })
     expect(await runProcess(['cloud', '--help'])).toMatchObject({
       code: 0,
@@ -126,7 +126,7 @@ describe('the command line', () => {
     const group = await runProcess(['keys'])
     expect(group).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^untag keys goes on with another word:[^]*untag keys create/),
+      stderr: expect.stringMatching(/^untag keys needs a second word:[^]*untag keys create/),
     })
     expect(group.stderr).not.toContain('untag cloud')
     expect(await runProcess(['keys', '--help'])).toMatchObject({

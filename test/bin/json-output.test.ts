@@ -21,7 +21,7 @@ describe('--json', () => {
 
   it.each([
     ['an unknown command', ['nonsense', '--json'], 2, 'wrong-usage', /no command "nonsense"/],
-    ['a group', ['keys', '--json'], 2, 'wrong-usage', /another word/],
+    ['a group', ['keys', '--json'], 2, 'wrong-usage', /second word/],
     ['a missing option', ['keys', 'create', '--json'], 2, 'wrong-usage', /--account/],
     ['an unknown option of a server', ['cloud', '--json', '--bogus'], 2, 'wrong-usage', /no option --bogus/],
     ['a missing word', ['trigger', '--json'], 2, 'wrong-usage', /EVENT is missing/],

@@ -29,7 +29,7 @@ describe('a secret setting', () => {
 
   it('is refused in both forms at once', () => {
     expect(() => databaseUrl(['--database-url', url, '--database-url-file', file])).toThrow(
-      '--database-url and --database-url-file exclude each other',
+      '--database-url and --database-url-file cannot be used together',
     )
   })
 
