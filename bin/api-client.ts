@@ -1,17 +1,17 @@
 import { WrongUsage } from './options.ts'
 import { whatWentWrong } from './what-went-wrong.ts'
 
-/** An account's own operations over HTTP, for commands that are the user of an API. */
+/** Calls operations of the API for a command. */
 export interface ApiClient {
-  /** Answers with the body and the time of the server, ms since 1970; throws with the API's own sentence. */
+  /** Returns the response body and the server's time, ms since 1970. Throws an `ApiRefusal` with the API's error text. */
   call(operation: string, body: object): Promise<{ body: Record<string, unknown>; serverMs: number }>
 }
 
 const ANSWER_WITHIN_MS = 15_000
 
-/** With this key at this address. Throws `WrongUsage` when there is no key. */
+/** A client for this address and key. Throws `WrongUsage` if there is no key. */
 export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | undefined }): ApiClient {
-  if (key === undefined) throw new WrongUsage(['--key KEY is needed, or UNTAG_KEY: a secret key'])
+  if (key === undefined) throw new WrongUsage(['--key KEY or UNTAG_KEY is needed: a secret key'])
   return {
     async call(operation, body) {
       const response = await fetch(`${baseUrl}/${operation}`, {
@@ -26,7 +26,7 @@ export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | und
       const answer = await bodyOf(response)
       if (!answer)
         throw new ApiRefusal(
-          `${baseUrl} answers ${response.status} and no JSON: check --base-url, which ends in /api/v1`,
+          `${baseUrl} responds with ${response.status} without JSON: check --base-url, which ends in /api/v1`,
           response.status,
         )
       if (!response.ok)
@@ -45,7 +45,7 @@ async function bodyOf(response: Response): Promise<Record<string, unknown> | und
   }
 }
 
-/** The API said no: asking again will not help, unless it was too busy. */
+/** The API responded with an error. A retry helps only for status 429 and 5xx. */
 export class ApiRefusal extends Error {
   override name = 'ApiRefusal'
   readonly status: number

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basesOf, fieldsOf, type Field } from '../../cloud/description/fields.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
 
-/** One operation as the command line knows it. */
+/** Description of one operation, from the OpenAPI document of the build. */
 export interface DescribedOperation {
   readonly name: string
   readonly area: string
@@ -13,7 +13,7 @@ export interface DescribedOperation {
   readonly request: JsonSchema
   readonly example: Readonly<Record<string, unknown>>
   readonly answer: readonly Field[]
-  /** Shared schemas that the answer is made of beside its own fields. */
+  /** Shared schemas whose fields the response also has. */
   readonly answerBases: readonly string[]
 }
 
@@ -50,7 +50,7 @@ interface Document {
   components: { schemas: Record<string, JsonSchema> }
 }
 
-/** The operations as they were built: no database, no network. */
+/** Reads the operations from the build. Needs no database and no network. */
 export function readOperations(): DescribedApi {
   const { paths, components } = JSON.parse(
     readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),

@@ -3,7 +3,7 @@ import type { DescribedApi, DescribedOperation } from './described-operations.ts
 
 const NAME_WIDTH = 34
 
-/** Every operation by area, a line each. */
+/** Lists all operations by area, one a line. */
 export function listOperations({ operations }: DescribedApi): string {
   const areas = [...new Set([...operations.values()].map((o) => o.area))]
   const sections = areas.map((area) => {
@@ -12,10 +12,10 @@ export function listOperations({ operations }: DescribedApi): string {
       .map(({ name, summary }) => `  ${name.padEnd(NAME_WIDTH)} ${summary}`)
     return [area, ...rows].join('\n')
   })
-  return `${sections.join('\n\n')}\n\nuntag api OPERATION --help shows the fields of one.\n`
+  return `${sections.join('\n\n')}\n\nuntag api OPERATION --help shows the fields of an operation.\n`
 }
 
-/** What one operation takes and answers. */
+/** Describes the request and the response of an operation. */
 export function describeOperation(operation: DescribedOperation, { components }: DescribedApi): string {
   const fields = fieldsOf(operation.request, components, true)
   const rows = fields.map(({ name, type, required, limits, description }) => {
@@ -23,7 +23,7 @@ export function describeOperation(operation: DescribedOperation, { components }:
     return `${`  --${name.replaceAll('[]', '.0')} ${shown(type)}`.padEnd(NAME_WIDTH + 4)} ${notes.join('; ')}`.trimEnd()
   })
   const answer = [
-    ...operation.answerBases.map((base) => `  everything of ${base}`),
+    ...operation.answerBases.map((base) => `  all fields of ${base}`),
     ...operation.answer.map(({ name, type }) => `  ${name}: ${type}`),
   ]
   const parts = [
@@ -33,9 +33,9 @@ export function describeOperation(operation: DescribedOperation, { components }:
     `Package ${operation.minimumPackage}; called with ${operation.callers.map((caller) => CALLERS[caller] ?? caller).join(', ')}.`,
     '',
     ...(rows.length > 0 ? rows : ['  (no fields)']),
-    "  --json '{…}' or --json @FILE".padEnd(NAME_WIDTH + 4) + ' the whole request; single fields go over it',
+    "  --json '{…}' or --json @FILE".padEnd(NAME_WIDTH + 4) + ' the whole request; single fields override it',
     '',
-    'Answer:',
+    'Response:',
     ...answer,
     '',
     `Example: untag api ${operation.name}${exampleOf(operation.example)}`,

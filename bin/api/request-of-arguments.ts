@@ -7,14 +7,14 @@ import { WrongUsage } from '../options.ts'
 type Components = Readonly<Record<string, JsonSchema>>
 type Values = Record<string, unknown>
 
-/** Fields that a path may go down into, and places of a list that can be named. */
+/** Maximum depth of a path, and maximum number of list entries. */
 const DEPTH_LIMIT = 8
 const PLACES_LIMIT = 500
 
 /**
- * The request out of `--field value`, `--a.b value`, `--list x --list y`, `--list.0.field value` and `--json '{…}'` or
- * `--json @file`, where single fields go over the JSON. Numbers and booleans are read by the schema. Throws `WrongUsage`
- * with every fault at once.
+ * Builds a request from `--field value`, `--a.b value`, `--list x --list y`, `--list.0.field value` and `--json '{…}'` or
+ * `--json @file`. Single fields override the JSON. The schema decides about numbers and booleans. Throws `WrongUsage`
+ * with all faults.
  */
 export function requestOfArguments(args: readonly string[], schema: JsonSchema, components: Components): Values {
   const faults: string[] = []
@@ -73,7 +73,7 @@ function jsonObject(value: string | undefined, faults: string[]): Values {
     const parsed: unknown = JSON.parse(text)
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Values
   } catch {
-    // Below.
+    // Reported below.
   }
   faults.push('--json must be a JSON object')
   return {}
@@ -88,7 +88,7 @@ function readFile(path: string, faults: string[]): Buffer | undefined {
   }
 }
 
-/** The schema at the end of a path; undefined where there is none. */
+/** The schema at the end of a path; undefined if there is none. */
 function schemaAt(schema: JsonSchema, path: readonly string[], components: Components): JsonSchema | undefined {
   let node: JsonSchema | undefined = resolveReference(schema, components)
   for (const step of path.slice(0, DEPTH_LIMIT)) {
@@ -103,7 +103,7 @@ function schemaAt(schema: JsonSchema, path: readonly string[], components: Compo
   return node
 }
 
-/** Fields at the same level of the request that are close to the last part of the name. */
+/** Hint at fields on the same level of the request that are spelled like the last part of the name. */
 function suggestion(name: string, schema: JsonSchema, components: Components): string {
   const path = name.split('.')
   const last = path.pop() ?? ''
@@ -144,7 +144,9 @@ function place(
   let at: Values = request
   for (const [i, step] of path.slice(0, -1).entries()) {
     if (Array.isArray(at) && Number(step) >= PLACES_LIMIT)
-      return void faults.push(`--${name}: lists are at most ${PLACES_LIMIT} long here; use --json`)
+      return void faults.push(
+        `--${name}: a list on the command line has at most ${PLACES_LIMIT} entries; use --json for more`,
+      )
     const existing = at[step]
     const below =
       typeof existing === 'object' && existing !== null

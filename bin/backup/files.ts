@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Copies that are on the disk when they are said to be. Everything is readable by its owner alone. */
+/** Durable copies of files. Only the owner may read them. */
 
 /** Flushes a file or a folder. */
 export function flush(path: string): void {
@@ -24,7 +24,7 @@ export function flush(path: string): void {
   }
 }
 
-/** Makes a folder, and those above it. */
+/** Creates a folder and its parents. */
 export function makeFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
 }
@@ -37,7 +37,7 @@ export function copyFlushed(from: string, to: string): void {
   flush(to)
 }
 
-/** Copies the files of a folder and of those within that are not there yet; answers how many there are. Nothing when there is no folder. */
+/** Copies missing files of a folder and its subfolders. Returns the number of all files, 0 if the folder does not exist. */
 export function copyFolder(from: string, to: string): number {
   if (!existsSync(from)) return 0
   makeFolder(to)
@@ -45,7 +45,7 @@ export function copyFolder(from: string, to: string): number {
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)]
     if (entry.isDirectory()) files += copyFolder(source, target)
-    // What is still being written is of no backup.
+    // A file that is still being written ends in `.new`.
     if (!entry.isFile() || entry.name.endsWith('.new')) continue
     if (!existsSync(target)) copyFlushed(source, target)
     files++

@@ -3,20 +3,20 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { flush, sha256Of } from './files.ts'
 
-/** What a backup says of itself. It is written last: a folder without one is no backup. */
+/** Contents of a backup. The manifest is written last, so a folder without one is incomplete. */
 export const Manifest = z.strictObject({
   format: z.literal(1),
   madeAt: z.iso.datetime(),
   database: z.enum(['sqlite', 'postgres']),
-  /** The file with the database, and its SHA-256 in hex. */
+  /** File with the database, and its SHA-256 in hex. */
   file: z.enum(['cloud.db', 'cloud.dump']),
   sha256: z.string().length(64),
   bytes: z.int().min(0),
-  /** Pictures of the folder beside the database; those in a bucket are not here. */
+  /** Number of pictures. Pictures in a bucket are not part of a backup. */
   images: z.int().min(0),
-  /** Whether the folder `keys` is in it. */
+  /** `included`: the backup has the folder `keys`. */
   keys: z.enum(['included', 'apart']),
-  /** PostgreSQL: the names of the keys that it needs, for its copy cannot be tried before it is put back. */
+  /** Names of the keys that a PostgreSQL dump needs, because a dump cannot be opened before it is restored. */
   needs: z.strictObject({ root: z.string().optional(), sealing: z.array(z.string()) }).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>
@@ -31,10 +31,13 @@ export function writeManifest(folder: string, manifest: Manifest): void {
   flush(folder)
 }
 
-/** The manifest of a backup whose database is as it was written. Throws when the folder holds none, or a damaged one. */
+/** Reads the manifest and verifies the checksum of the database. Throws if the backup is incomplete or damaged. */
 export async function readBackup(folder: string): Promise<Manifest> {
   const file = join(folder, NAME)
-  if (!existsSync(file)) throw new Error(`${folder} holds no whole backup: there is no ${NAME} in it`)
+  if (!existsSync(file))
+    throw new Error(
+      `${folder} contains no complete backup, because ${NAME} is missing: choose the folder of one backup with --from`,
+    )
   let value: unknown
   try {
     value = JSON.parse(readFileSync(file, 'utf8'))
@@ -42,8 +45,9 @@ export async function readBackup(folder: string): Promise<Manifest> {
     value = undefined
   }
   const manifest = Manifest.safeParse(value)
-  if (!manifest.success) throw new Error(`${file} is damaged, or was written by a newer untag`)
+  if (!manifest.success)
+    throw new Error(`${file} is damaged, or a newer version of untag wrote it: use that version or another backup`)
   if ((await sha256Of(join(folder, manifest.data.file))) !== manifest.data.sha256)
-    throw new Error(`${join(folder, manifest.data.file)} is damaged: it is not what was backed up`)
+    throw new Error(`${join(folder, manifest.data.file)} is damaged, because its checksum differs: use another backup`)
   return manifest.data
 }

@@ -3,19 +3,19 @@ import { once } from 'node:events'
 import type { KeyNames } from '../../cloud/authority/key-names.ts'
 import { whatWentWrong } from '../what-went-wrong.ts'
 
-/** PostgreSQL's own programs, and what must be looked at around them. */
+/** Runs PostgreSQL's own backup programs, and checks the database around them. */
 
-/** Writes a dump of the database as it is at one moment. */
+/** Writes a consistent dump of the database. */
 export function dumpPostgres(url: string, file: string): Promise<void> {
   return runTool('pg_dump', url, ['--format=custom', '--no-owner', '--no-privileges', `--file=${file}`])
 }
 
-/** Throws when the dump is none that the programs of this machine can read. */
+/** Throws if `pg_restore` of this machine cannot read the dump. */
 export function checkDump(file: string): Promise<void> {
   return runTool('pg_restore', undefined, ['--list', file])
 }
 
-/** Fills an empty database from a dump, all of it or nothing. */
+/** Restores a dump into an empty database, in one transaction. */
 export function loadPostgres(url: string, file: string): Promise<void> {
   return runTool('pg_restore', url, ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error', file])
 }
@@ -26,7 +26,7 @@ async function runTool(
   args: readonly string[],
 ): Promise<void> {
   const { plain, password } = url === undefined ? {} : withoutPassword(url)
-  // The password is not for the list of processes that everybody on the machine may read.
+  // Every user of the machine can read arguments of processes, so the password goes into the environment.
   const child = spawn(tool, plain === undefined ? args : [...args, `--dbname=${plain}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) },
@@ -40,7 +40,7 @@ async function runTool(
   ])
   if (code instanceof Error) {
     throw new Error(
-      `${tool} is not on this machine: install PostgreSQL's client programs (package postgresql-client), of the server's version at least. Or back up and put back by the server's own means, and then run untag restore --after`,
+      `${tool} is not on this machine: install PostgreSQL's client programs (package postgresql-client) in the server's version or newer. Or back up and restore with other tools, and then run untag restore --after`,
     )
   }
   if (code !== 0) throw new Error(`${tool} failed: ${said.trim()}`)
@@ -53,7 +53,7 @@ function withoutPassword(url: string): { plain: string; password: string | undef
   return { plain: plain.href, password }
 }
 
-/** Who else works on the database, and whether there is a cloud in it. */
+/** Counts the other connections to the database, and lists its tables. */
 export async function lookAtPostgres(url: string): Promise<{ others: number; tables: string[] }> {
   return asClient(url, async (query) => {
     const [row] = await query<{ n: number }>(
@@ -66,7 +66,7 @@ export async function lookAtPostgres(url: string): Promise<{ others: number; tab
   })
 }
 
-/** The names of the keys that the cloud in the database needs. */
+/** Names of the keys that the cloud in the database needs. */
 export async function keyNamesOf(url: string): Promise<KeyNames> {
   return asClient(url, async (query) => {
     const [root] = await query<{ value: string }>("SELECT value FROM installation WHERE name = 'root_kid'")
@@ -77,7 +77,7 @@ export async function keyNamesOf(url: string): Promise<KeyNames> {
   })
 }
 
-/** Empties the database. */
+/** Drops the tables. */
 export async function dropTables(url: string, tables: readonly string[]): Promise<void> {
   if (tables.length === 0) return
   const names = tables.map((name) => `"${name.replaceAll('"', '""')}"`).join(', ')

@@ -1,4 +1,4 @@
-/** Tells on stderr how far something is: on a terminal in one line, elsewhere a line for every quarter. */
+/** Reports progress in percent on stderr: a terminal gets one changing line, a file a line for each 25 %. */
 export function progressOf(
   what: string,
   stream: NodeJS.WriteStream = process.stderr,

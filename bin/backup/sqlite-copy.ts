@@ -5,8 +5,8 @@ import { flush } from './files.ts'
 const PAGES_AT_ONCE = 500
 
 /**
- * Copies a database as it is at one moment, beside a cloud that goes on writing. The reading transaction holds that moment still:
- * without it SQLite would begin anew whenever somebody writes, and with a busy shop never end.
+ * Copies a consistent snapshot of a database, beside a cloud that writes to it. The read transaction pins the snapshot:
+ * without it SQLite restarts the copy after each write by another process, and might never finish.
  */
 export async function copyDatabase(
   from: string,
@@ -31,14 +31,14 @@ export async function copyDatabase(
   flush(to)
 }
 
-/** Looks at every page and index of a copy that nobody uses. Throws when one is not sound. */
+/** Checks every page and index of an unused copy. Throws if one is damaged. */
 export function checkCopy(file: string): void {
   const db = new Sqlite(file)
   try {
-    // One file, with nothing of it in a log beside.
+    // Merges the write-ahead log into the file.
     db.pragma('journal_mode = DELETE')
     const found = db.pragma('integrity_check(1)', { simple: true })
-    if (found !== 'ok') throw new Error(`${file} is not sound: ${String(found)}`)
+    if (found !== 'ok') throw new Error(`${file} is damaged (${String(found)}): use another backup`)
   } finally {
     db.close()
   }

@@ -10,16 +10,16 @@ import { API_OPTIONS } from '../settings.ts'
 
 const OWN_FLAGS: ReadonlySet<string> = new Set(Object.values(API_OPTIONS).map((option) => `--${option.flag}`))
 
-/** Help for the command or for one operation: nothing is asked of anybody. */
+/** Help for the command or for one operation. Needs no network. */
 export function apiHelp(args: readonly string[]): string {
   const api = readOperations()
   const name = args.find((arg) => !arg.startsWith('-'))
   if (name === undefined)
-    return `untag api OPERATION --field value …: calls an operation of the API\n\n${describeOptions(API_OPTIONS)}\n\n${listOperations(api)}`
+    return `untag api OPERATION --field value …: Call an operation of the API\n\n${describeOptions(API_OPTIONS)}\n\n${listOperations(api)}`
   return `${describeOperation(find(api, name), api)}\n${describeOptions(API_OPTIONS)}\n`
 }
 
-/** Calls one operation; its answer goes to stdout, a refusal to stderr. Answers the exit code. */
+/** Calls one operation. Prints the response to stdout, or the error to stderr. Returns the exit code. */
 export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const api = readOperations()
   if (args.includes('--list')) {
@@ -29,7 +29,8 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
     return 0
   }
   const [name, ...rest] = withoutSwitch(args)
-  if (name === undefined || name.startsWith('-')) throw new WrongUsage(['which operation? untag api --list shows them'])
+  if (name === undefined || name.startsWith('-'))
+    throw new WrongUsage(['OPERATION is missing: untag api --list shows all operations'])
   const operation = find(api, name)
   const { own, fields } = divide(rest)
   const { key, baseUrl, idempotencyKey } = readOptions(API_OPTIONS, own, env)
@@ -47,7 +48,7 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
     if (!(error instanceof UntagError)) throw error
     process.stderr.write(writesJson() ? `${JSON.stringify(refusalFields(error))}\n` : refusal(error))
     if (key === undefined && error.status === 401 && !writesJson())
-      process.stderr.write('set UNTAG_KEY to your API key, or give --key KEY\n')
+      process.stderr.write('Set UNTAG_KEY to your API key, or use --key KEY.\n')
     return 1
   }
 }
@@ -56,10 +57,12 @@ function find({ operations }: DescribedApi, name: string): DescribedOperation {
   const operation = operations.get(name)
   if (operation) return operation
   const near = spellingHint(name, operations.keys())
-  throw new WrongUsage([`there is no operation ${name}${near === '' ? '; untag api --list shows them' : near}`])
+  throw new WrongUsage([
+    `there is no operation ${name}${near === '' ? '; untag api --list shows all operations' : near}`,
+  ])
 }
 
-/** The options of the command itself, and the rest, which are fields. */
+/** Separates the options of the command from the fields of the request. */
 function divide(args: readonly string[]): { own: string[]; fields: string[] } {
   const own: string[] = []
   const fields: string[] = []
@@ -73,7 +76,7 @@ function divide(args: readonly string[]): { own: string[]; fields: string[] } {
   return { own, fields }
 }
 
-/** `--json` without a value asks for errors as JSON, as with every command; with a value it is the request. */
+/** Removes `--json` without a value, which selects JSON output. With a value, `--json` is the request. */
 function withoutSwitch(args: readonly string[]): string[] {
   return args.filter((arg, i) => arg !== '--json' || (args[i + 1] !== undefined && !args[i + 1]?.startsWith('--')))
 }

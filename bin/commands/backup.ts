@@ -12,9 +12,9 @@ import type { BACKUP_OPTIONS } from '../settings.ts'
 import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
 
 /**
- *   database at one moment ─▶ checked ─▶ pictures ─▶ keys, if asked ─▶ manifest ─▶ its name
+ *   snapshot of the database ─▶ check ─▶ pictures ─▶ keys (with --with-keys) ─▶ manifest ─▶ rename
  *
- * Beside a running cloud. What is not whole never has the name of a backup.
+ * Works beside a running cloud. The folder ends in `.partial` until the backup is complete.
  */
 export async function runBackup({
   data,
@@ -63,9 +63,9 @@ export async function runBackup({
 
 function aboutKeys({ keys }: Manifest, folder: string): string {
   if (keys === 'apart' && !existsSync(join(folder, 'master.key'))) {
-    return `the keys are not in it, and there are none in ${folder}: name the folder of the cloud's data with --data, for its pictures too, unless it is on another machine. Without master.key and root.json this backup cannot be put back`
+    return `The backup contains no keys, and there are none in ${folder}. If the cloud's data is on this machine, repeat with its folder as --data, so that pictures are included. Without master.key and root.json this backup cannot be restored.`
   }
   if (keys === 'included')
-    return 'the keys are in it: whoever has this backup can sign as this cloud and read every secret'
-  return `the keys are not in it: keep ${join(folder, 'master.key')} (without it no secret in the database can be read) and ${join(folder, 'root.json')} (without it every agent must be enrolled anew) in another place`
+    return 'The backup contains the keys: anyone who has it can sign as this cloud and read every secret.'
+  return `The backup contains no keys. Keep ${join(folder, 'master.key')} (without it the secrets in the database are lost) and ${join(folder, 'root.json')} (without it all agents must be re-enrolled) in another place.`
 }

@@ -30,7 +30,7 @@ import { assertNoCloudBelow } from './known-database.ts'
 
 export type CloudSettings = Values<typeof CLOUD_OPTIONS>
 
-/** A cloud that listens. */
+/** A running cloud. */
 export interface RunningCloud {
   baseUrl: string
   mqttUrl: string
@@ -40,7 +40,7 @@ export interface RunningCloud {
 }
 
 export async function runCloud(settings: CloudSettings): Promise<void> {
-  assert(settings.workers === 1, 'this cloud is one process: its settings take no other number')
+  assert(settings.workers === 1, 'the cloud runs as one process')
   const log = newLog('cloud', settings.logLevel)
   const running = await startCloud(settings, realPlatform(), log)
   stopOnSignals(running.stop)
@@ -69,13 +69,16 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
         ? { file: join(data, 'cloud.db') }
         : { url: settings.databaseUrl, clock: platform.clock },
       (failure) => {
-        log.error({ err: failure }, 'the disk cannot be trusted: this process ends')
+        log.error(
+          { err: failure },
+          'a write to the database failed, so this process ends: check the disk and start the cloud again',
+        )
         process.exit(1)
       },
       (state, err) => {
-        if (state === 'available') log.warn({}, 'the database stores again')
-        else if (state === 'full') log.error({ err }, 'the disk is full: changes get 503 until there is room')
-        else log.error({ err }, 'the database does not answer: calls get 503, jobs and webhooks wait')
+        if (state === 'available') log.warn({}, 'the database accepts writes again')
+        else if (state === 'full') log.error({ err }, 'the disk is full: changes get 503 until there is free space')
+        else log.error({ err }, 'the database does not respond: requests get 503, jobs and webhooks wait')
       },
     )
     stops.push(() => database.close())
@@ -105,7 +108,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
   }
 }
 
-/** A folder beside the database, unless a bucket is set. */
+/** The bucket of --images-bucket, or else a folder beside the database. */
 function imagesOf({
   data,
   imagesBucket: url,
@@ -120,7 +123,7 @@ function imagesOf({
   return imageBucket({ url, region, accessKeyId, secretAccessKey })
 }
 
-/** The broker's port must be known before the addresses are, and the cloud before the broker may let anybody in. */
+/** Starts the MQTT broker first, because the cloud needs its port. The broker rejects logins until `attach`. */
 async function withBroker(
   settings: CloudSettings,
   port: number,

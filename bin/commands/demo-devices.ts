@@ -5,7 +5,7 @@ import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 
-/** A lane of the demonstration: a relay board and a scanner on TCP ports, speaking real frames. */
+/** A lane of the demonstration: a simulated relay board and scanner on TCP ports, with their real protocols. */
 export interface DemoLane {
   deviceId: string
   name: string
@@ -15,7 +15,7 @@ export interface DemoLane {
 
 export interface DemoDevices {
   lanes: Record<'station' | 'detacher' | 'gate', DemoLane>
-  /** A tag is carried past the gate's antennas, from inside to outside; resolves when it is gone. */
+  /** Carries a tag past the gate's antennas, from inside to outside. Resolves when the tag is outside. */
   walkOut(epc: string): Promise<void>
   /** True while the fire panel at the gate is active. */
   readonly isEmergency: boolean
@@ -25,13 +25,13 @@ export interface DemoDevices {
   stop(): Promise<void>
 }
 
-/** So slowly that a gate which is still learning what lies around it believes that the tag leaves. */
+/** Duration of a walk, ms. A new gate is still learning which tags are stationary, and needs a slow walk to see a tag leave. */
 const WALK_MS = 1_500
 const LOOK_MS = 100
 const EMERGENCY_INPUT = 5
 const LOCK = { coil: 0, input: 0, openMs: 30, closeMs: 30 }
 
-/** Simulates the three lanes and the gate's reader, and writes the configuration that drives them. */
+/** Starts the three lanes and the gate's reader. Returns them with the agent's configuration for them. */
 export async function startDemoDevices(
   deviceIds: Record<'station' | 'detacher' | 'gate', string>,
   platform: Platform,
@@ -80,7 +80,7 @@ export async function startDemoDevices(
       opensInEmergency: true,
     }),
   }
-  // The gate's eyes: a UHF reader with an antenna on either side.
+  // The gate's UHF reader has one antenna inside and one outside.
   const reader = llrpReader({ platform, antennas: 2 })
   const readerPort = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
   services.push(readerPort)

@@ -7,10 +7,10 @@ export interface DemoProduct {
   tagged: boolean
 }
 
-/** Below the threshold of the sandbox policy: no staff needed. */
+/** Maximum price, EUR. Above it the sandbox policy needs staff. */
 const CHEAP_ENOUGH = 150
 
-/** Something with a tag that a shopper may take home without staff. */
+/** Tagged products that a shopper can release without staff. */
 async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
   const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as {
     products: DemoProduct[]
@@ -20,15 +20,15 @@ async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
 
 let turn = 0
 
-/** The next of the products in turn. */
+/** The next product, in rotation. */
 export async function somethingToBuy(api: Shopper, storeId: string): Promise<DemoProduct> {
   const all = await products(api, storeId)
   const product = all[turn++ % all.length]
-  if (!product) throw new Error('the sandbox has no products')
+  if (!product) throw new Error('the sandbox store has no products: delete the folder var/demo and start again')
   return product
 }
 
-/** A sellable item with an EPC, fresh from the factory. */
+/** Registers a new sellable item with an EPC. */
 export async function somethingUnpaid(api: Shopper, storeId: string): Promise<DemoProduct & { epc: string }> {
   const product = await somethingToBuy(api, storeId)
   const epc = `E280${Math.trunc(performance.timeOrigin + performance.now())

@@ -15,7 +15,7 @@ export interface DemonstrationParts {
   key: string
   /** PIN of the operator. */
   pin: string
-  /** What is unusual at this start, one sentence each. */
+  /** Remarks about this start, such as a port that was taken; one sentence each. */
   notes: readonly string[]
   api: Shopper
   store: DemoStore
@@ -29,53 +29,53 @@ export interface DemonstrationParts {
   quit(): void
 }
 
-/** What happens at each key. */
+/** The action of each key. */
 type Keys = Readonly<Record<string, () => Promise<void> | void>>
 
 const soft = (text: string) => styleText('gray', text)
 
-/** What shoppers do. */
+/** The keys for actions of shoppers. */
 export function shopperKeys({ api, store, devices, network }: DemonstrationParts, walks: DemoWalks): Keys {
   let lastReceipt: string | undefined
   return {
     async s() {
       const basket = await somethingToBuy(api, store.storeId)
-      say(soft(`a shopper buys "${basket.name}" with the phone and shows the receipt at the staff station`))
+      say(soft(`A shopper buys "${basket.name}" with the phone and shows the receipt at the staff station.`))
       const bought = await api.buy({ storeId: store.storeId, items: [{ ean: basket.ean, quantity: 1 }] })
       lastReceipt = bought.receipt
       await devices.lanes.station.scanner.scan(bought.receipt, 'Q1')
     },
     async r() {
-      if (lastReceipt === undefined) return say(soft('there is no receipt yet: press s first'))
-      say(soft('the same receipt is shown again'))
+      if (lastReceipt === undefined) return say(soft('There is no receipt yet: press s first.'))
+      say(soft('The shopper shows the same receipt again.'))
       await devices.lanes.station.scanner.scan(lastReceipt, 'Q1')
     },
     u: () => walks.unpaid(network.isCut),
     async p() {
-      if (network.isCut) return say(soft('the gate hears of no new payment while its network is cut: press o first'))
+      if (network.isCut) return say(soft('The gate receives no new payments while its network is cut: press o first.'))
       const { hasPassed, transactionId } = await walks.paid()
-      if (!hasPassed) return say(styleText('yellow', '? Exit gate: it did not see the tag leave'))
+      if (!hasPassed)
+        return say(styleText('yellow', '? Exit gate: the reader did not see the tag leave; press p again'))
       say(styleText('green', '✓ Exit gate: a paid tag leaves, the gate stays silent (decided at the gate)'))
-      // Nobody waits for that.
       void walks.untilUnloaded(transactionId).then(
-        (isUnloaded) => isUnloaded && say(soft('  the paid tag is gone: its purchase is UNLOADED')),
+        (isUnloaded) => isUnloaded && say(soft('  the paid tag has left: its purchase is UNLOADED')),
         () => undefined,
       )
     },
     async d() {
       if (network.isCut)
         return say(
-          soft('the agent hears of no new payment while its network is cut: press s to show a receipt, or o first'),
+          soft('The agent receives no new payments while its network is cut: press s to show a receipt, or o first.'),
         )
       const { epc, name, ean } = await somethingUnpaid(api, store.storeId)
-      say(soft(`a shopper pays "${name}" and holds its hard tag to the self-checkout detacher`))
+      say(soft(`A shopper pays for "${name}" and holds its hard tag to the self-checkout detacher.`))
       await api.buy({ storeId: store.storeId, items: [{ ean, quantity: 1, epcs: [epc] }] })
       await devices.lanes.detacher.scanner.scan(epc)
     },
   }
 }
 
-/** What happens to the store: the network, the fire panel, the end. */
+/** The keys for the network, the fire panel and the end of the demonstration. */
 export function storeKeys({ network, devices, data, quit }: DemonstrationParts, walks: DemoWalks): Keys {
   return {
     async o() {
@@ -86,8 +86,8 @@ export function storeKeys({ network, devices, data, quit }: DemonstrationParts, 
       }
       say(
         network.isCut
-          ? styleText('yellow', 'the network of the store is cut; press s: receipts still work, once')
-          : styleText('green', 'the network is back; what waited is sent by itself'),
+          ? styleText('yellow', 'The network of the store is cut. Press s: each receipt still works once.')
+          : styleText('green', 'The network is back. The agent sends its waiting events.'),
       )
     },
     e() {
@@ -97,19 +97,19 @@ export function storeKeys({ network, devices, data, quit }: DemonstrationParts, 
         isActive
           ? styleText(
               'red',
-              'the fire panel at the exit gate is active: the gate opens and stays open; press e to reset it',
+              'The fire panel at the exit gate is active: the gate opens and stays open. Press e to reset it.',
             )
-          : styleText('green', 'the fire panel is reset: the gate locks again'),
+          : styleText('green', 'The fire panel is reset: the gate locks again.'),
       )
     },
     q() {
-      say(soft(`untag stops. The key and the data stay in ${data}; delete that folder to begin anew.`))
+      say(soft(`untag stops. The key and the data stay in ${data}. Delete that folder to start with new data.`))
       quit()
     },
   }
 }
 
-/** Listens to the keyboard; without a terminal the keys can be piped in. One action at a time. */
+/** Runs the action of each pressed key, one after the other. Without a terminal, keys can be piped in. */
 export function pressKeys(actions: Keys): void {
   let busy = Promise.resolve()
   const press = (key: string) => {
@@ -121,7 +121,6 @@ export function pressKeys(actions: Keys): void {
     process.stdin.setRawMode(true)
     process.stdin.on('data', (bytes) => press(bytes.toString() === '\u0003' ? 'q' : bytes.toString().toLowerCase()))
   } else {
-    // Without a terminal the keys can be piped in.
     process.stdin.on('data', (bytes) => [...bytes.toString()].forEach((key) => press(key)))
     process.stdin.on('error', () => undefined)
   }

@@ -11,10 +11,10 @@ const KEY_NAME = 'npm start'
 /** Name of the demonstration's operator, as typed at "Sign in". */
 export const OPERATOR_NAME = 'Demo'
 
-/** What the demonstration shows again at every start: the cloud stores hashes only. */
+/** Secrets that the demonstration prints at every start. The cloud stores only their hashes. */
 const DemoSecrets = z.strictObject({
   key: z.string().optional(),
-  /** PIN of the operator, and the store that knows it. */
+  /** PIN of the operator, and the operator's store. */
   operator: z.strictObject({ storeId: z.string(), pin: z.string() }).optional(),
 })
 type DemoSecrets = z.infer<typeof DemoSecrets>
@@ -25,7 +25,7 @@ export interface DemoFile {
   write(change: Partial<DemoSecrets>): void
 }
 
-/** Opens the file; one that is missing or damaged counts as empty. */
+/** Opens the file. A missing or damaged file counts as empty. */
 export function demoFile(data: string, files: SecretFiles): DemoFile {
   const path = join(data, 'demo.json')
   const read = (): DemoSecrets => {
@@ -38,7 +38,7 @@ export function demoFile(data: string, files: SecretFiles): DemoFile {
   return { read, write: (change) => files.write(path, JSON.stringify({ ...read(), ...change })) }
 }
 
-/** The sandbox key of the demonstration: the same at every start while the account has it, else a new one. */
+/** Returns the sandbox key of the file. Creates a new one if the account does not have it. */
 export async function demoKey({ database, cloud }: RunningCloud, file: DemoFile): Promise<string> {
   const { platform } = cloud.services
   const known = file.read().key
@@ -52,7 +52,7 @@ export async function demoKey({ database, cloud }: RunningCloud, file: DemoFile)
       .where('revoked_ms', 'is', null)
     const rows = await ofAccount.execute()
     if (known !== undefined && rows.some(({ hash }) => hash === hashOfKey(known))) return known
-    // The file that held the former keys is lost.
+    // The file with the former keys is lost.
     await db
       .updateTable('api_key')
       .set({ revoked_ms: platform.clock.wall() })
@@ -71,7 +71,7 @@ interface Named {
   operatorId: string
 }
 
-/** The PIN of the operator with whom "Sign in" works at the store's pages; registers the operator at the first start. */
+/** Returns the PIN of the operator for "Sign in" on the store's pages. Registers the operator at the first start. */
 export async function demoOperator(
   api: Shopper,
   storeId: string,
@@ -89,7 +89,7 @@ export async function demoOperator(
   return pin
 }
 
-/** Six random digits; the first is no zero, so that it is typed as it is printed. */
+/** Six random digits without a leading zero. */
 function newPin(random: Platform['random']): string {
   return String(100_000 + Math.floor(randomFraction(random) * 900_000))
 }

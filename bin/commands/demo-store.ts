@@ -1,19 +1,19 @@
 import type { Shopper } from '../../simulators/services/shopper.ts'
 
-/** Where the demonstration takes place. */
+/** The store and the devices of the demonstration. */
 export interface DemoStore {
   storeId: string
   name: string
   devices: Record<'station' | 'detacher' | 'gate', string>
 }
 
-/** The sandbox store whose tags are UHF, with its station, detacher and gate. */
+/** Finds the sandbox store with UHF tags, and its station, detacher and gate. */
 export async function rfidStore(api: Shopper): Promise<DemoStore> {
   const { stores } = (await api.call('fetchStores', {})) as {
     stores: { storeId: string; tradingName: string; securityTagMode: string }[]
   }
   const store = stores.find((s) => s.securityTagMode === 'rfid')
-  if (!store) throw new Error('the sandbox has lost its store: delete the folder var/demo and start again')
+  if (!store) throw new Error('the sandbox has no store with UHF tags: delete the folder var/demo and start again')
   const { devices } = (await api.call('fetchDevices', { storeId: store.storeId })) as {
     devices: { deviceId: string; deviceType: string }[]
   }

@@ -14,15 +14,15 @@ export interface DemoWalksParts {
   say(line: string): void
 }
 
-/** People who carry tagged goods past the antennas of the gate. */
+/** Walks of shoppers with tagged goods past the antennas of the gate. */
 export interface DemoWalks {
-  /** With something that is not paid; `isCut`: the gate can learn of nothing new. */
+  /** A shopper carries an unpaid item out. With `isCut` the item is the one from `prepare`. */
   unpaid(isCut: boolean): Promise<void>
-  /** With something that is paid; answers whether the gate let it pass, and the purchase. */
+  /** A shopper pays for an item and carries it out. Returns whether the gate let it pass, and the purchase. */
   paid(): Promise<{ hasPassed: boolean; transactionId: string }>
-  /** Resolves when the purchase is UNLOADED, or with false when that takes too long. */
+  /** Waits until the purchase is UNLOADED. Resolves with false after 60 s. */
   untilUnloaded(transactionId: string): Promise<boolean>
-  /** Has something ready that the gate knows, for when the network is cut. */
+  /** Registers an item that the gate will know while the network is cut. */
   prepare(): Promise<void>
 }
 
@@ -31,17 +31,17 @@ type Goods = Awaited<ReturnType<typeof somethingUnpaid>>
 const LOOK_MS = 20
 const WITHIN_MS = 10_000
 const ASK_EVERY_MS = 2_000
-/** Half a minute until a tag is gone, and some more. */
+/** Maximum wait, ms. The agent reports a tag as gone after about 30 s. */
 const UNLOADED_WITHIN_MS = 60_000
 
-/** Nobody walks yet. */
+/** Creates the walks of one demonstration. */
 export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWalksParts): DemoWalks {
   const { timers } = platform
   const { agent } = edge
   const { gate } = devices.lanes
   let ready: Goods | undefined
 
-  /** The gate decides by its own copy of the store's items. */
+  /** Waits until the agent's replica has the item with this status, because the gate decides by the replica. */
   const untilKnown = (epc: string, status: ItemStatus) => until(() => agent.items.find('epc', epc)?.status === status)
 
   async function until(condition: () => boolean): Promise<boolean> {
@@ -49,7 +49,7 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
     return condition()
   }
 
-  /** Right after the start the reader may still be on its way. */
+  /** Waits for the devices, because the reader may still be connecting after the start. */
   async function walkOut(epc: string): Promise<void> {
     await until(() => agent.status().devices.every(({ state }) => state === 'ready'))
     await devices.walkOut(epc)
@@ -67,14 +67,14 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
   return {
     async unpaid(isCut) {
       const goods = isCut && ready ? ready : await newGoods()
-      say(`somebody carries an unpaid "${goods.name}" out, past the antennas of the gate`)
+      say(`A person carries an unpaid "${goods.name}" out, past the antennas of the gate.`)
       await walkOut(goods.epc)
     },
     async paid() {
       const { epc, ean, name } = await newGoods()
       const { transactionId } = await api.buy({ storeId, items: [{ ean, quantity: 1, epcs: [epc] }] })
       await untilKnown(epc, 'paid')
-      say(`a shopper pays "${name}" with the phone and carries it out, past the antennas of the gate`)
+      say(`A shopper pays for "${name}" with the phone and carries it out, past the antennas of the gate.`)
       const before = passed()
       await walkOut(epc)
       return { hasPassed: await until(() => passed() > before), transactionId }

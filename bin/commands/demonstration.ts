@@ -10,7 +10,7 @@ import { OPERATOR_NAME } from './demo-secrets.ts'
 
 const soft = (text: string) => styleText('gray', text)
 
-/** Prints where everything is, and plays the shop on keys. */
+/** Prints the addresses, and simulates shoppers and faults when keys are pressed. */
 export async function demonstration(parts: DemonstrationParts): Promise<void> {
   const { platform, edge, devices, store, api } = parts
   const walks = demoWalks({ platform, api, storeId: store.storeId, edge, devices, say: (line) => say(soft(line)) })
@@ -27,35 +27,36 @@ function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: Demon
   say(`  ${styleText('bold', 'untag')} runs on this machine, with simulated devices and sandbox data.`)
   for (const note of notes) say(`  ${styleText('yellow', note)}`)
   say()
-  say('  Keys here: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out')
-  say('             [p] carry a paid one out  [o] cut/restore the network  [e] fire panel on/off  [q] quit')
+  say('  Press here: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out')
+  say('              [p] carry a paid item out  [o] cut/restore the network  [e] fire panel on/off  [q] quit')
   say()
   say(`  Staff station   ${link}?device=${store.devices.station}#${code}`)
   say(
-    soft(`                  Pairs your browser and shows what staff see; sign in as ${OPERATOR_NAME} with PIN ${pin}.`),
-  )
-  say(
     soft(
-      `                  This link works once, within 15 minutes. For another: node bin/untag.js edge link --data ${edgeData}`,
+      `                  Pairs your browser and shows the page of the staff. Sign in as ${OPERATOR_NAME} with PIN ${pin}.`,
     ),
   )
+  say(
+    soft(`                  The link works once, within 15 minutes. Another link: untag edge link --data ${edgeData}`),
+  )
   say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
-  say(soft('                  Shows what guards see. Open the link of the staff station first: it pairs the browser.'))
+  say(soft('                  Shows the page of the guards. Open the staff station first: it pairs the browser.'))
   say(`  API reference   ${origin}/docs`)
-  say(soft('                  Describes every operation, with examples to try.'))
+  say(soft('                  Describes every operation, with examples.'))
   say()
   say(`  Cloud API       ${baseUrl}`)
   say(`  Sandbox key     ${key}`)
   say(`  curl -s ${baseUrl}/fetchStores -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{}'`)
   say()
+  say(soft('  untag stands for node bin/untag.js in a checkout.'))
+  say()
   say(`  ${styleText('bold', 'Open the staff station, then press s here.')}`)
   say()
-  // For programs that start the demonstration.
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY
   if (!isInteractive || writesJson()) sayReady({ baseUrl, key, agentUrl: edge.url, pairingUrl })
 }
 
-/** Tells on the terminal what the lanes decide and what their devices do. */
+/** Prints the decisions of the lanes and the actions of their devices. */
 async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<void> {
   const names = new Map(Object.values(lanes).map((lane: DemoLane) => [lane.deviceId, lane.name]))
   let queued = 0
@@ -72,18 +73,18 @@ async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<
     queued = queueDepth
     if (!online || queueDepth > 0 || !owesCloud) continue
     owesCloud = false
-    say(soft('  the cloud has every event'))
+    say(soft('  the cloud has received all events'))
   }
 }
 
 function describe({ result }: FeedEvent & { type: 'result' }, name: string): string {
   if (result.kind === 'operator') return `${name}: ${result.name} has signed in`
   if (result.kind === 'not_understood') return styleText('yellow', `? ${name}: ${result.why}`)
-  if (result.kind === 'receipt') return `${name}: receipt read, ${result.left} to be released`
+  if (result.kind === 'receipt') return `${name}: receipt read, ${result.left} to release`
   if (result.kind === 'order') return `${name}: order ${result.order.orderId}, ${result.order.status}`
   if (result.kind === 'alarm') return styleText('red', `! ${name}: ${result.what}`)
   const { answer } = result
-  // What a gate does about a tag it decides by its own copy of the items.
+  // A gate decides about a tag by the agent's replica of the items.
   const isOfTag = result.item !== undefined && answer.action === 'authorize_exit' && answer.eventId === null
   const how = isOfTag ? 'decided at the gate' : answer.offline ? 'decided offline' : 'decided by the cloud'
   if (!answer.authorized) return styleText('red', `✗ ${name}: refused, ${answer.reason} (${how})`)
@@ -92,12 +93,12 @@ function describe({ result }: FeedEvent & { type: 'result' }, name: string): str
   return styleText('green', `✓ ${name}: ${DONE[answer.action]}${outcome} (${how}${left})`)
 }
 
-/** What a device did, by the action that was authorized. */
+/** What the device did for each authorized action. */
 const DONE: Readonly<Record<ProtectionAction, string>> = {
   deactivate_label: 'label deactivated',
   detach_hard_tag: 'hard tag detached',
   unlock_fixture: 'fixture unlocked',
-  authorize_exit: 'way out opened',
+  authorize_exit: 'exit opened',
   suppress_alarm: 'alarm suppressed',
   verify_item_status: 'item checked',
 }

@@ -21,19 +21,19 @@ import { nearby } from './known-database.ts'
 interface Finding {
   what: string
   state: 'ok' | 'note' | 'wrong'
-  /** What was found, and the fix where something is wrong. */
+  /** The result, and the fix for a fault. */
   detail: string
 }
 
-/** An entry for `devices` of the agent's configuration, to be completed, for something that is plugged in. */
+/** A draft entry for `devices` of the agent's configuration, for an attached device. */
 interface Suggestion {
   for: string
   entry: Record<string, unknown>
 }
 
 /**
- * Looks at this machine and says what is missing or wrong, each with its fix, and what could be written about the
- * devices that it finds; exit code 1 when something is wrong.
+ * Checks this machine and prints each fault with its fix, and a configuration entry for each attached device.
+ * The exit code is 1 if there is a fault.
  */
 export async function runDoctor({
   data,
@@ -72,13 +72,13 @@ function print(findings: readonly Finding[], suggestions: readonly Suggestion[])
   const marks = { ok: '✓', note: '·', wrong: '✗' }
   for (const { what, state, detail } of findings) process.stdout.write(`${marks[state]} ${what.padEnd(18)} ${detail}\n`)
   if (suggestions.length === 0) return
-  process.stdout.write('\nFor "devices" of the configuration file, to be completed:\n')
+  process.stdout.write('\nAttached devices, as entries for "devices" of the configuration file:\n')
   for (const [i, suggestion] of suggestions.entries())
     process.stdout.write(`  ${i + 1}. ${suggestion.for}\n     ${JSON.stringify(suggestion.entry)}\n`)
-  process.stdout.write('Write one down: untag doctor --config FILE --add NUMBER --device ID\n')
+  process.stdout.write('To add one to the file: untag doctor --config FILE --add NUMBER --device ID\n')
 }
 
-/** Writes what was found into the configuration file, under the id by which the cloud knows it. */
+/** Writes the found device into the configuration file with the given `deviceId`. */
 function addFound(
   suggestion: Suggestion | undefined,
   config: string | undefined,
@@ -86,13 +86,15 @@ function addFound(
   json: boolean,
 ): void {
   if (config === undefined || device === undefined) throw new WrongUsage(['--add needs --config FILE and --device ID'])
-  if (!suggestion) throw new WrongUsage(['--add: nothing with this number was found; untag doctor lists what was'])
+  if (!suggestion)
+    throw new WrongUsage(['--add: there is no device with this number; untag doctor numbers the devices'])
   const added = configFile(config).add({ ...suggestion.entry, deviceId: device })
-  if (!added.ok) throw new Error([`${config} stays as it is:`, ...added.faults.map((fault) => `  ${fault}`)].join('\n'))
+  if (!added.ok)
+    throw new Error([`${config} was not changed:`, ...added.faults.map((fault) => `  ${fault}`)].join('\n'))
   process.stdout.write(
     json
       ? `${JSON.stringify({ added: suggestion.for, deviceId: device, config })}\n`
-      : `${suggestion.for} is ${device} in ${config}; it counts once the agent is started again\n`,
+      : `added ${suggestion.for} as ${device} to ${config}; restart the agent to use it\n`,
   )
 }
 
@@ -107,32 +109,32 @@ async function checkSqlite(): Promise<Finding> {
       return {
         what: 'Node and SQLite',
         state: 'wrong',
-        detail: `SQLite was built with headers of Node.js that make it abort now and then (nodejs/node#65446): run npm run build, which builds it again`,
+        detail: `better-sqlite3 was compiled with headers of Node.js that can make it abort (nodejs/node#65446): run npm run build, which compiles it again`,
       }
     return { what: 'Node and SQLite', state: 'ok', detail: `Node.js ${process.versions.node}, SQLite ${version}` }
   } catch (error) {
     return {
       what: 'Node and SQLite',
       state: 'wrong',
-      detail: `better-sqlite3 does not load (${(error as Error).message}): run npm rebuild better-sqlite3; it needs python3, make and g++`,
+      detail: `better-sqlite3 does not load (${(error as Error).message}): run npm rebuild better-sqlite3, which needs python3, make and g++`,
     }
   }
 }
 
 function checkFolder(data: string): Finding {
   try {
-    // Looking makes nothing: of what is not there yet, the folder that it would be made in counts.
+    // The check creates nothing. For a missing folder it tests the nearest existing parent.
     let there = resolve(data)
     while (!existsSync(there)) there = dirname(there)
     if (!statSync(there).isDirectory())
       return { what: 'data folder', state: 'wrong', detail: `${there} is a file: choose another folder with --data` }
     accessSync(there, constants.W_OK)
-    return { what: 'data folder', state: 'ok', detail: `${data} can be written` }
+    return { what: 'data folder', state: 'ok', detail: `${data} is writable` }
   } catch {
     return {
       what: 'data folder',
       state: 'wrong',
-      detail: `${data} cannot be written: make it belong to this user, or choose another with --data`,
+      detail: `this user cannot write to ${data}: change its owner, or choose another folder with --data`,
     }
   }
 }
@@ -164,13 +166,13 @@ function checkClock(): Finding {
   return {
     what: 'clock',
     state: 'wrong',
-    detail: `shows ${year}: set the time, or install a time service (systemd-timesyncd, chrony)`,
+    detail: `the year is ${year}: set the time, or install a time service (systemd-timesyncd, chrony)`,
   }
 }
 
 function checkSerial(ports: readonly FoundSerial[]): Finding[] {
   if (ports.length === 0)
-    return [{ what: 'serial ports', state: 'note', detail: 'no serial port; plug the device in, or use TCP' }]
+    return [{ what: 'serial ports', state: 'note', detail: 'none found; attach the device, or use TCP' }]
   return ports.map((port) => ({
     what: 'serial port',
     state: port.fix === undefined ? 'ok' : 'note',
@@ -187,11 +189,11 @@ async function seeReaders(socket: string): Promise<{ readers: ListedReader[] } |
 }
 
 function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
-  // Only for those who have such a reader.
+  // A store without NFC readers needs no PC/SC.
   if ('fault' in seen)
-    return [{ what: 'NFC readers', state: 'note', detail: `${seen.fault}; needed for NFC readers only` }]
+    return [{ what: 'NFC readers', state: 'note', detail: `${seen.fault}; only NFC readers need this` }]
   if (seen.readers.length === 0)
-    return [{ what: 'NFC readers', state: 'note', detail: 'PC/SC runs and sees no reader' }]
+    return [{ what: 'NFC readers', state: 'note', detail: 'PC/SC runs and finds no reader' }]
   return seen.readers.map(({ name, cardPresent }) => ({
     what: 'NFC reader',
     state: 'ok',
@@ -199,19 +201,19 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
   }))
 }
 
-/** Asks the agent at its default port whether an emergency input is active. Nothing if no agent answers. */
+/** Checks the emergency inputs of the agent on the default port. Returns nothing if no agent responds. */
 async function checkEmergency(): Promise<Finding[]> {
   if (!(await hasEmergency())) return []
   return [
     {
       what: 'emergency',
       state: 'wrong',
-      detail: `an emergency input of the agent on port ${DEFAULT_PORTS.agent} is active, and ways out are open: reset the fire panel or switch, or check the wire; emergency.lost in /v1/status names boards that do not answer`,
+      detail: `an emergency input of the agent on port ${DEFAULT_PORTS.agent} is active, and the emergency exits are open: reset the fire panel or switch, or check its wire. emergency.lost in /v1/status lists boards that do not respond`,
     },
   ]
 }
 
-/** Checks the file, and then whether the agent's store knows its devices. */
+/** Checks the configuration file, and then the registration of its devices in the agent's store. */
 function checkConfig(file: string, data: string): Finding[] {
   try {
     const config = loadConfig(file)

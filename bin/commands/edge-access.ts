@@ -17,27 +17,29 @@ import {
 } from '../settings.ts'
 import { nearby } from './known-database.ts'
 
-/** Where an agent listens that was not started yet. */
+/** Address of an agent that never started. */
 const DEFAULT_URL = `http://${EDGE_OPTIONS.host.fallback}:${EDGE_OPTIONS.port.fallback}`
 
-/** Commands that say who may use the agent's local API. All work beside a running agent. */
+/** Commands about access to the agent's local API. All work beside a running agent. */
 
-/** The agent in a data folder; throws where there is none. */
+/** Reads the identity of the agent in a data folder. Throws if there is none. */
 export function assertEnrolled(data: string): Identity {
   const identity = readIdentity(data, secretFiles)
   if (!identity)
-    throw new Error(`${data} holds no agent: name its folder with --data${nearby(data, 'edge', 'agent.json')}`)
+    throw new Error(
+      `${data} contains no agent: choose the agent's folder with --data${nearby(data, 'edge', 'agent.json')}`,
+    )
   return identity
 }
 
-/** Prints the credential that programs on the agent's machine use; the agent honours a new one at once, and the former no more. */
+/** Prints the credential for programs on the agent's machine. With --renew it replaces the credential at once. */
 export async function runCredential({ data, renew, json }: Values<typeof EDGE_CREDENTIAL_OPTIONS>): Promise<void> {
   assertEnrolled(data)
   const file = credentialFile(data, realPlatform().random)
   print(json, 'credential', renew ? file.renew() : file.ensure())
 }
 
-/** Makes a credential for one program, under a name of its own. Only its hash is stored. */
+/** Creates a credential for one named program. The ledger stores only its hash. */
 export async function runPair({ data, name, json }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
   const platform = realPlatform()
   const credential = newSecret('pair', platform.random)
@@ -45,7 +47,7 @@ export async function runPair({ data, name, json }: Values<typeof EDGE_PAIR_OPTI
   print(json, 'credential', credential)
 }
 
-/** Prints a link that pairs one browser. */
+/** Creates and prints a one-time link that pairs a browser. */
 export async function runLink({ data, host, json }: Values<typeof EDGE_LINK_OPTIONS>): Promise<void> {
   const { random, clock } = realPlatform()
   const code = newSecret('link', random)
@@ -57,18 +59,18 @@ export async function runLink({ data, host, json }: Values<typeof EDGE_LINK_OPTI
   print(json, 'pairingUrl', pairingUrl(url, code))
 }
 
-/** The agent's address under this name; by default the one of its ready line. */
+/** The agent's address with this host. Default: the address in its ready line. */
 function chooseUrl(urls: readonly string[], host: string | undefined): string {
   if (host === undefined) return urls[0] ?? DEFAULT_URL
   const named = urls.find((url) => new URL(url).host === host || new URL(url).hostname === host)
   if (named === undefined)
     throw new WrongUsage([
-      `--host must be one of ${urls.map((url) => new URL(url).host).join(', ')}, or be added to hosts in the agent’s configuration`,
+      `--host must be one of ${urls.map((url) => new URL(url).host).join(', ')}: add other names to hosts in the agent’s configuration and restart the agent`,
     ])
   return named
 }
 
-/** Lists the paired programs and browsers, or ends one pairing. */
+/** Lists the paired programs and browsers, or revokes one. */
 export async function runPairings({ data, revoke, json }: Values<typeof EDGE_PAIRINGS_OPTIONS>): Promise<void> {
   if (revoke !== undefined) {
     const isRevoked = withPairings(data, (pairings) => pairings.revoke(revoke))
@@ -85,7 +87,7 @@ export async function runPairings({ data, revoke, json }: Values<typeof EDGE_PAI
   }
 }
 
-/** One line: the value alone, or as JSON under its name. */
+/** Prints the value alone, or a JSON object with it. */
 function print(json: boolean, name: string, value: string): void {
   process.stdout.write(json ? `${JSON.stringify({ [name]: value })}\n` : `${value}\n`)
 }

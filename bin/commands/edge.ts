@@ -53,7 +53,7 @@ export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Pro
   const { cloud, code, data, name, replace, json } = settings
   const missing = [
     cloud === undefined && '--cloud BASE_URL is needed',
-    code === undefined && '--code CODE is needed: make one with createEnrolmentCode',
+    code === undefined && '--code CODE is needed: create one with createEnrolmentCode',
   ].filter((m) => m !== false)
   if (cloud === undefined || code === undefined) throw new WrongUsage(missing)
   const identity = await enrolAgent({ cloud, code, data, replace, ...(name !== undefined && { name }) }, realPlatform())
@@ -72,19 +72,19 @@ export async function enrolAgent(
     const known = settings.replace ? formerIn(data) : readIdentity(data, secretFiles)
     if (known && !settings.replace)
       throw new Error(
-        `${data} holds agent ${known.agentId} already: choose another folder with --data, or replace that agent with --replace`,
+        `${data} already contains agent ${known.agentId}: choose another folder with --data, or replace that agent with --replace`,
       )
     const ledger = join(data, 'ledger.db')
     const kept = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
-    // First, so that a full disk uses up no enrolment code.
+    // Comes first, because a full disk must not consume the enrolment code.
     credentialFile(data, platform.random).ensure()
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
     if (kept === false) putAside(ledger, platform)
-    // One that was left behind is not begun anew either: it knows what was used up, and its rows chain on to another's.
+    // The new agent continues an existing ledger, because it knows which release rights were used.
     if (kept) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
     if (kept !== undefined) {
-      // Items of another sequence; they are fetched again.
+      // The replica follows the predecessor's sequence, so it is fetched again.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
     }
     storeFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
@@ -95,17 +95,17 @@ export async function enrolAgent(
   }
 }
 
-/** Whom the new agent replaces, where that can still be read. */
+/** The identity of the predecessor, if it is readable. */
 function formerIn(data: string): Identity | undefined {
   const known = findIdentity(data, secretFiles)
   if (known !== 'damaged') return known
   process.stderr.write(
-    'the identity of the agent that was here is damaged: the cloud cannot know that this one takes its place; fetchAgents shows it, and revokeAgent sets its devices and the home free\n',
+    'The identity of the former agent is damaged, so the cloud cannot replace it. Find it with fetchAgents and revoke it with revokeAgent: this releases its devices and receipt home.\n',
   )
   return undefined
 }
 
-/** Whether the new agent can go on with this ledger, as is to be known before the code is used up. Throws when it cannot, and may not put it aside. */
+/** True if the ledger is readable. Throws if it is damaged and must not be renamed. Called before the code is consumed. */
 function isSound(ledger: string, mayPutAside: boolean): boolean {
   try {
     openLedgerFile(ledger).close()
@@ -116,15 +116,17 @@ function isSound(ledger: string, mayPutAside: boolean): boolean {
   }
 }
 
-/** A log without its ledger is nothing, and would be taken for that of the next one: it goes first. */
+/** Renames a damaged ledger. The write-ahead log goes first, because SQLite would apply it to the next ledger. */
 function putAside(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
   for (const suffix of ['-wal', '-shm', ''])
     if (existsSync(ledger + suffix)) renameSync(ledger + suffix, aside + suffix)
-  process.stderr.write(`the ledger is damaged and lies in ${aside}: what it had not told the cloud is lost\n`)
+  process.stderr.write(
+    `The ledger is damaged and was renamed to ${aside}. Rows that the cloud had not received are lost.\n`,
+  )
 }
 
-/** Has the agent change its key, at once when it runs with the cloud in reach, else as soon as it does. */
+/** Requests a key rotation. The agent does it as soon as it runs and reaches the cloud. */
 export async function runRotateKey({ data, json }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
   const identity = assertEnrolled(data)
   const db = openLedgerFile(join(data, 'ledger.db'))
@@ -132,7 +134,9 @@ export async function runRotateKey({ data, json }: Values<typeof EDGE_ROTATE_KEY
   db.close()
   const { agentId } = identity
   process.stdout.write(
-    json ? `${JSON.stringify({ agentId })}\n` : `${agentId} changes its key when it next speaks to the cloud\n`,
+    json
+      ? `${JSON.stringify({ agentId })}\n`
+      : `${agentId} will replace its key as soon as it runs and reaches the cloud\n`,
   )
 }
 
@@ -141,9 +145,9 @@ export type EdgeSettings = Values<typeof EDGE_OPTIONS>
 export interface RunningEdge {
   url: string
   agent: Agent
-  /** The agent was never started with this folder before: no browser is paired. */
+  /** True if the agent never started with this folder before, so that no browser is paired. */
   isFirstStart: boolean
-  /** Makes a new one-time link that pairs a browser. */
+  /** Creates a one-time link that pairs a browser. */
   newPairingUrl(): string
   stop(): Promise<void>
 }
@@ -156,7 +160,7 @@ export async function runEdge(settings: EdgeSettings): Promise<void> {
   if (running.isFirstStart)
     log.warn(
       { pairingUrl: running.newPairingUrl() },
-      'no browser is paired yet: open this link in the browser that shows the pages. It works once, for 15 minutes; untag edge link prints another',
+      'no browser is paired yet: open this link in the browser that shows the pages. It works once, within 15 minutes; untag edge link prints another',
     )
   sayReady({ url: running.url, agentId: running.agent.identity.agentId })
 }
@@ -166,7 +170,7 @@ export function loadConfig(file: string): AgentConfig {
   try {
     text = readFileSync(file, 'utf8')
   } catch {
-    throw new Error(`${file} cannot be read: check the path behind --config`)
+    throw new Error(`${file} cannot be read: check the path of --config`)
   }
   const checked = readConfig(text)
   if (!checked.ok)
@@ -233,13 +237,13 @@ async function enrolledIdentity(data: string): Promise<Identity> {
   const identity = readIdentity(data, secretFiles)
   if (!identity)
     throw new Error(
-      `${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`,
+      `${data} contains no agent: enrol one with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`,
     )
   await assertKeyPairs(data, identity)
   return identity
 }
 
-/** What the agent gets of this machine: files, network and log. */
+/** Files, network and log of this machine for the agent. */
 function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: ProcessLog) {
   return {
     dataDir: data,
@@ -252,13 +256,13 @@ function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: Proce
     ...(config !== undefined && { configFile: configFile(config) }),
     ...(mqttUrl !== undefined && { mqttUrl }),
     onFatal(why: Error) {
-      log.error({ err: why }, 'the ledger cannot be trusted: this process ends, and looks again when it is started')
+      log.error({ err: why }, 'the ledger failed, so this process ends and checks it at the next start')
       setImmediate(() => process.exit(1))
     },
   }
 }
 
-/** How device links are opened: NFC readers in a process of their own, readers that call by `pushes`, with traces if they are wanted. */
+/** Opens device links: NFC readers through a separate process, pushing readers through `pushes`, others directly. With --trace it records them. */
 function deviceLinks(
   { pcscdSocket, trace }: EdgeSettings,
   pushes: PushPort,
@@ -271,37 +275,45 @@ function deviceLinks(
   const traces =
     trace === undefined
       ? undefined
-      : traceFiles(trace, (error) => log.error({ err: error }, 'the traces of the devices cannot be written any more'))
+      : traceFiles(trace, (error) =>
+          log.error(
+            { err: error },
+            'traces of the devices cannot be written: check the folder of --trace and restart the agent',
+          ),
+        )
   if (traces) stops.push(traces.flush)
   const openWired = traces ? tracedLinks(openPlain, traces.write, platform.clock) : openPlain
   return (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal))
 }
 
-/** Names by which this machine calls the agent. */
+/** Names of the agent on this machine. */
 function ownNames(host: string, port: number): string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `${host}:${port}`]
 }
 
-/** Stores the agent's credential on the first start, and reads it later. */
+/** Creates the agent's credential if it is missing. Returns a function that reads it. */
 function ownCredential(data: string, platform: Platform, log: Log): () => string | undefined {
   const credential = credentialFile(data, platform.random)
   try {
     credential.ensure()
   } catch (error) {
-    // An agent starts with a full disk, too: browsers and named programs go on.
-    log.error({ err: error }, 'the credential cannot be stored: free the disk and run untag edge credential')
+    // The agent also starts with a full disk: paired browsers and named programs still work.
+    log.error({ err: error }, 'the credential cannot be stored: free disk space and run untag edge credential')
   }
   return credential.read
 }
 
-/** Stores where browsers reach this agent, for `untag edge link`. True if nothing was stored before. */
+/** Stores the agent's addresses for `untag edge link`. Returns true if none were stored before. */
 function keepUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean {
   const known = ledger.metadata.get(LOCAL_URLS)
   const text = JSON.stringify([...new Set(urls)].filter((url) => URL.canParse(url)))
   try {
     if (text !== known) ledger.commits.now(() => ledger.metadata.set(LOCAL_URLS, text))
   } catch (error) {
-    log.warn({ err: error }, 'the address of this agent cannot be stored: untag edge link prints its former one')
+    log.warn(
+      { err: error },
+      'the address of this agent cannot be stored: untag edge link prints the former one until the next start',
+    )
     return false
   }
   return known === undefined

@@ -15,16 +15,16 @@ import { accountNamed } from './account-named.ts'
 import { revokeSigningKey } from './signing-keys.ts'
 import { assertNoCloudBelow, isKnownDatabase, withDatabase, withKnownDatabase, type Place } from './known-database.ts'
 
-/** Keys from the command line, beside a running cloud or before there is one. What is done counts at once. */
+/** API keys from the command line, also beside a running cloud. Changes are valid at once. */
 
-/** Who did it, for the audit log. */
+/** Actor in the audit log. */
 const ACTOR = 'command line'
 
 function print(json: boolean, object: object, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(object) : text}\n`)
 }
 
-/** Makes a key, which is shown once. Admin keys are live keys. */
+/** Creates an API key and prints it; it cannot be shown again. Admin keys are live keys. */
 export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>): Promise<void> {
   const { data, databaseUrl, account, kind, name } = settings
   if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account that the key belongs to'])
@@ -48,7 +48,7 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
   const { key, keyId, accountId } = made
   if (isNew)
     process.stderr.write(
-      `made a new database${databaseUrl === undefined ? ` in ${data}` : ''}: the key counts at a cloud that is started with it\n`,
+      `created a new database${databaseUrl === undefined ? ` in ${data}` : ''}: the key is valid for a cloud that uses this database\n`,
     )
   print(settings.json, { key, keyId, accountId, kind, mode }, key)
 }
@@ -73,10 +73,14 @@ export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): P
       `${k.account}: ${k.name}`,
     ].join('  '),
   )
-  print(settings.json, { keys }, lines.length > 0 ? lines.join('\n') : 'there are no keys: untag keys create makes one')
+  print(
+    settings.json,
+    { keys },
+    lines.length > 0 ? lines.join('\n') : 'there are no keys: create one with untag keys create',
+  )
 }
 
-/** A new key in the place of another; the new one is shown once. */
+/** Replaces a key and prints the new one; it cannot be shown again. */
 export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): Promise<void> {
   const platform = realPlatform()
   const made = await changeKey(settings, 'rollApiKey', (db, row, nowMs) =>
@@ -85,7 +89,7 @@ export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): P
   print(settings.json, made, made.key)
 }
 
-/** Ends a key at once. */
+/** Revokes an API key, or with --use a signing key. */
 export async function runKeysRevoke(settings: Values<typeof KEYS_REVOKE_OPTIONS>): Promise<void> {
   if (settings.use !== 'none') return revokeSigningKey(settings)
   const record = await changeKey(settings, 'revokeApiKey', async (db, row, nowMs) =>
@@ -100,12 +104,12 @@ function changeKey<T>(
   change: (db: Db, row: ApiKeyRow, nowMs: number) => Promise<T>,
 ): Promise<T> {
   const { keyId } = settings
-  if (keyId === undefined) throw new WrongUsage(['--key-id ID is needed: untag keys list shows it'])
+  if (keyId === undefined) throw new WrongUsage(['--key-id ID is needed: untag keys list shows the ids'])
   const platform = realPlatform()
   return withKnownDatabase(settings, (database) =>
     database.write(async (db) => {
       const row = await findKey(db, keyId)
-      if (!row) throw new Error(`there is no key ${keyId}: untag keys list shows all`)
+      if (!row) throw new Error(`there is no key ${keyId}: untag keys list shows all keys`)
       const changed = await change(db, row, platform.clock.wall())
       await noteChange(
         db,

@@ -12,7 +12,7 @@ export interface Place {
   databaseUrl: string | undefined
 }
 
-/** Works on the cloud's database, beside a running cloud or before there is one. */
+/** Opens the cloud's database for `work`, also beside a running cloud. Creates a missing SQLite file. */
 export async function withDatabase<T>(
   { data, databaseUrl }: Place,
   work: (database: Database) => Promise<T>,
@@ -25,7 +25,7 @@ export async function withDatabase<T>(
     },
   ).catch((error: unknown) => {
     throw (error as { code?: string }).code === 'SQLITE_NOTADB'
-      ? new Error(`${file} is no database: name the folder of the cloud's data with --data`)
+      ? new Error(`${file} is not a SQLite database: choose the folder of the cloud's data with --data`)
       : error
   })
   try {
@@ -35,49 +35,49 @@ export async function withDatabase<T>(
   }
 }
 
-/** As `withDatabase`, where there must be one already: looking makes none. */
+/** Like `withDatabase`, but throws if there is no database. */
 export async function withKnownDatabase<T>(place: Place, work: (database: Database) => Promise<T>): Promise<T> {
   await assertKnownDatabase(place)
   return withDatabase(place, work)
 }
 
-/** Whether a cloud or a key was ever made there. */
+/** True if the database of a cloud exists. */
 export async function isKnownDatabase({ data, databaseUrl }: Place): Promise<boolean> {
   if (databaseUrl === undefined) return isThere(join(data, 'cloud.db'))
   return (await lookAtPostgres(databaseUrl)).tables.includes('installation')
 }
 
-/** Throws when there is no cloud's database. */
+/** Throws if the database of a cloud does not exist. */
 export async function assertKnownDatabase(place: Place): Promise<void> {
   if (await isKnownDatabase(place)) return
-  if (place.databaseUrl !== undefined) throw new Error('there is no cloud in that database: check --database-url')
+  if (place.databaseUrl !== undefined) throw new Error('the database contains no cloud: check --database-url')
   throw new Error(
-    `there is no ${join(place.data, 'cloud.db')}: name the folder with --data, or the database with --database-url${nearby(place.data, 'cloud', 'cloud.db')}`,
+    `${join(place.data, 'cloud.db')} does not exist: choose the folder with --data, or the database with --database-url${nearby(place.data, 'cloud', 'cloud.db')}`,
   )
 }
 
-/** Throws when the keys of the cloud are not in its folder: others would be of no use to it. */
+/** Throws if the cloud's keys are not in its folder, because new keys could not read its secrets. */
 export function assertOwnKeyFiles(data: string): void {
   const master = join(data, 'keys', 'master.key')
   if (!isThere(master))
     throw new Error(
-      `there is no ${master}: name the folder of the cloud's data with --data${nearby(data, 'cloud', 'keys/master.key')}`,
+      `${master} does not exist: choose the folder of the cloud's data with --data${nearby(data, 'cloud', 'keys/master.key')}`,
     )
 }
 
-/** Throws where a new cloud would be made although there is one in `DATA/cloud`, as `untag start` has it: that one was meant. */
+/** Throws if `DATA` has no cloud but `DATA/cloud` has one (the folders of `untag start`), so that no second cloud is created by mistake. */
 export function assertNoCloudBelow({ data, databaseUrl }: Place): void {
   const below = join(data, 'cloud')
   if (databaseUrl !== undefined || isThere(join(data, 'cloud.db')) || !existsSync(join(below, 'cloud.db'))) return
   throw new Error(
-    `${data} holds no cloud, and ${below} does: choose it with --data ${below}, or another folder for a new one`,
+    `${data} contains no cloud, but ${below} does: use it with --data ${below}, or choose another folder for a new cloud`,
   )
 }
 
-/** The agent or the cloud that may have been meant: in this folder, as `untag start` has it, or beside it. */
+/** Hint at a cloud or agent in `DATA/cloud` or `DATA/edge` (the folders of `untag start`), or beside `DATA`. */
 export function nearby(data: string, name: 'cloud' | 'edge', file: string): string {
   const found = [join(data, name), join(dirname(data), name)].find(
     (folder) => resolve(folder) !== resolve(data) && existsSync(join(folder, file)),
   )
-  return found === undefined ? '' : ` (there is one in ${found}: --data ${found})`
+  return found === undefined ? '' : ` (found one: use --data ${found})`
 }

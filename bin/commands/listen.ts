@@ -16,13 +16,13 @@ interface Envelope {
   storeId?: string
 }
 
-/** Asks for the account's events from now on and posts each to the receiver, signed as a webhook would be. */
+/** Polls the account's new events and posts each to the receiver, signed like a webhook. */
 export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promise<void> {
   const { forwardTo, events, storeId } = settings
   const api = apiClient(settings)
   if (forwardTo === undefined) throw new WrongUsage(['--forward-to URL is needed: your receiver'])
   const secret = settings.secret ?? newSecret(realPlatform().random)
-  // Also finds out whether key and address are right.
+  // This call also checks the key and the address.
   const { serverMs } = await api.call('fetchWebhooks', {})
   const filter = { events: events.split(',').map((e) => e.trim()), ...(storeId !== undefined && { storeId }) }
   let stopped = false
@@ -39,13 +39,13 @@ export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promis
   }
 }
 
-/** The next events; none while the API cannot be reached. */
+/** Fetches the next events. Returns none while the API cannot be reached. */
 async function ask(api: ApiClient, body: object): Promise<Envelope[]> {
   try {
     return (await api.call('fetchWebhookEvents', body)).body['events'] as Envelope[]
   } catch (error) {
     if (error instanceof ApiRefusal && error.status < 500 && error.status !== 429) throw error
-    sayNote(`${error instanceof Error ? error.message : String(error)}; asking again`)
+    sayNote(`${error instanceof Error ? error.message : String(error)}; trying again`)
     return []
   }
 }

@@ -13,13 +13,13 @@ type Settings = Values<typeof POLICY_EXPLAIN_OPTIONS>
 type Client = ReturnType<typeof createClient>
 type Device = AnswerOf<'fetchDevices'>['devices'][number]
 
-/** Tells what the policy of a device's store decides, at each stage of its age, and why. Nothing is asked for: no event, no authorization. */
+/** Prints what the policy of a device's store decides at each policy stage, and why. Creates no event and no authorization. */
 export async function runPolicyExplain(settings: Settings): Promise<void> {
   const { key, baseUrl, deviceId, action, category, brand, priceCent, operator, json } = settings
   const missing = [
-    key === undefined && '--key KEY is needed, or UNTAG_KEY: a secret key',
+    key === undefined && '--key KEY or UNTAG_KEY is needed: a secret key',
     deviceId === undefined && '--device ID is needed',
-    action === 'none' && '--action is needed: what the device is to do',
+    action === 'none' && '--action is needed: the action that the device requests',
   ]
   if (deviceId === undefined || action === 'none' || key === undefined)
     throw new WrongUsage(missing.filter((fault) => fault !== false))
@@ -57,7 +57,7 @@ async function findDevice(client: Client, storeId: string | undefined, deviceId:
   )
 }
 
-/** A device as decisions see it, from what the API shows of it. */
+/** Converts a device of the API into the facts that the rules use. */
 function factsOf({
   deviceId,
   storeId,
@@ -111,14 +111,14 @@ function textOf(
   ]
   return [
     `${action} at ${device.deviceId} (${device.deviceType}, ${device.workflowType}): ${goods.join(', ')}`,
-    `policy version ${version} of ${device.storeId}, ${entry === null ? 'which has no entry for it: defaults count' : `entry "${entry}"`}`,
+    `policy version ${version} of ${device.storeId}, ${entry === null ? 'which has no entry for it: defaults apply' : `entry "${entry}"`}`,
     ...stages.map(
       (each) => `${each.stage.padEnd(8)} ${each.authorized ? 'granted' : `refused   ${each.reason}: ${each.detail}`}`,
     ),
     '',
-    'for an item whose payment and right are in order; fresh to 15 minutes, stale to 80 hours without word from the cloud, then expired',
-    `cut off from cloud and home, by a receipt: ${offlineText(offline)}`,
-    `receipts that an agent honours alone: ${stages.map(alone).join('; ')}`,
+    'for a paid item with an unused release right. Without contact to the cloud the policy is fresh for 15 minutes, stale until 80 hours, then expired',
+    `isolated from cloud and receipt home, with a receipt: ${offlineText(offline)}`,
+    `receipts that an isolated agent honours: ${stages.map(alone).join('; ')}`,
     '',
   ].join('\n')
 }

@@ -11,10 +11,10 @@ import type { RESEAL_OPTIONS } from '../settings.ts'
 import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
 
 /**
- *   new key into master.key ─▶ every secret sealed anew ─▶ old keys forgotten, if asked
+ *   new key in master.key ─▶ encrypt every secret with it ─▶ delete old keys (with --drop-old-keys)
  *
- * A crash in between loses nothing: the old keys are still in the file, and the next run goes on. The cloud must not run: it knows the
- * new key only from its next start.
+ * After a crash the old keys are still in the file, and the next run continues. The cloud must be stopped, because
+ * it reads `master.key` only at its start.
  */
 export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promise<void> {
   const { data, dropOldKeys, json } = settings
@@ -34,7 +34,7 @@ export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promis
       process.stdout.write(
         json
           ? `${JSON.stringify({ keyId, resealed, oldKeys })}\n`
-          : `${counted(resealed, 'secret is', 'secrets are')} sealed with ${keyId} now; ${counted(oldKeys, 'older key is', 'older keys are')} kept\n`,
+          : `${keyId} now encrypts ${counted(resealed, 'secret')}; master.key keeps ${counted(oldKeys, 'older key')}\n`,
       )
     } finally {
       lock.release()

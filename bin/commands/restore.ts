@@ -23,10 +23,10 @@ import {
 } from './known-database.ts'
 
 /**
- *   backup ─ sound? ─▶ beside the old one ─ its keys? ─▶ generation raised ─▶ old one aside ─▶ in its place
+ *   check backup ─▶ copy to DATA/restoring ─▶ check keys ─▶ raise generation ─▶ rename old data ─▶ move new data in
  *
- * The generation is on the disk before any cloud can run on what was put back. While that is under way the folder `restoring` stands
- * in the data folder, and no cloud starts.
+ * The new generation is durable before a cloud can run on the restored data. No cloud starts while the folder
+ * `restoring` exists.
  */
 type Settings = Values<typeof RESTORE_OPTIONS>
 
@@ -34,9 +34,9 @@ export async function runRestore(settings: Settings): Promise<void> {
   const { data, from, after } = settings
   if ((from === undefined) === !after)
     throw new WrongUsage([
-      '--from DIR is needed: a backup that untag backup made; or --after, when the database was put back by other means',
+      '--from DIR is needed: a folder that untag backup created; or --after, if the database was restored by other means',
     ])
-  // What is not there is told before anything is made.
+  // Reports a missing backup or database before it creates a folder.
   const manifest = from === undefined ? undefined : await readBackup(from)
   if (manifest) assertNoCloudBelow(settings)
   else await assertKnownDatabase(settings)
@@ -52,7 +52,7 @@ export async function runRestore(settings: Settings): Promise<void> {
   }
 }
 
-/** The database was put back by other means: all that is left to do is to say so. */
+/** Raises the generation of a database that was restored by other means. */
 async function afterwards(settings: Settings): Promise<RestoreSummary> {
   assertRestored(settings.data)
   await refuseOthers(settings)
@@ -64,7 +64,7 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   const wanted = databaseUrl === undefined ? 'sqlite' : 'postgres'
   if (manifest.database !== wanted)
     throw new Error(
-      `${from} is a backup of ${manifest.database}, not of ${wanted}: ${manifest.database === 'postgres' ? 'name the database with --database-url' : 'leave --database-url out'}`,
+      `${from} is a backup of ${manifest.database}, not of ${wanted}: ${manifest.database === 'postgres' ? 'name the database with --database-url' : 'omit --database-url'}`,
     )
   const staging = restoringFolder(data)
   const takesKeys = takesKeysOf(settings, manifest)
@@ -84,15 +84,13 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   return restored
 }
 
-/** Whether the keys of the backup are taken: not when there are some that nobody asked to replace. */
+/** True if the keys of the backup are restored. Existing keys stay, unless --force replaces them. Throws if there are no keys. */
 function takesKeysOf({ data, force }: Settings, manifest: Manifest): boolean {
   const own = join(data, 'keys')
   const hasOwn = existsSync(join(own, 'master.key')) && existsSync(join(own, 'root.json'))
   if (manifest.keys === 'included') return force || !hasOwn
   if (hasOwn) return false
-  throw new Error(
-    `the keys are not in this backup: put master.key and root.json, which you keep apart, into ${own} first`,
-  )
+  throw new Error(`this backup contains no keys: put master.key and root.json, which you keep apart, into ${own} first`)
 }
 
 async function refuseToReplace(settings: Settings): Promise<void> {
@@ -100,14 +98,14 @@ async function refuseToReplace(settings: Settings): Promise<void> {
   if (databaseUrl === undefined) {
     const file = join(data, 'cloud.db')
     if (existsSync(file) && !force)
-      throw new Error(`${file} holds a cloud already: --force puts it aside, and takes the backup instead`)
+      throw new Error(`${file} already contains a cloud: use --force to rename it and restore the backup`)
     return
   }
   await refuseOthers(settings)
   const { tables } = await lookAtPostgres(databaseUrl)
-  // One that was begun and not ended has nothing to lose.
+  // After an interrupted restore the tables hold nothing of value.
   if (tables.length > 0 && !force && !existsSync(restoringFolder(data)))
-    throw new Error('the database is not empty: --force drops every table in it, and takes the backup instead')
+    throw new Error('the database is not empty: use --force to drop all its tables and restore the backup')
 }
 
 async function refuseOthers({ databaseUrl, force }: Settings): Promise<void> {
@@ -115,7 +113,7 @@ async function refuseOthers({ databaseUrl, force }: Settings): Promise<void> {
   const { others } = await lookAtPostgres(databaseUrl)
   if (others > 0)
     throw new Error(
-      `${counted(others, 'other is', 'others are')} connected to the database: stop every cloud first; --force goes on all the same`,
+      `the database has ${counted(others, 'other connection')}: stop every cloud first, or continue with --force`,
     )
 }
 
@@ -124,21 +122,21 @@ async function stageSqlite(from: string, staging: string, keyFolder: string): Pr
   copyFlushed(join(from, 'cloud.db'), file)
   checkCopy(file)
   const restored = await note({ data: staging, databaseUrl: undefined }, keyFolder)
-  // Back into one file, so that it can be moved.
+  // Merges the write-ahead log into the file, so that the file can be moved.
   checkCopy(file)
   flush(file)
   flush(staging)
   return restored
 }
 
-/** Tables cannot be put aside, as files can: dump and keys are looked at before the first is dropped. */
+/** Checks dump and keys before any table is dropped, because dropped tables cannot be recovered. */
 async function assertOfUse(from: string, { needs }: Manifest, withKeys: string): Promise<void> {
   await checkDump(join(from, 'cloud.dump'))
   const missing = ['master.key', 'root.json']
     .map((name) => join(withKeys, 'keys', name))
     .find((file) => !existsSync(file))
   if (missing !== undefined)
-    throw new Error(`there is no ${missing}: put the keys that belong to this backup there first`)
+    throw new Error(`${missing} is missing: put the keys that belong to this backup there first`)
   if (needs) assertNamedKeys(needs, await loadKeyFiles(withKeys, secretFiles, realPlatform().random))
 }
 
@@ -148,7 +146,7 @@ async function fillPostgres(settings: Settings, url: string, from: string, keyFo
   return note(settings, keyFolder)
 }
 
-/** Checks that these keys are the database's own, and raises the generation. */
+/** Checks that the keys belong to the database, and raises the generation. */
 async function note(place: Place, keyFolder: string): Promise<RestoreSummary> {
   const platform = realPlatform()
   return withDatabase(place, async (database) => {
@@ -157,7 +155,7 @@ async function note(place: Place, keyFolder: string): Promise<RestoreSummary> {
   })
 }
 
-/** Puts what is there aside, and what is ready in its place. */
+/** Moves the old data to a folder `replaced-…` and the restored data to its place. */
 function swap({ data, databaseUrl }: Settings, staging: string): void {
   const aside = join(data, `replaced-${new Date(realPlatform().clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}`)
   const keys = existsSync(join(staging, 'keys')) ? ['keys'] : []
@@ -180,9 +178,9 @@ function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }
   const until = lastSignedMs === undefined ? undefined : new Date(lastSignedMs).toISOString()
   process.stderr.write(
     [
-      `restored as generation ${generation}${until === undefined ? '' : `; the backup ends at about ${until}`}`,
-      `${counted(agents, 'agent tells again what it knows', 'agents tell again what they know')}; until the agents of a store have, at most for 11 minutes, nothing is granted in it`,
-      'do again what you did since the backup: revoked API keys, signing keys and agents, moved homes, changed policies; agents enrolled since must be enrolled anew (untag edge enrol --replace)',
+      `Restored as generation ${generation}.${until === undefined ? '' : ` The backup ends at about ${until}.`}`,
+      `${counted(agents, 'agent sends its', 'agents send their')} journal rows again. Until all agents of a store have done so, for at most 11 minutes, the cloud grants nothing in that store.`,
+      'Repeat your changes since the backup: revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace).',
       '',
     ].join('\n'),
   )

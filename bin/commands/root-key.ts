@@ -10,10 +10,10 @@ import { secretFiles } from '../secret-files.ts'
 import { assertOwnKeyFiles, withKnownDatabase, type Place } from './known-database.ts'
 
 /**
- *   root.json ─▶ aside, a new one in its place ─▶ the database signs its key sets with that, in a new epoch
+ *   rename root.json ─▶ create a new one ─▶ the cloud signs its key sets with it, in a new epoch
  *
- * For a root that was lost or stolen. A crash in between leaves a cloud that does not start and names this command; then the new one
- * is there and only the rest is done. No agent follows by itself: that is what a root is for.
+ * Replaces a lost or stolen root key. After a crash in between, the cloud does not start and names this command, which then
+ * completes the change. Agents trust only the root key of their enrolment, so all must be re-enrolled.
  */
 export async function rotateRoot({ json, ...place }: Place & { json: boolean }): Promise<void> {
   const { data } = place
@@ -45,7 +45,7 @@ export async function rotateRoot({ json, ...place }: Place & { json: boolean }):
     }
   })
   process.stderr.write(
-    `every agent must be enrolled anew now: revokeAgent, createEnrolmentCode, untag edge enrol --replace; the other machines of the cloud need the new ${file}\n`,
+    `Re-enrol every agent now: revokeAgent, createEnrolmentCode, untag edge enrol --replace. Copy the new ${file} to the other machines of the cloud.\n`,
   )
   process.stdout.write(`${json ? JSON.stringify({ kid, keys: [{ iss: 'root', kid }] }) : `${kid} signs now (root)`}\n`)
 }

@@ -13,11 +13,11 @@ import { accountNamed } from './account-named.ts'
 import { assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
 import { rotateRoot } from './root-key.ts'
 
-/** The keys that the cloud signs with, from the command line: the same rules as `rotateSigningKey`, and a running cloud sees it with its next request. */
+/** Replaces signing keys from the command line by the rules of `rotateSigningKey`. A running cloud uses the change from its next request. */
 
 type Settings = Values<typeof KEYS_REVOKE_OPTIONS>
 
-/** The next key begins to sign; the former is still verified for as long as anything lives that it signed. */
+/** Replaces a signing key. Signatures of the former key stay valid until they expire. */
 export async function runKeysRotate(settings: Values<typeof KEYS_ROTATE_OPTIONS>): Promise<void> {
   const { use } = settings
   if (use === 'none')
@@ -27,10 +27,10 @@ export async function runKeysRotate(settings: Values<typeof KEYS_ROTATE_OPTIONS>
   print(settings, keys, (iss, kid) => `${kid} signs now (${settings.use}, ${iss})`)
 }
 
-/** Everything that the key has signed is refused from now on. */
+/** Revokes a signing key. Everything that it signed is rejected from now on. */
 export async function revokeSigningKey(settings: Settings): Promise<void> {
   const keys = await change(settings, settings.kid ?? true)
-  const anew = settings.use === 'freshness' ? '; time counts anew, and agents ask for it' : ''
+  const anew = settings.use === 'freshness' ? '; agents request a new freshness statement' : ''
   print(settings, keys, (iss, kid) => `revoked; ${kid} signs now (${settings.use}, ${iss})${anew}`)
 }
 
@@ -50,7 +50,7 @@ async function change(
 ): Promise<{ iss: string; kid: string }[]> {
   const { use, data } = settings
   if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
-  // A new key is sealed as the others are; sealing keys of our own would make it useless to the cloud.
+  // The new key must be encrypted with the cloud's own master key, or the cloud cannot read it.
   assertOwnKeyFiles(data)
   const { random, clock } = realPlatform()
   const files = await loadKeyFiles(data, secretFiles, random)
@@ -90,6 +90,7 @@ async function rotateOne(
 }
 
 async function ownerNamed(db: Db, name: string | undefined): Promise<string> {
-  if (name === undefined) throw new WrongUsage(['--account NAME is needed: token and receipt keys are an account’s'])
+  if (name === undefined)
+    throw new WrongUsage(['--account NAME is needed: token and receipt keys belong to an account'])
   return accountNamed(db, name)
 }

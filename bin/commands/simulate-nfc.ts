@@ -22,7 +22,7 @@ function ndef(text: string | undefined): Uint8Array | undefined {
   return ndefTlv(record)
 }
 
-/** A tag by the form of its UID; null for what is no UID. */
+/** A tag of the type that fits the UID. Null for an invalid UID. */
 function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null {
   const data = ndef(text)
   if (/^E0[0-9A-F]{14}$/.test(uid)) return icode(uid, { transparent: true, ...(data ? { data } : {}) })
@@ -31,8 +31,8 @@ function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null 
 }
 
 /**
- * A pcscd with one reader, on a socket of its own. Orders: `put UID [https://… or a word]` (8 hex digits: MIFARE Classic, 14:
- * NTAG, 16 that begin with E0: ICODE SLIX with its EAS bit on), `take`, `show` (the EAS bit), `unplug`, `plug`.
+ * Simulates pcscd with one reader. Commands on stdin: `put UID [URL or text]`, `take`, `show` (the EAS bit), `unplug`, `plug`.
+ * A UID with 8 hex digits is a MIFARE Classic, with 14 an NTAG, with 16 from E0 an ICODE SLIX with its EAS bit on.
  */
 export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTIONS>): Promise<void> {
   const pcscd = pcscdSimulator({ platform: realPlatform() })

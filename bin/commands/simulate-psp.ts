@@ -5,7 +5,7 @@ import { realPlatform } from '../platform.ts'
 import type { SIMULATE_PSP_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 
-/** A provider on this machine. What `configurePSP` is to be told is printed; each request and each notification is a line. */
+/** Simulates a payment provider. Prints the values for `configurePSP`, and a line for each request and notification. */
 export async function runSimulatePsp({
   host,
   port,

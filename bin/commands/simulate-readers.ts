@@ -19,18 +19,18 @@ type Settings = Values<typeof SIMULATE_OPTIONS>
 const SERVE = { 'impinj-iot': serveImpinj, 'http-ingest': pushReads, 'zebra-iotc': serveZebra } as const
 export type NetworkReaderName = keyof typeof SERVE
 
-/** What runs, and what is printed of it. */
+/** A running reader with the fields of its ready line. */
 export interface RunningReader {
   readonly ready: Readonly<Record<string, string>>
   close(): Promise<void>
 }
 
-/** A reader that speaks HTTP or MQTT; each line of stdin is an EPC that it sees, with an antenna behind it, or a trouble. */
+/** A reader with HTTP or MQTT. Each line of stdin is a seen EPC, with an optional antenna number, or a fault. */
 export async function runNetworkReader(name: NetworkReaderName, settings: Settings): Promise<RunningReader> {
   return SERVE[name](settings)
 }
 
-/** Reads stdin until the reader is closed. */
+/** Controls the reader by lines of stdin until it is closed. */
 function byHand(
   reader: RunningReader,
   see: (epc: string, antenna: number) => void,
@@ -42,7 +42,7 @@ function byHand(
     const [, epc, antenna = '1'] = /^([0-9A-Fa-f]{4,})(?:\s+(\d{1,3}))?$/.exec(text) ?? []
     if (epc !== undefined) see(epc.toUpperCase(), Number(antenna))
     else if (troubles[text]) troubles[text]()
-    else if (text !== '') sayNote(`give an EPC in hex, or one of: ${Object.keys(troubles).join(', ')}`)
+    else if (text !== '') sayNote(`type an EPC in hex, or one of: ${Object.keys(troubles).join(', ')}`)
   })
   return {
     ready: reader.ready,
@@ -58,17 +58,17 @@ const onTcp = (service: TcpService, host: string): RunningReader => ({
   close: service.close,
 })
 
-/** A device that says again what `untag edge --trace` wrote down. */
+/** Replays the device's side of a trace of `untag edge --trace`. */
 export async function runReplay(file: string, { host, port }: Settings): Promise<void> {
   const device = replay(readFileSync(file, 'utf8'), realPlatform())
   if (device.connections === 0)
-    throw new Error(`${file} holds no connection: give a file that untag edge --trace has written`)
+    throw new Error(`${file} contains no connection: choose a file that untag edge --trace wrote`)
   const service = await serveTcp({ host, port, serve: (link) => device.serve(link) })
   stopOnSignals(service.close)
   sayReady({ tcp: `${host}:${service.port}`, connections: device.connections })
 }
 
-/** An R700 without TLS; its password is `impinj`, as of every one that is new. */
+/** An R700 without TLS, with the factory password `impinj`. */
 async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
   const reader = impinjReader({
     platform: realPlatform(),
@@ -91,7 +91,7 @@ async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
   })
 }
 
-/** A reader that sends its reads to an agent by itself. */
+/** A reader that posts its reads to an agent. */
 async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<RunningReader> {
   if (pushTo === undefined)
     throw new WrongUsage(['--push-to URL is needed, such as http://127.0.0.1:8090/ingest/gate-1'])
@@ -108,7 +108,7 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
           (error: Error) => error.message,
         )
         .finally(limit.done)
-      if (answer !== 200) sayNote(`not taken: ${answer}`)
+      if (answer !== 200) sayNote(`the agent did not accept the reads: ${answer}`)
       return answer === 200
     },
   })
@@ -122,7 +122,7 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
   )
 }
 
-/** An FX9600 with its own small broker, which the agent connects to; topics below `zebra/FX9600F0F4B5`. */
+/** An FX9600 with its own MQTT broker for the agent. Topics start with `zebra/FX9600F0F4B5`. */
 async function serveZebra({ host, port }: Settings): Promise<RunningReader> {
   const broker = mqttBroker()
   const reader = zebraReader({

@@ -7,7 +7,7 @@ import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
 import { realPlatform } from '../platform.ts'
 import { takeOrders, type Orders } from './simulate-orders.ts'
 
-/** Devices with a serial line, which a TCP port stands for here as behind a serial device server. */
+/** Devices with a serial line. A TCP port simulates the line, as a serial device server does. */
 export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp', 'thingmagic'] as const
 export type SerialSimulator = (typeof SERIAL_SIMULATORS)[number]
 
@@ -34,7 +34,7 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
     const pad = m100Pad({ platform: realPlatform() })
     return serveWithOrders(where, pad.serve, {
       put: (epc = '', killPassword = '00000000') =>
-        EPC.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex'),
+        EPC.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex in groups of 4 digits'),
       take: (epc = '') => pad.take(epc),
       show: (epc = '') => say(JSON.stringify(pad.tag(epc))),
     })
@@ -43,11 +43,11 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
   thingmagic: (where) => {
     const reader = thingMagicReader({ platform: realPlatform() })
     return serveWithOrders(where, reader.serve, {
-      put: (epc = '') => (EPC.test(epc) ? reader.put({ epc }) : say('an EPC is upper-case hex')),
+      put: (epc = '') => (EPC.test(epc) ? reader.put({ epc }) : say('an EPC is upper-case hex in groups of 4 digits')),
       take: (epc = '') => reader.take(epc),
     })
   },
-  /** Address 0, the default key until the panel gives it another. `card HEX`, `input N on|off`, `tamper on|off`. */
+  /** Address 0, default key until the panel sets another one. `card HEX`, `input N on|off`, `tamper on|off`. */
   osdp: (where) => {
     const device = osdpDevice({
       platform: realPlatform(),
@@ -62,7 +62,7 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
   },
 }
 
-/** Serves one of them until it is closed. */
+/** Serves one of these devices until it is closed. */
 export function serveSerialSimulator(name: SerialSimulator, where: Where): Promise<TcpService> {
   return MAKERS[name](where)
 }

@@ -34,7 +34,7 @@ const SYSTEMS: Readonly<Record<'pos' | 'erp', Readonly<Record<string, Start>>>> 
   },
 }
 
-/** Serves a simulated system until a signal; its first line says which credentials it takes. Throws `WrongUsage` for one that there is not. */
+/** Serves a simulated till or ERP system. Its ready line has the accepted credentials. Throws `WrongUsage` for an unknown system. */
 export async function runSimulateVendor(
   side: 'pos' | 'erp',
   system: string,

@@ -34,7 +34,7 @@ export async function runSimulate(name: SimulatorName, settings: Settings): Prom
   sayReady({ tcp: `${settings.host}:${service.port}` })
 }
 
-/** A Modbus board whose first output moves a lock; every change of an output is printed. */
+/** A Modbus relay board with one lock. Prints every change of an output. */
 async function serveBoard({ host, port, framing, lockOutput, lockInput }: Settings) {
   const board = relayBoard({
     platform: realPlatform(),
@@ -59,7 +59,7 @@ function setInputBy(line: string, setInput: (input: number, on: boolean) => void
 function withInputLines(service: TcpService, setInput: (input: number, on: boolean) => void) {
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
-    if (!setInputBy(line, setInput)) sayNote('say: input NUMBER on, or input NUMBER off')
+    if (!setInputBy(line, setInput)) sayNote('type: input NUMBER on, or input NUMBER off')
   })
   return {
     ...service,
@@ -71,7 +71,7 @@ function withInputLines(service: TcpService, setInput: (input: number, on: boole
   }
 }
 
-/** A scanner that reads whatever is typed: each line of stdin is one code. */
+/** A scanner. Each line of stdin is one scanned code. */
 async function serveScanner({ host, port }: Settings) {
   const scanner = scannerSimulator({ platform: realPlatform() })
   const lines = createInterface({ input: process.stdin })
@@ -89,7 +89,7 @@ async function serveScanner({ host, port }: Settings) {
   }
 }
 
-/** A UHF reader at a door with people going by; who carries what, and every change of an output, is printed. Lines of stdin make trouble. */
+/** A UHF gate reader with people who walk through. Prints each walk and each change of an output. Lines of stdin cause faults. */
 async function serveGate({ host, port, tags, walkers }: Settings) {
   const platform = realPlatform()
   const reader = llrpReader({ platform, onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
@@ -116,7 +116,7 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
     const trouble = troubles[line.trim()]
     if (trouble) trouble()
     else if (!setInputBy(line, reader.setInput))
-      sayNote(`say one of: ${Object.keys(troubles).join(', ')}, input NUMBER on|off`)
+      sayNote(`type one of: ${Object.keys(troubles).join(', ')}, input NUMBER on|off`)
   })
   return {
     ...service,

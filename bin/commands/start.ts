@@ -19,7 +19,7 @@ import { rfidStore } from './demo-store.ts'
 import { demonstration } from './demonstration.ts'
 import { enrolAgent, startEdge } from './edge.ts'
 
-/** Everything on one machine: cloud, broker, one agent, three simulated lanes, sandbox data. */
+/** Starts the demonstration: cloud, MQTT broker, one agent and three simulated lanes with sandbox data. */
 export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<void> {
   const platform = realPlatform()
   const log = newLog('start', settings.logLevel)
@@ -40,7 +40,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
 
     const data = join(settings.data, 'edge')
     const identity = readIdentity(data, secretFiles)
-    // With another port the cloud of this folder is at another address.
+    // The cloud may have another port than at the last start.
     if (identity) writeIdentity(data, { ...identity, cloud: baseUrl, mqttUrl: running.mqttUrl }, secretFiles)
     else {
       const { code } = await api.call('createEnrolmentCode', { storeId: store.storeId, name: 'demo' })
@@ -64,9 +64,9 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     }
     const parts = { fetch: network.fetch, openLine: network.openLine }
     const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
-      // A newcomer's other programs should not stop the demonstration; a port that was asked for is another matter.
+      // Only a default port may be replaced by a free one.
       if (settings.edgePort !== START_OPTIONS.edgePort.fallback || !isTaken(error)) throw error
-      notes.push(`Port ${settings.edgePort} is taken, so the agent chose another (--edge-port).`)
+      notes.push(`Port ${settings.edgePort} is taken, so the agent uses another one. Choose a port with --edge-port.`)
       return startEdge({ ...edgeSettings, port: 0 }, devices.config, platform, log, parts)
     })
     stops.push(edge.stop)
@@ -109,7 +109,7 @@ async function startAnyPort(
     const isDefault = port === START_OPTIONS.port.fallback && mqttPort === START_OPTIONS.mqttPort.fallback
     if (!isDefault || !isTaken(error)) throw error
     notes.push(
-      `Port ${/port (\d+)/.exec(error.message)?.[1]} is taken, so the cloud and its broker chose others (--port, --mqtt-port).`,
+      `Port ${/port (\d+)/.exec(error.message)?.[1]} is taken, so the cloud and its broker use other ones. Choose ports with --port and --mqtt-port.`,
     )
     return startCloud({ ...wanted, port: 0, mqttPort: 0 }, realPlatform(), log)
   }

@@ -2,7 +2,7 @@ import { apiClient } from '../api-client.ts'
 import type { Values } from '../options.ts'
 import type { TRIGGER_OPTIONS } from '../settings.ts'
 
-/** Sends a test event and prints its id; made-up data, so other events than webhook.test need a test key. */
+/** Sends a test event with invented data and prints its id. Events other than `webhook.test` need a test key. */
 export async function runTrigger(event: string, settings: Values<typeof TRIGGER_OPTIONS>): Promise<void> {
   const { webhookId, storeId, json } = settings
   const { body } = await apiClient(settings).call('sendTestWebhook', {

@@ -4,7 +4,7 @@ import type { Values } from '../options.ts'
 import type { VERIFY_AUDIT_OPTIONS } from '../settings.ts'
 import { withKnownDatabase } from './known-database.ts'
 
-/** Follows the chains of the audit log. Throws, naming the first broken entry, when one is not whole. */
+/** Verifies the hash chains of the audit log. Throws an error that names the first changed entry of each chain. */
 export async function runVerifyAudit(settings: Values<typeof VERIFY_AUDIT_OPTIONS>): Promise<void> {
   const { chains, unsealed } = await withKnownDatabase(settings, (database) => verifyAudit(database.reads))
   const broken = chains.flatMap(({ tenant, broken: fault }) =>
@@ -19,7 +19,7 @@ export async function runVerifyAudit(settings: Values<typeof VERIFY_AUDIT_OPTION
   process.stdout.write(
     [
       ...lines,
-      `whole: ${counted(chains.length, 'chain')}; ${counted(unsealed, 'entry is', 'entries are')} not sealed yet`,
+      `intact: ${counted(chains.length, 'chain')}; ${counted(unsealed, 'entry is', 'entries are')} not sealed yet`,
       '',
     ].join('\n'),
   )

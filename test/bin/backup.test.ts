@@ -146,7 +146,7 @@ describe('untag backup and restore, as processes', () => {
     // Half put back is neither the one nor the other.
     expect(
       await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'stranger')]),
-    ).toMatchObject({ code: 1, stderr: expect.stringContaining('has not come to its end') })
+    ).toMatchObject({ code: 1, stderr: expect.stringContaining('was interrupted') })
     const whole = await run('backup', '--data', data(), '--to', join(folder, 'whole'), '--with-keys')
     expect(await run('restore', '--from', whole.backup, '--data', other)).toMatchObject({ agents: 1 })
     expect(readFileSync(join(other, 'keys/root.json'), 'utf8')).toBe(
@@ -229,14 +229,14 @@ describe('untag backup and restore, as processes', () => {
     await signedLast(Date.now())
     expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('\n2 agents tell again'),
+      stderr: expect.stringContaining('\n2 agents send their journal rows again'),
     })
     expect(await awaited()).toEqual({ heard: 'awaited', silent: 'due' })
     await write((db) => db.updateTable('agent').set({ revoked_ms: endMs }).where('name', '=', 'silent').execute())
     expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining(
-        '\n1 agent tells again what it knows; until the agents of a store have, at most for 11 minutes, nothing',
+        '\n1 agent sends its journal rows again. Until all agents of a store have done so, for at most 11 minutes,',
       ),
     })
   }, 120_000)
@@ -262,7 +262,7 @@ describe('untag backup and restore, as processes', () => {
           await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', empty.url]),
         ).toMatchObject({
           code: 1,
-          stderr: expect.stringContaining('there is no cloud in that database: check --database-url'),
+          stderr: expect.stringContaining('the database contains no cloud: check --database-url'),
         })
         await empty.remove()
         expect(await runProcess(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({

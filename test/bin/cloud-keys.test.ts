@@ -156,7 +156,7 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
     (await refusals()).exceptions.some((e: Json) => e.detail.startsWith('keys+jwt: unknown_key')),
   )
   await end(agent)
-  expect(await enrol()).toMatchObject({ code: 1, stderr: expect.stringContaining('holds agent agt_') })
+  expect(await enrol()).toMatchObject({ code: 1, stderr: expect.stringContaining('already contains agent agt_') })
   const [former] = (await call('fetchAgents', { storeId })).agents
   await call('revokeAgent', { agentId: former.agentId })
   expect(await enrol('--replace')).toMatchObject({ code: 0 })

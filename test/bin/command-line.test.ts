@@ -105,7 +105,7 @@ describe('the command line', () => {
       '--json',
       ...more,
     ])
-    expect(made).toMatchObject({ code: 0, stderr: expect.stringMatching(/^(?:made a new database in .*\n)?$/) })
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringMatching(/^(?:created a new database in .*\n)?$/) })
     return JSON.parse(made.stdout) as Json
   }
 
@@ -190,17 +190,17 @@ describe('the command line', () => {
 
   it('tells whether the audit log is as it was written', async () => {
     const verify = (...more: string[]) => runProcess(['verify-audit', '--data', join(folder, 'cloud'), ...more])
-    expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
+    expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringContaining('cloud.db does not exist') })
     await keysCreate()
     const { keyId } = await keysCreate()
-    expect(await verify()).toMatchObject({ code: 0, stdout: 'whole: 0 chains; 2 entries are not sealed yet\n' })
+    expect(await verify()).toMatchObject({ code: 0, stdout: 'intact: 0 chains; 2 entries are not sealed yet\n' })
     const database = await openDatabase({ file: join(folder, 'cloud', 'cloud.db') }, (failure) => {
       throw failure
     })
     await sealAudit(database, Date.now() + 60_000)
     expect(await verify()).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^acc_\w+\.test {2}2 entries {2}[\w-]{43}\nwhole: 1 chain; 0 entries/),
+      stdout: expect.stringMatching(/^acc_\w+\.test {2}2 entries {2}[\w-]{43}\nintact: 1 chain; 0 entries/),
     })
     await database.write((db) =>
       db.updateTable('audit_entry').set({ actor: 'nobody' }).where('entity_id', '=', keyId).execute(),
@@ -222,10 +222,10 @@ describe('the command line', () => {
     expect(await create(cloud)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^untag_test_sk_\w+\n$/),
-      stderr: `made a new database in ${cloud}: the key counts at a cloud that is started with it\n`,
+      stderr: `created a new database in ${cloud}: the key is valid for a cloud that uses this database\n`,
     })
     expect(await create(cloud)).toMatchObject({ code: 0, stderr: '' })
-    const meant = `${demo} holds no cloud, and ${cloud} does: choose it with --data ${cloud}, or another folder for a new one\n`
+    const meant = `${demo} contains no cloud, but ${cloud} does: use it with --data ${cloud}, or choose another folder for a new cloud\n`
     expect(await create(demo)).toMatchObject({ code: 1, stdout: '', stderr: meant })
     expect(await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', demo])).toMatchObject({
       code: 1,
@@ -238,7 +238,7 @@ describe('the command line', () => {
       stderr: meant,
     })
 
-    const hint = `(there is one in ${cloud}: --data ${cloud})\n`
+    const hint = `(found one: use --data ${cloud})\n`
     for (const words of [
       ['keys', 'list'],
       ['keys', 'roll', '--key-id', 'key_x'],
@@ -251,7 +251,7 @@ describe('the command line', () => {
       expect(await runProcess([...words, '--data', demo])).toMatchObject({
         code: 1,
         stdout: '',
-        stderr: `there is no ${join(demo, 'cloud.db')}: name the folder with --data, or the database with --database-url ${hint}`,
+        stderr: `${join(demo, 'cloud.db')} does not exist: choose the folder with --data, or the database with --database-url ${hint}`,
       })
     }
     expect(await runProcess(['keys', 'list', '--data', edge])).toMatchObject({
@@ -261,21 +261,21 @@ describe('the command line', () => {
     // A database in a place does not make its keys be there.
     expect(await runProcess(['reseal', '--data', cloud])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/there is no .*master\.key/),
+      stderr: expect.stringMatching(/master\.key does not exist/),
     })
     expect(await runProcess(['keys', 'rotate', '--use', 'root', '--data', demo])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/there is no .*master\.key/),
+      stderr: expect.stringMatching(/master\.key does not exist/),
     })
     for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']])
       expect(await runProcess([...words, '--data', edge])).toMatchObject({
         code: 1,
         stdout: '',
-        stderr: expect.stringContaining(`${edge} holds no agent`),
+        stderr: expect.stringContaining(`${edge} contains no agent`),
       })
     expect(await runProcess(['restore', '--from', folder, '--data', edge])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('holds no whole backup'),
+      stderr: expect.stringContaining('contains no complete backup'),
     })
     expect(await runProcess(['doctor', '--data', join(folder, 'deep', 'edge')])).toMatchObject({ code: 0 })
     expect([
@@ -296,7 +296,7 @@ describe('the command line', () => {
     writeFileSync(join(cloud, 'cloud.db'), 'something else, which somebody has put here')
     expect(await runProcess(['keys', 'list', '--data', cloud])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/cloud\.db is no database: name the folder/),
+      stderr: expect.stringMatching(/cloud\.db is not a SQLite database: choose the folder/),
     })
   }, 120_000)
 
@@ -311,7 +311,7 @@ describe('the command line', () => {
         expect(await runProcess([...words, '--data', wrong])).toMatchObject({
           code: 1,
           stdout: '',
-          stderr: expect.stringContaining(`(there is one in ${data}: --data ${data})`),
+          stderr: expect.stringContaining(`(found one: use --data ${data})`),
         })
     }
     expect(await runProcess(['doctor', '--data', folder])).toMatchObject({
@@ -364,7 +364,7 @@ describe('the command line', () => {
     expect(cheap.stdout).toContain(
       `detach_hard_tag at ${deviceId} (self_checkout_detacher, self_service): an item of "bekleidung", 49.99 EUR\npolicy version 2 of ${storeId}, entry "*"\nfresh    granted\nstale    granted\nexpired  refused   policy_stale: no word from the cloud`,
     )
-    expect(cheap.stdout).toContain('receipts that an agent honours alone: fresh 20 in 14400 s; stale 10 in 7200 s')
+    expect(cheap.stdout).toContain('receipts that an isolated agent honours: fresh 20 in 14400 s; stale 10 in 7200 s')
     const dear = JSON.parse((await explain('--price', '50', '--store', storeId, '--json')).stdout) as Json
     expect(dear).toMatchObject({
       storeId,
@@ -415,7 +415,7 @@ describe('the command line', () => {
     })
     expect(await runProcess(['policy', 'explain'])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/--key KEY is needed.*\n--device ID is needed\n--action is needed/),
+      stderr: expect.stringMatching(/--key KEY or UNTAG_KEY is needed.*\n--device ID is needed\n--action is needed/),
     })
   })
 
@@ -441,7 +441,7 @@ describe('the command line', () => {
       await runProcess(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere]),
     ).toMatchObject({
       code: 1,
-      stderr: `${elsewhere} answers 200 and no JSON: check --base-url, which ends in /api/v1\n`,
+      stderr: `${elsewhere} responds with 200 without JSON: check --base-url, which ends in /api/v1\n`,
     })
     other.close()
     expect(
@@ -581,7 +581,7 @@ describe('the command line', () => {
     })
     expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('there is no '),
+      stderr: expect.stringContaining('cloud.db does not exist'),
     })
   })
 
@@ -594,7 +594,7 @@ describe('the command line', () => {
         JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
       expect(await runProcess(['keys', 'list', '--database-url', url])).toMatchObject({
         code: 1,
-        stderr: 'there is no cloud in that database: check --database-url\n',
+        stderr: 'the database contains no cloud: check --database-url\n',
       })
       const made = await keys('create', '--account', 'Shop', '--mode', 'live')
       const rolled = await keys('roll', '--key-id', made.keyId, '--overlap-hours', '0')
@@ -670,7 +670,7 @@ describe('the command line', () => {
   it('says that a machine without an agent must be enrolled first', async () => {
     expect(await runProcess(['edge', '--data', join(folder, 'nobody')])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/holds no agent yet: enrol it with untag edge enrol/),
+      stderr: expect.stringMatching(/contains no agent: enrol one with untag edge enrol/),
     })
     expect(await runProcess(['edge', 'enrol'])).toMatchObject({
       code: 2,
@@ -725,7 +725,7 @@ describe('the command line', () => {
 
   it('seals secrets with a new key, not beside a running cloud, and forgets old keys when asked', async () => {
     const reseal = (...more: string[]) => runProcess(['reseal', '--data', join(folder, 'cloud'), '--json', ...more])
-    expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
+    expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('cloud.db does not exist') })
     const cloud = await start(cloudArgs())
     expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('a cloud runs with the data') })
     await cloud.stop()

@@ -80,7 +80,7 @@ describe('untag doctor', () => {
     expect(loadConfig(config).devices).toMatchObject([{ deviceId: 'dev_a', driver: 'pcsc' }])
     expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', number)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('stays as it is'),
+      stderr: expect.stringContaining('was not changed'),
     })
   })
 

@@ -45,7 +45,7 @@ describe('untag start', () => {
       look()
     })
   }
-  const pinOf = (lines: readonly string[]) => /sign in as Demo with PIN (\d{6})/.exec(lines.join('\n'))?.[1]
+  const pinOf = (lines: readonly string[]) => /Sign in as Demo with PIN (\d{6})/.exec(lines.join('\n'))?.[1]
 
   /** Pairs as a browser does, and signs the printed operator in at the station. */
   async function signIn({ agentUrl }: Record<string, string>, code: string): Promise<Response> {
@@ -101,7 +101,7 @@ describe('untag start', () => {
       await press('s', /✓ Staff station: label deactivated, confirmed \(decided offline/)
       await press('r', /✗ Staff station: refused, already_redeemed \(decided offline/)
       await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
-      await press('o', /network is back/, /the cloud has every event/)
+      await press('o', /network is back/, /the cloud has received all events/)
       const ended = once(child, 'exit')
       await press('q')
       expect(await ended).toEqual([0, null])

@@ -52,7 +52,7 @@ describe.skipIf(NO_SMALL_DISK)(
       expect(await load.insert(ean)).toMatchObject({ status: 200 })
       expect(await load.insert(eanOf(901, next))).toMatchObject({ status: 200 })
       expect(logged('the disk is full')).toBeGreaterThan(0)
-      expect(logged('the database stores again')).toBe(logged('the disk is full'))
+      expect(logged('the database accepts writes again')).toBe(logged('the disk is full'))
       expect(load.process.child.exitCode).toBe(null)
       // A repeated request gets its stored response.
       for (const known of load.stored.slice(-20)) expect(await load.insert(known)).toMatchObject({ status: 200 })
