@@ -275,12 +275,7 @@ function deviceLinks(
   const traces =
     trace === undefined
       ? undefined
-      : traceFiles(trace, (error) =>
-          log.error(
-            { err: error },
-            'traces of the devices cannot be written: check the folder of --trace and restart the agent',
-          ),
-        )
+      : traceFiles(trace, (error) => log.error({ err: error }, 'traces cannot be written: check the folder of --trace'))
   if (traces) stops.push(traces.flush)
   const openWired = traces ? tracedLinks(openPlain, traces.write, platform.clock) : openPlain
   return (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal))
@@ -310,10 +305,7 @@ function keepUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean
   try {
     if (text !== known) ledger.commits.now(() => ledger.metadata.set(LOCAL_URLS, text))
   } catch (error) {
-    log.warn(
-      { err: error },
-      'the address of this agent cannot be stored: untag edge link prints the former one until the next start',
-    )
+    log.warn({ err: error }, 'the address of this agent cannot be stored: untag edge link prints its former one')
     return false
   }
   return known === undefined
