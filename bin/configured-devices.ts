@@ -15,7 +15,7 @@ export interface RegistrationFinding {
   detail: string
 }
 
-/** Compares configured devices with the last policy of the agent in `data`, also while that agent runs. */
+/** Compares the configured devices with the last policy of the agent in `data`, also while that agent runs. */
 export function checkRegistrations(
   { devices }: Pick<AgentConfig, 'devices'>,
   identity: Identity,
@@ -25,7 +25,7 @@ export function checkRegistrations(
   if (registered.length === 0) return []
   const policy = lastPolicy(identity, data)
   if (!policy)
-    return [{ state: 'note', detail: 'not known yet: start the agent and connect it to the cloud, then look again' }]
+    return [{ state: 'note', detail: 'not known yet: start the agent, connect it to the cloud and check again' }]
   const refused = registered.flatMap(({ deviceId }): RegistrationFinding[] => {
     const found = refusedDevice(policy, identity.agentId, deviceId)
     return found ? [{ state: 'wrong', detail: `${deviceId} is ${found.state}: ${found.detail}` }] : []
@@ -36,7 +36,7 @@ export function checkRegistrations(
 
 function lastPolicy(identity: Identity, data: string): PolicyClaims | undefined {
   const file = join(data, 'ledger.db')
-  // Opening makes a missing file.
+  // Opening would create a missing file.
   if (!existsSync(file)) return undefined
   const db = openLedgerFile(file)
   try {

@@ -1,17 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { BROKER_LIMITS, type BrokerLimits } from '../cloud/messaging/broker-limits.ts'
 
-/** Connections that one HTTP server holds. */
+/** Limits for the connections of an HTTP server. */
 export interface HttpLimits {
-  /** All of them. */
+  /** Maximum number of connections. */
   most: number
-  /** Those whose request the server does not have in full: idle ones, and callers that still send. */
+  /** Maximum number of connections without a complete request: idle connections and slow senders. */
   waiting: number
 }
 
 export const HTTP_LIMITS: HttpLimits = { most: 10_000, waiting: 2_000 }
 
-/** The limits of this process: smaller where it may open few files, so that its database can still open some. */
+/** The limits of this process. They shrink with the limit of open files, so that files remain for the database. */
 export function connectionLimits(files = fileLimit()): { http: HttpLimits; broker: BrokerLimits } {
   const unauthenticated = Math.min(BROKER_LIMITS.unauthenticated, Math.floor(files / 32))
   return {
@@ -27,7 +27,7 @@ export function connectionLimits(files = fileLimit()): { http: HttpLimits; broke
   }
 }
 
-/** How many files this process may open; Node.js raises the soft limit to the hard one when it starts. */
+/** Maximum number of open files. Node.js raises the soft limit to the hard limit at its start. */
 function fileLimit(): number {
   if (!existsSync('/proc/self/limits')) return Infinity
   return Number(/^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity)

@@ -16,20 +16,20 @@ import { newSecret } from '../edge-agent/identity/credentials.ts'
 import type { Randomness } from '../policy/platform.ts'
 import { flushFolder } from './durable-folder.ts'
 
-/** The owner writes, a group of the administrator's choice may read. */
+/** The owner writes, and the file's group may read. */
 const MODE = 0o640
 const SHAPE = /^untag_pair_[\w-]{32}$/
 
 /**
- * The agent's own credential for programs, readable in `DATA/credential`. This file alone decides: the agent reads it for every
- * request, so that a new one counts at once.
+ * The agent's credential for programs, in the file `DATA/credential`. The agent reads the file for every request, so that a
+ * new credential is valid at once.
  */
 export interface CredentialFile {
   /** Undefined if there is no file or no credential in it. Throws if it cannot be read. */
   read(): string | undefined
-  /** The credential; makes one if there is none. */
+  /** The credential. Creates it if there is none. */
   ensure(): string
-  /** Puts a new one in its place. */
+  /** Replaces the credential and returns the new one. */
   renew(): string
 }
 
@@ -44,7 +44,7 @@ export function credentialFile(dataDir: string, random: Randomness): CredentialF
     const fd = openSync(fresh, 'w', MODE)
     try {
       fchmodSync(fd, MODE)
-      // A command that root runs must not lock the agent out.
+      // The file keeps its owner when root runs the command, so that the agent can still read it.
       keepOwner(fd, statSync(file, { throwIfNoEntry: false }) ?? statSync(dataDir))
       writeFileSync(fd, `${credential}\n`)
       fsyncSync(fd)
@@ -74,7 +74,7 @@ export function readCredential(dataDir: string): string | undefined {
   return SHAPE.test(text) ? text : undefined
 }
 
-/** The header of a program that uses the agent with this data folder. */
+/** HTTP header with the credential of the agent in this data folder. */
 export function authorizationIn(dataDir: string): { authorization: string } {
   return { authorization: `Bearer ${readCredential(dataDir)}` }
 }
@@ -90,7 +90,7 @@ function keepOwner(fd: number, { uid, gid }: Stats): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
     process.stderr.write(
-      'the credential file could not keep its user and group: set them again with chown, or renew the credential as root\n',
+      'The new credential file has another user or group than the former one: set them with chown, or renew the credential as root.\n',
     )
   }
 }

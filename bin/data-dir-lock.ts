@@ -3,12 +3,12 @@ import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { outOfReach } from './is-there.ts'
 
-/** Held as long as the process lives; the kernel drops it with the process, so it is never stale. */
+/** A lock of this process. The kernel releases it when the process ends, so it is never stale. */
 export interface DataDirLock {
   release(): void
 }
 
-/** Makes sure that one folder of data has one process; throws `taken` when another has it. */
+/** Locks a data folder for this process. Throws an error with the text `taken` if another process holds the lock. */
 export function lockDataDir(file: string, taken: string): DataDirLock {
   assertWritable(dirname(file))
   const db = new Sqlite(file, { timeout: 0 })
@@ -22,7 +22,7 @@ export function lockDataDir(file: string, taken: string): DataDirLock {
   }
 }
 
-/** SQLite would only say that it is unable to open a database file, and not which. */
+/** Throws an error with the path, because SQLite's own error does not name the file. */
 function assertWritable(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)

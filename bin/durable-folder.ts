@@ -3,8 +3,8 @@ import { dirname, resolve } from 'node:path'
 import { outOfReach } from './is-there.ts'
 
 /**
- * Makes a folder that only its owner may enter, with those above it, and flushes the names of the new ones: what
- * is written into a folder whose own name was lost in a power cut is lost with it.
+ * Creates a folder (mode 0700) and its parents, and flushes the new directory entries. Without the flush, a power cut could
+ * lose the folder with everything in it.
  */
 export function makeFolder(path: string): void {
   const first = make(path)
@@ -22,12 +22,12 @@ function make(path: string): string | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw code === 'EEXIST' || code === 'ENOTDIR'
-      ? new Error(`${path} cannot be a folder: there is a file of that name`, { cause: error })
+      ? new Error(`${path} is a file and cannot be a folder: choose another path`, { cause: error })
       : outOfReach(path, error)
   }
 }
 
-/** What was made, renamed or removed in this folder is so for good. */
+/** Makes creations, renames and deletions in this folder durable. */
 export function flushFolder(path: string): void {
   const fd = openSync(path, 'r')
   try {

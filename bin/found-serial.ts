@@ -2,18 +2,18 @@ import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSyn
 import { basename, dirname, join } from 'node:path'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 
-/** A serial port that is plugged in, and what could be on it. */
+/** An attached serial port with a draft configuration entry. */
 export interface FoundSerial {
-  /** Its stable name, for `link.serial`. */
+  /** Stable path, for `link.serial`. */
   readonly path: string
-  /** As the plug tells them; missing where it does not. */
+  /** Vendor and product from the USB descriptor, if it has them. */
   readonly vendor?: string
   readonly product?: string
-  /** `vendor:product` of USB in hex. */
+  /** USB ids `vendor:product` in hex. */
   readonly usbId?: string
-  /** What to do so that this user may open it; missing when it may. */
+  /** How to give this user access; missing if the user may open the port. */
   readonly fix?: string
-  /** An entry for `devices`, to be completed. */
+  /** Draft entry for `devices` of the configuration. */
   readonly suggestion: Record<string, unknown>
 }
 
@@ -28,7 +28,7 @@ export interface SerialPlaces {
 
 const MOST_PORTS = 64
 
-/** Makers of code scanners by their USB vendor id: Honeywell, Zebra (Symbol), Datalogic, Newland, Opticon. */
+/** USB vendor ids of makers of code scanners: Honeywell, Zebra (Symbol), Datalogic, Newland, Opticon. */
 const SCANNER_MAKERS: ReadonlySet<string> = new Set(['0c2e', '05e0', '05f9', '1eab', '065a'])
 
 function firstLine(file: string): string | undefined {
@@ -40,7 +40,7 @@ function firstLine(file: string): string | undefined {
   }
 }
 
-/** The folder of the USB device above a tty: the first that has a vendor id. */
+/** Folder of the USB device above a tty: the first parent with a vendor id. */
 function usbFolder(tty: string): string | undefined {
   try {
     let folder = realpathSync(join(tty, 'device'))
@@ -48,7 +48,7 @@ function usbFolder(tty: string): string | undefined {
       if (firstLine(join(folder, 'idVendor')) !== undefined) return folder
     }
   } catch {
-    // Not on USB, or gone meanwhile.
+    // Not a USB port, or detached meanwhile.
   }
   return undefined
 }
@@ -71,9 +71,9 @@ function permissionFix(port: string, groups: string): string | undefined {
   } catch {
     try {
       const group = groupName(statSync(port).gid, groups)
-      return `this user may not open it: sudo usermod -aG ${group} $USER, and log in again`
+      return `this user may not open it: run sudo usermod -aG ${group} $USER and log in again`
     } catch {
-      return 'it is gone'
+      return 'it was detached: attach it again'
     }
   }
 }
@@ -86,7 +86,7 @@ function suggest(path: string, usbId: string | undefined): Record<string, unknow
     : { deviceId: UNNAMED_DEVICE, driver: 'modbus', link, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
 }
 
-/** The serial ports with stable names, at most 64, with what their plugs tell and what to write about them. Never throws. */
+/** Lists at most 64 serial ports with stable names. Returns an empty list on errors. */
 export function foundSerial({
   names = '/dev/serial/by-id',
   ttys = '/sys/class/tty',

@@ -5,15 +5,14 @@ import { rateLimitedLog, type RateLimitedLog, type WriteLogLine } from '../polic
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { HttpLimits } from './connection-limits.ts'
 
-/** Node.js answers 408 to a slow request after 12 s at most, but never ends a connection that has sent nothing at all. */
+/** Maximum wait for the first request, ms. Node.js times out slow requests, but not connections that send nothing. */
 const FIRST_REQUEST_MS = 15_000
 
 /**
- *   connect ─▶ waiting ─▶ request is complete ─▶ answered ─▶ waiting …
- *                 └─ too many: the oldest of the address with the most is cut
+ *   connect ─▶ waiting ─▶ request complete ─▶ response sent ─▶ waiting …
+ *                 └─ too many: cut the oldest connection of the address with the most
  *
- * Idle sockets and slow callers never take the place of a request that can be answered. Call `stop` of the result when
- * the server closes.
+ * Idle connections and slow senders cannot displace complete requests. Call `stop` of the result when the server closes.
  */
 export function limitConnections(
   server: Server,
@@ -50,7 +49,7 @@ export function limitConnections(
     ),
   )
   server.on('connection', (socket: Socket) => {
-    // A listener for `data` would cost every request: Node.js then copies what its parser reads.
+    // A listener for `data` would slow down every request, because Node.js would copy what its parser reads.
     const cancel = platform.timers.after(FIRST_REQUEST_MS, () => cut(socket, 'no request came'))
     silent.set(socket, cancel)
     socket.once('close', () => {

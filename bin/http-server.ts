@@ -11,14 +11,14 @@ import { limitConnections } from './http-connections.ts'
 import { renderPlainly } from './plain-pages.ts'
 import { realPlatform } from './platform.ts'
 
-/** A listening HTTP server whose answers come from `app` once there is one. */
+/** A listening HTTP server. It responds with 503 until `serve` is called. */
 export interface HttpServer {
   readonly port: number
   serve(app: Pick<Hono, 'fetch'>): void
   close(): Promise<void>
 }
 
-/** Patience with slow clients, ms; Node's own is a minute and more. */
+/** Timeouts for slow clients, ms. Node's defaults are a minute and more. */
 const SERVER_OPTIONS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -34,11 +34,11 @@ export interface ListenOptions {
   flag: string
   limits?: HttpLimits
   platform?: Pick<Platform, 'clock' | 'timers'>
-  /** Writes a line about a connection that was refused or cut; by default to nowhere. */
+  /** Logs refused and cut connections. Default: no log. */
   warn?: WriteLogLine
 }
 
-/** Fails with a sentence that names the port and the option when the port is taken. */
+/** Starts a server. Rejects with an error that names the port and the option if it cannot listen. */
 export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { host, port, limits = connectionLimits().http, platform = realPlatform(), warn = () => undefined } = options
   renderPlainly()

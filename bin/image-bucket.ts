@@ -1,9 +1,9 @@
 import { AwsClient } from 'aws4fetch'
 import { IMAGE_NAME, type ImageStore } from '../cloud/foundation/image-store.ts'
 
-/** S3-compatible storage: AWS, MinIO, Ceph, R2 … */
+/** A bucket of an S3-compatible storage: AWS, MinIO, Ceph, R2 … */
 export interface BucketSettings {
-  /** Address of the storage with the bucket as path, such as `https://s3.eu-central-1.amazonaws.com/my-images`. */
+  /** Address with the bucket as path, such as `https://s3.eu-central-1.amazonaws.com/my-images`. */
   url: string
   region: string
   accessKeyId: string
@@ -11,7 +11,7 @@ export interface BucketSettings {
 }
 
 const ANSWER_WITHIN_MS = 10_000
-/** Of what the storage answers, bytes: nothing that we put there is larger. */
+/** Maximum size of a stored image, bytes. The cloud stores no larger ones. */
 const ANSWER_LIMIT = 32 * 1024 * 1024
 
 /** Images in a bucket. */

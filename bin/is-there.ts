@@ -4,8 +4,8 @@ const ABSENT = new Set(['ENOENT', 'ENOTDIR'])
 const DENIED = new Set(['EACCES', 'EPERM'])
 
 /**
- * Whether something is at this path. Throws where that cannot be told: whoever heard "not there" of a folder that belongs to
- * another user would make anew what it holds, such as an agent or the keys of a cloud.
+ * True if the path exists. Throws if this user may not see it: treating an inaccessible folder as missing would create a
+ * second agent, or new keys for a cloud.
  */
 export function isThere(path: string): boolean {
   try {
@@ -17,12 +17,10 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** What to say of a path that the system keeps from this user, with what helps; every other error as it is. */
+/** Converts an access error into one with the path and the fix. Returns errors about missing paths unchanged. */
 export function outOfReach(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined || ABSENT.has(code)) return error
-  const why = DENIED.has(code)
-    ? 'this user may not: run untag as the user whose it is, or make it belong to this one'
-    : code
+  const why = DENIED.has(code) ? 'permission denied: run untag as the owner, or change the owner to this user' : code
   return new Error(`${path} cannot be read or written (${why})`, { cause: error })
 }

@@ -1,4 +1,4 @@
-/** What an agent listens on, the names it is asked by (`hosts`), and the API root of its cloud. */
+/** Host and port of an agent, its further names (`hosts`), and the API root of its cloud. */
 export interface Listening {
   host: string
   port: number
@@ -7,8 +7,9 @@ export interface Listening {
 }
 
 /**
- * Where other agents of the store reach this one; unknown when it listens everywhere and no name is configured, or on this machine alone:
- * on theirs such an address is their own, and what they asked would come back to them. With a cloud on this machine, all are on it.
+ * Address at which other agents of the store reach this one. There is none if the agent listens everywhere without a
+ * configured name. There is none on loopback either, where other machines would call themselves. If the cloud is on
+ * loopback too, all agents are on this machine and loopback works.
  */
 export function lanAddress({ host, port, hosts, cloud }: Listening): { address?: string } {
   if (isLoopback(host) && !isLoopback(new URL(cloud).hostname)) return {}

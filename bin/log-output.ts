@@ -1,6 +1,6 @@
-/** A stream that the log is written to: standard error, or a test's. */
+/** Destination of the log: standard error, or a stream of a test. */
 export interface LogStream {
-  /** Bytes that the stream holds until somebody reads them. */
+  /** Bytes that wait for the reader. */
   readonly writableLength: number
   write(text: string, done: (error?: Error | null) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -9,21 +9,21 @@ export interface LogStream {
 /** Writes log lines to a stream and never waits for its reader. */
 export interface LogOutput {
   write(line: string): void
-  /** Lines that were dropped since the start. */
+  /** Number of dropped lines since the start. */
   readonly lost: number
 }
 
-/** Bytes that wait for a slow reader at most: some thousand lines. */
+/** Maximum bytes that wait for a slow reader: some thousand lines. */
 const WAITING_LIMIT = 1_048_576
 
 /**
- * Drops lines while the stream is full or broken, and counts them. `onWritable` is called with that number once the stream
- * takes lines again.
+ * Drops and counts lines while the stream is full or broken. Calls `onWritable` with the count when the stream accepts
+ * lines again.
  */
 export function logOutput(stream: LogStream, onWritable: (lost: number) => void): LogOutput {
   let lost = 0
   let reported = 0
-  // A reader that has died is an error of the stream, which would end the process without a listener.
+  // Without a listener, the error of a closed stream would end the process.
   stream.on('error', () => undefined)
 
   function written(error?: Error | null): void {
@@ -47,7 +47,7 @@ export function logOutput(stream: LogStream, onWritable: (lost: number) => void)
   }
 }
 
-/** Has a terminal take what it can, as a pipe does: one that is stopped (Ctrl-S) would stop the whole process. */
+/** Makes writes to a terminal non-blocking, because a stopped terminal (Ctrl-S) would block the process. */
 export function neverBlock(stream: NodeJS.WriteStream): void {
   const { _handle: handle } = stream as { _handle?: { setBlocking?: (isBlocking: boolean) => void } }
   if (stream.isTTY) handle?.setBlocking?.(false)

@@ -3,18 +3,18 @@ import type { Log } from '../cloud/foundation/log.ts'
 import { logOutput, neverBlock } from './log-output.ts'
 import type { LogLevel } from './settings.ts'
 
-/** The log of a process, with how many lines of it nobody took. */
+/** The log of a process, with the number of dropped lines. */
 export interface ProcessLog extends Log {
   lostLines(): number
 }
 
-/** Lines of JSON on stderr. What could open a door is blacked out even if somebody logs it by mistake. */
+/** A log of JSON lines on stderr. It hides fields with secrets, in case code logs them by mistake. */
 export function newLog(part: string, level: LogLevel): ProcessLog {
-  // Whoever reads the ready line may end before this process does.
+  // The reader of the ready line may close stdout before this process ends.
   process.stdout.on('error', () => undefined)
   neverBlock(process.stderr)
   const output = logOutput(process.stderr, (lost) =>
-    log.warn({ lost }, 'log lines were lost since the start: nothing read the log'),
+    log.warn({ lost }, 'log lines were dropped since the start, because nothing read the log'),
   )
   const log = pino(
     {

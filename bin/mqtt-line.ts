@@ -2,15 +2,15 @@ import { connect as connectMqtt } from 'mqtt'
 import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
 import { MAX_PACKET_BYTES, mqttFraming } from '../policy/mqtt-framing.ts'
 
-/** Seconds between signs of life; a line that is silent for one and a half of them is gone. */
+/** MQTT keepalive, s. A line that is silent for 1.5 times as long counts as broken. */
 const KEEPALIVE_SECONDS = 15
-/** Messages that the broker may leave without its word. Nothing rests on that word, but each is kept in memory until it comes. */
+/** Maximum number of messages without a PUBACK. Each stays in memory until the broker acknowledges it. */
 const UNANSWERED_LIMIT = 16
 const CLOSE_MS = 1_000
 
 /**
- * A line over mqtt.js, used once: reconnecting is the agent's own, with jitter and a new password each time. The broker is
- * not trusted: it may fill neither our memory with a packet without end nor with messages that it never takes.
+ * One MQTT connection over mqtt.js. The agent itself reconnects, with jitter and a new password each time. Limits protect
+ * the agent's memory from an endless packet and from a broker that acknowledges nothing.
  */
 export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
   new Promise((resolve, reject) => {
@@ -42,14 +42,14 @@ export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
     const line: MqttLine = {
       publish(topic, payload, { retain }) {
         if (isOver) return
-        if (++unanswered > UNANSWERED_LIMIT) return end('the broker takes no messages')
+        if (++unanswered > UNANSWERED_LIMIT) return end('the broker acknowledges no messages')
         client.publish(topic, payload, { qos: 1, retain }, () => void unanswered--)
       },
       subscribe: (topics) => void client.subscribe([...topics], { qos: 1 }),
       close() {
         isClosing = true
         client.end(false)
-        // A broker that does not take the last word is not waited for.
+        // Closes without the broker's DISCONNECT handling if it takes too long.
         setTimeout(() => end('closed'), CLOSE_MS).unref()
       },
     }
@@ -66,7 +66,7 @@ export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
     client.on('message', (topic, payload) => {
       if (isOpen && !isOver && !isClosing) options.onMessage(topic, payload.toString())
     })
-    // After a packet that makes no sense nothing that follows can be read.
+    // After an invalid packet the rest of the stream is unreadable.
     client.on('error', (error) => end(error.message))
     client.on('close', () => end(isOpen ? 'closed' : 'the broker closed the line'))
   })

@@ -1,10 +1,10 @@
 import type { Fetch } from '../edge-agent/link/wire/http-client.ts'
 import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
 
-/** The cable between an agent and the world, with a switch in it. */
+/** The network connection of an agent, which a switch can cut. */
 export interface NetworkSwitch {
   readonly isCut: boolean
-  /** Breaks every call and line at once, as a pulled cable does; nothing new is let through. */
+  /** Breaks all requests and connections at once, and refuses new ones. */
   cut(): void
   restore(): void
   readonly fetch: Fetch

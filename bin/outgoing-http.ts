@@ -17,7 +17,7 @@ import {
   type OutgoingRequest,
 } from '../cloud/outgoing/outgoing-http.ts'
 
-/** All addresses of a name. */
+/** Resolves all addresses of a name. */
 export type ResolveName = (
   name: string,
   rules: TargetRules,
@@ -27,7 +27,7 @@ export type ResolveName = (
 const HEADER_LIMIT = 8_192
 const ASK_NAME_WITHIN_MS = 3_000
 
-/** Requests over real sockets. `resolve` is another resolver of names, for tests. */
+/** Sends requests over real sockets. Tests pass another resolver as `resolve`. */
 export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
   return {
     async send(request, signal) {
@@ -44,7 +44,7 @@ export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
   }
 }
 
-/** Asks name servers without the system's few threads, so that a slow one holds up nobody else; the system's own names only where private targets are. */
+/** Resolves a name through DNS without the thread pool, so that a slow name server blocks no other work. With private targets it uses the system's resolver. */
 async function resolveName(
   name: string,
   { privateTargets }: TargetRules,
@@ -65,7 +65,7 @@ async function resolveName(
   }
 }
 
-/** Gives the socket only addresses that were checked, all of them: a name that leads anywhere private leads nowhere. */
+/** Returns checked addresses to the socket. Rejects a name if any of its addresses is forbidden. */
 function guardedLookup(resolve: ResolveName, rules: TargetRules, signal: AbortSignal): LookupFunction {
   return (name, options, done) => {
     resolve(name.replace(/\.+$/, ''), rules, signal)
@@ -113,7 +113,7 @@ function exchange(
       reject(new OutgoingFault('not_http', 'it answered with another protocol'))
     })
     sending.on('response', (response) => {
-      // From here on there is an answer, whatever becomes of its body.
+      // From here on the request counts as answered, even if the body breaks off.
       const finish = ({ body: read, isCut }: { body: Uint8Array; isCut: boolean }) => {
         resolve({ status: response.statusCode ?? 0, headers: single(response.headers), body: read, isCut })
         sending.destroy()
@@ -126,7 +126,7 @@ function exchange(
 }
 
 function checkConnected(address: string, rules: TargetRules): OutgoingFault | undefined {
-  // A socket of both families shows IPv4 as mapped.
+  // A dual-stack socket shows IPv4 addresses in mapped form.
   const refused = checkAddress(address.replace(/^::ffff:(?=\d+\.)/, ''), rules)
   return refused && new OutgoingFault('address_refused', refused.refusal)
 }
@@ -168,7 +168,7 @@ const FAULTS: Readonly<Record<string, OutgoingFaultCode>> = {
   EPROTO: 'tls_failed',
 }
 
-/** The error of a socket in our words. No address and no name of another system goes into the message. */
+/** Converts the error of a socket. The message contains no address and no name of another system. */
 function faultOf(error: unknown, signal: AbortSignal): OutgoingFault {
   if (error instanceof OutgoingFault) return error
   if (signal.aborted) return new OutgoingFault('timeout', 'no answer in time')

@@ -8,12 +8,12 @@ import type { SmartCards } from '../device-drivers/transports/pcsc-library/smart
 
 /*
  *     agent ──stdin: requests of pcscd's protocol──▶ pcsc-child ──▶ pcsc-mini or nfc-pcsc ──▶ PC/SC of the system
- *           ◀──stdout: its answers──                stderr: "ready", or what is wrong
+ *           ◀──stdout: responses──                   stderr: "ready", or the error
  *
- * Arguments: the packages to try, in order. The agent starts it, and kills it when it does not answer.
+ * Arguments: the packages to try, in order. The agent starts this process, and kills it if it does not respond.
  */
 
-/** The packages report the readers one by one, and not when they have reported all. */
+/** Wait for the first readers, ms. The packages report readers one by one, without an end mark. */
 const SETTLE_MS = 300
 
 const stdio: ByteLink = {
@@ -30,7 +30,7 @@ const stdio: ByteLink = {
 
 const say = (line: string) => new Promise<unknown>((resolve) => process.stderr.write(`${line}\n`, resolve))
 
-/** Serves the agent until it closes stdin. Returns what is wrong. */
+/** Serves the agent until it closes stdin. Returns an error text, or null. */
 async function serve(): Promise<string | null> {
   let cards: SmartCards
   try {

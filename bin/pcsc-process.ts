@@ -10,8 +10,8 @@ import type { Platform } from '../policy/platform.ts'
 const SCRIPT = fileURLToPath(new URL('./pcsc-child.js', import.meta.url))
 
 /**
- * Opens the way to a reader: pcscd's socket, or a process with a PC/SC package. On Linux the packages reach pcscd
- * too, by the same socket.
+ * Opens a link to PC/SC: the socket of pcscd, or a child process with a PC/SC package. On Linux the packages use the
+ * same socket.
  */
 export function openPcsc(link: PcscLink, signal: AbortSignal): Promise<ByteLink> {
   const packages = pcscPackages(link)
@@ -23,7 +23,7 @@ export function openPcsc(link: PcscLink, signal: AbortSignal): Promise<ByteLink>
   )
 }
 
-/** The readers of this machine, by what its system has. */
+/** Lists the NFC readers of this machine. */
 export function seenReaders(socket: string, platform: Platform): Promise<ListedReader[]> {
   return listReaders((signal) => openPcsc({ pcsc: 'any', socket }, signal), platform)
 }

@@ -1,11 +1,11 @@
 import { jsx } from 'hono/jsx'
 
 /**
- * Has hono/jsx render without an AsyncLocalStorage, from before the first page on.
+ * Makes hono/jsx render without AsyncLocalStorage. Call it before the first page.
  *
- * It renders within one where it finds one, so that components which wait can have a context. On Node 20 and 22 the first such
- * render switches on the bookkeeping of asynchronous work for the whole process and for good: a tenth of the CPU time of every
- * request that comes after (bench/). Our pages are rendered in one go. Hono looks for it once; here, while it is not to be found.
+ * Hono uses AsyncLocalStorage for contexts of asynchronous components, which untag does not have. On Node 20 and 22 the first
+ * use enables async hooks for the whole process, which costs a tenth of the CPU time of every later request (bench/). Hono
+ * searches the module once, so this function hides it during a first render.
  */
 export function renderPlainly(): void {
   const { getBuiltinModule } = process

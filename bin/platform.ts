@@ -2,7 +2,7 @@ import { randomBytes, randomFillSync } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { Clock, Platform, Randomness } from '../policy/platform.ts'
 
-/** The real world: the one place where time and chance come from. */
+/** The platform of a real process: the only source of time and randomness. */
 export function realPlatform(): Platform {
   return {
     clock: realClock(),
@@ -16,12 +16,12 @@ export function realPlatform(): Platform {
   }
 }
 
-/** Random bytes are fetched so many at a time: a call for ten costs as much as one for thousands. */
+/** Size of the pool of random bytes. A system call for 10 bytes costs as much as one for thousands. */
 const POOL_BYTES = 4_096
-/** From this length on they may become a key, and are fetched on their own. */
+/** Requests from this length on may become keys and bypass the pool. */
 const KEY_BYTES = 32
 
-/** The system's randomness. What was handed out is wiped from the pool. */
+/** The system's randomness. The pool erases the bytes that it returned. */
 function realRandom(): Randomness {
   const pool = new Uint8Array(POOL_BYTES)
   let used = POOL_BYTES
@@ -40,14 +40,14 @@ function realRandom(): Randomness {
   }
 }
 
-/** How often the kernel is asked how long the machine was asleep, ms. */
+/** Interval between checks for a suspended machine, ms. */
 const SUSPEND_CHECK_MS = 1_000
 
 function realClock(): Clock {
   uptimeOfMachine ??= openUptime() ?? null
   const uptime = uptimeOfMachine
   const monotonic = () => Number(process.hrtime.bigint() / 1_000n) / 1_000
-  // Node's clock stands still while the machine sleeps; the kernel's uptime does not.
+  // Node's monotonic clock stops while the machine is suspended; the kernel's uptime does not.
   let offset = uptime ? uptime() - monotonic() : 0
   let checkedAt = monotonic()
   return {
@@ -65,10 +65,10 @@ function realClock(): Clock {
   }
 }
 
-/** One for all clocks of the process: it stays open. */
+/** Shared by all clocks of the process, because its file stays open. */
 let uptimeOfMachine: (() => number) | null | undefined
 
-/** Seconds since boot with suspend counted (Linux), in ms; undefined elsewhere. */
+/** Time since boot including suspend, ms (Linux); undefined on other systems. */
 function openUptime(): (() => number) | undefined {
   try {
     const fd = openSync('/proc/uptime', 'r')
@@ -77,7 +77,7 @@ function openUptime(): (() => number) | undefined {
     if (Number.isFinite(read())) return read
     closeSync(fd)
   } catch {
-    // Not Linux: suspend is not noticed there, and a long sleep looks like a step of signed time.
+    // Other systems do not detect suspend, so a long one looks like a jump of the signed time.
   }
   return undefined
 }
@@ -86,7 +86,7 @@ function readBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    // Without a boot id every start counts as a reboot, which is the careful reading.
+    // Without a boot id, every start counts as a reboot, which is the safe assumption.
     return randomBytes(16).toString('hex')
   }
 }

@@ -1,10 +1,10 @@
 import { createServer } from 'node:net'
 import { PROGRAM_HEADER, readProgramHeader, type RunningProgram } from '../policy/program-header.ts'
 
-/** A program answers at once; another kind of server may never answer. */
+/** Maximum wait, ms. An untag program responds at once; other servers may never respond. */
 const ANSWER_WITHIN_MS = 1_000
 
-/** The default ports of untag, for `untag doctor`. */
+/** Default ports that `untag doctor` checks. */
 export const DEFAULT_PORTS = { cloud: 8080, agent: 8090, mqtt: 1883 } as const
 export type Ports = Readonly<Record<keyof typeof DEFAULT_PORTS, number>>
 
@@ -14,7 +14,7 @@ export interface PortFinding {
   detail: string
 }
 
-/** Checks which ports of this machine are free, and recognises untag's own programs behind the others. */
+/** Checks which ports of this machine are free, and recognises untag programs on the others. */
 export async function checkPorts(ports: Ports = DEFAULT_PORTS): Promise<PortFinding[]> {
   const [cloud, agent] = await Promise.all([programAt(ports.cloud), programAt(ports.agent)])
   const broker = cloud?.mqttPort === ports.mqtt ? `the broker of the untag cloud on port ${ports.cloud}` : undefined
@@ -29,7 +29,7 @@ function named(found: RunningProgram | undefined): string | undefined {
   return found && `an untag ${found.program}`
 }
 
-/** `user`: the untag program behind the port, in words. */
+/** The finding for a port. `user` names the untag program on it. */
 async function finding(port: number, flag: string, user: string | undefined): Promise<PortFinding> {
   if (user !== undefined)
     return { port, state: 'ok', detail: `${user} runs here; choose another port with ${flag} to start one more` }
@@ -37,7 +37,7 @@ async function finding(port: number, flag: string, user: string | undefined): Pr
   return { port, state: 'note', detail: `taken by a program that is not recognised; choose another with ${flag}` }
 }
 
-/** True if an agent answers at this port and one of its emergency inputs is active. */
+/** True if an agent on this port has an active emergency input. */
 export async function hasEmergency(port: number = DEFAULT_PORTS.agent): Promise<boolean> {
   if ((await programAt(port))?.program !== 'agent') return false
   try {

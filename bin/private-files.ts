@@ -2,19 +2,19 @@ import { chmodSync, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const OTHERS = 0o007
-/** A database of SQLite and what lies beside it while it is open. */
+/** Suffixes of the files of a SQLite database. */
 const SUFFIXES = ['', '-wal', '-shm']
 
 /**
- * Takes databases from everybody else on the machine, where an earlier release has made them in a folder that others may enter: of an
- * operator's PIN a verifier is in them, which whoever has it tries all PINs with. Whom a group lets in was somebody's decision.
+ * Removes the access of other users to existing databases. They contain verifiers of PINs, against which all PINs could be
+ * tried. Access of the group stays, because an administrator may have chosen it.
  */
 export function hideFromOthers(folder: string, names: readonly string[]): void {
   for (const file of names
     .flatMap((name) => SUFFIXES.map((suffix) => join(folder, name + suffix)))
     .filter((file) => existsSync(file))) {
     const { mode, uid } = statSync(file)
-    // Somebody else's only they can change.
+    // Only the owner of a file may change its mode.
     if ((mode & OTHERS) !== 0 && uid === process.getuid?.()) chmodSync(file, mode & 0o770)
   }
 }

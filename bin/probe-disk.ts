@@ -1,10 +1,10 @@
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** As much as one change of the database needs at least. */
+/** One page, the minimum that a write of the database needs. */
 const PROBE = new Uint8Array(4_096)
 
-/** Rejects if this folder cannot be written, or if there is no room in it. Leaves nothing behind. */
+/** Writes and removes a test file. Rejects if the folder is not writable or the disk is full. */
 export async function probeDisk(folder: string): Promise<void> {
   const file = join(folder, `.probe-${process.pid}`)
   try {

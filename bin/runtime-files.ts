@@ -6,11 +6,11 @@ import type { RuntimeFiles } from '../edge-agent/ledger/file/watermark.ts'
 const WRITABLE_BY_OTHERS = 0o022
 const { O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants
 
-/** Files of this user that live until the machine is booted, in `folder` or where this system keeps such files. */
+/** Files that last until the next reboot, in `folder`. Default: the runtime folder of this user. */
 export function runtimeFiles(folder: string = defaultFolder()): RuntimeFiles {
   let isOwn = false
 
-  /** Once is enough: a folder of this user that nobody else may write to stays so. */
+  /** Creates and checks the folder once: if only this user may write to it, that stays so. */
   function makeOwn(): void {
     if (isOwn) return
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -39,7 +39,7 @@ export function runtimeFiles(folder: string = defaultFolder()): RuntimeFiles {
   }
 }
 
-/** `XDG_RUNTIME_DIR/untag`, or a folder of this user's in the folder for temporary files. */
+/** `XDG_RUNTIME_DIR/untag`, or `untag-UID` in the folder for temporary files. */
 export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
   const { XDG_RUNTIME_DIR: runtime } = env
   return runtime === undefined || runtime === ''
@@ -47,7 +47,7 @@ export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
     : join(runtime, 'untag')
 }
 
-/** Another user of the machine may have made the folder, or let it point elsewhere. */
+/** Throws unless the folder is safe: another user may have created it, or linked it to another place. */
 function checkOwn(folder: string): void {
   const stat = lstatSync(folder)
   const isOwn = process.getuid === undefined || stat.uid === process.getuid()
@@ -58,7 +58,7 @@ function checkOwn(folder: string): void {
     )
 }
 
-/** In place and without truncating first: a process that is killed in between leaves the old text or the new one. */
+/** Overwrites in place without truncating, so that a killed process leaves the old or the new text. */
 function overwrite(file: string, text: string): void {
   const opened = openSync(file, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600)
   try {

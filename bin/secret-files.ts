@@ -5,7 +5,7 @@ import { makeFolder } from './durable-folder.ts'
 import { isThere, outOfReach } from './is-there.ts'
 import { replaceFile } from './replace-file.ts'
 
-/** Files of mode 0600 in folders of mode 0700. */
+/** Reads and writes files of mode 0600 in folders of mode 0700. */
 export const secretFiles: SecretFiles = {
   read(file) {
     if (!isThere(file)) return undefined

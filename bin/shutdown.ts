@@ -1,9 +1,9 @@
-/** Ends a process in order: the first SIGINT or SIGTERM stops gently, the second at once. */
+/** Ends a process: the first SIGINT or SIGTERM stops it in order, the second kills it. */
 
 const STOP_WITHIN_MS = 10_000
 const CHECK_EVERY_MS = 50
 
-/** Stops on SIGINT and SIGTERM; the process ends within 10 s, whatever waits for a disk, a device or a name server. */
+/** Calls `stop` on SIGINT or SIGTERM. The process ends within 10 s, even if a disk, device or name server blocks. */
 export function stopOnSignals(stop: () => Promise<void>): void {
   let stopping = false
   const end = () => {
@@ -22,7 +22,7 @@ export function stopOnSignals(stop: () => Promise<void>): void {
   process.on('SIGTERM', end)
 }
 
-/** `process.exit` joins the threads of libuv, without limit: a look-up or an open that hangs would keep the process alive. */
+/** Waits for file and DNS requests, because `process.exit` joins the threads of libuv and could hang without limit. */
 function exitWhenIdle(code: number): void {
   const isBusy = process.getActiveResourcesInfo().some((name) => /^(FSReq|GetAddrInfoReq|GetNameInfoReq)/.test(name))
   if (!isBusy) process.exit(code)

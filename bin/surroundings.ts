@@ -9,16 +9,16 @@ import { foundSerial, type FoundSerial } from './found-serial.ts'
 
 const LLRP_PORT = 5_084
 
-/** What a port is called: by its plug, else by its place. */
+/** Name of a port: vendor and product, or the USB id, or the path. */
 export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string =>
   [vendor, product].filter(Boolean).join(' ') || usbId || path
 
-/** The entry for a reader that PC/SC sees. */
+/** Draft configuration entry for an NFC reader. */
 export function readerEntry({ stableName }: ListedReader): Record<string, unknown> {
   return { deviceId: UNNAMED_DEVICE, driver: 'pcsc', link: { pcsc: stableName } }
 }
 
-/** Looks around on this machine: serial ports by their stable names, NFC readers, LLRP readers at an address. */
+/** Finds attached serial ports and NFC readers, and LLRP readers by address. */
 export function surroundings(pcscdSocket: string, platform: Platform): DeviceDiscovery {
   return {
     async findAttached() {

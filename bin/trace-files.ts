@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, renameSync, statSync } from 'nod
 import { join } from 'node:path'
 import type { WriteTrace } from '../device-drivers/transports/traced-link.ts'
 
-/** Each link has at most two files of this size: the newest and the one before. */
+/** Maximum size of a trace file. Each link has at most two: the current and the previous one. */
 const MOST_FILE_BYTES = 4 * 1_048_576
 const FLUSH_MS = 200
 const MOST_HELD_BYTES = 1_048_576
@@ -12,7 +12,7 @@ export function traceFile(dir: string, link: string): string {
   return join(dir, `${link.replaceAll(/[^A-Za-z0-9.-]+/g, '_').slice(0, 120)}.trace`)
 }
 
-/** Writes traces to `dir`, readable by their owner only: passwords that devices are given are in them. A full disk ends the trace, nothing else. */
+/** Writes traces to `dir`, readable only by their owner, because they contain passwords of devices. A write error ends only the trace. */
 export function traceFiles(dir: string, onFault: (error: Error) => void): { write: WriteTrace; flush(): void } {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const held = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** The sentence of an error. Where several addresses were tried Node's has none of its own, and that of `fetch` says nothing. */
+/** Text of an error. Uses the cause for errors of `fetch`, and the single errors when several addresses failed. */
 export function whatWentWrong(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(whatWentWrong).join(', ')
   if (!(error instanceof Error)) return String(error)

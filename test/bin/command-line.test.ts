@@ -183,7 +183,7 @@ describe('the command line', () => {
     }
     const refused = Object.assign(new Error('permission denied'), { code: 'EACCES' })
     expect(outOfReach('/srv/untag', refused)).toMatchObject({
-      message: expect.stringMatching(/^\/srv\/untag .*run untag as the user whose it is/),
+      message: expect.stringMatching(/^\/srv\/untag .*run untag as the owner/),
     })
     expect(isThere(join(folder, 'nothing'))).toBe(false)
   })
@@ -287,7 +287,7 @@ describe('the command line', () => {
     writeFileSync(edge, '')
     expect(await create(edge)).toMatchObject({
       code: 1,
-      stderr: `${edge} cannot be a folder: there is a file of that name\n`,
+      stderr: `${edge} is a file and cannot be a folder: choose another path\n`,
     })
     expect(await runProcess(['doctor', '--data', edge])).toMatchObject({
       code: 1,

@@ -124,7 +124,7 @@ describe('untag doctor', () => {
         vendor: 'FTDI',
         product: 'FT232R USB UART',
         usbId: '0403:6001',
-        ...(isRoot ? {} : { fix: 'this user may not open it: sudo usermod -aG dialout $USER, and log in again' }),
+        ...(isRoot ? {} : { fix: 'this user may not open it: run sudo usermod -aG dialout $USER and log in again' }),
         suggestion: expect.objectContaining({
           driver: 'modbus',
           link: { serial: join(names, 'usb-FTDI_FT232R-if00'), baudRate: 9_600 },

@@ -105,7 +105,7 @@ describe('an MQTT connection to a broker that breaks the protocol', () => {
     const { broker, line, closed } = await open((socket) => void once(socket).then(() => socket.write(CONNACK)))
     const opened = await line
     for (let i = 0; i < 20; i++) opened.publish('t', 'x'.repeat(100_000), { retain: false })
-    expect(await closed).toBe('the broker takes no messages')
+    expect(await closed).toBe('the broker acknowledges no messages')
     await broker.close()
   })
 })
