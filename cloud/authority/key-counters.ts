@@ -79,7 +79,7 @@ export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   await storeLastSigned(db, nowMs)
 }
 
-/** Sets the time epoch that agents know, if the restored cloud has an older one. Returns whether it changed. */
+/** Raises the time epoch to `epoch` if the restored cloud has a lower one. Returns whether it was lower. */
 export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
   const { timeEpoch } = await readKeyCounters(db)
   if (epoch <= timeEpoch) return false
