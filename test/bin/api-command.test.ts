@@ -43,7 +43,7 @@ describe('arguments of untag api', () => {
     return []
   }
 
-  it('are read by the schema', () => {
+  it('are parsed by the schema of the operation', () => {
     expect(read('--price', '-1.5', '--count=3', '--on', '--vat', '19', '--gone', 'null')).toEqual({
       name: 'x',
       price: -1.5,
@@ -68,7 +68,7 @@ describe('arguments of untag api', () => {
     expect([read('--limit', '5').limit, read('--limit', 'all').limit]).toEqual([5, 'all'])
   })
 
-  it('go over JSON, from the line or from a file', () => {
+  it('override the JSON of --json, inline or from a file', () => {
     const folder = temporaryFolder('json')
     writeFileSync(join(folder, 'a.json'), '{"count":1,"price":2}')
     expect(read('--json', `@${join(folder, 'a.json')}`, '--price', '3')).toEqual({ name: 'x', count: 1, price: 3 })
@@ -77,7 +77,7 @@ describe('arguments of untag api', () => {
     expect([file.name, file.size]).toEqual(['a.json', 21])
   })
 
-  it('are refused with every fault at once', () => {
+  it('are rejected with all faults in one error', () => {
     expect(
       faults('--price', 'much', '--count', '1.5', '--vat', '8', '--nme', 'x', 'stray', '--json', '[]', '--name'),
     ).toEqual([
@@ -96,7 +96,7 @@ describe('arguments of untag api', () => {
   })
 })
 
-it('untag api loads nothing of the cloud but how fields are described', () => {
+it('untag api loads only the descriptions of fields from the cloud', () => {
   const sources = new Map(readSources(['bin', 'client', 'cloud', 'policy']).map((source) => [source.path, source]))
   const loaded = new Set<string>()
   const visit = (path: string) => {
@@ -122,7 +122,7 @@ describe('untag api', () => {
   })
   afterAll(() => cloud.stop())
 
-  it('lists and explains every operation without a network', async () => {
+  it('lists and describes every operation without a network', async () => {
     const nobody = { UNTAG_API: 'http://127.0.0.1:9/api/v1', UNTAG_KEY: '' }
     const { code, stdout } = await runProcess(['api', '--list'], nobody)
     expect(code).toBe(0)
@@ -146,7 +146,7 @@ describe('untag api', () => {
     })
   })
 
-  it('calls operations and prints what they answer', async () => {
+  it('calls operations and prints their responses', async () => {
     const { stores } = JSON.parse((await api('fetchStores', '--city', 'hamburg')).stdout) as Json
     expect(stores[0].address.city).toBe('Hamburg')
     const device = JSON.parse(
@@ -190,7 +190,7 @@ describe('untag api', () => {
     expect(again.stdout).toBe(first.stdout)
   })
 
-  it('tells refusals on stderr with 1, wrong use with 2', async () => {
+  it('prints API errors on stderr with exit code 1, and wrong usage with 2', async () => {
     expect(await api('fetchStore', '--storeId', 'nobody')).toEqual({
       code: 1,
       stdout: '',
@@ -217,7 +217,7 @@ describe('untag api', () => {
     expect(await api()).toMatchObject({ code: 2 })
   })
 
-  it('has no field of an operation that its own options hide', () => {
+  it('has no option with the name of a field of an operation', () => {
     const { operations } = describeApi(OPERATION_TABLE, 'https://shop.example/api/v1')
     const own = new Set(['key', 'base-url', 'idempotency-key', 'json', 'help', 'list'])
     expect(

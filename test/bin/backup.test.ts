@@ -12,7 +12,7 @@ import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { eventually } from '../support/journey.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** A busy machine takes its time. */
+/** Maximum wait on a busy machine, ms. */
 const LIMIT_MS = 60_000
 
 describe('untag backup and restore, as processes', () => {
@@ -47,7 +47,7 @@ describe('untag backup and restore, as processes', () => {
       ).json()
     }
 
-  /** A cloud with an agent, a backup of it beside its work, and what came after; the agent then finds the restored cloud by itself. */
+  /** Backs up a running cloud with an agent, continues working, restores, and checks that the agent follows the restored cloud. */
   async function throughARestore(database: readonly string[]): Promise<{ backup: Json; restored: Json }> {
     const place = ['--data', data(), ...database]
     const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--rate-limit', '0', ...place)
@@ -71,7 +71,7 @@ describe('untag backup and restore, as processes', () => {
     ).toMatchObject({ code: 0 })
     await start('edge', '--port', '0', '--data', join(folder, 'edge'))
 
-    // Somebody writes all the while.
+    // The database changes during the backup.
     let written = 0
     let isOver = false
     const writing = (async () => {
@@ -104,7 +104,7 @@ describe('untag backup and restore, as processes', () => {
     const kept = Number(/^Shop (\d+)$/.exec(tradingName)?.[1])
     expect(kept).toBeGreaterThan(3)
     expect(kept).toBeLessThan(written)
-    // The agent comes back with what it has, and the cloud waits for it no more: it takes documents above all before.
+    // The agent has sent its rows, and the cloud no longer waits for it. Its new documents exceed all former versions.
     const agent = await eventually(
       'the agent',
       async () => {
@@ -114,14 +114,14 @@ describe('untag backup and restore, as processes', () => {
       LIMIT_MS,
     )
     expect(agent).toMatchObject({ state: 'active', generation: 1 })
-    // While a policy changes many times a second, one may overtake another on its way; nothing of the restored cloud is refused.
+    // Fast policy changes may overtake each other. The agent rejects no document of the restored cloud.
     const { exceptions } = await client(again, key)('fetchExceptions', { storeId })
     expect(exceptions.filter((e: Json) => !e.detail.startsWith('policy 0.'))).toEqual([])
     await again.stop()
     return { backup, restored }
   }
 
-  it('SQLite: a copy of one moment beside a cloud that writes, and agents that follow the restored one', async () => {
+  it('back up a SQLite database while the cloud writes, and agents follow the restored cloud', async () => {
     const { backup, restored } = await throughARestore([])
     expect(backup).toMatchObject({ format: 1, database: 'sqlite', keys: 'apart' })
     expect(readdirSync(backup.backup).sort()).toEqual(['backup.json', 'cloud.db'])
@@ -130,7 +130,7 @@ describe('untag backup and restore, as processes', () => {
     expect(readdirSync(join(data(), String(aside)))).toContain('cloud.db')
     expect(existsSync(join(data(), 'restoring'))).toBe(false)
 
-    // Elsewhere: without the keys nothing is put back, with others neither, and a damaged copy never.
+    // A restore needs the right keys and an undamaged copy.
     const other = join(folder, 'other')
     const put = (...more: string[]) => runProcess(['restore', '--from', backup.backup, '--data', other, ...more])
     expect(await put()).toMatchObject({
@@ -143,7 +143,7 @@ describe('untag backup and restore, as processes', () => {
       code: 1,
       stderr: expect.stringMatching(/root\.json is not the root key|master key is not the one/),
     })
-    // Half put back is neither the one nor the other.
+    // An interrupted restore blocks the start.
     expect(
       await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'stranger')]),
     ).toMatchObject({ code: 1, stderr: expect.stringContaining('was interrupted') })
@@ -166,7 +166,7 @@ describe('untag backup and restore, as processes', () => {
     expect(await runProcess(['restore', '--data', other])).toMatchObject({ code: 2 })
   }, 240_000)
 
-  it('agents that were heard at the end of the backup are waited for, however old that is', async () => {
+  it('make the cloud wait for agents that were active at the end of the backup, however old it is', async () => {
     const place = ['--data', data()]
     const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', ...place)
     const call = client(cloud, (await run('keys', 'create', '--account', 'Shop', ...place)).key)
@@ -220,12 +220,12 @@ describe('untag backup and restore, as processes', () => {
     )
     const { backup } = await run('backup', '--to', join(folder, 'backups'), ...place)
 
-    // The time of the restore is not the end of what is put back, nor is that of the one before it.
+    // Neither this restore nor an earlier one counts as the end of the backup.
     for (const how of [['--after'], ['--after'], ['--from', backup, '--force']]) {
       expect(await run('restore', ...how, ...place)).toMatchObject({ agents: 2, backupEnds: ends })
       expect(await awaited()).toEqual({ heard: 'awaited', silent: 'due' })
     }
-    // A cloud that ran in between without hearing it has learnt nothing of what it knows.
+    // The cloud ran in between without contact to the agent, so it still lacks the agent's rows.
     await signedLast(Date.now())
     expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
       code: 0,
@@ -271,7 +271,7 @@ describe('untag backup and restore, as processes', () => {
         })
         expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
 
-        // Tables are dropped when it is known that dump and keys are of use, and not before.
+        // Tables are dropped only after dump and keys passed their checks.
         const force = (folderWithKeys: string, env?: NodeJS.ProcessEnv) =>
           runProcess(
             ['restore', '--from', backup.backup, '--force', '--data', folderWithKeys, '--database-url', url],

@@ -12,7 +12,7 @@ let url: string
 let sent = 0
 let ended: Promise<unknown> | undefined
 
-/** Answers for as long as somebody reads. */
+/** A server whose response does not end. */
 function endless(response: ServerResponse, part: Buffer): void {
   ended = once(response, 'close')
   const more = () => {
@@ -43,21 +43,21 @@ afterAll(() => {
   server.close()
 })
 
-/** Nobody's patience ends here: what is not refused would be read for ever. */
+/** A callback that never aborts: only the limit can end the response. */
 const post = (operation: string) =>
   httpClient(url, boundedFetch, virtualPlatform()).post(operation, {}, { timeoutMs: 1_000 })
 
-it('reads an answer as it is', async () => {
+it('returns the text of a response', async () => {
   expect(await post('good')).toEqual({ kind: 'answered', body: { success: true } })
 })
 
-it('reads no answer that does not end, and hangs up', async () => {
+it('rejects an endless response and closes the connection', async () => {
   expect(await post('endless')).toEqual({ kind: 'unreachable' })
   await ended
   expect(sent).toBeLessThan(64 * 1024 * 1024)
 })
 
-it('unpacks no more of an answer than it reads', async () => {
+it('stops unpacking a compressed response at the limit', async () => {
   const { text } = await boundedFetch(`${url}/packed`, {
     method: 'GET',
     headers: {},

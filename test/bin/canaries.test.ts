@@ -15,9 +15,9 @@ import { eventually } from '../support/journey.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 /**
- *   planted secrets ─▶ cloud and agent, both used ─▶ files while they run · backup · crash with a diagnostic report · files afterwards · logs
+ *   planted secrets ─▶ cloud and agent at work ─▶ search files · backup · crash report · files after the crash · logs
  *
- * No secret may be in any of them, but for the key files, whose only purpose is to hold one.
+ * Only key files may contain a secret.
  */
 describe('canaries', () => {
   const folder = temporaryFolder('canaries')
@@ -27,7 +27,7 @@ describe('canaries', () => {
     string,
     string,
   ]
-  /** Each with its name, so that a failure says which secret leaked. */
+  /** The secrets by name, so that a failure names the leaked one. */
   const secrets = new Map<string, string>()
   const raw = new Map<string, Buffer>()
   const running: RunningProcess[] = []
@@ -88,7 +88,7 @@ describe('canaries', () => {
       post(`${baseUrl}/${operation}`, key, body, headers)
     const { storeId } = (await call('fetchStores')).stores.find((s: Json) => s.securityTagMode === 'rfid')
     const { deviceId } = await call('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse' })
-    // With an Idempotency-Key the cloud keeps the answer, with the secret in it.
+    // With an Idempotency-Key the cloud stores the response, which contains the secret.
     const once = { 'idempotency-key': 'canary-request' }
     plant('further key', (await call('createApiKey', { kind: 'secret', name: 'till' }, once))['key'])
     plant('publishable key', (await call('createApiKey', { kind: 'publishable', name: 'app' }))['key'])
@@ -135,7 +135,7 @@ describe('canaries', () => {
       once,
     )
     plant('pick-up code', order['pickupCode'])
-    // Bad requests must not bring their secrets into the log either.
+    // Invalid requests must not put their secrets into the log either.
     await call('createApiKey', { kind: 'secret', name: 7, key: plant('misplaced secret', 'canary-in-a-bad-request') })
     await call('configurePSP', { storeId, provider: 'custom', config: { ...psp, baseUrl: 'nonsense' } })
     await post(`${baseUrl}/fetchStores`, plant('unknown key', `untag_test_sk_${'Z'.repeat(49)}`), {})
@@ -161,7 +161,7 @@ describe('canaries', () => {
     plant('browser', /=(untag_browser_[\w-]+)/.exec(answer.headers.get('set-cookie') ?? '')?.[1])
   }
 
-  /** What the key files hold, and what they open. */
+  /** The secrets in the key files, and the secrets that these decrypt. */
   function plantKeys(): void {
     const master = plant('sealing key', readFileSync(join(data, 'keys/master.key'), 'utf8').trim())
     const root = JSON.parse(readFileSync(join(data, 'keys/root.json'), 'utf8')) as { d: string }
@@ -186,7 +186,7 @@ describe('canaries', () => {
     for (const { name, sealed } of named) raw.set(`secret ${name}`, open(sealed, name))
   }
 
-  /** With it alone, PINs could be searched without the store key. */
+  /** This value alone would allow a search for PINs without the store key. */
   function baseVerifierOf(published: Verifier): Buffer {
     const { salt, n, r, p } = published
     const base = scryptSync(secrets.get('PIN') as string, Buffer.from(salt, 'base64url'), 32, { N: n, r, p })
@@ -198,7 +198,7 @@ describe('canaries', () => {
     return base
   }
 
-  /** Where a secret is, in any spelling that a program writes. */
+  /** Finds secrets in any encoding that a program may write. */
   function leaksIn(what: string, bytes: Buffer): string[] {
     const found = (needle: Buffer | string) => bytes.includes(needle)
     const spellings = (secret: Buffer) => [
@@ -210,14 +210,14 @@ describe('canaries', () => {
     ]
     const texts = [...secrets].filter(([, secret]) => spellings(Buffer.from(secret)).some(found))
     const keys = [...raw].filter(([, secret]) => spellings(secret).some(found))
-    // Tokens that only cloud and agent ever saw are known by their form.
+    // Finds tokens by their form, because the test does not know their values.
     const forms = [
       ['access token of an agent', /untag_agent_[\w-]{43}/],
       ['pairing credential', /untag_pair_[\w-]{32}/],
       ['browser', /untag_browser_[\w-]{32}/],
       ['signed document of one use', /eyJhbGciOiJFZERTQSIs[\w-]+\.[\w-]+\.[\w-]{86}/],
     ] as const
-    // The agent keeps signed policies and key sets; neither opens anything.
+    // The agent stores signed policies and key sets, which authorize nothing.
     const inForm = what.endsWith('.db') || what.endsWith('-wal') ? forms.slice(0, 3) : forms
     const text = bytes.toString('latin1')
     return [
@@ -274,11 +274,11 @@ describe('canaries', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('are over twenty secrets of every kind, and are found where they are', () => {
+  it('cover more than twenty secrets, and the search finds them in the key files', () => {
     expect(secrets.size + raw.size).toBeGreaterThan(25)
     for (const [name, secret] of secrets)
       expect(leaksIn('x', Buffer.from(`{"x":"${secret}"}`))).toContain(`${name} in x`)
-    // The key files hold theirs, so the search is at the right place.
+    // The key files contain secrets, so a search without a hit would be broken.
     expect(whileRunning).toEqual(
       expect.arrayContaining([
         'sealing key in cloud/keys/master.key',
@@ -290,18 +290,18 @@ describe('canaries', () => {
     )
   })
 
-  it('are in no database, journal or other file of a running cloud and agent, but the key files', () => {
+  it('are only in the key files of a running cloud and agent, and in no database', () => {
     expect(outsideKeyFiles(whileRunning)).toEqual([])
     const names = [...filesIn(data), ...filesIn(edge)].map((file) => relative(folder, file))
     expect(names).toEqual(expect.arrayContaining(['cloud/cloud.db-wal', 'edge/ledger.db-wal']))
   })
 
-  it('are in files that their own user alone may read', () => {
+  it('are in files that only their owner may read', () => {
     const modes = [...filesIn(data), ...filesIn(edge)].map((file) => [
       relative(folder, file),
       statSync(file).mode & 0o777,
     ])
-    // Programs of the group read the credential of the local API.
+    // The group may read the credential of the local API.
     expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([['edge/credential', 0o640]])
   })
 
@@ -314,14 +314,14 @@ describe('canaries', () => {
     expect([...output].flatMap(([name, text]) => leaksIn(name, Buffer.from(text)))).toEqual([])
   })
 
-  it('are in nothing that a crash leaves: its last words, the diagnostic report, the databases', () => {
+  it('are not in the output, diagnostic report and databases after a crash', () => {
     for (const name of ['cloud', 'agent']) expect(output.get(name)).toContain('planted crash')
     expect(filesIn(reports)).toHaveLength(2)
     expect(leaksInFiles(reports)).toEqual([])
     expect(outsideKeyFiles([...leaksInFiles(data), ...leaksInFiles(edge)])).toEqual([])
   })
 
-  it('are in no fault of a command that could not start', async () => {
+  it('are in no error of a command that could not start', async () => {
     const url = `postgres://untag:${plant('database password', 'canary-db-password')}@127.0.0.1:1/untag`
     const { code, stdout, stderr } = await runProcess(
       ['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'other')],

@@ -9,7 +9,7 @@ import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** Keys of the cloud that were stolen, as an operator deals with it from the command line. */
+/** Replacement of stolen keys of the cloud from the command line. */
 
 const folder = temporaryFolder('cloud-keys')
 const [data, edge] = [join(folder, 'cloud'), join(folder, 'edge')]
@@ -44,7 +44,7 @@ const printed = async (...args: string[]): Promise<Json> => {
   return JSON.parse(stdout) as Json
 }
 
-it('a signing key is revoked beside a running cloud: what it signed is refused at once, and the next signs', async () => {
+it('a running cloud rejects tokens of a revoked signing key at once, and signs with the next key', async () => {
   const own = join(folder, 'signing')
   const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', own)
   const { key } = await printed('keys', 'create', '--data', own, '--account', 'Shop', '--mode', 'test')
@@ -108,7 +108,7 @@ it('a signing key is revoked beside a running cloud: what it signed is refused a
   ).toMatchObject({ reason: 'token_revoked' })
 }, 120_000)
 
-it('the root goes aside for another: agents keep to the former, and say so, until they are enrolled anew', async () => {
+it('agents reject key sets of a new root key until they are re-enrolled', async () => {
   const [port, mqttPort] = [await freePort(), await freePort()]
   const startCloud = () => start('cloud', '--port', String(port), '--mqtt-port', String(mqttPort), '--data', data)
   const startAgent = () => start('edge', '--data', edge, '--port', '0')
@@ -169,7 +169,7 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
   expect(kid).toMatch(/^[\w-]{8}$/)
 }, 120_000)
 
-it('an agent whose identity or ledger is lost or damaged is enrolled anew on its machine, and tells what it has to tell', async () => {
+it('an agent with a lost or damaged identity or ledger is re-enrolled on its machine and sends its remaining rows', async () => {
   const [data, edge] = [join(folder, 'lost', 'cloud'), join(folder, 'lost', 'edge')]
   const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', data)
   const { key } = await printed('keys', 'create', '--data', data, '--account', 'Shop', '--mode', 'test')
@@ -196,7 +196,7 @@ it('an agent whose identity or ledger is lost or damaged is enrolled anew on its
       ...more,
     ])
   }
-  /** Starts the agent, refuses something, and waits until the cloud has that. */
+  /** Starts the agent, sends a request that it denies, and waits until the cloud has the event. */
   const works = async () => {
     const agent = await start('edge', '--data', edge, '--port', '0')
     const body = JSON.stringify({ deviceId: 'dev_x', protectionAction: 'deactivate_label', token: 'none' })

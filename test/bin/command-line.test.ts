@@ -109,7 +109,7 @@ describe('the command line', () => {
     return JSON.parse(made.stdout) as Json
   }
 
-  it('says how it is used', async () => {
+  it('prints help for all commands, a group and one command', async () => {
     expect(await runProcess(['--help'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/untag cloud\s+Run the cloud/),
@@ -143,7 +143,7 @@ describe('the command line', () => {
     })
   })
 
-  it('lists every fault of its options at once, wherever they come from', async () => {
+  it('reports all invalid options and environment variables together', async () => {
     const { code, stderr, stdout } = await runProcess(
       cloudArgs('--database-url', 'mysql://x', '--bogus', '--rate-limit', 'many'),
       { UNTAG_PUBLIC_URL: 'shop', UNTAG_MQTT_PORT: '99999' },
@@ -158,13 +158,13 @@ describe('the command line', () => {
       expect(stderr).toMatch(fault)
   })
 
-  it('takes the one process that there is by its name, and no more', () => {
+  it('accepts only 1 for --workers', () => {
     expect(readOptions(CLOUD_OPTIONS, ['--workers', '1'], {}).workers).toBe(1)
     expect(() => readOptions(CLOUD_OPTIONS, [], { UNTAG_WORKERS: '4' })).toThrow(/^UNTAG_WORKERS must be 1, not "4"/)
   })
 
-  it('does not take what it may not look at for what is not there: an agent is not to be enrolled anew for that', async () => {
-    // A folder of another user is answered the same way, but root may look everywhere.
+  it('reports an inaccessible folder instead of treating it as missing', async () => {
+    // A folder of another user has the same effect, but root can read all folders.
     const data = join(folder, 'out-of-reach')
     symlinkSync(data, data)
     for (const command of [
@@ -188,7 +188,7 @@ describe('the command line', () => {
     expect(isThere(join(folder, 'nothing'))).toBe(false)
   })
 
-  it('tells whether the audit log is as it was written', async () => {
+  it('verifies the audit log and names a changed entry', async () => {
     const verify = (...more: string[]) => runProcess(['verify-audit', '--data', join(folder, 'cloud'), ...more])
     expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringContaining('cloud.db does not exist') })
     await keysCreate()
@@ -214,8 +214,8 @@ describe('the command line', () => {
     expect([code, JSON.parse(stdout).ok]).toEqual([1, false])
   })
 
-  it('makes nothing where something must be there already, and names the folder that was meant', async () => {
-    // As untag start lays it out, with a folder for each of the two.
+  it('creates nothing in a mistyped data folder, and hints at the right one', async () => {
+    // The folders of untag start.
     const demo = join(folder, 'demo')
     const [cloud, edge] = [join(demo, 'cloud'), join(demo, 'edge')]
     const create = (data: string) => runProcess(['keys', 'create', '--data', data, '--account', 'Shop'])
@@ -258,7 +258,7 @@ describe('the command line', () => {
       code: 1,
       stderr: expect.stringContaining(hint),
     })
-    // A database in a place does not make its keys be there.
+    // A database without its keys is not enough.
     expect(await runProcess(['reseal', '--data', cloud])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/master\.key does not exist/),
@@ -300,7 +300,7 @@ describe('the command line', () => {
     })
   }, 120_000)
 
-  it('pairs programs with an agent that is enrolled, beside it or not, and names the one that was meant', async () => {
+  it('creates credentials for an enrolled agent, and hints at its folder if another one was named', async () => {
     const data = await enrolledAgent()
     expect(await runProcess(['edge', 'pair', '--data', data])).toMatchObject({
       code: 0,
@@ -321,7 +321,7 @@ describe('the command line', () => {
     expect(readdirSync(folder)).not.toContain('typo')
   })
 
-  it('explains what a policy decides, as the cloud then does', async () => {
+  it('explains the decision of a policy as the cloud decides it', async () => {
     const cloud = await start(cloudArgs())
     const { key } = await keysCreate()
     const call = async (operation: string, body: Json): Promise<Json> =>
@@ -383,10 +383,10 @@ describe('the command line', () => {
         {},
       ],
     })
-    // The same word, and the same explanation, as for an item that is there.
+    // The reason and the explanation are those for an existing item.
     const { products } = await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
     const { ean } = products.find((p: Json) => p.price > 50)
-    // No SGTIN: it names no product by itself.
+    // The EPC is not an SGTIN, so it does not identify a product.
     const epc = 'E20000000000000000000001'
     expect(
       await call('registerProtectedItems', { storeId, items: [{ ean, epc, protectionTechnology: 'uhf_rfid' }] }),
@@ -419,7 +419,7 @@ describe('the command line', () => {
     })
   })
 
-  it('says who cannot be reached', async () => {
+  it('names the API or database that cannot be reached', async () => {
     const nobody = 'http://127.0.0.1:9999'
     const dead = `http://127.0.0.1:${takenPort()}/api/v1`
     taken.close()
@@ -452,7 +452,7 @@ describe('the command line', () => {
     })
   })
 
-  it('takes the last of a repeated option, and the command line before the environment', async () => {
+  it('uses the last of repeated options, and the command line before the environment', async () => {
     const cloud = await start(['cloud', '--port', takenPort(), ...cloudArgs().slice(1)], {
       UNTAG_PORT: takenPort(),
       UNTAG_DATA_DIR: '/nowhere',
@@ -461,7 +461,7 @@ describe('the command line', () => {
     expect(cloud.ready['baseUrl']).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/)
   })
 
-  it('names the port and the option when a port is taken', async () => {
+  it('names the port and the option if a port is taken', async () => {
     const port = takenPort()
     expect(await runProcess(cloudArgs('--port', port))).toMatchObject({
       code: 1,
@@ -474,7 +474,7 @@ describe('the command line', () => {
     })
   })
 
-  it('refuses a second cloud or agent on one folder of data', async () => {
+  it('rejects a second cloud or agent on the same data folder', async () => {
     const data = await enrolledAgent()
     expect(await runProcess(cloudArgs())).toMatchObject({
       code: 1,
@@ -488,7 +488,7 @@ describe('the command line', () => {
     })
   })
 
-  it('makes keys beside a running cloud; they count at once and are kept only as hashes', async () => {
+  it('creates keys beside a running cloud, valid at once and stored only as hashes', async () => {
     const cloud = await start(cloudArgs())
     const made = await keysCreate()
     expect(made).toEqual({
@@ -523,7 +523,7 @@ describe('the command line', () => {
     })
   })
 
-  it('lists, rolls and revokes keys beside a running cloud, never showing them', async () => {
+  it('lists, rolls and revokes keys beside a running cloud without printing their secrets', async () => {
     const cloud = await start(cloudArgs())
     const made = await keysCreate()
     const status = async (key: string) =>
@@ -606,13 +606,13 @@ describe('the command line', () => {
     },
   )
 
-  it('keeps keys readable only for its own user', async () => {
+  it('stores keys readable only by their owner', async () => {
     await start(cloudArgs())
     const keys = join(folder, 'cloud/keys')
     for (const name of readdirSync(keys)) expect(statSync(join(keys, name)).mode & 0o077).toBe(0)
   })
 
-  it('leaves nothing for others to read in a folder that others may enter, also of what is there already', async () => {
+  it('removes the access of other users to new and existing files in an open folder', async () => {
     const [cloudFolder, edge] = [join(folder, 'cloud'), join(folder, 'edge')]
     for (const each of [cloudFolder, edge]) {
       mkdirSync(each)
@@ -625,7 +625,7 @@ describe('the command line', () => {
     await enrolledAgent()
     expect(modes(cloudFolder).length).toBeGreaterThan(1)
     expect(modes(edge).map(([name]) => name)).toContain('ledger.db')
-    // Of the agent's own credential its group may read.
+    // The group may read the agent's credential.
     for (const [name, mode] of [...modes(cloudFolder), ...modes(edge)])
       expect([name, mode]).toEqual([name, name === 'credential' ? 0o040 : 0])
     chmodSync(join(edge, 'ledger.db'), 0o644)
@@ -633,7 +633,7 @@ describe('the command line', () => {
     expect(statSync(join(edge, 'ledger.db')).mode & 0o007).toBe(0)
   })
 
-  it('lists every fault of an agent’s configuration and does not start', async () => {
+  it('reports all faults of an agent’s configuration and does not start', async () => {
     const data = await enrolledAgent()
     const config = join(folder, 'edge.json')
     const link = { tcp: 'localhost' }
@@ -667,7 +667,7 @@ describe('the command line', () => {
     })
   })
 
-  it('says that a machine without an agent must be enrolled first', async () => {
+  it('reports that a machine without an agent must be enrolled first', async () => {
     expect(await runProcess(['edge', '--data', join(folder, 'nobody')])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/contains no agent: enrol one with untag edge enrol/),
@@ -678,7 +678,7 @@ describe('the command line', () => {
     })
   })
 
-  it('examines the machine', async () => {
+  it('checks the machine with untag doctor', async () => {
     const { stdout, code } = await runProcess(['doctor', '--data', join(folder, 'edge')])
     expect(code).toBe(0)
     expect(stdout).toMatch(/✓ /)
@@ -694,7 +694,7 @@ describe('the command line', () => {
     expect(gate.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
   })
 
-  it('serves a simulated till with the credentials that it takes, and refuses one that there is not', async () => {
+  it('serves a simulated till, prints its credentials, and rejects an unknown system', async () => {
     const till = await start(['simulate', 'pos', 'square', '--port', '0'])
     const { url, credentials } = till.ready as unknown as { url: string; credentials: { accessToken: string } }
     const headers = { authorization: `Bearer ${credentials.accessToken}`, 'square-version': '2026-09-16' }
@@ -705,7 +705,7 @@ describe('the command line', () => {
     })
   })
 
-  it('serves a simulated payment provider, and tells what configurePSP is to know', async () => {
+  it('serves a simulated payment provider, and prints the values for configurePSP', async () => {
     const psp = await start(['simulate', 'psp', '--provider', 'stripe', '--port', '0'])
     expect(psp.ready).toMatchObject({
       baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -723,7 +723,7 @@ describe('the command line', () => {
     })
   })
 
-  it('seals secrets with a new key, not beside a running cloud, and forgets old keys when asked', async () => {
+  it('encrypts secrets with a new master key only while the cloud is stopped, and deletes old keys on request', async () => {
     const reseal = (...more: string[]) => runProcess(['reseal', '--data', join(folder, 'cloud'), '--json', ...more])
     expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('cloud.db does not exist') })
     const cloud = await start(cloudArgs())

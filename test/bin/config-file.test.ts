@@ -12,15 +12,15 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8)
 
-it('makes a file that its owner alone may read, as passwords of readers stand in it', () => {
+it('creates a file that only its owner may read, because it contains passwords of readers', () => {
   const file = join(folder, 'new.json')
-  // As a crash leaves it.
+  // A file left by a crash.
   writeFileSync(`${file}.new`, '', { mode: 0o644 })
   expect(configFile(file).add(READER)).toEqual({ ok: true })
   expect(modeOf(file)).toBe('600')
 })
 
-it.each([0o600, 0o640, 0o644])('leaves a file of mode %o to whom it was', (mode) => {
+it.each([0o600, 0o640, 0o644])('preserves the mode %o of an existing file', (mode) => {
   const file = join(folder, `${mode}.json`)
   writeFileSync(file, JSON.stringify({ devices: [] }))
   chmodSync(file, mode)

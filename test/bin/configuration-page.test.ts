@@ -9,12 +9,12 @@ import { readSources, ROOT } from '../house/sources.ts'
 
 const FILE = join(ROOT, 'docs/reference/configuration.md')
 const page = readFileSync(FILE, 'utf8')
-const UPDATE = 'Write the pages anew: npx vitest run test/bin/configuration-page.test.ts -u'
+const UPDATE = 'Update the pages: npx vitest run test/bin/configuration-page.test.ts -u'
 const declared = Object.entries(settings).filter(([name]) => name.endsWith('_OPTIONS')) as [string, Options][]
 
-/** What is written from the code is written anew by `npm test -- -u`. */
+/** `npm test -- -u` updates the generated parts. */
 describe('the pages about configuration', () => {
-  it('have the options as they are', async () => {
+  it('have the current tables of options', async () => {
     const current = page.replace(
       /<!-- from bin\/settings\.ts -->[\s\S]*?<!-- end -->/,
       () => `<!-- from bin/settings.ts -->\n\n${configurationTables()}\n\n<!-- end -->`,
@@ -48,13 +48,13 @@ describe('the pages about configuration', () => {
     }
   })
 
-  it('have the schema as it is', async () => {
+  it('have the current JSON Schema', async () => {
     await expect(`${JSON.stringify(configSchema(), null, 2)}\n`, UPDATE).toMatchFileSnapshot(
       join(ROOT, 'docs/reference/edge-config.schema.json'),
     )
   })
 
-  it('show files that are right', () => {
+  it('show valid configuration files', () => {
     const examples = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map((m) => m[1] ?? '')
     expect(examples.length).toBeGreaterThan(0)
     for (const example of examples) expect(readConfig(example)).toMatchObject({ ok: true })

@@ -37,7 +37,7 @@ describe('untag doctor', () => {
   const doctor = (socket: string, ...more: string[]) =>
     runProcess(['doctor', '--data', join(folder, 'edge'), '--pcscd-socket', socket, ...more])
 
-  it('names the NFC readers and what to write about them', async () => {
+  it('lists the NFC readers with a configuration entry for each', async () => {
     const socket = join(folder, 'pcscd.comm')
     await pcscdAt(socket)
     const { code, stdout } = await doctor(socket)
@@ -49,7 +49,7 @@ describe('untag doctor', () => {
       suggestions: { for: string; entry: unknown }[]
     }
     expect(findings.filter(({ what }) => what === 'NFC reader')).toHaveLength(3)
-    // Two of a kind without serial numbers are told apart by their number only.
+    // Only their number distinguishes two readers of the same kind without serial numbers.
     expect(suggestions.slice(-3)).toEqual([
       {
         for: ACR,
@@ -59,7 +59,7 @@ describe('untag doctor', () => {
     ])
   })
 
-  it('writes what it found into the configuration, under the id that it is given', async () => {
+  it('adds a found device to the configuration with the given id', async () => {
     const socket = join(folder, 'pcscd.comm')
     await pcscdAt(socket)
     const { suggestions } = JSON.parse((await doctor(socket, '--json')).stdout) as { suggestions: { for: string }[] }
@@ -84,7 +84,7 @@ describe('untag doctor', () => {
     })
   })
 
-  it('says which package is missing where there is no pcscd', async () => {
+  it('names the missing packages if there is no pcscd', async () => {
     const { code, stdout } = await doctor(join(folder, 'none.comm'))
     expect(code).toBe(0)
     expect(stdout).toMatch(

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/databases.ts'
 import { openJourney, type Journey } from '../support/journey.ts'
 import { runProcess } from '../support/processes.ts'
 
-/** Nothing listens there. */
+/** A port without a listener. */
 const BOARDS = { station: '127.0.0.1:1', detacher: '127.0.0.1:2', gate: '127.0.0.1:3' }
 
 describe('commands beside a running agent', () => {
@@ -42,7 +42,7 @@ describe('commands beside a running agent', () => {
     })
   }
 
-  it('the first start logs one link, and the ready line has the fields that it had', async () => {
+  it('the first start logs one link, and the ready line does not contain it', async () => {
     expect(Object.keys(journey.agent.ready)).toEqual(['url', 'agentId'])
     const links = [...journey.agent.stderr().matchAll(/"pairingUrl":"([^"]+)"/g)].map(([, link = '']) => link)
     expect(links).toHaveLength(1)
@@ -50,7 +50,7 @@ describe('commands beside a running agent', () => {
     expect((await openLink(links[0] ?? '')).status).toBe(403)
   })
 
-  it('doctor names the devices of a configuration that the store does not know', async () => {
+  it('doctor names configured devices that are not registered in the store', async () => {
     const station = journey.devices.pos_deactivator
     const file = join(journey.folder, 'doctor.json')
     const entry = (deviceId: string, output: number) => ({
@@ -92,7 +92,7 @@ describe('commands beside a running agent', () => {
     strange.close()
   })
 
-  it('credential prints the credential alone, and --renew replaces it at once', async () => {
+  it('credential prints only the credential, and --renew replaces it at once', async () => {
     const file = join(data, 'credential')
     const first = await edge('credential')
     expect(first).toMatch(/^untag_pair_[\w-]{32}\n$/)
@@ -110,7 +110,7 @@ describe('commands beside a running agent', () => {
     expect(await edge('credential')).toBe(next)
   })
 
-  it('link pairs a browser once; pairings lists and revokes it, and named programs', async () => {
+  it('link pairs a browser once; pairings lists and revokes browsers and programs', async () => {
     const link = (await edge('link')).trim()
     expect(link).toMatch(new RegExp(`^${url()}/pair#untag_link_[\\w-]{32}$`))
     const paired = await openLink(link)
@@ -134,7 +134,7 @@ describe('commands beside a running agent', () => {
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('untag edge pairings lists them')])
   })
 
-  it('link takes a name that the agent has, and no other', async () => {
+  it('link accepts only a name of the agent', async () => {
     const port = new URL(url()).port
     expect(await edge('link', '--host', 'localhost')).toContain(`http://localhost:${port}/pair#`)
     const other = await runProcess(['edge', 'link', '--data', data, '--host', 'evil.example'])
@@ -157,7 +157,7 @@ describe('commands beside a running agent', () => {
       ['GET', '/station'],
     ] as const)
       expect((await fetch(url() + path, { method })).status).toBe(401)
-    // The link of a stopped agent is for its address of before.
+    // A stopped agent's link has its last address.
     await journey.agent.stop()
     expect(await edge('link')).toContain(`${url()}/pair#`)
     await journey.startAgent()
@@ -169,7 +169,7 @@ describe('the credential file', () => {
   const { random } = realPlatform()
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('is made once, is renewed with its mode, and is made anew if it is damaged', () => {
+  it('is created once, keeps its mode when renewed, and is replaced if it is damaged', () => {
     const file = credentialFile(folder, random)
     expect(file.read()).toBeUndefined()
     const made = file.ensure()
@@ -182,7 +182,7 @@ describe('the credential file', () => {
     expect(file.ensure()).toMatch(/^untag_pair_/)
   })
 
-  it.skipIf(process.getuid?.() !== 0)('stays that of the agent’s user and group when root renews it', async () => {
+  it.skipIf(process.getuid?.() !== 0)('keeps the agent’s user and group when root renews it', async () => {
     const { chownSync } = await import('node:fs')
     chownSync(join(folder, 'credential'), 1234, 2345)
     credentialFile(folder, random).renew()

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { hasEmergency } from '../../bin/port-checks.ts'
 import { PROGRAM_HEADER, programHeader } from '../../policy/program-header.ts'
 
-it('untag doctor learns from /readyz of an agent whether there is an emergency, and from no other program', async () => {
+it('untag doctor reads the emergency state only from /readyz of an agent', async () => {
   let [program, body] = ['agent' as 'agent' | 'other', '{"emergency":true}']
   const server = createServer((request, response) => {
     if (program === 'agent') response.setHeader(PROGRAM_HEADER, programHeader({ program }))

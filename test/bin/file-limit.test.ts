@@ -7,7 +7,7 @@ import { startProcess } from '../support/processes.ts'
 const WITH_100_FILES = ['sh', '-c', 'ulimit -n 100; exec "$@"', 'sh']
 
 describe.skipIf(!existsSync('/proc/self/limits'))('too few file descriptors (needs /proc, which Linux has)', () => {
-  it.each(['cloud', 'edge'])('stop the start of untag %s with one sentence that says what to do', async (command) => {
+  it.each(['cloud', 'edge'])('stop the start of untag %s with an error that names the fix', async (command) => {
     ensureBuilt()
     const data = temporaryFolder('file-limit')
     const args = [command, '--port=0', `--data=${data}`]

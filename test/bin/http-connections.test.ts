@@ -16,7 +16,7 @@ afterEach(async () => {
   lines.length = 0
 })
 
-/** A server that answers `/slow` when it is told to. */
+/** A server that responds to `/slow` when the test allows it. */
 async function open(limits: HttpLimits) {
   const app = new Hono()
   let answer = () => undefined as void
@@ -36,7 +36,7 @@ async function open(limits: HttpLimits) {
   return { url: `http://127.0.0.1:${server.port}`, answer, working: () => working }
 }
 
-/** Opens connections from 20 addresses, that send `text` and wait. */
+/** Opens connections from 20 addresses that send `text` and wait. */
 async function opened(count: number, text = ''): Promise<{ cut(): number }> {
   let cut = 0
   const open = async (n: number) => {
@@ -51,7 +51,7 @@ async function opened(count: number, text = ''): Promise<{ cut(): number }> {
   return { cut: () => cut }
 }
 
-it('answers while 2,400 idle connections are opened, and logs few of the ones that it cuts', async () => {
+it('serves requests while 2,400 idle connections open, and limits the log lines about cut ones', async () => {
   const { url } = await open({ most: 1_000, waiting: 500 })
   const idle = await opened(2_400)
   await vi.waitFor(() => expect(idle.cut()).toBe(1_900), { timeout: 10_000 })
@@ -76,7 +76,7 @@ it.each([
   expect(await (await slow).text()).toBe('slow')
 })
 
-it('cuts a connection that sends nothing within 15 s, and none that has asked', async () => {
+it('cuts a connection without a request after 15 s, but not one with a running request', async () => {
   const { url, answer, working } = await open({ most: 200, waiting: 100 })
   const slow = fetch(`${url}/slow`)
   await vi.waitFor(() => expect(working()).toBe(1))
@@ -90,7 +90,7 @@ it('cuts a connection that sends nothing within 15 s, and none that has asked', 
   expect(await (await slow).text()).toBe('slow')
 })
 
-it('refuses connections beyond the limit while requests take all places, and logs that', async () => {
+it('refuses connections beyond the limit while requests use all of them, and logs that', async () => {
   const { url, answer, working } = await open({ most: 5, waiting: 5 })
   const slow = Array.from({ length: 5 }, () => fetch(`${url}/slow`))
   await vi.waitFor(() => expect(working()).toBe(5))
@@ -103,7 +103,7 @@ it('refuses connections beyond the limit while requests take all places, and log
   await Promise.all(slow)
 })
 
-it('lets a process that may open few files hold fewer connections', () => {
+it('reduces the limits for a process that may open few files', () => {
   expect(connectionLimits(Infinity)).toEqual({
     http: { most: 10_000, waiting: 2_000 },
     broker: { agents: 10_000, unauthenticated: 256, unauthenticatedPerNetwork: 64 },

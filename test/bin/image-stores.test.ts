@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/databases.ts'
 const NAME = `${'A'.repeat(43)}.png`
 const SETTINGS = { region: 'eu-central-1', accessKeyId: 'AKID', secretAccessKey: 'very secret' }
 
-/** Storage that takes only requests whose signature is right, computed here by the steps that AWS publishes (Signature Version 4). */
+/** A storage that verifies signatures by the published steps of AWS Signature Version 4. */
 async function startStorage(): Promise<{
   url: string
   server: Server
@@ -82,9 +82,9 @@ describe('stores of images', () => {
   const servers: Server[] = []
   afterEach(() => servers.splice(0).forEach((server) => server.close()))
 
-  it('keeps them in a folder', () => keeps(imageFolder(temporaryFolder('images'))))
+  it('store images in a folder', () => keeps(imageFolder(temporaryFolder('images'))))
 
-  it('keeps them in a bucket, with requests signed as S3 wants them', async () => {
+  it('store images in a bucket, with requests signed for S3', async () => {
     const { url, server, kept } = await startStorage()
     servers.push(server)
     await keeps(imageBucket({ url, ...SETTINGS }))
@@ -92,7 +92,7 @@ describe('stores of images', () => {
     expect(kept.get(`/pictures/${NAME}`)?.type).toBe('image/png')
   })
 
-  it('says what the storage answered, and nothing of the secret', async () => {
+  it('report the status of the storage without the secret', async () => {
     const { url, server, fail } = await startStorage()
     servers.push(server)
     const wrong = imageBucket({ url, ...SETTINGS, secretAccessKey: 'wrong' })

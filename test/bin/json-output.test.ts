@@ -15,7 +15,7 @@ describe('--json', () => {
     expect(code).toBe(0)
     expect(commands.length).toBeGreaterThan(30)
     const without = commands.filter((c: Json) => !c.options.some((o: Json) => o.option === '--json'))
-    // `untag api` takes the option by itself: with a value it is the request.
+    // `untag api` parses --json itself, because with a value it is the request.
     expect(without.map((c: Json) => c.command)).toEqual(['untag api'])
   })
 
@@ -48,7 +48,7 @@ describe('--json', () => {
     ])
   })
 
-  it('makes each line of a command that goes on running an object', async () => {
+  it('prints each line of a long-running command as an object', async () => {
     const child = spawn(process.execPath, [join(ROOT, 'bin/untag.js'), 'simulate', 'relay-board', '--json'], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

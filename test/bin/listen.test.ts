@@ -16,7 +16,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-it('events of the account reach a receiver on this machine: by untag listen, and by a webhook of a cloud that may', async () => {
+it('events reach a receiver on this machine by untag listen, and by a webhook with --allow-private-targets', async () => {
   const data = join(folder, 'cloud')
   const cloud = await startProcess([
     'cloud',

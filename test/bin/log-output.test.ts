@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/databases.ts'
 import { COMMAND, runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 import { writeFileSync } from 'node:fs'
 
-/** A stream whose reader a test controls. */
+/** A stream whose reader the test controls. */
 function controlledStream() {
   const waiting: { text: string; done: (error?: Error | null) => void }[] = []
   const read: string[] = []
@@ -31,7 +31,7 @@ function controlledStream() {
 }
 
 describe('the output of the log', () => {
-  it('counts the lines that a full stream has no room for, and reports them once it is read again', () => {
+  it('counts the lines that a full stream drops, and reports the count when it is read again', () => {
     const { stream, read, take } = controlledStream()
     const reports: number[] = []
     const output = logOutput(stream, (lost) => reports.push(lost))
@@ -46,7 +46,7 @@ describe('the output of the log', () => {
     expect([read.at(-1), reports]).toEqual(['later', [output.lost]])
   })
 
-  it('counts each line that a broken stream refuses', () => {
+  it('counts each line that a broken stream rejects', () => {
     const { stream, take } = controlledStream()
     const reports: number[] = []
     const output = logOutput(stream, (lost) => reports.push(lost))
@@ -59,7 +59,7 @@ describe('the output of the log', () => {
   })
 })
 
-/** Devices that nothing answers for: they are tried again and again, and each try is logged. */
+/** Unreachable devices: the agent retries them, and logs each retry. */
 const UNREACHABLE = {
   devices: ['127.0.0.1:9', '192.0.2.1:502', 'no-such-host.invalid:502'].map((tcp, n) => ({
     deviceId: `dev_${n}`,
@@ -100,7 +100,7 @@ describe.skipIf(process.platform === 'win32')('a process whose log nobody reads'
   }, 60_000)
   afterAll(() => cloud?.stop())
 
-  /** A pipe; `fill` leaves no room in it. */
+  /** A pipe. `fill` fills its buffer. */
   function pipe(name: string) {
     const path = join(folder, name)
     execFileSync('mkfifo', [path])

@@ -27,13 +27,13 @@ describe('a secret setting', () => {
     )
   })
 
-  it('is refused in both forms at once', () => {
+  it('is rejected in both forms together', () => {
     expect(() => databaseUrl(['--database-url', url, '--database-url-file', file])).toThrow(
       '--database-url and --database-url-file cannot be used together',
     )
   })
 
-  it('names the file in a fault, and never shows what is in it', () => {
+  it('has errors that name the file but not its content', () => {
     expect(() => databaseUrl(['--database-url-file', join(folder, 'none')])).toThrow(
       /^--database-url-file cannot be read: ENOENT/,
     )

@@ -3,8 +3,8 @@ import { beforeAll, expect, it } from 'vitest'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 /**
- * Only where the bookkeeping of asynchronous work is switched on has a continuation an id of its own. It concerns the whole
- * process, so this is looked at in one of its own.
+ * Continuations have their own ids only while async hooks are enabled. That concerns the whole process, so the test checks
+ * it in a child process.
  */
 const PROGRAM = `
   import { executionAsyncId } from 'node:async_hooks'
@@ -27,7 +27,7 @@ const run = (how: string) =>
 
 beforeAll(ensureBuilt)
 
-it('rendering a page leaves the bookkeeping of asynchronous work off', () => {
+it('rendering a page does not enable async hooks', () => {
   const { page, before, after, builtin } = run('plainly')
   expect(page).toBe('<html><head><title>a</title></head><body>b</body></html>')
   expect(before).toHaveLength(1)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { realPlatform } from '../../bin/platform.ts'
 
-it('never hands out the same random bytes twice, whatever the lengths asked for', () => {
+it('never returns the same random bytes twice, for any lengths', () => {
   const { random } = realPlatform()
   const seen = new Set<string>()
   for (let i = 0; i < 5_000; i++) {

@@ -11,7 +11,7 @@ describe.skipIf(process.platform === 'win32')('files of the runtime folder', () 
     mkdirSync(root, { recursive: true })
   })
 
-  it('lie in a folder of this user alone, which is made when the first is written', () => {
+  it('are in a folder of mode 0700 that the first write creates', () => {
     const folder = join(root, 'run/untag')
     const files = runtimeFiles(folder)
     expect(files.read('a')).toBe(undefined)
@@ -29,7 +29,7 @@ describe.skipIf(process.platform === 'win32')('files of the runtime folder', () 
     expect(files.read('a')).toBe('new')
   })
 
-  it('are refused in a folder that others may write to, or that is a link', () => {
+  it('are rejected in a folder that others may write to, and in a linked folder', () => {
     const open = join(root, 'open')
     mkdirSync(open)
     chmodSync(open, 0o777)
@@ -39,7 +39,7 @@ describe.skipIf(process.platform === 'win32')('files of the runtime folder', () 
       expect(() => runtimeFiles(folder).write('a', 'one')).toThrow('must be a folder of this user')
   })
 
-  it('follow no link that somebody has put in their place', () => {
+  it('are not written through a link', () => {
     const target = join(root, 'target')
     mkdirSync(join(root, 'run'), { mode: 0o700 })
     symlinkSync(target, join(root, 'run/a'))
@@ -47,7 +47,7 @@ describe.skipIf(process.platform === 'win32')('files of the runtime folder', () 
     expect(existsSync(target)).toBe(false)
   })
 
-  it('lie where the system keeps such files', () => {
+  it('are in the runtime folder of the system by default', () => {
     expect(defaultFolder({ XDG_RUNTIME_DIR: '/run/user/7' })).toBe('/run/user/7/untag')
     expect(defaultFolder({})).toMatch(new RegExp(`untag-${process.getuid?.()}$`))
   })

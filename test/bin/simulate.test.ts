@@ -32,7 +32,7 @@ function benchOf(...options: Parameters<typeof realBench>): RealBench {
 }
 
 describe('untag simulate', () => {
-  it('nfc: a reader behind a pcscd, whose tags are laid down by hand; the EAS bit goes off', async () => {
+  it('nfc: simulates a reader with tags from stdin, and an agent switches the EAS bit off', async () => {
     const socket = join(temporaryFolder('nfc'), 'pcscd.sock')
     const nfc = await start(['simulate', 'nfc', '--socket', socket], 'pipe')
     expect(nfc.ready).toEqual({ socket, reader: 'Untag simulated NFC reader 00 00' })
@@ -79,7 +79,7 @@ describe('untag simulate', () => {
     expect(statSync(socket, { throwIfNoEntry: false })).toBeUndefined()
   })
 
-  it('replay says what untag edge --trace wrote down of a device', async () => {
+  it('replay: serves the device’s side of a trace of untag edge --trace', async () => {
     const [data, edge, traces, config] = ['cloud', 'edge', 'traces', 'edge.json'].map((name) => join(folder, name)) as [
       string,
       string,

@@ -32,7 +32,7 @@ describe('untag start', () => {
       for (const look of waiting) look()
     })
   }
-  /** The first line after `from` that fits; the test's time limit ends a wait for nothing. */
+  /** The first line after `from` that matches. The test's time limit ends the wait. */
   function line(wanted: RegExp, from = 0): Promise<string> {
     return new Promise((resolve) => {
       const look = () => {
@@ -68,7 +68,7 @@ describe('untag start', () => {
   }
 
   it(
-    'prints addresses, a key and a curl line that works; its keys play a shop, online and offline',
+    'prints addresses, a key and a working curl line; pressed keys simulate shoppers online and offline',
     { timeout: 90_000 },
     async () => {
       const curl = (await line(/^ {2}curl /)).trim()
@@ -80,7 +80,7 @@ describe('untag start', () => {
         const status = { 'API reference': 200, 'Exit gate': 401, 'Staff station': 200 }[name]
         expect([name, (await fetch(url)).status]).toEqual([name, status])
       }
-      // Without a terminal the last line is for programs.
+      // Without a terminal the last line is the ready line for programs.
       const ready = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
       expect(Object.keys(ready)).toEqual(['baseUrl', 'key', 'agentUrl', 'pairingUrl'])
       expect(said.at(-1)).toMatch(/^ready /)
@@ -106,7 +106,7 @@ describe('untag start', () => {
       await press('q')
       expect(await ended).toEqual([0, null])
 
-      // A second start has the same key, PIN and agent, though the cloud is at another port.
+      // A second start keeps key, PIN and agent, although the cloud has another port.
       const pin = pinOf(said)
       open()
       const again = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
