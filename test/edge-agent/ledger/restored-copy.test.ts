@@ -85,7 +85,7 @@ it('reports the restore to the cloud, which raises ledger_rollback although it n
   await synced()
   const raised = await exceptions()
   expect(raised.map(({ kind }) => kind)).toEqual(['ledger_rollback'])
-  expect(raised[0]?.detail).toContain('releases after it are unknown that the agent had not reported')
+  expect(raised[0]?.detail).toContain('later releases that the agent had not reported are unknown')
   expect(store.agent.ledger.generation).toBe(2)
   expect(await doubt()).toBe('put_back')
   await store.world.advance(12 * 60_000)
