@@ -4,7 +4,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
-/** How the cloud exchanges such a token. How the agent sends it: test/edge-agent/agent/doubted.test.ts. */
+/** How the cloud exchanges such a token. How the agent sends it: test/edge-agent/agent/token-exchange.test.ts. */
 onEveryDatabase('a token that a customer presents to an agent with an untrusted ledger', (kind) => {
   let shop: Shop
   let agent: TestAgent
