@@ -16,7 +16,7 @@ export async function* itemsOf(
     yield* listIn(answer)
     const next = typeof answer['nextCursor'] === 'string' ? answer['nextCursor'] : undefined
     if (next !== undefined && next === cursor)
-      throw new UntagError('the server answers the same page for ever', { status: 200, code: 'bad-answer' })
+      throw new UntagError('the server returned the same cursor twice', { status: 200, code: 'bad-answer' })
     cursor = next
   } while (cursor !== undefined)
 }
@@ -26,6 +26,6 @@ export function listIn(answer: Answer): readonly unknown[] {
   const lists = Object.entries(answer).filter(([name, value]) => Array.isArray(value) && !SIDE_LISTS.has(name))
   const list = lists[0]?.[1]
   if (lists.length !== 1 || !Array.isArray(list))
-    throw new UntagError('this operation does not answer one list', { status: 200, code: 'bad-answer' })
+    throw new UntagError('this operation does not return exactly one list', { status: 200, code: 'bad-answer' })
   return list
 }

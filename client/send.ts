@@ -29,7 +29,7 @@ export async function send(call: Outgoing, platform: ClientPlatform): Promise<un
   } catch {
     // The error below reports it.
   }
-  throw new UntagError('the answer is no JSON object: is the base URL that of the API?', {
+  throw new UntagError('the response is no JSON object: check that baseUrl is the address of the API', {
     status: response.status,
     code: 'bad-answer',
     requestId,

@@ -70,7 +70,7 @@ async function verifyStandard(
   const sentMs = /^\d{1,12}$/.test(timestamp) ? Number(timestamp) * 1_000 : Number.NaN
   const nowMs = (options.now ?? REAL_PLATFORM.now)()
   if (!(Math.abs(nowMs - sentMs) <= (options.toleranceMs ?? TOLERANCE_MS)))
-    throw new WebhookRefused('too_old', 'the delivery is too old, or of the future')
+    throw new WebhookRefused('too_old', 'the time of the delivery is too far from now: check the clock of this machine')
   const signed = joined(encoder.encode(`${id}.${timestamp}.`), body)
   const key = await importKey(standardKey(secret))
   // During a rotation of the secret there is one signature per secret.
@@ -79,7 +79,7 @@ async function verifyStandard(
     const bytes = version === 'v1' ? base64(value) : undefined
     if (bytes && (await globalThis.crypto.subtle.verify('HMAC', key, bytes, signed))) return
   }
-  throw new WebhookRefused('bad_signature', 'no signature of the delivery is good')
+  throw new WebhookRefused('bad_signature', 'no signature of the delivery matches: check the webhook secret')
 }
 
 async function verifyPlain(body: Uint8Array<ArrayBufferLike>, signature: string, secret: string): Promise<void> {
@@ -88,7 +88,7 @@ async function verifyPlain(body: Uint8Array<ArrayBufferLike>, signature: string,
     : undefined
   const key = await importKey(encoder.encode(secret))
   if (bytes && (await globalThis.crypto.subtle.verify('HMAC', key, bytes, new Uint8Array(body)))) return
-  throw new WebhookRefused('bad_signature', 'the signature of the delivery is not good')
+  throw new WebhookRefused('bad_signature', 'the signature of the delivery does not match: check the webhook secret')
 }
 
 function importKey(bytes: Uint8Array<ArrayBuffer>) {
@@ -130,5 +130,5 @@ function eventIn(body: Uint8Array): WebhookEvent {
   } catch {
     // The error below reports it.
   }
-  throw new WebhookRefused('not_json', 'the delivery holds no JSON object')
+  throw new WebhookRefused('not_json', 'the body of the delivery is no JSON object')
 }

@@ -93,22 +93,34 @@ const ALLOWED_WITHOUT_ENTRY: readonly WorkflowType[] = ['staff_assisted', 'pos_i
 type Check = (facts: DecisionFacts, policy: ProtectionPolicy) => string | null
 
 const CHECKS: readonly (readonly [DenyReason, Check])[] = [
-  ['token_invalid', (f) => (f.token === 'token_invalid' ? 'what was presented is not genuine' : null)],
-  ['token_expired', (f) => (f.token === 'token_expired' ? 'what was presented has expired' : null)],
-  ['token_revoked', (f) => (f.token === 'token_revoked' ? 'what was presented was taken back' : null)],
-  ['device_unknown', (f) => (f.device === null ? 'no such device' : null)],
+  ['token_invalid', (f) => (f.token === 'token_invalid' ? 'the presented token or receipt is not valid' : null)],
+  ['token_expired', (f) => (f.token === 'token_expired' ? 'the presented token or receipt has expired' : null)],
+  ['token_revoked', (f) => (f.token === 'token_revoked' ? 'the presented token or receipt was revoked' : null)],
+  ['device_unknown', (f) => (f.device === null ? 'the device is not registered' : null)],
   ['device_revoked', (f) => (f.device?.revoked ? 'the device was taken out of service' : null)],
-  ['store_mismatch', (f) => (f.device && f.device.storeId !== f.storeId ? 'the device stands in another store' : null)],
-  ['clock_untrusted', (f) => (f.clockTrusted || worksWithoutClock(f) ? null : 'the time is not known well enough')],
+  [
+    'store_mismatch',
+    (f) => (f.device && f.device.storeId !== f.storeId ? 'the device belongs to another store' : null),
+  ],
+  [
+    'clock_untrusted',
+    (f) =>
+      f.clockTrusted || worksWithoutClock(f)
+        ? null
+        : 'the agent has no trusted time; connect it to the cloud, or use a staff station',
+  ],
   [
     'policy_stale',
-    (f) => (f.stage === 'expired' && !worksWithoutClock(f) ? 'no word from the cloud for over 80 hours' : null),
+    (f) =>
+      f.stage === 'expired' && !worksWithoutClock(f)
+        ? 'the cloud has not confirmed the policy for over 80 hours; connect the agent, or use a staff station'
+        : null,
   ],
   ['device_not_capable', (f) => (f.device && !canPerform(f.device, f.action) ? `the device cannot ${f.action}` : null)],
   ['technology_mismatch', technologyMismatch],
-  ['item_unknown', (f) => (f.item === null ? 'no such item' : null)],
+  ['item_unknown', (f) => (f.item === null ? 'the item is not registered' : null)],
   ['item_not_paid', itemNotPaid],
-  ['already_redeemed', (f) => (f.right === 'used' ? 'the right of this unit is used up' : null)],
+  ['already_redeemed', (f) => (f.right === 'used' ? 'the right of this unit was already used' : null)],
   [
     'authorization_outstanding',
     (f) => (f.right === 'leased_elsewhere' ? 'another device holds an authorization for this unit' : null),
@@ -169,7 +181,7 @@ function approvedTooOften(facts: DecisionFacts, policy: ProtectionPolicy): strin
   const { approvals } = facts
   if (approvals === undefined || approvals < policy.operatorOverridesPerHour || !countsAsOverride(facts, policy))
     return null
-  return `the operator has approved ${approvals} within the hour`
+  return `the operator has approved ${approvals} overrides in the last hour; another operator must approve this one`
 }
 
 function worksWithoutClock({ action, device }: DecisionFacts): boolean {
@@ -182,12 +194,12 @@ function technologyMismatch({ device, item, identifiedBy, mustBeRead }: Decision
   if (unreadable) return `the device has no reader for ${unreadable}`
   if (item?.technology && !device.supportedTechnologies.includes(item.technology))
     return `the device does not work with ${item.technology} tags`
-  return mustBeRead ? 'the device can read this item and must ask by what it reads' : null
+  return mustBeRead ? 'the device can read the tag of this item; send the epc or tagUid that it reads' : null
 }
 
 function itemNotPaid({ action, item }: DecisionFacts): string | null {
   if (action === 'verify_item_status' || !item || item.paidBy === 'purchase') return null
-  if (item.status === null) return 'whether the item is paid cannot be known here'
+  if (item.status === null) return 'the payment state of the item is unknown here'
   return GRANTED_IN[action].includes(item.status) ? null : `the item is ${item.status}`
 }
 
@@ -249,9 +261,10 @@ function categoryOf({ item }: DecisionFacts, { entry }: Rule): string {
 function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
   const { action, item, device, stage, clockTrusted, hasValidToken } = facts
   if (action === 'verify_item_status') return null
-  if (stage === 'expired' || !clockTrusted) return 'without word from the cloud an operator must be present'
+  if (stage === 'expired' || !clockTrusted)
+    return 'the agent has no current policy or time from the cloud, so an operator must approve'
   if (hasValidToken) return null
-  if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
+  if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'only staff may unlock a fixture'
   if (item?.staffReason !== undefined) return item.staffReason
   if (mayReachStaffPrice(item, policy)) {
     const rule = `items from ${((overrideThresholdCent(policy) ?? 0) / 100).toFixed(2)} EUR need staff`

@@ -9,13 +9,13 @@ const MASK = 'the first hex digits of an EPC, ? for any digit, such as "3034????
 const Masks = z.array(z.string().regex(/^[0-9A-Fa-f?]{1,124}$/, `must be ${MASK}`)).max(50)
 
 const SeverityRule = z.strictObject({
-  category: z.string().min(1).max(120).optional().describe('Of the item; left out: any.'),
+  category: z.string().min(1).max(120).optional().describe('Category of the item; absent: any.'),
   fromValue: z
     .number()
     .min(0)
     .max(1_000_000)
     .optional()
-    .describe('EUR: items at or above this price; an unknown price is not.'),
+    .describe('EUR: items at or above this price. An unknown price does not match.'),
   severity: z.enum(SEVERITIES),
 })
 
@@ -25,22 +25,20 @@ export const GatePolicy = z.strictObject({
     .array(SeverityRule)
     .max(100)
     .default([])
-    .describe('The first rule that fits says how loud an unpaid item is; where none fits the siren sounds.'),
+    .describe('The first matching rule sets the severity of an unpaid item. Without a match the siren sounds.'),
   ownPrefixes: z
     .array(z.string().regex(/^\d{6,12}$/, 'must be a GS1 company prefix, 6 to 12 digits'))
     .max(50)
     .default([])
     .describe(
-      'GS1 company prefixes whose tags are this store’s. With ownMasks: every other unregistered tag is a stranger’s and is passed over.',
+      'GS1 company prefixes of this store’s tags. If ownPrefixes or ownMasks are set, gates ignore all other unregistered tags.',
     ),
-  ownMasks: Masks.default([]).describe(`Beginnings of EPCs that are this store’s: ${MASK}.`),
-  alarmMasks: Masks.default([]).describe(
-    'Beginnings of EPCs that always alarm, such as hard tags that nobody registered.',
-  ),
+  ownMasks: Masks.default([]).describe(`Beginnings of this store’s EPCs: ${MASK}.`),
+  alarmMasks: Masks.default([]).describe('Beginnings of EPCs that always alarm, such as unregistered hard tags.'),
   bulk: z
     .strictObject({ tags: z.int().min(2).max(100).default(5), seconds: z.int().min(1).max(30).default(3) })
     .default({ tags: 5, seconds: 3 })
-    .describe('So many unpaid items within so many seconds are one bulk alarm, which always sounds the siren.'),
+    .describe('This many unpaid items within this many seconds are one bulk alarm, which always sounds the siren.'),
   replenishment: z
     .strictObject({
       tags: z.int().min(0).max(10_000).default(100),
@@ -49,7 +47,7 @@ export const GatePolicy = z.strictObject({
     })
     .default({ tags: 100, seconds: 10, muteSeconds: 120 })
     .describe(
-      'So many within so many seconds are goods being moved: after the first alarm the siren stays silent for muteSeconds. 0 tags: never.',
+      'This many tags within this many seconds count as goods that staff move. After the first alarm the siren stays silent for muteSeconds. 0 tags: never.',
     ),
 })
 export type GatePolicy = z.infer<typeof GatePolicy>

@@ -33,12 +33,13 @@ export function isolatedDenial(
   { offline }: ProtectionPolicy,
   { riskClass: own, stage, isolatedSeconds, honouredReceipts }: IsolatedReceiptFacts,
 ): string | undefined {
-  if (offline.storeBound === 'deny') return 'no receipt is honoured without the home'
-  if (own !== undefined && own > offline.maxRiskClass) return `risk class ${own} is above ${offline.maxRiskClass}`
+  if (offline.storeBound === 'deny') return 'the policy allows no receipts while the agent is isolated'
+  if (own !== undefined && own > offline.maxRiskClass)
+    return `risk class ${own} is above the limit ${offline.maxRiskClass} of an isolated agent`
   if (isolatedSeconds >= limitAt(offline.maxIsolatedSeconds, stage))
-    return `isolated for ${Math.round(isolatedSeconds)} s`
+    return `the agent has been isolated for ${Math.round(isolatedSeconds)} s`
   return honouredReceipts >= limitAt(offline.hardCount, stage)
-    ? `${honouredReceipts} receipts while isolated`
+    ? `the agent has honoured ${honouredReceipts} receipts while isolated`
     : undefined
 }
 

@@ -24,15 +24,15 @@ const hasCents = (euros: number) => hasDecimals(euros, 2)
 
 /** Limits of an isolated agent (ADR 0016). */
 export const OfflineLimits = z.strictObject({
-  maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class go to staff.'),
-  hardCount: z.int().min(0).max(10_000).default(20).describe('Receipts honoured while isolated, per agent.'),
+  maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class need staff.'),
+  hardCount: z.int().min(0).max(10_000).default(20).describe('Maximum receipts that an isolated agent honours.'),
   maxIsolatedSeconds: z
     .int()
     .min(0)
     .max(259_200)
     .default(14_400)
-    .describe('How long receipts are honoured while isolated.'),
-  storeBound: z.enum(['risk', 'deny']).default('risk').describe('`deny`: no receipt is honoured while isolated.'),
+    .describe('How long an isolated agent honours receipts.'),
+  storeBound: z.enum(['risk', 'deny']).default('risk').describe('`deny`: an isolated agent honours no receipts.'),
 })
 
 /** The protection policy of one store (ADR 0009). */
@@ -64,24 +64,24 @@ export const ProtectionPolicy = z.strictObject({
   unknownTag: z
     .enum(['ignore', 'notify', 'siren'])
     .default('notify')
-    .describe('What a gate does about a tag whose payment state it cannot know.'),
-  gate: GatePolicy.default(() => GatePolicy.parse({})).describe('How exit gates judge what leaves.'),
+    .describe('Reaction of a gate to a tag whose payment state is unknown.'),
+  gate: GatePolicy.default(() => GatePolicy.parse({})).describe('Rules of exit gates.'),
   operatorOverridesPerHour: z
     .int()
     .min(0)
     .max(1_000)
     .default(10)
-    .describe('How often one operator may approve within an hour: by the cloud, and by an agent alone.'),
-  spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff look at.'),
+    .describe('Maximum overrides per operator and hour. The cloud and each offline agent count separately.'),
+  spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff check.'),
   minAgent: VersionNumber.optional().describe(
-    'Agents of an older release do not take this policy: they say so (`agent_too_old`) and go on with the one before, which grows old.',
+    'Agents of an older release reject this policy with `agent_too_old`. They keep their previous policy, which ages.',
   ),
   home: z
     .string()
     .min(1)
     .max(128)
     .default('cloud')
-    .describe('Where receipts are redeemed: an agentId or `cloud`. Moves by moveReceiptHome.'),
+    .describe('Where receipts are redeemed: an agentId or `cloud`. Change it with moveReceiptHome.'),
   homeEpoch: z.int().min(0).default(0),
 })
 export type ProtectionPolicy = z.infer<typeof ProtectionPolicy>

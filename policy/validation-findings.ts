@@ -35,9 +35,9 @@ function findingsOfIssue(issue: Issue, value: unknown): ValidationFinding[] {
   if (code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_field', message: `unknown field "${key}"` }))
   if (code === 'invalid_type' && issue.message.includes('received undefined'))
-    return [{ path, code: 'missing', message: `is missing (${issue.expected})` }]
+    return [{ path, code: 'missing', message: `is missing: expected ${listed(expectedValues(issue))}` }]
   if (code === 'invalid_value' && valueAt(value, path) === undefined)
-    return [{ path, code: 'missing', message: `is missing (${listed(issue.values.map(shown))})` }]
+    return [{ path, code: 'missing', message: `is missing: expected ${listed(issue.values.map(shown))}` }]
   if (code === 'invalid_union' && (issue.message === GENERIC_MESSAGE || discriminators(issue)))
     return findingsOfUnion(issue, value)
   return [{ path, code, message: issue.message.replace(/^Invalid input: /, '') }]
@@ -58,7 +58,8 @@ function findingsOfUnion(issue: Choice, value: unknown): ValidationFinding[] {
     if (needs.length > 0) return [{ path, code, message: `needs ${[...new Set(needs)].join(', or ')}` }]
   }
   const expected = listed(discriminators(issue)?.map(shown) ?? [...new Set(options.flat().flatMap(expectedValues))])
-  if (valueAt(value, path) === undefined) return [{ path, code: 'missing', message: `is missing (${expected})` }]
+  if (valueAt(value, path) === undefined)
+    return [{ path, code: 'missing', message: `is missing: expected ${expected}` }]
   return [{ path, code, message: `must be ${expected}` }]
 }
 

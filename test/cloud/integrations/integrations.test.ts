@@ -138,7 +138,7 @@ onEveryDatabase('integrations', (kind) => {
       body: { details: [{ path: 'credentials.baseUrl', code: 'url_refused' }] },
     })
     expect((await ask({ baseUrl: system.baseUrl, token: 't', username: 'u' })).status).toBe(400)
-    expect((await ask({ token: 't' })).body.error).toBe('credentials.baseUrl is missing (string)')
+    expect((await ask({ token: 't' })).body.error).toBe('credentials.baseUrl is missing: expected a text')
     expect((await ask({ baseUrl: 5 })).body.error).toBe('credentials.baseUrl: must be a text or an object')
     expect((await ask({ baseUrl: { a: 'b' } })).body.error).toBe(
       'credentials.baseUrl: expected string, received object',

@@ -48,7 +48,7 @@ onEveryDatabase('the override limit of an operator', (kind) => {
     expect(refused).toMatchObject({ authorized: false, reason: 'limit_exceeded', authorizationToken: null })
     expect(refused.trace.at(-1)).toMatchObject({
       check: 'limit_exceeded',
-      detail: 'the operator has approved 2 within the hour',
+      detail: 'the operator has approved 2 overrides in the last hour; another operator must approve this one',
     })
     expect(await ask(three, ben)).toMatchObject({ authorized: true })
     forward(3_600_000)

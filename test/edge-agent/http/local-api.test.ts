@@ -137,7 +137,7 @@ describe('the API of the agent', () => {
     expect(answer(fault, 403)).toBe('unauthenticated has no status 403')
     expect(answer({ ...fault, code: 'busy' }, 429)).toBe('busy is no error of this operation')
     expect(answer({ ...fault, code: 'internal' }, 500)).toBe('an internal error')
-    expect(answer({ error: 'x', code: 'unauthenticated' }, 401)).toBe('fix is missing (string)')
+    expect(answer({ error: 'x', code: 'unauthenticated' }, 401)).toBe('fix is missing: expected a text')
   })
 
   it('answers random requests as described, never with 5xx', async () => {

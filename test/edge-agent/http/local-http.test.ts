@@ -83,12 +83,12 @@ describe('the agent’s local HTTP', () => {
 
   it.each<[string, Json, string]>([
     ['/v1/authorize', { deviceId: 'd', protectionAction: 'deactivate_label', foo: 1 }, 'unknown field "foo"'],
-    ['/v1/authorize', { protectionAction: 'deactivate_label' }, 'deviceId is missing (string)'],
+    ['/v1/authorize', { protectionAction: 'deactivate_label' }, 'deviceId is missing: expected a text'],
     ['/v1/operator', {}, 'the body: needs badge, or operatorId and pin'],
     ['/v1/operator', { foo: 1 }, 'the body: needs badge, or operatorId and pin'],
     ['/v1/operator', [], 'the body: must be an object'],
     ['/v1/operator', { badge: 5 }, 'badge: expected string, received number'],
-    ['/v1/operator', { operatorId: 'op_1' }, 'pin is missing (string)'],
+    ['/v1/operator', { operatorId: 'op_1' }, 'pin is missing: expected a text'],
     ['/v1/operator', { badge: 'x', foo: 1 }, 'unknown field "foo"'],
   ])('%s %j says what would be right', async (path, body, error) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { code: 'invalid-argument', error } })
