@@ -362,7 +362,7 @@ describe('the command line', () => {
     const cheap = await explain('--category', 'bekleidung', '--price', '49.99')
     expect(cheap).toMatchObject({ code: 0, stderr: '' })
     expect(cheap.stdout).toContain(
-      `detach_hard_tag at ${deviceId} (self_checkout_detacher, self_service): an item of "bekleidung", 49.99 EUR\npolicy version 2 of ${storeId}, entry "*"\nfresh    granted\nstale    granted\nexpired  refused   policy_stale: no word from the cloud`,
+      `detach_hard_tag at ${deviceId} (self_checkout_detacher, self_service): an item of "bekleidung", 49.99 EUR\npolicy version 2 of ${storeId}, entry "*"\nfresh    granted\nstale    granted\nexpired  refused   policy_stale: the cloud has not confirmed the policy`,
     )
     expect(cheap.stdout).toContain('receipts that an isolated agent honours: fresh 20 in 14400 s; stale 10 in 7200 s')
     const dear = JSON.parse((await explain('--price', '50', '--store', storeId, '--json')).stdout) as Json
