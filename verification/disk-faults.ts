@@ -5,17 +5,17 @@ import { powerLoss } from './disk-faults/power-loss/power-loss.ts'
 import { whyNoStrace } from './disk-faults/strace.ts'
 import { syscallSweep } from './disk-faults/syscall-sweep.ts'
 
-const HELP = `Runs the real programs on disks that fail, and checks what was promised. Needs strace.
+const HELP = `Runs the real programs on failing disks and checks the promises. Needs strace.
 
   node dist/verification/disk-faults.js power-loss [--states N] [--seed N] [--json FILE]
   node dist/verification/disk-faults.js sweep [--json FILE]
   node dist/verification/disk-faults.js full-disk [--json FILE]
 
-  power-loss  records what a store's processes write and flush, lets the power go at every moment, and opens what is found
-  sweep       has each call that reaches the disk fail once, in the agent and in the cloud
-  full-disk   fills the disks of both while they run, and makes room again
+  power-loss  records writes and flushes, simulates a power cut at every moment, and opens the result
+  sweep       fails each system call to the disk once, in the agent and in the cloud
+  full-disk   fills both disks during a run, and frees them again
 
-Exit code 1 when anything that must hold did not.
+Exit code 1 if a promise was broken.
 `
 
 async function main(): Promise<boolean> {

@@ -8,22 +8,22 @@ import { runFuzzMutants } from './runner/run-fuzz-mutants.ts'
 import { realPlatform } from '../bin/platform.ts'
 import { renderPlainly } from '../bin/plain-pages.ts'
 
-const HELP = `Sends requests of every kind to the cloud's API, in this process and on virtual time, and judges every answer.
+const HELP = `Sends valid and invalid requests to the cloud's API, in this process and on virtual time, and checks every answer.
 
   npm run fuzz -- [--requests N] [--seed N] [--run N] [--until-first] [--database-url URL]
   npm run fuzz -- --bugs [--requests N] [--only NAMES] [--jobs N]
 
-  --requests N        how many requests (20000)
+  --requests N        number of requests (20000)
   --seed N            the first seed (1); each run of requests has the next one
-  --run N             requests of one run, which begins with an empty world (1000)
-  --until-first       end at the first violation
+  --run N             requests per run; each run starts with new accounts (1000)
+  --until-first       stop at the first violation
   --database-url URL  an empty PostgreSQL database for one run, instead of SQLite in memory
-  --bugs              plants known bugs, each in a process of its own, and says after how many requests each was found
-  --only NAMES        these bugs only, with commas between them
-  --jobs N            how many bugs at once (one for each core)
+  --bugs              runs each mutant in its own process and shows after how many requests it was found
+  --only NAMES        only these mutants, separated by commas
+  --jobs N            number of parallel mutants (one per core)
 
 Three accounts with a test and a live side call with all kinds of keys. A violation is printed with the command that shows it again.
-Exit code 1 when there was one, or when an operation never succeeded.
+Exit code 1 after a violation, or if an operation never succeeded.
 `
 
 async function main(): Promise<boolean> {

@@ -19,22 +19,22 @@ const STATE = join(ROOT, 'var/prove')
 const KEPT_REPORT = join(ROOT, 'verification/results.json')
 const PAGE = join(ROOT, 'verification/results.md')
 
-const HELP = `Tries to break every promise, and says how often it tried.
+const HELP = `Tests every promise of untag under faults and reports the results.
 
   npm run prove -- [--size ci|night] [--part NAME,…] [--jobs N] [--fresh | --go-on]
   npm run prove -- --report
 
-  --size    ci: minutes (this is what is taken); night: hours
-  --part    only these of ${PARTS.map((p) => p.name).join(', ')}
-  --jobs    how much runs side by side (${availableParallelism()}: the cores of this machine)
-  --fresh   does not go on from where the last run was stopped
-  --go-on   goes on also after a change of the code, and on another machine from verification/results.json: what held before
-            counts, on its commit, and what did not is done again
-  --report  writes what the last runs found, of each part the one that went furthest, into verification/results.json and
-            its tables into verification/results.md
+  --size    ci: minutes (default); night: hours
+  --part    only these parts: ${PARTS.map((p) => p.name).join(', ')}
+  --jobs    number of parallel processes (${availableParallelism()}: the cores of this machine)
+  --fresh   ignore the results of a stopped run
+  --go-on   keep successful results of earlier code and of verification/results.json, with their commits;
+            repeat what failed
+  --report  write the longest run of each part to verification/results.json, and the tables to
+            verification/results.md
 
-Stopped with Ctrl-C it keeps what was done in var/prove, and the same command goes on there; after a change of the code it
-begins anew unless told to go on. Its report is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.
+Ctrl-C keeps the results in var/prove; the same command continues. After a code change it starts again, unless --go-on is set.
+The report is var/prove/report-SIZE.json. Exit code 1 if a proof failed.
 `
 
 async function main(): Promise<number> {

@@ -8,27 +8,27 @@ import { runMany } from './runner/sim-many.ts'
 import { describeSeed } from './runner/describe-seed.ts'
 import { openShops, runWorkerSeeds } from './runner/sim-worker.ts'
 
-const HELP = `Runs the real cloud and real agents in simulated worlds, where everything fails that can, and checks what must always hold.
+const HELP = `Simulates a store with the real cloud and real agents, injects faults, and checks the invariants.
 
   npm run sim -- [--seeds N] [--first N] [--liveness] [--troubles LIST] [--jobs N] [--json FILE]
   npm run sim -- --seed N [--trace] [--liveness] [--troubles LIST]
   npm run sim -- --bugs [--seeds N] [--only NAMES] [--jobs N] [--json FILE]
   npm run sim -- --day [--shoppers N] [--hours N] [--seed N] [--trace] [--json FILE]
 
-  --seeds N       how many worlds (200); with --bugs: at most for each bug (500)
+  --seeds N       number of runs (200); with --bugs: at most per mutant (500)
   --first N       the first seed (1)
-  --seed N        this world alone
-  --trace         everything that happened in it
-  --troubles LIST what may go wrong, instead of what the seed says: none, or of ${FAULTS.join(',')}
-  --liveness      longer trouble; once all is well everything must arrive within half an hour
-  --bugs          plants known bugs, each in a process of its own, and tells with which seed each was found
-  --day           one day of one store from 9:00 to 20:00: three agents, thieves, goods brought back, half an hour without network, a power cut
-  --shoppers N    how many people come on that day (5000)
-  --hours N       a shorter day with all that the whole one has (11)
-  --jobs N        how many processes at once (one for each core)
-  --json FILE     writes the result there
+  --seed N        run this seed only
+  --trace         print every event of the run
+  --troubles LIST faults to inject instead of those that the seed draws: none, or some of ${FAULTS.join(',')}
+  --liveness      longer faults; afterwards everything must recover within half an hour
+  --bugs          runs each mutant in its own process and shows which seed finds it
+  --day           simulate one store day from 9:00 to 20:00 with three agents, thefts, returns, a network outage and a power cut
+  --shoppers N    number of shoppers of the day (5000)
+  --hours N       length of the day (11); a shorter day has the same events
+  --jobs N        number of parallel processes (one per core)
+  --json FILE     write the result to this file
 
-Exit code 1 when anything that must hold did not.
+Exit code 1 if an invariant failed.
 `
 
 const LAST_LINES = 60
@@ -51,7 +51,7 @@ async function main(): Promise<boolean> {
       jobs: { type: 'string' },
       json: { type: 'string' },
       help: { type: 'boolean', default: false },
-      // Between the processes of one run (sim-worker.ts).
+      // Internal options of worker processes (sim-worker.ts).
       worker: { type: 'boolean', default: false },
       step: { type: 'string' },
       'until-first': { type: 'boolean', default: false },

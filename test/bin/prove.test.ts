@@ -75,7 +75,7 @@ const run = (
   }).then((all) => all.map((proven) => ({ ...proven, ...sumOf(proven) })))
 
 describe('npm run prove', () => {
-  it('counts nothing of before that was about something else, as when a bug was put into the middle of the list', async () => {
+  it('ignores earlier results of another list, for example after a mutant was inserted', async () => {
     const held = {
       run: ({ from, count }: { from: number; count: number }) =>
         Promise.resolve({ violations: [], rows: [{ from, count }] }),
@@ -101,7 +101,7 @@ describe('npm run prove', () => {
     ])
   })
 
-  it('counts what was done, adds up the figures and keeps what did not hold', async () => {
+  it('counts finished chunks, adds up the figures and keeps the violations', async () => {
     const shown: number[] = []
     const [proven] = await run([part({ name: 'whole' })], { shown })
     expect(proven).toMatchObject({
@@ -114,7 +114,7 @@ describe('npm run prove', () => {
     expect(shown.at(-1)).toBe(25)
   })
 
-  it('shows on one line how far it is, what takes long, and how long it will', () => {
+  it('shows progress, position and remaining time on one line', () => {
     let shown = ''
     const line = progressLine({ isTTY: true, write: (text) => void (shown = text) }, { elapsed: () => 0 })
     line.show({
@@ -132,7 +132,7 @@ describe('npm run prove', () => {
     expect(shown).toBe('things       0 of 25 things, 0 %, 1 did not hold\u001b[K\r')
   })
 
-  it('goes on where it was stopped, and begins anew when the code is another', async () => {
+  it('continues a stopped run, and starts again after a code change', async () => {
     const controller = new AbortController()
     const stopped = part({ name: 'cut' })
     const { run: runChunk } = stopped
@@ -152,7 +152,7 @@ describe('npm run prove', () => {
     expect(third.ran).toEqual([0, 10, 20])
   })
 
-  it('goes on after a change of the code when it is told to: what did not hold is done again', async () => {
+  it('keeps successful chunks of earlier code with --go-on and repeats the failed ones', async () => {
     await run([part({ name: 'on' })], { jobs: 1 })
     const again = part({ name: 'on' })
     expect((await run([again], { jobs: 1, build: 'b2', goesOn: true }))[0]).toMatchObject({
@@ -163,7 +163,7 @@ describe('npm run prove', () => {
     expect(again.ran).toEqual([10])
   })
 
-  it('goes on elsewhere from the report that was kept, and only when it is told to', async () => {
+  it('continues from the stored report on another machine only with --go-on', async () => {
     const [proven] = await run([part({ name: 'far' })], { jobs: 1 })
     if (!proven) throw new Error('no part')
     const { parts: kept } = withoutBuildHashes({ at: '', parts: [{ ...proven, size: 'ci' }] })
@@ -182,7 +182,7 @@ describe('npm run prove', () => {
     expect(anew.ran).toEqual([0, 10, 20])
   })
 
-  it('ends when a proof cannot be made, and keeps the ones that were', async () => {
+  it('stops if a part throws, and keeps the finished chunks', async () => {
     const broken = part({ name: 'broken' })
     const { run: runChunk } = broken
     broken.run = (chunk) => (chunk.from === 10 ? Promise.reject(new Error('no such program')) : runChunk(chunk))
@@ -192,19 +192,19 @@ describe('npm run prove', () => {
     expect(mended.ran).toEqual([10, 20])
   })
 
-  it('keeps nothing of code that was built anew meanwhile', async () => {
+  it('discards the chunk if the project was rebuilt meanwhile', async () => {
     await expect(run([part({ name: 'moved' })], { isStill: false })).rejects.toThrow('built anew')
     const again = part({ name: 'moved' })
     await run([again], { jobs: 1 })
     expect(again.ran).toEqual([0, 10, 20])
   })
 
-  it('says what it left out, and why', async () => {
+  it('reports skipped parts with the reason', async () => {
     const [proven] = await run([part({ name: 'left', whyImpossible: () => 'strace is not installed' })])
     expect(proven).toMatchObject({ done: 0, skipped: 'strace is not installed' })
   })
 
-  it('has the sizes that are promised', () => {
+  it('has the documented sizes', () => {
     const sizes = Object.fromEntries(partsOf(ROOT).map(({ name, of }) => [name, of]))
     expect(sizes).toMatchObject({
       safety: { ci: 2_000, night: 100_000 },
@@ -216,7 +216,7 @@ describe('npm run prove', () => {
   })
 })
 
-describe('the report of it', () => {
+describe('the report of npm run prove', () => {
   const found = { violations: [], commit: 'abc1234', machine: 'A processor, 2 cores, Node v20.20.2' }
   const report: Report = {
     at: '2026-11-21T04:00:00.000Z',
@@ -266,7 +266,7 @@ describe('the report of it', () => {
     ],
   }
 
-  it('tells figures, what did not hold, and what was left out', () => {
+  it('shows figures, violations and skipped parts', () => {
     expect(figuresTable(report)).toMatchInlineSnapshot(`
       "2026-11-21; A processor, 2 cores, Node v20.20.2; another.
 
@@ -279,11 +279,11 @@ describe('the report of it', () => {
 
       - bugs: b was not found"
     `)
-    expect(mutantsTable(report)).toContain('| a | x | 3 worlds | I1 |')
+    expect(mutantsTable(report)).toContain('| a | x | 3 runs | I1 |')
     expect(mutantsTable(report)).toContain('| b | y | **not found** |')
   })
 
-  it('takes of each part the run that went furthest, unless something did not hold in a newer one', () => {
+  it('takes the longest run of each part, unless a newer one has violations', () => {
     const [worlds] = report.parts
     if (!worlds) throw new Error('no part')
     const of = (hour: number, done: number, violations: string[] = []): Report => ({
@@ -296,7 +296,7 @@ describe('the report of it', () => {
     expect(doneOf(of(4, 3), of(5, 2, ['seed 2']))).toEqual([2])
   })
 
-  it('is what verification/results.md shows', () => {
+  it('matches verification/results.md', () => {
     const page = readFileSync(join(ROOT, 'verification/results.md'), 'utf8')
     const file = join(ROOT, 'verification/results.json')
     expect(existsSync(file)).toBe(true)

@@ -12,10 +12,10 @@ import { runSim } from '../support/sim-process.ts'
 const folder = mkdtempSync(join(tmpdir(), 'untag-day-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A short day: what happens on a whole one happens on it. */
+/** A short day with the events of a whole one. */
 const SHORT = { shoppers: 24, hours: 1 }
 
-it('a day of a store holds what must hold', { timeout: 300_000 }, async () => {
+it('a store day has no violation', { timeout: 300_000 }, async () => {
   const file = join(folder, 'day.json')
   const { code, stdout, stderr } = await runSim([
     '--day',
@@ -41,10 +41,10 @@ it('a day of a store holds what must hold', { timeout: 300_000 }, async () => {
   expect(day.alarmsOfThieves).toBeGreaterThan(0)
 })
 
-it('a gate that lets thieves pass is told of', { timeout: 120_000 }, async () => {
+it('a gate without a reader is reported when thieves pass', { timeout: 120_000 }, async () => {
   const shop = await makeDayShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   try {
-    // A gate whose reader is not there sees nobody.
+    // A gate without its reader sees no tags.
     const blind = {
       ...shop,
       agents: shop.agents.map((agent) => ({
@@ -59,7 +59,7 @@ it('a gate that lets thieves pass is told of', { timeout: 120_000 }, async () =>
   }
 })
 
-it('people come when they have time, and nobody after the last entry', () => {
+it('most shoppers come after work, and none after the last entry', () => {
   const plan = dayPlan(WHOLE_DAY.hours)
   const people = timetable(5_000, plan, chanceOf(1))
   const inHour = (n: number) => people.filter(({ comesMs }) => Math.floor(comesMs / 3_600_000) === n).length

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 describe('virtual time', () => {
-  it('does not go back when the machine sleeps while time is moved, and what fell due runs with the next move', async () => {
+  it('never goes back after a sleep, and runs overdue timers with the next advance', async () => {
     const platform = virtualPlatform()
     const startMs = platform.clock.elapsed()
     let ran = 0

@@ -15,12 +15,12 @@ const DIST = join(import.meta.dirname, '../../dist')
 const folder = mkdtempSync(join(tmpdir(), 'untag-sim-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A few worlds for every change; `npm run sim` runs as many as there is time for. */
-describe('simulated worlds', () => {
+/** A few runs for every change; `npm run sim` runs more. */
+describe('the simulation', () => {
   const shops = shopsIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   afterAll(() => shops.remove())
 
-  it('are the same when they run twice, and others with another seed', { timeout: 120_000 }, async () => {
+  it('gives the same run for the same seed and another run for another seed', { timeout: 120_000 }, async () => {
     const [first, again, other] = [
       await runSeed(shops, { seed: 3, liveness: false }),
       await runSeed(shops, { seed: 3, liveness: false }),
@@ -31,7 +31,7 @@ describe('simulated worlds', () => {
     expect(other.hash).not.toBe(first.hash)
   })
 
-  it('hold what must hold whatever goes wrong', { timeout: 300_000 }, async () => {
+  it('finds no violation under drawn faults', { timeout: 300_000 }, async () => {
     const { failed, nondeterministic, seeds } = await campaign(shops, {
       firstSeed: 1_000,
       seeds: 5,
@@ -44,7 +44,7 @@ describe('simulated worlds', () => {
     expect(seeds).toBe(5)
   })
 
-  it('come right by themselves once all is well', { timeout: 300_000 }, async () => {
+  it('recovers from longer faults within half an hour', { timeout: 300_000 }, async () => {
     const { failed } = await campaign(shops, {
       firstSeed: 2_000,
       seeds: 2,
@@ -55,23 +55,19 @@ describe('simulated worlds', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it(
-    'sell what was paid, or give the money back, whatever goes wrong with the provider',
-    { timeout: 300_000 },
-    async () => {
-      const { failed } = await campaign(shops, {
-        firstSeed: 3_000,
-        seeds: 3,
-        liveness: true,
-        twiceEvery: 0,
-        untilFirst: true,
-        faults: ['provider', 'cloud-crash', 'weather'],
-      })
-      expect(failed.flatMap((f) => f.violations)).toEqual([])
-    },
-  )
+  it('sells or refunds every payment while the payment provider fails', { timeout: 300_000 }, async () => {
+    const { failed } = await campaign(shops, {
+      firstSeed: 3_000,
+      seeds: 3,
+      liveness: true,
+      twiceEvery: 0,
+      untilFirst: true,
+      faults: ['provider', 'cloud-crash', 'weather'],
+    })
+    expect(failed.flatMap((f) => f.violations)).toEqual([])
+  })
 
-  it('let no agent speak for another, whatever an enrolled one reports', { timeout: 300_000 }, async () => {
+  it('ignores false reports of an enrolled agent about other agents', { timeout: 300_000 }, async () => {
     const { failed } = await campaign(shops, {
       firstSeed: 1,
       seeds: 4,
@@ -83,7 +79,7 @@ describe('simulated worlds', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it('open the ways out in an emergency, and nothing else, whatever goes wrong', { timeout: 300_000 }, async () => {
+  it('opens only the exits in an emergency under faults', { timeout: 300_000 }, async () => {
     const { failed } = await campaign(shops, {
       firstSeed: 9,
       seeds: 5,
@@ -95,22 +91,22 @@ describe('simulated worlds', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it('go on working while nothing goes wrong', { timeout: 120_000 }, async () => {
+  it('releases goods without faults', { timeout: 120_000 }, async () => {
     const { violations, lines } = await runSeed(shops, { seed: 5, liveness: true, faults: [], keepLines: 100_000 })
     expect(violations).toEqual([])
     expect(lines.some((line) => /deactivate_label: yes, confirmed/.test(line))).toBe(true)
   })
 
-  it('tell a failure with the fewest troubles that bring it about', { timeout: 300_000 }, async () => {
+  it('reduces a failed run to the fewest faults', { timeout: 300_000 }, async () => {
     const result = await runSeed(shops, { seed: 6, liveness: false, faults: ['broker', 'devices'] })
     const failed = { ...result, violations: [{ invariant: 'I1' as const, detail: 'made up', atMs: 0 }] }
-    // Nothing fails in truth, so nothing can be left out.
+    // The failure is made up, so no fault can be left out.
     expect((await fewestFaults(shops, failed, false, 10)).faults).toEqual(['broker', 'devices'])
   })
 })
 
-describe('the bank of bugs', () => {
-  it('has over two dozen, each with a name of its own', () => {
+describe('the mutation catalogue', () => {
+  it('has at least 24 mutants with unique names', () => {
     expect(MUTANTS.length).toBeGreaterThanOrEqual(24)
     expect(new Set(MUTANTS.map((bug) => bug.name)).size).toBe(MUTANTS.length)
   })
@@ -120,14 +116,14 @@ describe('the bank of bugs', () => {
       expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
   })
 
-  it('is found: the quick ones here, all of them by npm run sim -- --bugs', { timeout: 300_000 }, async () => {
+  it('reports two quick mutants as found', { timeout: 300_000 }, async () => {
     const file = join(folder, 'bugs.json')
     const { code } = await runSim([
       '--bugs',
       '--seeds',
       '40',
       '--only',
-      'release-before-ledger,no-unique-claim',
+      'release-before-claim,claim-not-unique',
       '--json',
       file,
     ])
@@ -137,16 +133,16 @@ describe('the bank of bugs', () => {
     }
     expect(kind).toBe('bugs')
     expect(bugs.map((b) => [b.name, b.caughtBy, b.invariant]).sort()).toEqual([
-      ['no-unique-claim', 'safety', 'I1'],
-      ['release-before-ledger', 'safety', 'I2'],
+      ['claim-not-unique', 'safety', 'I1'],
+      ['release-before-claim', 'safety', 'I2'],
     ])
     expect(code).toBe(0)
   })
 })
 
-describe('the bugs that let one agent speak for another', () => {
-  // Each is found within the first sixteen worlds with a liar.
-  it('are all found', { timeout: 300_000 }, async () => {
+describe('mutants that accept false reports about other agents', () => {
+  // Each is found within the first sixteen runs with a lying agent.
+  it('are all found within 60 runs', { timeout: 300_000 }, async () => {
     const file = join(folder, 'lies.json')
     const names = LYING_AGENT_MUTANTS.map((bug) => bug.name)
     await runSim(['--bugs', '--seeds', '60', '--only', names.join(','), '--json', file])
@@ -157,7 +153,7 @@ describe('the bugs that let one agent speak for another', () => {
 })
 
 describe('a campaign', () => {
-  it('runs in several processes and writes down what it found', { timeout: 300_000 }, async () => {
+  it('runs in several processes and writes its result as JSON', { timeout: 300_000 }, async () => {
     const file = join(folder, 'safety.json')
     const { code, stdout } = await runSim(['--first', '3000', '--seeds', '3', '--jobs', '2', '--json', file])
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
@@ -173,8 +169,8 @@ describe('a campaign', () => {
   })
 })
 
-describe('the clock of a world', () => {
-  it('does what is due in the order of time, and what is due at once in an order by chance', async () => {
+describe('the scheduler', () => {
+  it('runs tasks by time, and tasks of the same time in random order', async () => {
     const orders = new Set<string>()
     for (let seed = 0; seed < 20; seed++) {
       const clock = scheduler(0, chanceOf(seed))

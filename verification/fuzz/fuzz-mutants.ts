@@ -12,8 +12,8 @@ export interface FuzzMutant extends Mutant {
  */
 export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
   {
-    name: 'unknown-field-taken',
-    what: 'the schema of one request ignores fields that it does not know',
+    name: 'unknown-field-accepted',
+    what: 'A request schema ignores unknown fields.',
     rules: ['unknown-field'],
     changes: [
       change(
@@ -25,7 +25,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
   },
   {
     name: 'list-of-all-tenants',
-    what: 'a list lacks the filter by tenant',
+    what: 'A list has no tenant filter.',
     rules: ['foreign-data'],
     changes: [
       change(
@@ -37,13 +37,13 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
   },
   {
     name: 'store-of-another-tenant',
-    what: 'a store is found by its id alone',
+    what: 'The cloud finds a store by its id alone, without the tenant.',
     rules: ['foreign-data', 'foreign-id'],
     changes: [change('cloud/stores/own-store.js', 'if (!store || !maySee(caller, store))', 'if (!store)')],
   },
   {
-    name: 'foreign-id-told-apart',
-    what: 'an id of another tenant is refused in other words than an unknown one',
+    name: 'foreign-id-distinguishable',
+    what: 'The error for an id of another tenant differs from that of an unknown id.',
     rules: ['foreign-id'],
     changes: [
       change(
@@ -55,7 +55,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
   },
   {
     name: 'unhandled-exception',
-    what: 'one operation throws for a text that is no regular expression',
+    what: 'An operation throws if a text is not a valid regular expression.',
     rules: ['server-error'],
     changes: [
       change(
@@ -66,14 +66,14 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     ],
   },
   {
-    name: 'no-package-of-the-account',
-    what: 'the package of the account is not checked',
+    name: 'account-package-not-checked',
+    what: 'The cloud does not check the package of the account.',
     rules: ['package'],
     changes: [change('cloud/operations/perform.js', '    checkAccountPackage(operation, caller);\n', '')],
   },
   {
-    name: 'no-package-of-the-store',
-    what: 'the package of the store is not checked',
+    name: 'store-package-not-checked',
+    what: 'The cloud does not check the package of the store.',
     rules: ['package'],
     changes: [
       change(
@@ -84,8 +84,8 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     ],
   },
   {
-    name: 'any-kind-of-key',
-    what: 'operations can be called with every kind of key',
+    name: 'key-kind-not-checked',
+    what: 'A publishable key can call every operation.',
     rules: ['key-kind'],
     changes: [
       change(
@@ -96,8 +96,8 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     ],
   },
   {
-    name: 'key-without-its-end',
-    what: 'keys are recognised by their beginning',
+    name: 'key-with-suffix-accepted',
+    what: 'The cloud accepts a key with additional text after it.',
     rules: ['authentication'],
     changes: [
       change(
@@ -108,8 +108,8 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     ],
   },
   {
-    name: 'answer-with-a-column',
-    what: 'an answer holds a column that its schema does not name',
+    name: 'undeclared-column-in-answer',
+    what: 'An answer contains a column that its schema does not declare.',
     rules: ['answer-schema'],
     changes: [
       change('cloud/assistance/operations.js', 'zoneId: row.zone_id,', 'tenant: row.tenant, zoneId: row.zone_id,'),

@@ -6,7 +6,7 @@ import type { ProcessEnvironment } from './processes.ts'
 export const KILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'postgres-commit-not-flushed',
-    what: 'the cloud has PostgreSQL acknowledge a commit before it is flushed',
+    what: 'PostgreSQL acknowledges a commit before it is flushed.',
     changes: [
       change(
         'cloud/persistence/postgres-pool.js',

@@ -83,17 +83,17 @@ export function figuresTable({ at, parts }: Report): string {
   return [head, table, ...(failures.length > 0 ? [failures.join('\n')] : [])].join('\n\n')
 }
 
-/** Each planted bug and how soon it was found. */
+/** One row per mutant: the runs until it was found, and the invariant that found it. */
 export function mutantsTable({ parts }: Report): string {
   const part = parts.find(({ name }) => name === 'bugs')
   const rows = part ? sumOf(part).rows : []
   if (rows.length === 0) return 'Not run.'
   return [
-    '| bug | what somebody would have done wrong | found after | by |',
+    '| mutant | deliberate error | found after | by |',
     '|---|---|---|---|',
     ...rows.map(
       ({ bug, what, worlds, invariant }) =>
-        `| ${bug} | ${what} | ${worlds === 0 ? '**not found**' : `${worlds} worlds`} | ${invariant} |`,
+        `| ${bug} | ${what} | ${worlds === 0 ? '**not found**' : `${worlds} runs`} | ${invariant} |`,
     ),
   ].join('\n')
 }

@@ -62,33 +62,33 @@ async function runSeeds(
   }
 }
 
-/** Worlds in which anything may go wrong. */
+/** Runs with faults at any time. */
 export const safety = (root: string): ProofPart => ({
   name: 'safety',
-  title: 'Simulated worlds, anything may go wrong at any time',
-  unit: 'worlds',
+  title: 'Simulated runs with faults at any time',
+  unit: 'runs',
   of: { ci: 2_000, night: 100_000 },
   chunk: { ci: 250, night: 2_000 },
   concurrency: 'alone',
   run: (chunk) => runSeeds(root, chunk, []),
 })
 
-/** Worlds in which all must come right by itself. */
+/** Runs that must recover after the last fault. */
 export const liveness = (root: string): ProofPart => ({
   name: 'liveness',
-  title: 'Simulated worlds, longer trouble, then everything must come right within half an hour',
-  unit: 'worlds',
+  title: 'Simulated runs with longer faults; everything must recover within half an hour',
+  unit: 'runs',
   of: { ci: 300, night: 10_000 },
   chunk: { ci: 50, night: 400 },
   concurrency: 'alone',
   run: (chunk) => runSeeds(root, chunk, ['--liveness']),
 })
 
-/** Each planted bug must be found. */
+/** Every mutant of the catalogue must be found. */
 export const mutants = (root: string): ProofPart => ({
   name: 'bugs',
-  title: 'Planted bugs, each to be found within 500 worlds',
-  unit: 'bugs',
+  title: 'Mutants, each to be found within 500 runs',
+  unit: 'mutants',
   of: { ci: MUTANTS.length, night: MUTANTS.length },
   chunk: { ci: 4, night: 4 },
   concurrency: 'alone',
@@ -103,7 +103,7 @@ export const mutants = (root: string): ProofPart => ({
     onProgress(count)
     const what = new Map(MUTANTS.map((bug) => [bug.name, bug.what]))
     return {
-      violations: hunted.filter((b) => b.seed === null).map((b) => `${b.name} was not found in ${MUTANT_SEEDS} worlds`),
+      violations: hunted.filter((b) => b.seed === null).map((b) => `${b.name} was not found in ${MUTANT_SEEDS} runs`),
       rows: hunted.map(({ name, seed, invariant }) => ({
         bug: name,
         what: what.get(name) ?? '',

@@ -3,7 +3,7 @@ import type { SeedResult } from '../simulation/run-seed.ts'
 
 /** A world in a line, and each line that did not hold in it. */
 export function describeSeed({ seed, hash, steps, virtualMs, violations, faults }: SeedResult): string {
-  const head = `seed ${seed}  ${hash}  ${steps} steps, ${Math.round(virtualMs / 1_000)} s of its time, troubles: ${faults.join(',') || 'none'}\n`
+  const head = `seed ${seed}  ${hash}  ${steps} steps, ${Math.round(virtualMs / 1_000)} s of virtual time, faults: ${faults.join(',') || 'none'}\n`
   return (
     head +
     violations

@@ -18,7 +18,7 @@ export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions
   const wanted = FUZZ_MUTANTS.filter((bug) => names?.includes(bug.name) ?? true)
   const unknown = names?.filter((name) => !FUZZ_MUTANTS.some((bug) => bug.name === name)) ?? []
   if (unknown.length > 0)
-    throw new Error(`there is no bug ${unknown.join()}; there are ${FUZZ_MUTANTS.map((bug) => bug.name).join(', ')}`)
+    throw new Error(`there is no mutant ${unknown.join()}; there are ${FUZZ_MUTANTS.map((bug) => bug.name).join(', ')}`)
   const waiting = [...wanted]
   let found = 0
 
@@ -31,7 +31,7 @@ export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions
   }
 
   await Promise.all(Array.from({ length: Math.min(jobs, wanted.length) }, hunter))
-  process.stdout.write(`${found} of ${wanted.length} bugs were found\n`)
+  process.stdout.write(`${found} of ${wanted.length} mutants were found\n`)
   return found === wanted.length
 }
 

@@ -96,7 +96,7 @@ class Campaign {
     process.send?.({ done: this.#done })
     if (this.#isShown)
       process.stderr.write(
-        `\r${this.#done} of ${this.#many.seeds} worlds, ${this.failed.length} failed, ${this.#seconds()} s `,
+        `\r${this.#done} of ${this.#many.seeds} runs, ${this.failed.length} failed, ${this.#seconds()} s `,
       )
   }
 
@@ -128,11 +128,11 @@ class Campaign {
     if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
     process.stdout.write(
       [
-        `${this.#done} worlds, ${this.#steps} steps, ${(this.#virtualMs / 3_600_000).toFixed(1)} hours of their time; ${worldsPerCpuSecond.toFixed(1)} worlds per second of CPU time, ${this.#seconds()} s in ${this.#workers} processes`,
+        `${this.#done} runs, ${this.#steps} steps, ${(this.#virtualMs / 3_600_000).toFixed(1)} hours of virtual time; ${worldsPerCpuSecond.toFixed(1)} runs per second of CPU time, ${this.#seconds()} s in ${this.#workers} processes`,
         `${this.#ranTwice} ran twice${this.failed.some((f) => f.invariant === 'determinism') ? '' : ', each the same both times'}`,
         this.failed.length === 0
           ? 'everything held that must hold'
-          : `${this.failed.length} worlds failed; see one with --seed ${this.failed[0]?.seed ?? 0}${liveness ? ' --liveness' : ''} --trace`,
+          : `${this.failed.length} runs failed; see one with --seed ${this.failed[0]?.seed ?? 0}${liveness ? ' --liveness' : ''} --trace`,
         '',
       ].join('\n'),
     )
@@ -145,7 +145,7 @@ async function showSmallest(seed: number, liveness: boolean, faults: Fault[] | u
     const again = await runSeed(shops, { seed, liveness, keepLines: LAST_LINES, ...(faults && { faults }) })
     const smallest = await fewestFaults(shops, again, liveness, LAST_LINES)
     process.stdout.write(
-      `\n${describeSeed(smallest)}with the fewest troubles (--faults ${smallest.faults.join(',') || 'none'}):\n${smallest.lines.join('\n')}\n`,
+      `\n${describeSeed(smallest)}with the fewest faults (--troubles ${smallest.faults.join(',') || 'none'}):\n${smallest.lines.join('\n')}\n`,
     )
   } finally {
     await shops.remove()

@@ -32,7 +32,7 @@ interface MutantResult {
 export async function runMutants({ seeds, only, jobs, json }: MutantOptions): Promise<boolean> {
   const wanted = MUTANTS.filter((bug) => only === undefined || only.split(',').includes(bug.name))
   if (wanted.length === 0)
-    throw new Error(`there is no bug ${only}; the bank has ${MUTANTS.map((b) => b.name).join(', ')}`)
+    throw new Error(`there is no mutant ${only}; the catalogue has ${MUTANTS.map((b) => b.name).join(', ')}`)
   const waiting = [...wanted]
   const found: MutantResult[] = []
   const now = new Map<string, number>()
@@ -40,7 +40,7 @@ export async function runMutants({ seeds, only, jobs, json }: MutantOptions): Pr
   const show = () =>
     isShown &&
     process.stderr.write(
-      `\r\x1b[K${found.length} of ${wanted.length} bugs; ${[...now].map(([name, n]) => `${name} ${n}`).join(', ')}`,
+      `\r\x1b[K${found.length} of ${wanted.length} mutants; ${[...now].map(([name, n]) => `${name} ${n}`).join(', ')}`,
     )
 
   async function hunter(): Promise<void> {
@@ -69,14 +69,14 @@ export async function runMutants({ seeds, only, jobs, json }: MutantOptions): Pr
     })),
   }
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
-  process.stdout.write(`${isShown ? '\r\x1b[K' : ''}${caught} of ${found.length} bugs were found\n`)
+  process.stdout.write(`${isShown ? '\r\x1b[K' : ''}${caught} of ${found.length} mutants were found\n`)
   return caught === found.length
 }
 
 function lineOf({ bug, seed, invariant, detail, cpuSeconds }: MutantResult): string {
   const cpu = `${cpuSeconds.toFixed(1).padStart(6)} s`
   if (seed === undefined) return `${bug.name.padEnd(32)} NOT FOUND ${cpu}`
-  return `${bug.name.padEnd(32)} ${String(seed).padStart(4)} worlds ${cpu}  ${invariant.padEnd(8)} ${(detail.split('\n')[0] ?? '').slice(0, 100)}`
+  return `${bug.name.padEnd(32)} ${String(seed).padStart(4)} runs ${cpu}  ${invariant.padEnd(8)} ${(detail.split('\n')[0] ?? '').slice(0, 100)}`
 }
 
 async function hunt(bug: Mutant, seeds: number, onSeed: (ran: WorkerSeedResult) => void): Promise<MutantResult> {

@@ -1,22 +1,22 @@
 import { change, type Mutant } from './mutant.ts'
 
-/** Bugs of a single agent: its ledger, its time, what it takes from the cloud. */
+/** Mutants of one agent: ledger, time, documents from the cloud. */
 export const AGENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'offline-without-category',
-    what: 'an offline decision by a receipt takes every unit for one without a category',
+    what: 'An offline decision by receipt ignores the category of every unit.',
     changes: [
       change('edge-agent/decisions/by-receipt.js', 'category: known?.category ?? signed?.category,', "category: '',"),
     ],
   },
   {
     name: 'offline-without-brand',
-    what: 'an offline decision by a receipt takes every unit for one without a brand',
+    what: 'An offline decision by receipt ignores the brand of every unit.',
     changes: [change('edge-agent/decisions/by-receipt.js', 'brand: known?.brand ?? signed?.brand,', "brand: '',")],
   },
   {
     name: 'ledger-not-flushed',
-    what: 'the ledger is opened with synchronous=NORMAL',
+    what: 'The agent opens its ledger with synchronous=NORMAL.',
     changes: [
       change(
         'edge-agent/ledger/file/ledger-file.js',
@@ -28,15 +28,15 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cloud-not-flushed',
-    what: 'the cloud’s database is opened with synchronous=NORMAL',
+    what: 'The cloud opens its database with synchronous=NORMAL.',
     changes: [
       change('cloud/persistence/sqlite.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"),
       change('cloud/persistence/sqlite.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
     ],
   },
   {
-    name: 'release-before-ledger',
-    what: 'the device moves before the claim is durable',
+    name: 'release-before-claim',
+    what: 'The agent commands the device before the claim is durable.',
     changes: [
       change(
         'edge-agent/decisions/authorize.js',
@@ -51,8 +51,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'release-again-at-boot',
-    what: 'claims without outcome are commanded once more after a restart',
+    name: 'release-again-at-start',
+    what: 'After a restart the agent repeats the command of every claim without an outcome.',
     changes: [
       change(
         'edge-agent/startup/stored.js',
@@ -67,8 +67,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'no-unique-claim',
-    what: 'a right that was used and confirmed may be claimed again',
+    name: 'claim-not-unique',
+    what: 'The ledger accepts a second claim on a confirmed release right.',
     changes: [
       change(
         'edge-agent/ledger/claims/free-rights.js',
@@ -78,8 +78,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'nonces-forgotten-by-wall-clock',
-    what: 'used nonces are cleared away by the wall clock, and no floor is kept',
+    name: 'nonces-expire-by-wall-clock',
+    what: 'The agent deletes used nonces by the wall clock and stores no lower limit for token times.',
     changes: [
       change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
       change(
@@ -91,8 +91,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'floor-by-wall-clock',
-    what: 'the floor below which tokens are dead is raised by the wall clock',
+    name: 'token-limit-by-wall-clock',
+    what: 'The wall clock raises the limit below which the agent rejects old tokens.',
     changes: [
       change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
       change(
@@ -103,8 +103,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'done-when-published',
-    what: 'a row of the journal is done when it was handed to the network (PUBACK), not when the cloud has signed for it',
+    name: 'acknowledged-when-published',
+    what: 'The agent takes a row for acknowledged at PUBACK instead of at the signed acknowledgement.',
     changes: [
       change(
         'edge-agent/link/reports/outbox.js',
@@ -114,8 +114,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'never-sent-again',
-    what: 'a batch that was published and lost is not sent again',
+    name: 'batch-not-retried',
+    what: 'The agent does not retry a batch that was lost after publishing.',
     changes: [
       change(
         'edge-agent/link/reports/sender.js',
@@ -125,18 +125,18 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'numbers-not-taken-back',
-    what: 'after a transaction was undone the journal goes on with the next number',
+    name: 'sequence-not-rolled-back',
+    what: 'After a rolled back transaction the journal continues with the next number.',
     changes: [change('edge-agent/ledger/ledger.js', 'this.journal.reload();', '')],
   },
   {
-    name: 'go-on-after-io-error',
-    what: 'an I/O error of the disk is taken for an ordinary failure, and the process goes on',
+    name: 'continue-after-io-error',
+    what: 'The agent continues after an I/O error of the disk.',
     changes: [change('edge-agent/ledger/file/commit.js', '(IOERR|CORRUPT', '(CORRUPT')],
   },
   {
     name: 'commit-error-ignored',
-    what: 'a commit that failed is taken for done',
+    what: 'The agent ignores a failed commit.',
     changes: [
       change(
         'edge-agent/ledger/file/commit.js',
@@ -147,12 +147,12 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'outcome-not-recovered',
-    what: 'claims that a crash left without outcome stay so for ever',
+    what: 'After a crash the agent records no outcome for unfinished claims.',
     changes: [change('edge-agent/ledger/recovery.js', 'if (open.length === 0)', 'if (open.length >= 0)')],
   },
   {
-    name: 'ended-token-accepted',
-    what: 'a token’s end is not looked at',
+    name: 'expired-token-accepted',
+    what: 'The agent accepts expired tokens.',
     changes: [
       change(
         'policy/documents/signed-document.js',
@@ -163,7 +163,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'time-by-wall-clock',
-    what: 'trusted time goes by the wall clock',
+    what: 'Trusted time follows the wall clock.',
     changes: [
       change(
         'policy/trusted-clock.js',
@@ -173,19 +173,19 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'time-asked-once',
-    what: 'a clock that a wrong signed time has put ahead is never set back while the connection lasts',
+    name: 'time-requested-once',
+    what: 'The agent requests the time once per connection, so a clock that is ahead is never corrected.',
     changes: [change('edge-agent/link/login/time-requests.js', 'elapsed() >= dueAtMs', 'elapsed() === Infinity')],
     liveness: true,
   },
   {
-    name: 'policy-half-applied',
-    what: 'a new policy is used and not kept',
+    name: 'policy-not-stored',
+    what: 'The agent applies a new policy without storing it.',
     changes: [change('edge-agent/trust/trusted-policy.js', 'this.#store(jws, claims);', '')],
   },
   {
-    name: 'policy-goes-back',
-    what: 'an older policy that arrives late is taken',
+    name: 'older-policy-accepted',
+    what: 'The agent accepts an older policy that arrives late.',
     changes: [
       change(
         'edge-agent/trust/judge-version.js',
@@ -195,8 +195,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'denials-counted-not-taken',
-    what: 'a page of denials is marked as taken without its entries',
+    name: 'denials-not-stored',
+    what: 'The agent marks a page of denials as received without storing its entries.',
     changes: [
       change(
         'edge-agent/trust/revocation/denials.js',
@@ -207,7 +207,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'full-disk-ends-process',
-    what: 'a full disk that a message from the broker runs into is nobody’s to catch',
+    what: 'A full disk while the agent handles a broker message ends the process.',
     changes: [
       change(
         'edge-agent/link/documents/receive-documents.js',
@@ -222,8 +222,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'devices-told-more',
-    what: 'a device is told the nonce with the answer',
+    name: 'nonce-sent-to-device',
+    what: 'The answer to a device contains the nonce.',
     changes: [
       change(
         'edge-agent/decisions/authorize.js',
@@ -233,8 +233,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'yes-without-outcome',
-    what: 'offline, a paid item may leave by its name alone: nothing moves and nothing is recorded',
+    name: 'grant-without-outcome',
+    what: 'Offline, the agent grants an exit by item id alone, without device command and record.',
     changes: [
       change(
         'edge-agent/decisions/by-item.js',
@@ -246,7 +246,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'watermark-ignored',
-    what: 'an agent whose ledger was restored while the cloud was unreachable goes on deciding alone',
+    what: 'An agent that was restored while the cloud was offline continues to decide alone.',
     changes: [
       change(
         'edge-agent/ledger/file/watermark.js',

@@ -6,7 +6,7 @@ import { MULTI_AGENT_MUTANTS } from './multi-agent-mutants.ts'
 import { CLOUD_MUTANTS } from './cloud-mutants.ts'
 import { PAYMENT_MUTANTS } from './payment-mutants.ts'
 
-/** Every bug of the bank. */
+/** Every mutant of the simulation. */
 export const MUTANTS: readonly Mutant[] = [
   ...AGENT_MUTANTS,
   ...CLOUD_MUTANTS,

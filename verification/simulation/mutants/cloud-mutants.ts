@@ -1,10 +1,10 @@
 import { change, type Mutant } from './mutant.ts'
 
-/** Bugs of the cloud: its database, its answers, what it grants and tells. */
+/** Mutants of the cloud: database, answers, grants, events. */
 export const CLOUD_MUTANTS: readonly Mutant[] = [
   {
     name: 'answer-before-commit',
-    what: 'a caller is answered before the transaction is durable',
+    what: 'The cloud answers before the transaction is durable.',
     changes: [
       change(
         'cloud/persistence/group-commit.js',
@@ -15,7 +15,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'outbox-after-commit',
-    what: 'events are written after the transaction that they belong to',
+    what: 'The cloud writes events after the transaction that causes them.',
     changes: [
       change(
         'cloud/operations/perform.js',
@@ -25,8 +25,8 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'idempotency-not-kept',
-    what: 'the answer under an Idempotency-Key is not kept',
+    name: 'idempotency-not-stored',
+    what: 'The cloud does not store the answer of an Idempotency-Key.',
     changes: [
       change(
         'cloud/operations/idempotency.js',
@@ -37,12 +37,12 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'idempotency-across-tenants',
-    what: 'Idempotency-Keys are not scoped to the tenant',
+    what: 'Idempotency-Keys are shared between tenants.',
     changes: [change('cloud/operations/idempotency.js', "    .where('tenant', '=', p.tenant)\n", '')],
   },
   {
     name: 'granted-unpaid',
-    what: 'a purchase counts as paid while its payment is pending',
+    what: 'A purchase with a pending payment counts as paid.',
     changes: [
       change(
         'cloud/protection/authorize/item-facts.js',
@@ -53,7 +53,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'granted-after-cancel',
-    what: 'a cancelled purchase still counts as paid',
+    what: 'A cancelled purchase counts as paid.',
     changes: [
       change(
         'cloud/protection/authorize/item-facts.js',
@@ -64,14 +64,14 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'lease-not-exclusive',
-    what: 'a unit that one device holds a token for is lent to another as well',
+    what: 'The cloud leases a release right that another device already holds.',
     changes: [
       change('cloud/protection/leases/leases.js', 'if (row.agent_id === null || row.voided_ms !== null)', 'if (row)'),
     ],
   },
   {
-    name: 'freed-though-released',
-    what: 'a failed release frees a unit that another one has released',
+    name: 'failed-release-frees-used-right',
+    what: 'A failed release frees a right that another redemption has used.',
     changes: [
       change(
         'policy/redemption-merge.js',
@@ -81,8 +81,8 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'paid-after-end',
-    what: 'a checkout that has ended can still be paid',
+    name: 'paid-after-expiry',
+    what: 'An expired checkout can still be paid.',
     changes: [
       change(
         'cloud/scan-and-go/operations.js',
@@ -92,13 +92,13 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'items-without-numbers',
-    what: 'a change of an item gets no number of its own, so gates are not told',
+    name: 'item-change-without-number',
+    what: 'A change of an item gets no sequence number, so gates do not receive it.',
     changes: [change('cloud/protection/items/item-queries.js', 'item_seq: seq,', '')],
   },
   {
     name: 'webhooks-without-schedule',
-    what: 'a webhook that failed is posted again at once',
+    what: 'The cloud retries a failed webhook at once.',
     changes: [
       change(
         'cloud/webhooks/record.js',
@@ -108,13 +108,13 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'webhooks-under-new-ids',
-    what: 'each attempt has an id of its own',
+    name: 'webhook-id-per-attempt',
+    what: 'Each attempt of a webhook has its own id.',
     changes: [change('cloud/webhooks/signatures.js', "'webhook-id': id,", "'webhook-id': `${id}-${sentS}`,")],
   },
   {
-    name: 'verifiers-of-the-former-key',
-    what: 'the cloud replaces the store key when an agent is revoked, and leaves the verifiers under the former one',
+    name: 'verifiers-with-revoked-key',
+    what: 'After a revocation the cloud changes the store key and leaves the PIN verifiers under the old key.',
     changes: [
       change(
         'cloud/protection/operators/store-keys.js',

@@ -2,20 +2,20 @@ import type { Fault } from '../faults/fault-kinds.ts'
 import { change, type Mutant } from './mutant.ts'
 
 const FILE = 'edge-agent/devices/emergency.js'
-/** Few worlds have a fire panel by themselves. */
+/** Few seeds draw a fire panel. */
 const EMERGENCY_FAULTS: readonly Fault[] = ['emergency', 'agent-crash', 'agent-disk', 'partition', 'restart']
 
-/** Bugs of the one way to an actuator that asks no ledger. */
+/** Mutants of the emergency input, which opens exits without the ledger. */
 export const EMERGENCY_MUTANTS: readonly Mutant[] = [
   {
     name: 'emergency-moves-deactivators',
-    what: 'an emergency opens every device whose setting says so, whatever the policy calls it',
+    what: 'An emergency opens every configured device, also deactivators.',
     changes: [change(FILE, 'return type === undefined || !NEVER_OPENED.has(type);', 'return true;')],
     faults: EMERGENCY_FAULTS,
   },
   {
     name: 'emergency-waits-for-record',
-    what: 'the way out opens only after the event is durable',
+    what: 'The exit opens only after the emergency event is durable.',
     changes: [
       change(
         'edge-agent/devices/devices.js',
@@ -27,7 +27,7 @@ export const EMERGENCY_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'emergency-needs-cloud',
-    what: 'an emergency opens nothing while the cloud is offline',
+    what: 'An emergency opens nothing while the cloud is offline.',
     changes: [
       change(
         FILE,
@@ -38,26 +38,26 @@ export const EMERGENCY_MUTANTS: readonly Mutant[] = [
     faults: EMERGENCY_FAULTS,
   },
   {
-    name: 'emergency-shuts-at-start',
-    what: 'an agent that starts during an emergency shuts the way out until it has read its input',
+    name: 'emergency-closes-at-start',
+    what: 'An agent that starts during an emergency closes the exit until it has read its input.',
     changes: [change(FILE, 'if (active.length === 0 && isUndecided)', 'if (false)')],
     faults: EMERGENCY_FAULTS,
   },
   {
     name: 'emergency-never-ends',
-    what: 'what an emergency has opened stays open when its input clears',
+    what: 'The exit stays open after the emergency input clears.',
     changes: [change(FILE, 'if (before === key)', 'if (before === key || !open)')],
     faults: EMERGENCY_FAULTS,
   },
   {
     name: 'cut-wire-unnoticed',
-    what: 'a normally closed input that cannot be read counts as no emergency',
+    what: 'An unreadable normally closed input does not count as an emergency.',
     changes: [change(FILE, "(isLost && wiring === 'normally_closed')", '(isLost && wiring === undefined)')],
     faults: EMERGENCY_FAULTS,
   },
   {
     name: 'cut-wire-at-once',
-    what: 'a lost connection counts as an emergency before its 10 s are over',
+    what: 'A lost connection counts as an emergency before 10 s are over.',
     changes: [change(FILE, 'platform.timers.after(UNREADABLE_AFTER_MS,', 'platform.timers.after(500,')],
     faults: EMERGENCY_FAULTS,
   },

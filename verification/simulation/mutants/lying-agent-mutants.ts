@@ -1,10 +1,10 @@
 import { change, type Mutant } from './mutant.ts'
 
-/** Bugs that let one agent speak for another: found where an enrolled agent lies. */
+/** Mutants that accept false reports of one agent about another. */
 export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
   {
-    name: 'given-from-anyone',
-    what: 'the cloud accepts `delegated` from any agent of the store',
+    name: 'delegation-from-any-agent',
+    what: 'The cloud accepts `delegated` from any agent of the store.',
     changes: [
       change(
         'cloud/protection/evidence/apply-delegated.js',
@@ -15,8 +15,8 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['liar'],
   },
   {
-    name: 'given-without-epoch',
-    what: 'the cloud accepts `delegated` without the epoch of the home',
+    name: 'delegation-without-epoch',
+    what: 'The cloud accepts `delegated` without the epoch of the receipt home.',
     changes: [
       change(
         'cloud/protection/evidence/apply-delegated.js',
@@ -32,8 +32,8 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['liar'],
   },
   {
-    name: 'given-back-unsigned',
-    what: 'the cloud accepts `delegation_returned` without the signature of the agent that had asked',
+    name: 'return-without-signature',
+    what: 'The cloud accepts `delegation_returned` without the signature of the requesting agent.',
     changes: [
       change(
         'cloud/protection/evidence/outcome-report.js',
@@ -44,8 +44,8 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['liar'],
   },
   {
-    name: 'outcome-of-another',
-    what: 'the cloud accepts the outcome of another agent’s redemption',
+    name: 'outcome-of-other-agent',
+    what: 'The cloud accepts an outcome of another agent’s redemption.',
     changes: [
       change(
         'cloud/protection/evidence/apply-outcome.js',
@@ -56,8 +56,8 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['liar'],
   },
   {
-    name: 'notice-without-receipt',
-    what: 'a gate falls silent for a release notice whose receipt is not genuine',
+    name: 'release-notice-without-receipt',
+    what: 'A gate accepts a release notice with a forged receipt and stays silent.',
     changes: [
       change(
         'edge-agent/lanes/gate/release-proof.js',
@@ -68,8 +68,8 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['liar'],
   },
   {
-    name: 'ack-of-another-ledger',
-    what: 'an agent accepts the acknowledgement of another agent’s ledger',
+    name: 'acknowledgement-of-other-ledger',
+    what: 'An agent accepts the acknowledgement of another agent’s ledger.',
     changes: [
       change(
         'edge-agent/link/reports/outbox.js',

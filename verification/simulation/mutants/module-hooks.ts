@@ -1,9 +1,6 @@
 import type { Mutant } from './mutant.ts'
 
-/**
- * Hooks for node:module that change the text of a file as it is loaded. They run beside a process that is
- * made only to be broken; nothing on the disk is touched.
- */
+/** Hooks for node:module that apply a mutant while a file is loaded. Files on disk do not change. */
 let active: { bug: Mutant; base: string } | undefined
 
 /** `base`: the URL of the folder of the build. */
@@ -17,7 +14,7 @@ interface Loaded {
   shortCircuit?: boolean
 }
 
-/** The file as it is, or with the bug in it. Throws when a change does not fit exactly once. */
+/** Loads a file and applies the changes of the mutant. Throws if a change does not fit exactly once. */
 export async function load(
   url: string,
   context: object,
@@ -31,7 +28,7 @@ export async function load(
     const parts = source.split(find)
     if (parts.length !== 2)
       throw new Error(
-        `the bug ${active?.bug.name} does not fit any more: its text is ${parts.length - 1} times in ${file}`,
+        `the mutant ${active?.bug.name} does not fit any more: ${file} has its text ${parts.length - 1} times`,
       )
     source = parts.join(put)
   }

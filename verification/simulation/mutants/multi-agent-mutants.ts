@@ -1,10 +1,10 @@
 import { change, type Mutant } from './mutant.ts'
 
-/** Bugs that show where a store has several agents or homes, or something was put back or copied. */
+/** Mutants that need several agents, a moved receipt home, a restore or a copy. */
 export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
   {
-    name: 'home-moves-empty-handed',
-    what: 'a new home honours receipts from before the move before it knows what was used of them',
+    name: 'new-home-without-denials',
+    what: 'A new receipt home accepts older receipts before it knows which rights were used.',
     changes: [
       change(
         'edge-agent/trust/trust.js',
@@ -15,8 +15,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['home', 'devices'],
   },
   {
-    name: 'home-gives-twice',
-    what: 'the home gives another agent what was used already',
+    name: 'home-delegates-used-right',
+    what: 'The receipt home delegates a release right that was already used.',
     changes: [
       change(
         'edge-agent/ledger/home/home-grants.js',
@@ -27,8 +27,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['home', 'lan', 'devices'],
   },
   {
-    name: 'home-gives-in-silence',
-    what: 'the home does not tell the cloud what it gives to other agents',
+    name: 'delegation-not-reported',
+    what: 'The receipt home does not report delegated rights to the cloud.',
     changes: [
       change(
         'edge-agent/ledger/home/home-grants.js',
@@ -39,8 +39,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['home', 'lan', 'devices'],
   },
   {
-    name: 'given-and-granted',
-    what: 'the cloud grants what a home has given to an agent that it does not hear of',
+    name: 'grant-of-delegated-right',
+    what: 'The cloud grants a right that the receipt home delegated to an offline agent.',
     changes: [
       change(
         'cloud/protection/rights/delegated-rights.js',
@@ -51,20 +51,20 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['home', 'partition', 'lan'],
   },
   {
-    name: 'restored-and-granting',
-    what: 'a cloud that was put back to a backup grants before its agents have told what they used since',
+    name: 'grant-before-resync',
+    what: 'A restored cloud grants before its agents have reported their later redemptions.',
     changes: [change('cloud/protection/leases/resync.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
     faults: ['restore', 'partition'],
   },
   {
-    name: 'restored-as-before',
-    what: 'agents do not hear that the cloud was put back: tokens of the one before count on',
+    name: 'tokens-of-lost-cloud-accepted',
+    what: 'After a restore of the cloud agents accept tokens of the lost generation.',
     changes: [change('edge-agent/decisions/by-token.js', 'ledger.cloudGeneration.tokensSince', '0')],
     faults: ['restore', 'partition'],
   },
   {
-    name: 'put-back-and-sure',
-    what: 'an agent whose ledger was put back goes on deciding alone, though the cloud has told it',
+    name: 'rollback-ignored',
+    what: 'An agent that knows of its rollback continues to decide alone.',
     changes: [
       change(
         'edge-agent/trust/revocation/untrusted-ledger.js',
@@ -75,8 +75,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['rollback', 'partition'],
   },
   {
-    name: 'anew-and-silent',
-    what: 'what the cloud had not acknowledged is not told under the new identity',
+    name: 'journal-lost-at-re-enrolment',
+    what: 'Re-enrolment discards the rows that the cloud has not acknowledged.',
     changes: [
       change(
         'edge-agent/enrolment/adopt-ledger.js',
@@ -87,8 +87,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['enrol', 'partition'],
   },
   {
-    name: 'anew-and-unheard',
-    what: 'what an agent has used up before it was enrolled anew is taken for another’s word',
+    name: 'predecessor-rows-rejected',
+    what: 'The cloud rejects evidence of the predecessor from a re-enrolled agent.',
     changes: [
       change(
         'cloud/protection/evidence/evidence-facts.js',
@@ -100,8 +100,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     liveness: true,
   },
   {
-    name: 'copied-and-sure',
-    what: 'an agent that knows that there are two of it goes on deciding alone',
+    name: 'fork-ignored',
+    what: 'An agent that knows of its copy continues to decide alone.',
     changes: [
       change(
         'edge-agent/trust/revocation/untrusted-ledger.js',
@@ -112,8 +112,8 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['copy', 'partition'],
   },
   {
-    name: 'copies-believed',
-    what: 'rows under numbers that are taken are not compared with those',
+    name: 'fork-not-detected',
+    what: 'The cloud does not compare rows with stored rows of the same number.',
     changes: [
       change(
         'cloud/agents/journal/ingest.js',

@@ -1,27 +1,23 @@
 import type { Fault } from '../faults/fault-kinds.ts'
 
-/**
- * Bugs that this kind of system has had, each as the change of a line or two in the code as it is built. The simulation is
- * itself tested by them: planted one at a time, from outside, each must be found. A change whose text is no
- * longer there, or there twice, is refused, so that the bank cannot go stale unnoticed.
- */
+/** One deliberate error in the built code. The simulation must find it. Each change must fit the built code exactly once. */
 export interface Mutant {
   readonly name: string
-  /** What somebody would have done wrong. */
+  /** The error as one sentence, for reports. */
   readonly what: string
   readonly changes: readonly Change[]
-  /** Found only where trouble lasts longer. */
+  /** Needs liveness runs, with longer faults. */
   readonly liveness?: true
-  /** Hunted in worlds with these alone: few have the rare ones by themselves. */
+  /** Faults to inject instead of drawn ones, because few seeds draw the rare ones. */
   readonly faults?: readonly Fault[]
 }
 
 export interface Change {
-  /** Below the folder of the build. */
+  /** Path in the build folder. */
   readonly file: string
   readonly find: string
   readonly put: string
 }
 
-/** A line of the build, and what stands there with the bug. */
+/** Replaces `find` by `put` in a built file. */
 export const change = (file: string, find: string, put: string): Change => ({ file, find, put })

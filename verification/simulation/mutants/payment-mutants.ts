@@ -1,10 +1,10 @@
 import { change, type Mutant } from './mutant.ts'
 
-/** Bugs of payments and refunds, and of goods that come back. */
+/** Mutants of payments, refunds and returns. */
 export const PAYMENT_MUTANTS: readonly Mutant[] = [
   {
-    name: 'late-money-kept',
-    what: 'money that arrives for a purchase that is over does not go back',
+    name: 'late-payment-not-refunded',
+    what: 'A payment that arrives after the end of its purchase is not refunded.',
     changes: [
       change(
         'cloud/payments/apply-notice.js',
@@ -16,8 +16,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     liveness: true,
   },
   {
-    name: 'any-amount-pays',
-    what: 'a purchase counts as paid whatever amount the provider names',
+    name: 'wrong-amount-accepted',
+    what: 'A purchase counts as paid whatever amount the provider reports.',
     changes: [
       change(
         'cloud/payments/apply-notice.js',
@@ -28,8 +28,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     faults: ['provider'],
   },
   {
-    name: 'refund-under-new-names',
-    what: 'a refund that nobody answered is sent again under another idempotency key',
+    name: 'refund-key-per-attempt',
+    what: 'The cloud retries an unanswered refund with another idempotency key.',
     changes: [
       change(
         'cloud/payments/send-refund.js',
@@ -41,8 +41,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     liveness: true,
   },
   {
-    name: 'money-before-denial',
-    what: 'a cancelled purchase is paid back while its tokens and its receipt still count',
+    name: 'refund-before-denial',
+    what: 'The cloud refunds a cancelled purchase while its tokens and receipt are still valid.',
     changes: [
       change(
         'cloud/purchase-lifecycle/cancel-purchase.js',
@@ -53,8 +53,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     faults: ['provider', 'partition'],
   },
   {
-    name: 'came-back-unheard',
-    what: 'a refund that the customer’s bank sends back counts as gone',
+    name: 'bounced-refund-ignored',
+    what: 'A refund that the bank sent back counts as paid out.',
     changes: [
       change(
         'cloud/payments/refund-outcome.js',
@@ -66,8 +66,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     liveness: true,
   },
   {
-    name: 'nobody-asks-the-provider',
-    what: 'a payment whose notification was lost is never asked about',
+    name: 'provider-not-polled',
+    what: 'The cloud never polls a payment whose notification was lost.',
     changes: [
       change(
         'cloud/payments/due-payments.js',
@@ -79,8 +79,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     liveness: true,
   },
   {
-    name: 'cancelled-for-the-next',
-    what: 'cancelling a purchase takes back what was brought back meanwhile, and bought by somebody else',
+    name: 'cancel-takes-resold-item',
+    what: 'Cancelling a purchase also cancels items that were returned and sold again.',
     changes: [
       change(
         'cloud/protection/leases/return-units.js',
@@ -90,8 +90,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'brought-back-and-released',
-    what: 'who brings goods back keeps the right to have them released',
+    name: 'returned-item-keeps-right',
+    what: 'A returned item keeps its release right.',
     changes: [
       change(
         'cloud/protection/items/move-by-staff.js',
@@ -101,8 +101,8 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'refunded-called-double',
-    what: 'one release of goods that came back is reported as two releases',
+    name: 'refund-reported-as-double',
+    what: 'One release after a refund is reported as two releases.',
     changes: [
       change('cloud/protection/evidence/settle-unit.js', "raise('released_after_refund')", "raise('double_redeem')"),
     ],
