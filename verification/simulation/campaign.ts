@@ -2,18 +2,18 @@ import { runSeed, type SeedOptions, type SeedResult } from './run-seed.ts'
 import type { Shops } from './nodes/shops.ts'
 import type { Fault } from './faults/fault-kinds.ts'
 
-/** Many worlds, one after the other. */
+/** Options for many runs in sequence. */
 export interface CampaignOptions {
   firstSeed: number
   seeds: number
-  /** From one seed to the next (1): several processes share the seeds among them. */
+  /** Distance between seeds (1). Several processes share the seeds. */
   step?: number
   liveness: boolean
-  /** One world in so many runs twice, and must be the same world both times. */
+  /** Every n-th run is repeated and must be identical; 0: none. */
   twiceEvery: number
   /** Stop at the first violation. */
   untilFirst: boolean
-  /** In all worlds, in the place of what each seed says. */
+  /** Faults for all runs instead of drawn ones. */
   faults?: readonly Fault[] | undefined
   onSeed?(result: SeedResult, again: { ranTwice: boolean; isNondeterministic: boolean }): void
 }
@@ -24,11 +24,11 @@ export interface CampaignResult {
   steps: number
   virtualMs: number
   failed: readonly SeedResult[]
-  /** Seeds whose second run was another one. */
+  /** Seeds whose repeated run differed. */
   nondeterministic: readonly number[]
 }
 
-/** Runs worlds with consecutive seeds. */
+/** Runs consecutive seeds. */
 export async function campaign(shops: Shops, options: CampaignOptions): Promise<CampaignResult> {
   const failed: SeedResult[] = []
   const nondeterministic: number[] = []

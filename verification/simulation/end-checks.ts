@@ -10,7 +10,7 @@ import type { LedgerOracle } from './oracles/ledger-oracle.ts'
 import type { MoneyOracle } from './oracles/money-oracle.ts'
 import type { Receiver } from './nodes/receiver.ts'
 
-/** What is looked at when a world has come to rest. */
+/** Parts that the checks at the end of a run read. */
 export interface EndParts {
   core: Core
   cloud: CloudNode
@@ -23,14 +23,14 @@ export interface EndParts {
   shop: Shop
 }
 
-/** A webhook may be this late before something is stuck, ms. */
+/** Accepted delay of a webhook, ms. */
 const LATE_MS = 60_000
-/** A clock that is further off takes a new token for one of the future, ms. */
+/** Accepted error of an agent's clock, ms. A larger error makes new tokens look future. */
 const CLOCK_MS = 5_000
 
 const PURCHASE_ID = /pur_\w+/g
 
-/** Why the world has not come to rest yet; undefined when it has. */
+/** Why the run is not settled yet; undefined if it is. */
 export function unsettledReason(parts: EndParts): string | undefined {
   const { core, cloud, agents, ledgers, shop } = parts
   const process = cloud.running?.process
@@ -74,7 +74,7 @@ export function unsettledReason(parts: EndParts): string | undefined {
     )
     .all()
   const isAwaited = nowMs < (cloud.running?.cloud.services.authority.restoredMs ?? 0) + RESYNC_MS
-  // Of those that are not in this world none will ever come: for them it waits just so long.
+  // Agents outside this run never report, so the cloud waits for them until the resync limit.
   const awaited = waits.find(({ agentId }) => isAwaited || agents.some(({ identity }) => identity.agentId === agentId))
   if (awaited) return `the restored cloud waits for ${awaited.name}`
   const money = parts.money?.unsettled(db, nowMs)
@@ -100,7 +100,7 @@ export function isForked({ disk }: CloudNode): boolean {
   )
 }
 
-/** Whether the ledger of an agent was put back not long ago, so that it decides nothing alone. */
+/** Whether the cloud lets an agent decide online only, after a rollback. */
 export function isAgentOnlineOnly({ disk }: CloudNode, nowMs: number): boolean {
   return (
     disk.reading
@@ -109,7 +109,7 @@ export function isAgentOnlineOnly({ disk }: CloudNode, nowMs: number): boolean {
   )
 }
 
-/** Everything that must hold once all is quiet. */
+/** Checks the invariants of a settled run. */
 export function checkEnd(parts: EndParts): void {
   const { core, cloud, agents, ledgers, people } = parts
   const db = cloud.disk.reading
@@ -162,7 +162,7 @@ export function checkEnd(parts: EndParts): void {
   const known = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE event_id = ?')
   for (const id of parts.receiver.posted)
     if (known.get(id)?.n !== 1) core.violate('I12', `${id} was posted and is no event`)
-  // Everybody checks in once and checks out once, however often they had to ask.
+  // Each customer has one purchase per session, despite retries.
   const doubled = db
     .prepare<[], { session_id: string; n: number }>(
       "SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' GROUP BY session_id HAVING COUNT(*) > 1",
@@ -174,7 +174,7 @@ export function checkEnd(parts: EndParts): void {
   checkConservation(parts, db)
 }
 
-/** Staff must be able to sign in at every agent: the first agent at which the operator of the shop cannot. */
+/** The first agent that rejects the shop's operator; undefined if all accept the sign-in. */
 function failedSignIn({ agents, shop }: EndParts): string | undefined {
   for (const { name, agent } of agents) {
     const opened = agent?.operators.signIn({ badge: shop.badge }, 'the end of the world')
@@ -184,7 +184,7 @@ function failedSignIn({ agents, shop }: EndParts): string | undefined {
   return undefined
 }
 
-/** What gates judge tags by must be what the cloud has: the first item that an agent takes for something else. */
+/** The first item whose status differs between an agent and the cloud. */
 function staleItem({ agents, shop }: EndParts, db: Connection): string | undefined {
   const items = db
     .prepare<[string], { epc: string; status: string }>(
@@ -199,7 +199,7 @@ function staleItem({ agents, shop }: EndParts, db: Connection): string | undefin
   return undefined
 }
 
-/** What becomes of the purchase of who had a thing before is nothing to who bought it when it was on the shelf again. */
+/** A resold item stays with the new purchase, whatever happens to the first buyer's. */
 function checkResold({ core, people }: EndParts, db: Connection): void {
   const item = db.prepare<[string], { purchaseId: string | null; status: string; purchase: string | null }>(
     'SELECT i.purchase_id AS purchaseId, item_status AS status, p.status AS purchase FROM protected_item i LEFT JOIN purchase p ON p.purchase_id = i.purchase_id WHERE epc = ?',

@@ -3,7 +3,7 @@ import { drawFaults, type Fault } from './faults/fault-kinds.ts'
 import type { Chance } from './virtual/chance.ts'
 import { drawPace, type Pace } from './virtual/pace.ts'
 
-/** What a seed draws before its world begins. */
+/** What a seed draws before the run starts. */
 export interface Plan {
   readonly faults: readonly Fault[]
   /** Agents that people meet. */
@@ -11,7 +11,7 @@ export interface Plan {
   /** Agents of the shop; a liar is the third. */
   readonly enrolled: number
   readonly pace: Pace
-  /** Draws the rest: when visitors come, and what is checked at the end. */
+  /** Draws visit times and the checks at the end. */
   readonly chance: Chance
   /** The payment provider of a live shop. */
   readonly provider: (typeof PSP_NAMES)[number] | undefined
@@ -22,7 +22,7 @@ export function drawPlan(chance: Chance, liveness: boolean, faults: readonly Fau
   const has = (kind: Fault) => faults.includes(kind)
   const isShared = chance.happens(0.7) || has('home') || has('moves') || has('liar')
   const isLarge = chance.happens(has('home') ? 0.4 : 0.1)
-  // The third of a world with a liar is the liar.
+  // With a lying agent, the third agent is the liar.
   const agents = isShared ? (isLarge && !has('liar') ? 3 : 2) : 1
   const pace = drawPace(chance, liveness)
   return {

@@ -7,13 +7,12 @@ import type { Scheduler } from './virtual/scheduler.ts'
 import type { Simulation } from './simulation.ts'
 
 const MINUTE_MS = 60_000
-/** Until everybody has found everybody, ms. */
+/** Time for agents to connect, ms. */
 const WARM_UP_MS = 4_000
-/** Once all is well everything must have arrived within (research, liveness mode). */
+/** Limit for the recovery after the last fault, ms. */
 const RECOVERY_LIMIT_MS = 30 * MINUTE_MS
-/** Between two looks at whether everything has arrived. */
 const POLL_MS = 5_000
-/** The longest for which the ledger of an agent that was put back is doubted, and some. */
+/** Longest time for which a restored ledger is untrusted, plus a margin, ms (ADR 0017). */
 const UNTRUSTED_LEDGER_MS = 12 * MINUTE_MS
 
 /**
@@ -21,7 +20,7 @@ const UNTRUSTED_LEDGER_MS = 12 * MINUTE_MS
  *                     │                └─ a forked ledger is left: people must decide first
  *                     └─ half of the worlds without liveness end here
  *
- * What happens in a world from its first process to the end. The first violation ends it.
+ * The phases of a run. The first violation ends it.
  */
 export class RunPhases {
   readonly #simulation: Simulation
@@ -36,7 +35,7 @@ export class RunPhases {
     this.#isOver = run.isOver
   }
 
-  /** Runs the whole world. */
+  /** Runs all phases. */
   async run(liveness: boolean): Promise<void> {
     const { plan } = this.#simulation
     await this.#open()
@@ -55,7 +54,6 @@ export class RunPhases {
     if (liar) await this.#runUntilDone(liar.begin())
   }
 
-  /** Visitors come and go. */
   async #visits(): Promise<void> {
     const { people, plan } = this.#simulation
     const { pace } = plan
@@ -68,11 +66,11 @@ export class RunPhases {
           .finally(() => void inside--)
       })
     }
-    // An empty shop teaches nothing.
+    // Stops early when the shop is empty.
     await this.#runFor(pace.arrivalWithinMs + pace.longestVisitMs, () => inside === 0)
   }
 
-  /** All is well from now on: everything must arrive, and then work. */
+  /** Ends all faults. Then everything must recover, and a purchase must work. */
   async #end(troubles: FaultInjector): Promise<void> {
     const { core, restarts, copies, emergencies } = this.#simulation
     troubles.heal()
@@ -85,7 +83,7 @@ export class RunPhases {
       lookAt = this.#clock.nowMs + POLL_MS
       return this.#isLeftForked() || this.#unsettledReason() === undefined
     })
-    // A violation, or a forked ledger: no agent of that comes right by itself.
+    // A forked ledger does not recover without staff.
     const isLeft = this.#isOver() || this.#isLeftForked()
     const why = isLeft ? undefined : this.#unsettledReason()
     if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
@@ -94,23 +92,23 @@ export class RunPhases {
     if (!isLeft && !this.#isOver()) await this.#probe()
   }
 
-  /** Of two copies of a ledger one must be taken away and enrolled anew: that is for people, and nobody is at it. */
+  /** True if a ledger is forked and no simulated staff resolve it. */
   #isLeftForked(): boolean {
     return this.#simulation.copies.underWay === undefined && isForked(this.#simulation.cloud)
   }
 
-  /** What has not come right yet; undefined when all has. */
+  /** Why the run has not recovered yet; undefined after recovery. */
   #unsettledReason(): string | undefined {
     const { copies, moves, enrolments } = this.#simulation
     return copies.underWay ?? moves?.underWay ?? enrolments.underWay ?? unsettledReason(this.#simulation)
   }
 
-  /** On a good day everything works, whatever was before. */
+  /** Without faults a purchase must work, whatever happened before. */
   async #probe(): Promise<void> {
     const { core, cloud, people, plan, isClockWrong } = this.#simulation
-    // A cloud whose clock has jumped signs nothing for a minute from when it has noticed, for which it looks twice a minute.
+    // The cloud checks its clock twice a minute and signs nothing for a minute after a jump.
     if (isClockWrong) await this.#runFor(2 * MINUTE_MS)
-    // An agent whose ledger was put back not long ago needs the cloud's yes for all, and releases all the same; so it does afterwards.
+    // A recently restored agent releases with the cloud only. Half of the runs wait until it decides alone again.
     if (plan.chance.happens(0.5))
       await this.#runFor(UNTRUSTED_LEDGER_MS, () => !isAgentOnlineOnly(cloud, this.#clock.nowMs))
     let answer: { works: string | undefined } | undefined
@@ -123,7 +121,7 @@ export class RunPhases {
     if (!answer && !this.#isOver()) core.violate('liveness', 'a purchase takes over a minute')
   }
 
-  /** The shop's manager says how it is paid. */
+  /** Connects the payment provider. */
   async #configure({ name, books }: Provider): Promise<void> {
     const { core, manager, shop } = this.#simulation
     let answer: CallResult | undefined
@@ -134,7 +132,7 @@ export class RunPhases {
     if (answer?.ok !== true) core.violate('fault', `the provider ${name} is not taken: ${JSON.stringify(answer)}`)
   }
 
-  /** Lets the world go on until this is done. */
+  /** Runs until the work is done. */
   async #runUntilDone(work: Promise<void>): Promise<void> {
     let isDone = false
     const done = () => void (isDone = true)
@@ -142,7 +140,7 @@ export class RunPhases {
     await this.#runFor(MINUTE_MS, () => isDone)
   }
 
-  /** Lets so much time pass, ms, or less when the condition holds or the run is over. */
+  /** Runs for `ms` of virtual time; stops early if the condition holds or the run is over. */
   async #runFor(ms: number, isDone: () => boolean = () => false): Promise<void> {
     await this.#clock.run(this.#clock.nowMs + ms, () => this.#isOver() || isDone())
   }

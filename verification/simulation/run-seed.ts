@@ -10,27 +10,27 @@ import { Simulation } from './simulation.ts'
 
 export interface SeedOptions {
   seed: number
-  /** Trouble goes on for longer and everything must have come right in the end. */
+  /** Longer faults, followed by recovery checks. */
   liveness: boolean
-  /** In the place of what the seed would draw. */
+  /** Replaces the drawn faults. */
   faults?: readonly Fault[]
-  /** Lines of the trace that are kept. */
+  /** Number of trace lines in the result. */
   keepLines?: number
 }
 
 export interface SeedResult {
   seed: number
   violations: readonly Violation[]
-  /** The same for two runs in which the same happened. */
+  /** Hash of all events; equal for identical runs. */
   hash: string
   faults: readonly Fault[]
   steps: number
-  /** How long the world existed, ms of its time. */
+  /** Virtual duration, ms. */
   virtualMs: number
   lines: readonly string[]
 }
 
-/** Runs one world: the same seed, the same world. The first violation ends it. */
+/** Runs one seed. The result is deterministic. The first violation ends the run. */
 export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedResult> {
   const { seed, liveness } = options
   const chance = chanceOf(seed)

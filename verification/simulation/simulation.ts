@@ -31,9 +31,9 @@ import type { Core } from './virtual/core.ts'
 import { newLan, type Lan } from './virtual/lan.ts'
 import { newWire, type Wire } from './virtual/wire.ts'
 
-/** A process dies so much rather while a device moves than at any other effect: there is the most to lose. */
+/** Factor for the crash probability while a device moves, where a crash does the most harm. */
 const DEVICE_MOVE_WEIGHT = 10
-/** Troubles in which it matters who is asked, and how often. */
+/** Faults with which customers repeat requests at both agents. */
 const FAULTS_WITH_REPEATED_REQUESTS: ReadonlySet<Fault> = new Set<Fault>([
   'home',
   'restore',
@@ -46,11 +46,11 @@ const FAULTS_WITH_REPEATED_REQUESTS: ReadonlySet<Fault> = new Set<Fault>([
 interface Installation {
   name: string
   identity: Identity
-  /** With what it starts each time. */
+  /** Settings at each start. */
   config(): AgentConfig
-  /** Folder with its first files. */
+  /** Folder with the initial files. */
   template: string
-  /** The machine has not been taken away. */
+  /** False after the machine was removed. */
   isThere(): boolean
 }
 
@@ -61,7 +61,7 @@ interface Installation {
  *
  *   each commit of the cloud ──▶ cloud, given and lie oracle; of an agent ──▶ ledger, home and lie oracle
  *
- * The machines, the people and the oracles of one seed, connected with each other. No process runs yet.
+ * Connects the machines, people and oracles of one run. Starts no process.
  */
 export class Simulation implements FaultTargets, EndParts, BackupsParts {
   readonly core: Core
@@ -176,7 +176,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
         this.#delegations.committed(connection)
         this.liar?.cloudCommitted(connection)
       },
-      // What could not be written down is done again.
+      // The cloud repeats work that the disk did not store.
       onDiskFault: () => this.restarts.countDisturbance(),
       onAnswer: this.answers.answered,
       onEnded: () => this.restarts.restartAfterEnd('cloud', () => this.startCloud()),
@@ -216,7 +216,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     return found
   }
 
-  /** A machine with an agent on it, and all that watches it. */
+  /** Creates a machine with an agent and its oracles. */
   #install({ name, identity, config, template, isThere }: Installation): AgentNode {
     const { core, cloud, lan } = this
     const ledger = this.#newLedger(name, () => node.hasRecentCloudTime)

@@ -7,11 +7,11 @@ import { FINE_WEATHER, type Wire } from '../virtual/wire.ts'
 import type { FaultTargets } from './fault-targets.ts'
 
 export interface FaultInjector {
-  /** From now on nothing goes wrong any more, and what did is put right. */
+  /** Stops injecting faults and repairs everything. */
   heal(): void
 }
 
-/** Starts to make trouble, as often and for as long as the pace says. */
+/** Starts to inject faults at the pace of the run. */
 export function injectFaults(kinds: readonly Fault[], world: FaultTargets, pace: Pace): FaultInjector {
   return new ScheduledFaults(kinds, world, pace)
 }
@@ -25,7 +25,7 @@ class ScheduledFaults implements FaultInjector {
   readonly #keys: KeyChanges
   #isOver = false
   #isBackedUp = false
-  /** Once in a world: whoever does it twice within minutes has two copies. */
+  /** Once per run: two rollbacks within minutes would be a fork. */
   #isRolledBack = false
   #isEnrolled = false
   readonly #inject: Record<Fault, () => void>
@@ -64,13 +64,13 @@ class ScheduledFaults implements FaultInjector {
       moves: () => this.#targets.moves?.move(),
       liar: () => this.#targets.liar?.lie(),
       emergency: this.#makeEmergency,
-      // Of one that people meet: a third agent has no device.
+      // Only agents with devices: the third agent has none.
       copy: () => this.#targets.copies.make(this.#chance.one(this.#targets.agents.slice(0, 2))),
       keys: () => (this.#chance.happens(0.6) ? this.#keys.rotateSigningKey() : this.#keys.rotateAgentKey()),
       rollback: this.#makeRollback,
       home: this.#makeHome,
     }
-    // Processes die at their effects only where crashes belong to the world.
+    // Processes die at effects only in runs with crash faults.
     if (this.#kinds.includes('agent-crash') || this.#kinds.includes('cloud-crash'))
       this.#targets.core.crashRate = this.#chance.one([0, 0.001, 0.01])
     if (this.#kinds.length > 0) this.#next()

@@ -1,6 +1,6 @@
 import type { Chance } from '../virtual/chance.ts'
 
-/** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
+/** All faults. A seed draws some, none or all common ones, so that rare combinations occur. */
 export const FAULTS = [
   'weather',
   'partition',
@@ -29,7 +29,7 @@ export const FAULTS = [
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
-/** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
+/** Faults that few runs have, because they make runs longer. */
 const RARE: ReadonlySet<Fault> = new Set<Fault>([
   'lan',
   'home',
@@ -42,13 +42,11 @@ const RARE: ReadonlySet<Fault> = new Set<Fault>([
   'moves',
 ])
 
-/** In so many worlds an enrolled agent lies: drawn apart, so that the others stay the worlds that they were. */
+/** Drawn from a separate stream, so that other runs do not change. */
 const LIAR: Fault = 'liar'
 const LIAR_SHARE = 0.06
-/** In so many worlds a fire panel is wired to the gate: drawn apart, too. */
 const EMERGENCY: Fault = 'emergency'
 const EMERGENCY_SHARE = 0.1
-/** Drawn apart from the others. */
 const DRAWN_SEPARATELY: ReadonlySet<Fault> = new Set<Fault>([LIAR, EMERGENCY])
 /** The liar has one machine and one ledger, and cannot vouch for what a lost cloud knew. */
 const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
@@ -74,12 +72,12 @@ const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
   ),
 ]
 
-/** How many worlds have one of the rare kinds. */
+/** Share of runs with a rare fault. */
 const RARE_SHARE = 0.4
-/** How many of these have another one. */
+/** Share of these with a second one. */
 const SECOND_RARE_SHARE = 0.3
 
-/** Draws which kinds of trouble a seed has. */
+/** Draws the faults of a seed. */
 export function drawFaults(chance: Chance): Fault[] {
   const drawn = drawHonestFaults(chance)
   const isLiar = chance.fork(LIAR).happens(LIAR_SHARE) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
@@ -99,7 +97,7 @@ function drawHonestFaults(chance: Chance): Fault[] {
   return [...common, ...new Set(isNever ? [first] : [first, second])]
 }
 
-/** Whether a word names a kind of trouble. */
+/** Whether a name is a fault. */
 export function isFault(name: string): name is Fault {
   return (FAULTS as readonly string[]).includes(name)
 }

@@ -17,7 +17,7 @@ import type { Receiver } from '../nodes/receiver.ts'
 import type { Restarts } from '../nodes/restarts.ts'
 import type { Wire } from '../virtual/wire.ts'
 
-/** What a world is made of. */
+/** Parts of a run that faults act on. */
 export interface FaultTargets {
   core: Core
   cloud: CloudNode
@@ -29,17 +29,17 @@ export interface FaultTargets {
   shop: Shop
   actuators: Actuators
   receiver: Receiver
-  /** Of a live shop. */
+  /** Only in a live shop. */
   provider: Provider | undefined
   enrolments: ReEnrolments
   copies: AgentCopies
   moves: DeviceMoves | undefined
   liar: LyingAgent | undefined
-  /** Of a world with a fire panel. */
+  /** Only with the fault `emergency`. */
   emergencies: Emergencies | undefined
   backups: Backups
   /** What was answered before. */
   answers: AnswerOracle
-  /** Whoever starts processes again. */
+  /** Restarts ended processes. */
   restarts: Restarts
 }

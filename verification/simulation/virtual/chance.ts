@@ -1,6 +1,6 @@
 import type { Randomness } from '../../../policy/platform.ts'
 
-/** Everything in a simulated world that could have gone otherwise. One seed gives one run. */
+/** Seeded source of all randomness in a run. */
 export interface Chance extends Randomness {
   /** A number in [0, 1). */
   next(): number

@@ -2,46 +2,46 @@ import type { Chance } from './chance.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
 
-/** What every part of a simulated world shares. */
+/** Shared by all parts of a run. */
 export interface Core {
   readonly scheduler: Scheduler
   readonly chance: Chance
   readonly trace: Trace
-  /** A folder of this world alone, in memory. */
+  /** Folder of this run, in memory. */
   readonly folder: string
-  /** An invariant (its name in research and README, such as `I3`) does not hold. */
+  /** Records a violated invariant. */
   violate(invariant: Invariant, detail: string): void
-  /** Somewhere a process has an effect: with this probability it dies there. */
+  /** Probability that a process dies at an effect. */
   crashRate: number
 }
 
-/** Names of what must always hold; texts in docs/guides/simulation.md. */
+/** The invariants; docs/guides/simulation.md explains them. */
 export const INVARIANTS = {
   I1: 'a right is used at most once in its ledger',
   I2: 'nothing is released without a durable redemption, except ways out while an emergency input is active',
   I3: 'a redemption moves at most one actuator, also after a restart',
-  I4: 'what was acknowledged is there, exactly once',
-  I5: 'the numbers of a ledger have no holes',
+  I4: 'acknowledged data is stored exactly once',
+  I5: 'row numbers of a ledger have no gaps',
   I6: 'of a purchase no more is redeemed than was granted and bought',
   I7: 'nothing is granted for a purchase that is not paid',
-  I8: 'no token is accepted after its end',
-  I9: 'what was put back to an earlier state grants and releases nothing until it has heard what it forgot',
-  I10: 'the same Idempotency-Key gets the same bytes and is carried out once',
-  I11: 'nobody sees or changes what belongs to another tenant',
+  I8: 'no expired token is accepted',
+  I9: 'a restored cloud or agent grants nothing alone until it knows what it lost',
+  I10: 'the same Idempotency-Key gets the same bytes and has one effect',
+  I11: 'a tenant cannot read or change data of another tenant',
   I12: 'an event is posted at most four times, on schedule, under one id',
-  I13: 'what waits is bounded',
-  I14: 'devices are told nothing but what they need',
+  I13: 'queues are bounded',
+  I14: 'devices receive only the fields they need',
   I15: 'states change only as listed',
   I16: 'what an agent reports about another has no effect',
   emergency: 'an active emergency input opens the ways out at once, and they lock again when it clears',
-  rules: 'what is released offline is what the policy allows for what was bought',
-  money: 'what was paid is sold or goes back, to the cent',
-  liveness: 'once everything works again, all arrives and everybody is up to date',
-  fault: 'no part fails in a way that nobody planned',
+  rules: 'offline releases follow the policy for the purchased goods',
+  money: 'every payment is sold or refunded, to the cent',
+  liveness: 'after the last fault all agents become current and all data arrives',
+  fault: 'no part fails in an unplanned way',
 } as const
 export type Invariant = keyof typeof INVARIANTS
 
-/** A line that must hold and does not. */
+/** One violated invariant. */
 export interface Violation {
   invariant: Invariant
   detail: string

@@ -2,7 +2,7 @@ import type { Platform } from '../../../policy/platform.ts'
 import type { Chance } from './chance.ts'
 import type { Scheduler } from './scheduler.ts'
 
-/** A computer in the world: a clock that may be wrong, and a process that may die. */
+/** A simulated computer: a clock that may be wrong, and a process that may die. */
 export interface Machine {
   readonly name: string
   readonly isUp: boolean
@@ -12,15 +12,15 @@ export interface Machine {
   begin(): Process
   /** The wall clock alone jumps by so many ms. */
   jumpClock(ms: number): void
-  /** The wall clock is put right, as by a good time server. */
+  /** Corrects the wall clock, as a time server does. */
   correctClock(): void
-  /** From now on its clocks go wrong by so many millionths. */
+  /** Sets the drift of both clocks, ppm. */
   drift(ppm: number): void
   /** The operating system starts again: elapsed time from 0, another boot. */
   reboot(): void
 }
 
-/** One run of a program. When it is dead, nothing that it still does reaches anybody. */
+/** One run of a program. A dead process has no further effects. */
 export interface Process {
   readonly isAlive: boolean
   readonly platform: Platform

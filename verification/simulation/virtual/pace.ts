@@ -1,27 +1,27 @@
 import type { Chance } from './chance.ts'
 
 /**
- * How fast things happen in a world. Most are brisk: people and troubles meet within a minute, and a second of CPU time shows many
- * such minutes. The others take the time that tokens need to end, webhooks to be posted again and agents to be given up.
+ * Speed of a run. Brisk runs put visits and faults into one minute. Slow runs last until tokens expire, webhooks are retried and
+ * agents are given up.
  */
 export interface Pace {
   readonly name: 'brisk' | 'slow'
   readonly visitors: number
-  /** The last visitor has come, ms. */
+  /** Time until the last visitor arrives, ms. */
   readonly arrivalWithinMs: number
-  /** Longest pause between two things that somebody does, ms. */
+  /** Longest pause between two actions of a person, ms. */
   readonly longestPauseMs: number
   /** Then the shop closes, ms. */
   readonly longestVisitMs: number
-  /** Between two troubles, on average, ms. */
+  /** Mean time between two faults, ms. */
   readonly faultEveryMs: number
-  /** Longest time that something stays wrong, ms. */
+  /** Longest duration of a fault, ms. */
   readonly faultLastsMs: number
 }
 
 const MINUTE_MS = 60_000
 
-/** Draws the pace of a world. Where everything must come right there is more of everything. */
+/** Draws the pace. Liveness runs have more visitors and time. */
 export function drawPace(chance: Chance, liveness: boolean): Pace {
   if (chance.happens(liveness ? 0.5 : 0.85)) {
     return {

@@ -4,7 +4,7 @@ import type { Core, Violation } from './core.ts'
 import { scheduler } from './scheduler.ts'
 import { newTrace } from './trace.ts'
 
-/** One run of a simulated world: its core, and the violations found so far. The first violation ends the run. */
+/** One run: its core and its violations. The first violation ends it. */
 export interface Run {
   readonly core: Core
   readonly violations: readonly Violation[]

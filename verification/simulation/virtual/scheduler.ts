@@ -4,7 +4,7 @@ import type { Chance } from './chance.ts'
 /**
  *   next due event (time, then chance) ─▶ its task ─▶ everything that can settle does ─▶ the checks ─▶ next
  *
- * The one clock of a simulated world. Time passes only here, and nothing happens between two events.
+ * The clock of a run. Time advances only here, from event to event.
  */
 export interface Scheduler {
   /** True time, whole ms since 1970. */
@@ -26,10 +26,10 @@ interface Due {
   task: (() => void) | undefined
 }
 
-/** Rounds in which work begins more work without time passing; more is a circle. */
+/** Limit of rounds without progress of time; more means an endless loop. */
 const ROUNDS_LIMIT = 10_000
 
-/** Work of this process that waits for its next turn: group commits wait so for company. */
+/** True if a group commit or other work waits for the next turn of the event loop. */
 function isTurnWaiting(): boolean {
   return process.getActiveResourcesInfo().includes('Immediate')
 }
@@ -86,7 +86,7 @@ export function scheduler(startMs: number, chance: Chance, afterStep: () => void
       await new Promise<void>((resolve) => setImmediate(resolve))
       if (!isTurnWaiting()) return
     }
-    throw new Error('the world goes round in a circle without time passing')
+    throw new Error('endless loop: work starts more work without progress of time')
   }
 
   return {

@@ -1,6 +1,6 @@
 import { hash32 } from './chance.ts'
 
-/** What happened in a world, line by line, and a number that two runs share only when all of it was the same. */
+/** The events of a run as lines, and a hash over all of them. */
 export interface Trace {
   add(who: string, what: string): void
   /** 64 bits in hex. */

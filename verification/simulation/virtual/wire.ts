@@ -1,19 +1,19 @@
 import type { Chance } from './chance.ts'
 import type { Scheduler } from './scheduler.ts'
 
-/** The network between one machine and the cloud, with what is wrong with it at the moment. */
+/** The network between one machine and the cloud, with its current faults. */
 export interface Wire {
   /** What may happen to each message from now on. */
   weather: Weather
   /** Nothing passes; open lines end sooner or later. */
   cut(): void
-  /** What is sent to the cloud arrives, what comes back does not. */
+  /** Messages to the cloud arrive, answers do not. */
   halfOpen(): void
   restore(): void
   readonly state: 'up' | 'cut' | 'half-open'
   /** Brings one message over, or not, or twice, later. `isBack`: from the cloud. */
   carry(isBack: boolean, deliver: () => void): void
-  /** Told when the wire is cut. */
+  /** Adds a listener for cuts. */
   onCut(listener: () => void): void
 }
 
