@@ -22,7 +22,7 @@ export function announcedReleases(
   })
 }
 
-/** Prefers the receipt: it names the unit. A token does so only if it is for one item. */
+/** Prefers the receipt, because it names the unit. A token names a unit only if it is for one item. */
 function proofOf(
   { receipt, token }: RequestContext['request'],
   grant: Grant,

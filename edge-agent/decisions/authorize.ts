@@ -102,12 +102,12 @@ class Authorizer {
     const context: RequestContext = { request, device }
     const first = await this.#attempt(context)
     // Until the cloud has received a redemption, it grants the same device the same token again. So after `already_redeemed` the agent
-    // sends its journal first and then tries once more: the line may have another unit.
+    // sends its journal first and then tries once more: the receipt line may cover another unit.
     const mayHaveAnotherUnit =
       'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
     if (mayHaveAnotherUnit) await link.whenReported(SYNC_TIMEOUT_MS)
     let last = mayHaveAnotherUnit ? await this.#attempt(context) : first
-    // Concurrent requests at one device share one home request, and only one of them can use the granted unit. Others may be free.
+    // Concurrent requests at one device share one home request, and only one of them can use the granted unit. The receipt may have other free units.
     for (let n = 0; 'refused' in last && last.isTaken && n < HOME_RETRIES; n++) last = await this.#attempt(context)
     return 'refused' in last ? this.#deny(request, device, last.refused, last.offline) : last
   }
@@ -127,7 +127,7 @@ class Authorizer {
       return { authorized: true, action, ...NOTHING_RELEASED, eventId, offline, ...itemInfoOf(verdict) }
     }
 
-    // In the order of time, so that the index pages of claims that are written together are the same.
+    // Ids are in time order, so that claims that are written together fall on the same index pages.
     const redemptionId =
       grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_PREFIX : 'rdm', platform)
     const redemption: Redemption = { redemptionId, context, grant, offline }
@@ -187,7 +187,7 @@ class Authorizer {
         nowMs: clock.now().nowMs,
       },
       () => {
-        // A transaction that was undone in company is tried again alone: it is the same event.
+        // If a group commit fails, this transaction runs again alone. It then stores the same event.
         if (offline) event ??= this.#records.offlineClaim(context, grant)
         return event
       },

@@ -70,7 +70,7 @@ export function decideByReceipt(
       ? coveredUnits(opened.claims, request.identifiers)
       : undefined
   const operator = request.operatorId !== undefined
-  // A receipt at a gate is honoured once, and counted once, however many of its units it lets out.
+  // A receipt at a gate counts as one decision, even if several of its units leave.
   const isCounted = request.isAlreadyOpen !== true
   const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
   const facts: Omit<DecisionFacts, 'item' | 'right'> = {
@@ -145,7 +145,7 @@ function coveredUnits(claims: ReceiptClaims, identifiers: ItemIdentifiers): numb
   return all.filter((n) => wanted.some((entry) => entry.equals(entries[n] ?? new Uint8Array())))
 }
 
-/** A tag goes by its EPC, and by the product that an EPC names. */
+/** The names of a tag: its identifiers, and the product that its EPC names. */
 function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
   const names: [IdentifierKind, string][] = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {
     const id = identifiers[kind]

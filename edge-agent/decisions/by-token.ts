@@ -106,11 +106,11 @@ function mismatch(
 ): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`)
     return 'token_invalid'
-  // Of the agent's own question the ledger decides with the claim: it may have voided the token because the right is used here.
+  // Tokens that the agent fetched are checked at the claim instead: the ledger may void one because the right is used here.
   if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
   // A cloud that was restored from a backup does not know this token, and may grant the right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
-  // For the agent's own request the cloud chose the item, under any of its names.
+  // If the agent fetched the token for this request, the cloud chose the item, and may name it differently.
   return !isFetchedForRequest && isForOtherItem(authorization, request) ? 'token_invalid' : undefined
 }
 

@@ -14,10 +14,10 @@ import type { RequestContext } from './request.ts'
  */
 export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Promise<'claimed' | 'refused' | 'later'>
 
-/** Reasons that may pass by themselves. */
+/** Reasons that may end without any action, so a later attempt may succeed. */
 const TEMPORARY: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
-/** Never throws but when the ledger does. */
+/** Throws only if the ledger throws. */
 export function exitClaimer(
   parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'tokenVoider'>,
 ): ClaimExit {

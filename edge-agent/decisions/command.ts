@@ -42,7 +42,7 @@ export async function commandRelease(
   if (request.isAlreadyOpen === true) return ALREADY_OPEN
   const isExit = device.deviceType === 'exit_gate' && action === 'authorize_exit'
   if (isExit && !canRelease(deviceId, tag !== undefined)) return NOTHING_TO_OPEN
-  // The mark is for people who read the ledger. No decision depends on it, so the command does not wait for it.
+  // Only people who read the ledger need the time of the command. No decision depends on it, so the command does not wait for it.
   ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
   const limit = deadline(platform.timers, OUTCOME_TIMEOUT_MS)
   try {

@@ -13,7 +13,7 @@ export interface DeciderParts extends OfflineReceiptsParts {
   platform: Pick<Platform, 'random'>
   link: CloudLink
   items: Pick<Replica, 'find' | 'confirmedMs'>
-  /** Gives up tokens that the agent fetched and did not use. */
+  /** Voids tokens that the agent fetched and did not use. */
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon'>
 }
 

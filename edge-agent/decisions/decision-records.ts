@@ -32,7 +32,7 @@ export class DecisionRecords {
     this.#parts = parts
   }
 
-  /** Stores a denial. Null if it is not stored: the device was refused too often, or the disk is full. The denial counts all the same. */
+  /** Stores a denial. Null if it is not stored: the device had too many denials, or the disk is full. The request is denied in either case. */
   async denied(
     request: AuthorizeRequest,
     device: DeviceFacts | undefined,

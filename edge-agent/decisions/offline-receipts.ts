@@ -40,7 +40,7 @@ export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
   function role(): HomeRole {
     const isHome = trust.policy?.policy.home === agentId
     const { nowMs } = clock.now()
-    // An answer from the future was received while the clock was wrong, and is ignored.
+    // Ignores an answer with a future time: the clock was wrong when it was received.
     const lastContactMs = Math.max(trust.lastContactMs, home.lastAnswerMs > nowMs ? 0 : home.lastAnswerMs)
     return { decidesAsHome: isHome, isThisAgent: isHome, isolatedSeconds: Math.max(0, (nowMs - lastContactMs) / 1_000) }
   }

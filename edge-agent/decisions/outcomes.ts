@@ -11,9 +11,9 @@ import type { Log } from '../log.ts'
  * (ledger/recovery.ts).
  */
 export interface Outcomes {
-  /** Resolves once it is on the disk, or waits for room there. */
+  /** Resolves when the outcome is on the disk, or waits in memory because the disk is full. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event: ProtectionEvent): Promise<void>
-  /** There is no room now: it waits for some. */
+  /** Keeps the outcome in memory until the disk has room. */
   retryLater(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
   /** Tries once more to store the outcomes that wait. */
   stop(): Promise<void>
@@ -21,7 +21,7 @@ export interface Outcomes {
 
 /** Between tries, ms. */
 const RETRY_MS = 1_000
-/** A full disk refuses new claims, so no more wait than devices were moving. */
+/** Outcomes in memory. A full disk refuses new claims, so only outcomes of devices that were moving wait. */
 const WAITING_LIMIT = 1_000
 
 /** Outcomes of this ledger's claims. */
@@ -37,7 +37,7 @@ export function openOutcomes({
   const waiting = new Map<string, () => Promise<void>>()
   let cancel: Cancel | undefined
 
-  /** In their order; the first that finds no room ends the round. */
+  /** Stores the outcomes in order, and stops at the first for which the disk has no room. */
   async function tryAll(): Promise<void> {
     for (const [redemptionId, write] of waiting) {
       try {

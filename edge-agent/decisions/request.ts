@@ -28,7 +28,7 @@ export interface AuthorizeRequest {
   operatorId?: string | undefined
   /** True if another right of the same receipt has opened the way already. This right is used up without a command. */
   isAlreadyOpen?: boolean | undefined
-  /** When that was, where it is not now; ISO 8601. */
+  /** Time of the request if it lies in the past, ISO 8601; by default now. */
   occurredAt?: string | undefined
 }
 
@@ -46,7 +46,7 @@ export interface AuthorizeAnswer {
   /** null: nothing was actuated. Never null if `authorized` and the action drives an output. */
   outcome: Outcome | null
   itemStatus?: ItemStatus
-  /** The status is as old as this, and may have changed since. */
+  /** Age of the item status, which may have changed since, s. */
   statusAgeSeconds?: number
   /** Facts that a rule needed and the agent lacks, in an offline decision. The strictest rule counted. Never empty. */
   unknownFacts?: readonly ItemFactName[]
@@ -71,9 +71,9 @@ export interface Grant {
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
   candidates: readonly number[]
-  /** All of them at once, with one actuation: leaving with a receipt. */
+  /** True if one actuation uses all rights: a shopper leaves with a receipt. */
   all: boolean
-  /** How many units it is about altogether. */
+  /** Number of units that the permission covers. */
   count: number
   /** Seconds since 1970. */
   exp: number
@@ -93,10 +93,10 @@ export interface Grant {
   homeRequestId?: string
   /** Redemption id of the rights that the home granted; equals `homeRequestId`. */
   homeRedemptionId?: string
-  /** Rights that the home has left. */
+  /** Unused rights at the receipt home. */
   remaining?: number
   approval?: { operatorId: string; limit: number }
-  /** The event that granted it, where the cloud did. */
+  /** The cloud's event of the grant, if the cloud granted it. */
   eventId?: string
   itemStatus?: ItemStatus
   unknownFacts?: readonly ItemFactName[]

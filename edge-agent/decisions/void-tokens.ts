@@ -26,7 +26,7 @@ const VOIDED_LIMIT = 1_000
 /** Timers at a time. A token beyond them expires by itself. */
 const TIMERS_LIMIT = 1_000
 
-/** Gives up tokens of this ledger. */
+/** Opens the voider for tokens of this ledger. */
 export function openTokenVoider({
   ledger,
   timers,
@@ -48,7 +48,7 @@ export function openTokenVoider({
         if (voided.has(nonce) || (onlyUnused && used > 0)) return false
         const atMs = nowMs()
         ledger.claims.deny(nonce, Math.floor(atMs / 1_000) + LONGEST_TOKEN_LIFE_S)
-        // A claim of the same moment came before it.
+        // If steps were used, 1 ms later: a claim of the same millisecond comes first.
         ledger.journal.append({ atMs: Math.floor(atMs) + (used > 0 ? 1 : 0), evidence: { kind: 'void', nonce } })
         return true
       })

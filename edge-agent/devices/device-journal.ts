@@ -8,7 +8,7 @@ import type { Log } from '../log.ts'
 /** Collects device events and writes many in one commit. No signal and no output waits for it (P2). */
 export interface DeviceJournal {
   add(event: DeviceRecord): void
-  /** Writes the collected events now. Resolves when they are durable, or wait because the disk is full. */
+  /** Writes the collected events now. Resolves when they are durable, or wait in memory because the disk is full. */
   write(): Promise<void>
   /** Writes the collected events for the last time. If the disk is full they are lost. */
   flush(): Promise<void>
@@ -26,7 +26,7 @@ export interface DeviceJournalParts {
 }
 
 const FLUSH_MS = 250
-/** Between tries while the disk is full, ms. */
+/** Interval between attempts while the disk is full, ms. */
 const RETRY_MS = 5_000
 /** Events of one gate per minute. A faulty reader must not fill the disk. */
 const EVENTS_PER_MINUTE = 600
@@ -63,7 +63,7 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
     }
   }
 
-  /** The disk is full: as many as there is room for in memory wait for room on it. */
+  /** Keeps events in memory while the disk is full, up to the limit. */
   function retryLater(rows: typeof waiting): void {
     log.warn({ events: rows.length }, 'the disk is full: device events are stored when there is room')
     waiting = [...rows, ...waiting].slice(0, WAITING_LIMIT)

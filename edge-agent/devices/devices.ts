@@ -17,9 +17,9 @@ export type DeviceAlarm = Exclude<ReleaseAnomaly, 'release_jammed'> | DoorAlarm
 
 export interface DevicesParts {
   devices: SupervisorOptions['devices']
-  /** How device links are opened; by default the real ones. */
+  /** Opens device links; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
-  /** How devices are made of their entries; by default by their drivers. */
+  /** Makes a device from its entry; by default its driver. */
   openDevice?: SupervisorOptions['openDevice']
   platform: Platform
   ledger: Ledger
@@ -30,7 +30,7 @@ export interface DevicesParts {
   /** Trusted time, ms. */
   nowMs(): number
   isOnline(): boolean
-  /** As the policy names it, if the agent has one. */
+  /** The device's type in the policy; undefined without a policy. */
   deviceTypeOf(deviceId: string): DeviceType | undefined
   /** For the pages. */
   onAlarm(deviceId: string, alarm: DeviceAlarm): void

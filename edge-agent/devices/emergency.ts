@@ -20,11 +20,11 @@ export interface EmergencyState {
 export interface EmergencyParts {
   platform: Pick<Platform, 'clock' | 'timers'>
   wiring: Pick<Wiring, 'emergencyInputs' | 'openInEmergency' | 'sirens'>
-  /** As the policy names it, if the agent has one: a detacher never moves. */
+  /** The device's type in the policy; undefined without a policy. An emergency never moves a detacher. */
   deviceTypeOf(deviceId: string): DeviceType | undefined
   /** Passes a command on and returns at once. */
   command(deviceId: string, command: DeviceCommand): void
-  /** Writes an event down later; must not wait. */
+  /** Stores an event later; must return at once. */
   record(event: DeviceRecord): void
   isOnline(): boolean
   onChange(state: EmergencyState | null): void
@@ -112,7 +112,7 @@ export class Emergency {
     this.#updateInput(input)
   }
 
-  /** Compares which devices must be open. The one place that opens, closes and silences; call it when the policy changed. */
+  /** Opens, closes and silences devices as the inputs demand; no other code does. Call it also when the policy changed. */
   refresh(): void {
     const { wiring } = this.#parts
     if (this.#isStopped) return

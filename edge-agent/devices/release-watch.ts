@@ -9,9 +9,9 @@ import type { Platform } from '../../policy/platform.ts'
  * an actuator that does not move.
  */
 export interface ReleaseWatch {
-  /** `execute`, with an eye on releases. */
+  /** As the `execute` of the parts, and notes each release. */
   execute: Execute
-  /** A watched input of a device changed. */
+  /** Call it when a watched input of a device changed. */
   onInput(deviceId: string, input: number, on: boolean): void
   /** Releases of all devices that still wait for a movement. */
   readonly pending: number
@@ -33,12 +33,12 @@ const MOVEMENT_TIMEOUT_MS = 2_000
 const BOUNCE_MS = 100
 
 interface DeviceWatch {
-  /** Releases that may still cause a movement, each with its end, ms. Infinity: the command still runs. */
+  /** Releases that may still cause a movement. `untilMs` is Infinity while the command runs. */
   expected: { untilMs: number }[]
   fellMs: number
 }
 
-/** Knows of no release yet. */
+/** Starts without any release. */
 export function watchReleases({ platform, execute, confirmInputOf, onAnomaly }: ReleaseWatchParts): ReleaseWatch {
   const { clock } = platform
   const devices = new Map<string, DeviceWatch>()
@@ -62,7 +62,7 @@ export function watchReleases({ platform, execute, confirmInputOf, onAnomaly }: 
         return execute(deviceId, command, signal)
       const watch = watchOf(deviceId)
       const movement = { untilMs: Number.POSITIVE_INFINITY }
-      // A contact that never moves must not let them pile up.
+      // Drops expired ones, so that the list does not grow if the contact never moves.
       watch.expected = [...stillExpected(watch), movement]
       const outcome = await execute(deviceId, command, signal)
       movement.untilMs = outcome.commanded ? clock.elapsed() + MOVEMENT_TIMEOUT_MS : -1

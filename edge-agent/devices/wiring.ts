@@ -3,7 +3,7 @@ import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/r
 
 /** Assigns hardware to lanes, as configured. */
 export interface Wiring {
-  /** The lane of a device: itself, or the device that it feeds. */
+  /** `deviceId` of the lane that a device serves: the device that it feeds, else its own. */
   laneOf(sourceId: string): string
   /** True if the lane has a passage sensor or a people counter. */
   hasPassageSensor(deviceId: string): boolean
@@ -11,7 +11,7 @@ export interface Wiring {
   looksLikeGate(deviceId: string): boolean
   /** Undefined if the reader cannot locate tags. */
   antennasOf(sourceId: string): AntennaSides | undefined
-  /** Whether the cards that are held before this reader are those of staff. */
+  /** True if only staff present cards at this reader. */
   readsStaffCards(sourceId: string): boolean
   /** Weakest signal that counts as presented, dBm. Undefined: all count. */
   minimumRssiOf(sourceId: string): number | undefined
@@ -43,7 +43,7 @@ export type EmergencyInput = NonNullable<Capabilities['emergency']>
 export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
   const byId = new Map(devices.map((device) => [device.deviceId, capabilitiesOf(device)]))
   const laneOf = (sourceId: string) => byId.get(sourceId)?.feeds ?? sourceId
-  /** The devices that serve a lane: itself, if it is configured, and all that feed it. */
+  /** The devices that serve a lane: the lane's own device, if it is configured, and all that feed it. */
   const serving = (laneId: string) =>
     [...byId].flatMap(([sourceId, can]) => (laneOf(sourceId) === laneId ? [{ ...can, sourceId }] : []))
 

@@ -31,7 +31,7 @@ export type PairedCaller = Exclude<Caller, 'unpaired'>
 export interface AccessParts {
   agent: Pick<Agent, 'identity' | 'config' | 'ledger' | 'platform'>
   log: Log
-  /** The agent's credential as its file has it now; undefined if there is none. Throws if the file cannot be read. */
+  /** Reads the agent's credential from its file; undefined if there is none. Throws if the file cannot be read. */
   credential(): string | undefined
 }
 
@@ -86,7 +86,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       return operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)
     },
     async redeemLink(c, code) {
-      // Opened twice, or the first answer was lost: the browser is paired already, and the link stays valid for another.
+      // The browser is paired already: the link was opened twice, or the first answer was lost. The link stays valid for another browser.
       if (browserOf(c)) return true
       const secret = newSecret('browser', agent.platform.random)
       const browser = await commits.durably(() => pairings.redeemLink(hashSecret(code), hashSecret(secret), nowMs()))

@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from 'hono'
 import { fail } from './fail.ts'
 
-/** Requests that may wait for a decision or its outcome at once: a store has a handful of lanes. */
+/** Maximum concurrent requests that wait for a decision or its outcome. A store has a handful of lanes. */
 export const DECIDING_LIMIT = 200
 
-/** Lets few requests wait for decisions at once, all addresses it is used for together. The rest gets 503. */
+/** Limits concurrent requests for decisions, over all routes that use it. Answers further ones with 503. */
 export function decisionLimit(): MiddlewareHandler {
   let deciding = 0
   return async (c, next) => {

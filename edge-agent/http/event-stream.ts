@@ -7,14 +7,14 @@ import type { Log } from '../log.ts'
  * Server-sent events for pages and programs (WHATWG HTML §9.2). Each event is written as text once, however many follow.
  */
 
-/** Pages and programs that may follow one agent at once: a shop has a handful of screens. */
+/** Maximum concurrent listeners of one agent, pages and programs. A shop has a handful of screens. */
 export const LISTENER_LIMIT = 32
-/** Events that wait for a listener that does not read. Then it is disconnected; a page connects again and gets the present state. */
+/** Maximum unread events of one listener. Above it the listener is disconnected; a page reconnects and gets the present state. */
 export const BACKLOG_LIMIT = 200
 
 export interface EventStream {
   /**
-   * Answers a stream that begins with the present state; undefined if as many listen as may. `disconnect` cuts its connection;
+   * Returns a stream that begins with the present state; undefined above `LISTENER_LIMIT`. `disconnect` cuts its connection;
    * the stream ends with the first event after `mayListen` has become false.
    */
   open(disconnect: () => void, mayListen: () => boolean): Response | undefined

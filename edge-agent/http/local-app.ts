@@ -23,11 +23,11 @@ export interface LocalAppOptions {
   /** Names by which this agent may be called, `host:port`. */
   hosts: () => readonly string[]
   log: Log
-  /** The credential of the agent's own file, as `AccessParts` has it. */
+  /** Reads the agent's credential, as in `AccessParts`. */
   credential: () => string | undefined
-  /** The agent's data folder: its own machine's browsers are shown the whole command that pairs them. */
+  /** The agent's data folder. Browsers on the agent's machine see it in the pairing command. */
   dataDir?: string
-  /** Where devices that call are handed to their drivers. */
+  /** Passes the requests of readers that post their reads to their drivers. */
   pushes?: PushPort
   /** Log lines that were dropped since the start; by default none. */
   lostLogLines?: () => number

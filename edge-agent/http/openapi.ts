@@ -31,7 +31,7 @@ export function agentApiText(): string {
   return (text ??= JSON.stringify(describeAgentApi()))
 }
 
-/** What is gathered while operations are described. */
+/** Collected while the operations are described. */
 interface Parts {
   writer: SchemaWriter
   schemas: Record<string, JsonSchema>

@@ -23,9 +23,9 @@ export interface AgentOperation {
   readonly request?: z.ZodType
   readonly query?: z.ZodType
   readonly response: z.ZodType
-  /** Of an answer that is no JSON. */
+  /** Content type of an answer that is not JSON. */
   readonly contentType?: string
-  /** The body is the same with this status. */
+  /** A second status with the same body. */
   readonly alsoStatus?: 503
   /** Its own errors, beside those that every operation has. */
   readonly errors: readonly AgentErrorCode[]

@@ -5,7 +5,7 @@ import { fail } from './fail.ts'
 
 /** Maximum size of a JSON body, bytes. */
 export const BODY_LIMIT = 16 * 1024
-/** Faults in one answer at most. */
+/** Maximum faults in one answer. */
 const DETAILS_LIMIT = 20
 
 /** The JSON body of a request, or the error answer. A body that is too large by its Content-Length is not read. */

@@ -2,14 +2,14 @@ import type { RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
 import { peerRateLimit } from '../peers/peer-rate-limit.ts'
 
-/** Requests of one address that turned out not to be genuine. */
+/** Allowed requests of one address with an invalid signature. */
 const REFUSED = { perSecond: 5, burst: 50 }
 
-/** Limits addresses whose requests between agents were not genuine. */
+/** Limits addresses that sent peer requests that were not genuine. */
 export interface RefusedCallers {
-  /** Seconds that this address must wait. 0: its request is handled. */
+  /** Seconds that this address must wait; 0 if it need not. */
   waitSeconds(from: string): number
-  /** A request of this address was not genuine. */
+  /** Counts a request of this address that was not genuine. */
   refuse(from: string, why: string): void
 }
 

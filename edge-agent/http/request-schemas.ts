@@ -45,9 +45,9 @@ export const DeviceQuery = z.strictObject({ deviceId: DeviceId.optional() })
 
 /** The code of a one-time link. */
 export const PairRequest = z.strictObject({ code: z.string().min(1).max(200) })
-/** A signed question of another agent. */
+/** A signed home request of another agent. */
 export const HomeRequest = z.strictObject({ question: z.string().max(8_192) })
-/** A signed notice of another agent. */
+/** A signed release notice of another agent. */
 export const NoticeRequest = z.strictObject({ notice: z.string().max(4_096) })
 
 /** Host name or IPv4 address, with a port if it is not 5084. */

@@ -29,7 +29,7 @@ export function gateSignal(
   sirenSeconds = SIREN_SECONDS,
 ): GateSignal | undefined {
   const amber: GateSignal = { signal: 'amber', seconds: AMBER_SECONDS, isAlarm: false }
-  // Nobody is sent to a way that has stayed shut.
+  // Green would send the shopper to a gate that stayed shut.
   if (answer.authorized)
     return answer.outcome === 'failed' || answer.outcome === 'unknown'
       ? amber

@@ -10,7 +10,7 @@ import { unusedRights, type ReceiptParts } from './unused-rights.ts'
 
 export interface LaneDecisionsParts extends ReceiptParts {
   items: Pick<Replica, 'find'>
-  /** As the policy names the device. */
+  /** The policy's facts about the device; undefined if the policy does not list it. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   authorize: Authorize
   gateRequests: Pick<GateRequests, 'decide'>

@@ -5,7 +5,7 @@ import type { ScanResult } from './scan-result.ts'
 export interface LaneOperatorsParts {
   operators: Operators
   states: LaneStates
-  /** Whether the policy names the device. */
+  /** True if the policy lists the device. */
   isKnown(deviceId: string): boolean
   onOperator(deviceId: string, name: string | null): void
   /** An operator signed in at the device: denied tags may be granted now. */
@@ -24,7 +24,7 @@ export class LaneOperators {
     const { operators, states, isKnown, onOperator, onSignIn } = this.#parts
     const opened = operators.signIn(proof, callerId)
     if (!opened.ok || !isKnown(deviceId)) return opened
-    // The operator before is gone.
+    // Ends the session of the previous operator.
     const state = states.of(deviceId)
     if (state.operatorSession !== undefined) operators.close(state.operatorSession)
     state.operatorSession = opened.session

@@ -25,7 +25,7 @@ export interface LaneReaderParts extends ReceiptParts {
   states: LaneStates
   operators: Operators
   laneOperators: Pick<LaneOperators, 'signInWithProof'>
-  /** As the policy names the device. */
+  /** The policy's facts about the device; undefined if the policy does not list it. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
   /** A receipt was presented, which may cover stationary tags. */
@@ -102,7 +102,7 @@ export class LaneReader {
     if (!mayBeCode || !looksLikePickupCode(text)) return undefined
     const verified = await this.#parts.verifyPickupCode(text)
     if (verified.kind === 'order') return { result: verified }
-    // It may be the printed number of a tag all the same.
+    // Another text may still be the printed number of a tag.
     const isOnlyCode = verified.kind === 'unreachable' && scanned.kind === 'unknown'
     return isOnlyCode ? notUnderstood('needs_connection') : undefined
   }
@@ -135,7 +135,7 @@ export class LaneReader {
   }
 }
 
-/** Number of the tag that a bar code names, if it is no EPC. */
+/** The tag number in a bar code, for staff devices; undefined if the text cannot be one. */
 function tagNumberIn(text: string, device: DeviceFacts | undefined): string | undefined {
   if (!device || !TAG_NUMBER_DEVICES.has(device.deviceType)) return undefined
   const normal = normaliseIdentifiers({ tagId: text.trim() })

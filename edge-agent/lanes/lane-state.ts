@@ -5,11 +5,11 @@ export type Caller = { readonly id: string } | 'unpaired'
 export interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
-  /** As the last policy had it. */
+  /** True if the last accepted policy listed the device as a gate. */
   wasGate?: boolean
 }
 
-/** The session at a device, for requests that count as the operator's: those of paired callers and of the device's own scanner. */
+/** The operator session of a device, for paired callers and the device's own scanner. Undefined for unpaired callers. */
 export function sessionFor({ operatorSession }: LaneState, caller: Caller | undefined): string | undefined {
   return caller === 'unpaired' ? undefined : operatorSession
 }

@@ -11,7 +11,7 @@ export interface LaneStates {
 /** Devices with a state; the policy may name more. */
 export const STATES_LIMIT = 1_000
 
-/** Programs may name any device: above the limit the oldest one that `isKnown` denies is dropped. */
+/** Programs may name any device. Above the limit, the oldest device for which `isKnown` is false is dropped. */
 export function laneStates(isKnown: (deviceId: string) => boolean): LaneStates {
   const states = new Map<string, LaneState>()
 

@@ -174,7 +174,7 @@ export class Lanes {
     return this.#parts.trust.policy?.devices.find((d) => d.deviceId === deviceId)
   }
 
-  /** Whether tags that are read here are on their way out. A policy that is not believed any more leaves gates gates (P6). */
+  /** True for a gate, where tags that are read may be leaving. A gate stays one after its policy has expired (P6). */
   #isGate(deviceId: string): boolean {
     const state = this.#states.of(deviceId)
     if (this.#parts.trust.policy) state.wasGate = this.#deviceOf(deviceId)?.deviceType === 'exit_gate'

@@ -2,7 +2,7 @@ import type { Clock } from '../../policy/platform.ts'
 
 /** Counts wrong sign-ins of one caller. Five lock the name for a minute, later ones for longer. */
 export interface Lockouts {
-  /** How long this name has to wait, ms; 0: it may be tried. Given `as`, it is a PIN. */
+  /** Time that this name must wait, ms; 0 allows a try now. With `as`, the proof is a PIN. */
   waitMs(name: string, as?: NameKind): number
   failed(name: string, as?: NameKind): void
   passed(name: string): void
@@ -16,7 +16,7 @@ const FIRST_LOCK_MS = 60_000
 const LONGEST_LOCK_MS = 3_600_000
 /** A store has at most 500 operators. */
 const KNOWN_LIMIT = 500
-/** A caller that tries so many unknown names is guessing. It then waits a minute after each wrong PIN, for any name. */
+/** A caller that tries this many unknown names is guessing. It then waits a minute after each wrong PIN, for any name. */
 const INVENTED_LIMIT = 50
 const REMEMBERED_MS = 86_400_000
 
@@ -27,9 +27,9 @@ interface Tries {
   lastMs: number
 }
 
-/** A table without entries. */
+/** Makes empty tables. */
 export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
-  /** Both by their last try, the oldest first. */
+  /** Both tables are ordered by the last try, oldest first. */
   const known = new Map<string, Tries>()
   const invented = new Map<string, Tries>()
   let guessingUntil = 0

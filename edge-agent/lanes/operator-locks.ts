@@ -8,7 +8,7 @@ import { lockouts, type Lockouts, type NameKind } from './lockouts.ts'
  * Errors are wrong PINs and badges. A caller is a paired browser or program, or a device's own scanner. Locks are in memory.
  */
 export interface OperatorLocks {
-  /** How long this caller has to wait before it may try this operator, ms. 0: not at all. `as`: the proof is a PIN. */
+  /** Time that this caller must wait before it may try this operator, ms; 0 allows a try now. With `as`, the proof is a PIN. */
   waitMs(operatorId: string, caller: string, as?: NameKind): number
   failed(operatorId: string, caller: string, as?: NameKind): void
   passed(operatorId: string, caller: string): void
@@ -19,20 +19,20 @@ const CALLERS_LIMIT = 500
 /** Operators with errors that are remembered: as many as a store may have. */
 const OPERATORS_LIMIT = 500
 const ERRORS = 20
-/** What one caller counts for at most, so that a single caller never locks an operator elsewhere. */
+/** Maximum errors that count for one caller, so that a single caller never locks an operator elsewhere. */
 const ONE_CALLERS_SHARE = 10
 const COUNTED_MS = 3_600_000
 const LOCK_MS = 15 * 60_000
 
 interface OperatorErrors {
-  /** In the order in which they were made; fewer than `ERRORS`. */
+  /** Oldest first; fewer than `ERRORS`. */
   errors: { caller: string; atMs: number }[]
   lockedUntil: number
 }
 
-/** Locks without an entry. */
+/** Makes empty tables. */
 export function operatorLocks(clock: Pick<Clock, 'elapsed'>): OperatorLocks {
-  /** Both by their last error, the oldest first. */
+  /** Both tables are ordered by the last error, oldest first. */
   const callers = new Map<string, Lockouts>()
   const operators = new Map<string, OperatorErrors>()
 

@@ -37,9 +37,9 @@ interface Lane {
   isBusy: boolean
 }
 
-/** Age above which reads present nothing, ms. A reader buffers reads while its network is down. */
+/** Older reads do not count as presentations, ms. A reader buffers reads while its network is down. */
 const LATE_MS = 2_000
-/** Tags at a lane. More wait until one is removed. */
+/** Maximum tags at a lane. Further tags wait until one is removed. */
 const TAGS_LIMIT = 100
 
 const keyOf = (tag: TagName) => ('epc' in tag ? `E${tag.epc}` : `U${tag.tagUid}`)

@@ -18,9 +18,9 @@ export interface StaffCardsParts {
 /** Time without a read after which a card counts as removed, ms. */
 const AWAY_MS = 2_000
 
-/** No card is held anywhere yet. */
+/** Starts without any card. */
 export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): StaffCards {
-  /** The last one at each reader. */
+  /** Reader → its last card. */
   const held = new Map<string, { card: string; seenMs: number }>()
 
   function show(sourceId: string, laneId: string, card: string): void {

@@ -17,7 +17,7 @@ export interface ReceiptParts {
   trust: Pick<Trust, 'keys'>
 }
 
-/** What is left of a receipt; undefined for one that is not genuine, has ended or was called back. */
+/** Unused rights of a receipt. Undefined if the receipt is not genuine, has expired or was revoked. */
 export function unusedRights(
   { storeId, ledger, clock, trust }: ReceiptParts,
   receipt: string,

@@ -11,20 +11,20 @@ import { pageHeaders } from './headers.ts'
 import { textsOf } from './texts/catalogue.ts'
 import type { Problem } from './texts/texts.ts'
 
-/** What the language of the pages and their nonces come from. */
+/** Sources of the pages' language (`config`) and nonces (`platform`). */
 export interface PageRendererParts {
   config: Pick<AgentConfig, 'language'>
   platform: Pick<Platform, 'random'>
 }
 
-/** Answers browsers in the language of their reader (`policy/page-language.ts`). */
+/** Renders pages in the language of the person who reads them (`policy/page-language.ts`). */
 export interface PageRenderer {
-  /** The language that a reader chose is remembered until the browser ends. */
+  /** Texts in the reader's language. A chosen language is remembered until the browser closes. */
   localize(c: Context): Localization
   show(c: Context, page: (nonce: string) => JSX.Element, status?: 200 | 401 | 404): Response | Promise<Response>
 }
 
-/** Pages of this agent for their readers. */
+/** Makes the renderer of this agent's pages. */
 export function pageRenderer({ config, platform }: PageRendererParts): PageRenderer {
   return {
     localize(c) {
@@ -45,7 +45,7 @@ export function pageRenderer({ config, platform }: PageRendererParts): PageRende
   }
 }
 
-/** Gives a browser without a credential a page in place of each error in JSON. Programs name no `text/html`. */
+/** Sends browsers a page instead of a JSON error. Only browsers accept `text/html`; programs get the JSON. */
 export function errorPages(agent: PageRendererParts): MiddlewareHandler {
   const renderer = pageRenderer(agent)
   return async (c, next) => {

@@ -2,7 +2,7 @@ import { readConfig } from '../config.ts'
 
 /** The agent's configuration file. The agent writes to it only on request. */
 export interface ConfigFile {
-  /** What people call it. */
+  /** Name for people. */
   readonly name: string
   /** Adds a device for the next start. Changes nothing if the result would be invalid. */
   add(entry: Readonly<Record<string, unknown>>): AddResult
@@ -10,10 +10,10 @@ export interface ConfigFile {
 
 export type AddResult = { ok: true } | { ok: false; faults: string[] }
 
-/** What a suggestion has where the id belongs. */
+/** Placeholder for the id in a suggested entry. */
 export const UNNAMED_DEVICE = 'dev_…'
 
-/** The text of a configuration file ('' for none yet) with one more device in it; every fault when that would be no good. */
+/** Adds a device to the text of a configuration file ('' for a new file). Returns all faults if the result would be invalid. */
 export function withDevice(
   text: string,
   entry: Readonly<Record<string, unknown>>,

@@ -1,7 +1,7 @@
 /** A device that is attached to this machine or answers in its network, with a suggested entry. */
 export interface AttachedDevice {
   kind: 'serial' | 'nfc' | 'llrp'
-  /** As the plug, the driver or the address names it. */
+  /** Name that the USB plug, the driver or the address gives. */
   name: string
   /** Where it is. */
   at: string

@@ -8,17 +8,17 @@ import { deadline, type Platform } from '../../../policy/platform.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { fail } from '../fail.ts'
 
-/** Requests of one device that may come at once, and a second. */
+/** Maximum requests of one device at once (`BURST`) and per second. */
 const BURST = 100
 const PER_SECOND = 50
-/** For a driver that is busy, ms. */
+/** Time limit for a busy driver to accept the body, ms. */
 const TAKEN_WITHIN_MS = 2_000
 
 export interface IngestParts {
   devices: readonly DeviceEntry[]
   port: PushPort
   platform: Platform
-  /** Takes a line for each wrong secret. */
+  /** Receives a line for each wrong secret. */
   refusals: Pick<RateLimitedLog, 'write'>
 }
 
@@ -67,7 +67,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
   }
   if (pushers.size === 0) return
 
-  /** Null for a wrong secret and for a name that is not there alike. */
+  /** Null for a wrong secret or an unknown name; the answer does not show which. */
   function authenticated(c: Context): Pusher | null {
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
     const isRight = secretsEqual(pusher?.secret ?? 'no such device', secretIn(c) ?? '')

@@ -7,7 +7,7 @@ import { readBody, readQuery } from '../read-request.ts'
 import { reply } from '../reply.ts'
 import { DeviceQuery, SignInRequest } from '../request-schemas.ts'
 
-/** When a sign-in without the store key is worth another try, s: the agent logs in again at once. */
+/** `Retry-After` of a sign-in while the agent lacks the store key, s. The agent meanwhile logs in at the cloud again. */
 const KEY_RETRY_SECONDS = 5
 
 /** The session that a request names. */

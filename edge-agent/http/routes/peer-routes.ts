@@ -40,7 +40,6 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     homeAnswers((question) => agent.home.answerTime(question)),
   )
 
-  /** What another agent of the store has released. */
   app.post('/v1/releases', async (c) => {
     const address = addressOf(c) ?? ''
     const wait = callers.waitSeconds(address)

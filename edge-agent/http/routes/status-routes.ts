@@ -28,7 +28,7 @@ export function statusRoutes(
   app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
-    // HEAD uses the same route. A stream without a reader would keep its place.
+    // HEAD uses the same route, but must not open a stream: without a reader it would still count as a listener.
     (c) =>
       (c.req.method === 'HEAD'
         ? c.body(null)

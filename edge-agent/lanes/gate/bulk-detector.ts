@@ -14,9 +14,9 @@ export interface BulkDetector {
 /** Items in memory, above the counts of any policy. */
 const LIMIT = 10_000
 
-/** The crowd at one gate. `policy` is read at every item. */
+/** Makes the detector of one gate. It reads `policy` again for each item. */
 export function bulkDetector(policy: () => GatePolicy): BulkDetector {
-  /** In the order in which they left. */
+  /** Tag → time at which it left, ms; oldest first. */
   const departures = new Map<string, number>()
   let mutedUntilMs = 0
 

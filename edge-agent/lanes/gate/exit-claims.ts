@@ -62,7 +62,7 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
     const later: Waiting[] = []
     for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
       if (nowMs() - next.leftMs > CLAIM_TIMEOUT_MS || isDone(gateTagOf(next.tag))) continue
-      // A disk that is full just now: it is claimed when there is room.
+      // If the disk is full, the tag is claimed later.
       const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
         if (!(error instanceof LedgerFull))
           log.error({ err: error, deviceId: next.deviceId }, 'the exit right of a tag could not be claimed')

@@ -68,7 +68,7 @@ export class GateAlarms {
     if (assessment.severity !== 'silent') this.#parts.onAlarm(tag, assessment)
   }
 
-  /** Ends the alarms of tags that are right now; when all are, the siren ends. */
+  /** Ends the alarms of tags that `isRight` accepts; the siren stops when no alarmed tag is left. */
   resolve(isRight: (tag: string) => boolean, reason: 'late_status' | 'receipt' | 'release'): void {
     const { clock, itemOf, signal } = this.#parts
     const { tags, isOver } = this.#incidents.resolve(isRight, clock.elapsed())
@@ -89,7 +89,7 @@ export class GateAlarms {
     this.#light('green', clock.elapsed())
   }
 
-  /** Tags that alarmed within the last 10 s and were not all right. */
+  /** Tags that alarmed within the last 10 s and are still unresolved. */
   tags(atMs: number): string[] {
     return this.#incidents.tags(atMs)
   }
@@ -113,7 +113,7 @@ export class GateAlarms {
     })
   }
 
-  /** Switched on again only when it is about to end. */
+  /** Switches a signal on, unless more than half of its time remains. */
   #light(signal: Signal, atMs: number): void {
     const seconds = this.#secondsOf[signal]
     if (atMs < this.#litUntil[signal] - seconds * 500) return

@@ -57,7 +57,7 @@ const CALIBRATION_MS = 60_000
 /** After a passage, a tag seen only outside counts as left if it stays unseen inside for this time, ms. */
 const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
-/** Tags that were seen so shortly before a receipt is shown are here with it, ms. */
+/** A tag that was read within this time before a receipt is shown counts as nearby, ms. */
 const NEARBY_MS = 5_000
 
 /** Starts a gate. */
@@ -236,7 +236,7 @@ export class GateLane {
       ...(item && { itemStatus: item.status }),
     })
     const atMs = platform.clock.elapsed()
-    // The receipt has used its way out up.
+    // The redemption of the receipt already used the exit right.
     if (reason === 'paid' && !this.#receipts.covers(tag, atMs, true)) this.#departures.left(tag, atMs)
   }
 

@@ -48,13 +48,13 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
  *           ─ receipt ─▶ each unit whose tag is here ─▶ the rest ─▶ remembered until a person goes through
  *           ─ anything else ─▶ authorize                           └─▶ light, siren, journal
  *
- * Requests at gates by receipt or name: answered, shown and sounded. Tags that readers see go to gates.ts.
+ * Decides requests at gates that name a receipt or item, and drives light and siren. Tags that readers report go to gates.ts.
  */
 export class GateRequests {
   readonly #parts: GateRequestsParts
   /** The last receipt that opened a gate, until a passage. */
   readonly #opened = new Map<string, OpenedGate>()
-  /** Receipts that are being decided, for a scanner reads one more than once while it is held there. */
+  /** Receipts with a running decision: a scanner reads a receipt several times while it is held there. */
   readonly #underWay = new Map<string, Promise<AuthorizeAnswer>>()
   readonly #passages = new Map<string, number>()
 

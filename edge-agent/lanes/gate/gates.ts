@@ -173,7 +173,7 @@ export class Gates {
     }
   }
 
-  /** What has changed since it was saved. */
+  /** Saves the stationary tags of each gate if they changed. */
   #save(): void {
     for (const [deviceId, gate] of this.#gates) {
       const stationaryTags = gate.lane.stationaryTags()

@@ -7,9 +7,9 @@
 export interface Incidents {
   /** A tag alarms. */
   raise(tag: string, isBulk: boolean, atMs: number): void
-  /** Looks at the tags that alarmed within the last 10 s; answers those that are all right now. */
+  /** Removes and returns the tags of the last 10 s that `isRight` accepts. `isOver`: no alarmed tag is left. */
   resolve(isRight: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
-  /** Tags that alarmed within the last 10 s and were not all right. */
+  /** Tags that alarmed within the last 10 s and are still unresolved. */
   tags(atMs: number): string[]
   /** Ends an incident without new alarms. Returns it if it was a bulk alarm. */
   tidy(atMs: number): { count: number; seconds: number } | undefined
@@ -25,7 +25,7 @@ interface Incident {
   startedMs: number
   lastMs: number
   isBulk: boolean
-  /** Tags that alarmed and are not all right, with when. */
+  /** Unresolved tags with the time of their alarm, ms. */
   open: Map<string, number>
   count: number
 }

@@ -13,26 +13,26 @@ export interface ReceiptPasses {
    */
   add(claims: ReceiptClaims, unused: readonly number[], atMs: number, taken?: readonly TagEntry[]): void
   /**
-   * Takes an entry for the tag, if one is left. The same tag keeps its entry. A paid tag takes only its own entry;
-   * entries of its product are for tags without a name.
+   * Takes an entry for the tag, if one is left. The same tag keeps its entry. A paid tag takes only the entry that names
+   * it. An unpaid tag may also take an entry that names only its product.
    */
   covers(tag: string, atMs: number, isPaid?: boolean): boolean
 }
 
-/** A tag with the number of the entry that is its own. */
+/** A tag with the number of the entry that it takes. */
 export interface TagEntry {
   readonly tag: string
   readonly entry: number
 }
 
-/** How long after it was shown the goods of a receipt may pass, ms. */
+/** Time after a receipt is shown in which its goods may pass, ms. */
 const PASS_MS = 30_000
 const PASSES_LIMIT = 20
 
 interface Pass {
   cti: Uint8Array
   untilMs: number
-  /** Entry in hex → how many of it are left. */
+  /** Entry in hex → number of its unused units. */
   left: Map<string, number>
   tags: Set<string>
 }
@@ -74,7 +74,7 @@ export function receiptPasses(): ReceiptPasses {
 
 /**
  * Matches nearby tags with the unused entries of a receipt. If more tags of a product are nearby than the receipt has
- * entries, none of them matches: the shopper's cannot be told apart.
+ * entries, none of them matches: the agent cannot know which ones belong to the shopper.
  */
 export function tagsOfReceipt(
   { cti, entries }: ReceiptClaims,
@@ -104,7 +104,7 @@ function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
   return entriesOf(tag, isPaid)(cti)
 }
 
-/** The same for one tag and many receipts. */
+/** As `entriesFor`, for one tag and many receipts. */
 export function entriesOf(tag: string, isPaid = false): (cti: Uint8Array) => string[] {
   const name = tagNameOf(tag)
   if ('tagUid' in name) return (cti) => [hexOf(receiptEntry(cti, 'tagUid', name.tagUid))]

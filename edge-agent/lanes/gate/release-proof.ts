@@ -23,7 +23,7 @@ export interface ReleaseProofParts {
 
 export type CheckedRelease = { ok: true; unit: ReleasedUnit } | { ok: false; why: string }
 
-/** Clocks in a store may differ by so much, s. */
+/** Maximum difference between the clocks of two agents in a store, s. */
 const CLOCKS_DIFFER_S = 60
 
 const refuse = (why: string) => ({ ok: false as const, why })

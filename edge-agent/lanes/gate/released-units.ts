@@ -33,7 +33,7 @@ interface StoredUnit extends ReleasedUnit {
 
 /** Units in memory; the oldest is dropped. A store releases far fewer within an hour. */
 const UNITS_LIMIT = 2_000
-/** Units without a tag: each is compared with a tag that is about to alarm, in some milliseconds for all. */
+/** Units without a tag. The gate compares each of them with a tag before it alarms; all comparisons take a few milliseconds. */
 const OPEN_LIMIT = 500
 /** Units are saved together after this time, ms. */
 const SAVE_MS = 1_000
@@ -110,7 +110,7 @@ export class ReleasedUnits {
     )
   }
 
-  /** The cloud's news of items count from now on. */
+  /** Marks the units of these items as superseded: the cloud has sent something newer about them. */
   itemsChanged(entries: readonly Pick<ItemEntry, 'epc' | 'tagUid'>[]): void {
     if (this.#byTag.size === 0) return
     for (const { epc, tagUid } of entries) {

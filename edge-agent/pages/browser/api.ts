@@ -20,7 +20,7 @@ export interface OperatorName {
   hasPin: boolean
 }
 
-/** The agent answers a scan within 10 s and its decision's time. */
+/** Time limit of a request, ms. The agent answers a scan within 10 s plus the time of its decision. */
 const LIMIT_MS = 20_000
 
 /** Sends a scanned text and waits for the outcome. `byHand`: a person typed it or pressed a button. */

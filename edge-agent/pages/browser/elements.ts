@@ -30,7 +30,7 @@ export function newElement(
   return element
 }
 
-/** A technical message in its place, which is hidden while there is none. */
+/** Shows a technical message in `place`, or hides `place` if the text is empty. */
 export function writeTechnical(place: HTMLElement, text: string): void {
   const code = place.querySelector('code')
   if (code) code.textContent = text

@@ -42,7 +42,7 @@ export function listen({ onEvent, onLink }: LiveParts): void {
     }
   }
 
-  /** The browser reconnects by itself only after an answer that is a stream. */
+  /** Reconnects by a timer: the browser itself does not reconnect after an answer that is no stream. */
   function reconnect(lost: EventSource): void {
     if (source !== lost) return
     lost.close()

@@ -7,13 +7,13 @@ import { slot, writeOrHide } from './elements.ts'
 /** The operator at this device. The agent keeps the session; the page has only the name. */
 export interface Operator {
   readonly isSignedIn: boolean
-  /** Signed in, or out, at the device: here, with a badge, or at another page. */
+  /** Shows who is signed in at the device; null for nobody. The change may come from this page, a badge or another page. */
   setName(name: string | null): void
   /** Reads the operator again, after the agent was offline. */
   refresh(): Promise<void>
 }
 
-/** The agent counts the idle time; a session that has ended is not shown for longer. */
+/** Interval of reading the operator, ms. The agent ends idle sessions; the page shows an ended one for at most this time. */
 const REFRESH_MS = 30_000
 
 /** Who is signed in, as the page shows it. */

@@ -16,7 +16,7 @@ const wanted = location.pathname === '/pair' ? `/station${location.search}` : lo
 
 async function pair(code: string): Promise<void> {
   write('pair-status', texts.busy)
-  // The link is used up once the agent has it: the cookie must arrive even if this page is left meanwhile.
+  // The request uses the link up, so the cookie must arrive even if the user leaves this page meanwhile.
   const answer = await call('POST', '/v1/pair', { code }, { keepalive: true })
   if (answer.ok) return location.replace(wanted)
   write('pair-status', answer.status === 403 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)
@@ -30,7 +30,7 @@ function pairByAddress(): void {
   void pair(code)
 }
 
-/** This browser may have been paired in another tab. A link from another site comes without the cookie of a paired browser, too. */
+/** Opens the page if this browser is paired already: in another tab, or because a link from another site sends no cookie. */
 async function openIfPaired(): Promise<void> {
   const answer = await request(wanted, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.ok) location.replace(wanted)

@@ -1,7 +1,7 @@
-/** The one place where these programs reach for time and for the agent. */
+/** Wall clock, ms. Only this file uses time and network, so that tests can replace them. */
 export const now = (): number => Date.now()
 
-/** Runs `task` once, later; the answer calls it off. */
+/** Runs `task` once after `ms`; the returned function cancels it. */
 export function after(ms: number, task: () => void): () => void {
   const timer = setTimeout(task, ms)
   return () => clearTimeout(timer)
@@ -12,7 +12,7 @@ export function every(ms: number, task: () => void): void {
   setInterval(task, ms)
 }
 
-/** Asks the agent; rejects when it does not answer in time. */
+/** Sends a request to the agent; rejects if no answer comes within `limitMs`. */
 export function request(path: string, init: RequestInit, limitMs: number): Promise<Response> {
   return fetch(path, { ...init, cache: 'no-store', signal: AbortSignal.timeout(limitMs) })
 }

@@ -61,7 +61,7 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
   const answer = await call<{ file: string }>('POST', '/v1/setup/devices', { entry })
   status.textContent = answer.ok ? texts.setup.written : texts.setup.failed
   writeTechnical(technical, answer.ok ? '' : answer.error)
-  // Once is enough: the next press would be refused for the same deviceId.
+  // A second press would be rejected because the deviceId exists.
   button.disabled = answer.ok
 }
 

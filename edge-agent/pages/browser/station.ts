@@ -36,7 +36,7 @@ const SAME_RESULT_MS = 3_000
 /** `byHand`: a person typed it or pressed a button, which keeps the operator signed in. A shopper's scan does not. */
 async function scan(raw: string, byHand: boolean): Promise<void> {
   const text = raw.trim()
-  // The same code again before there is an answer is a scanner that fired twice.
+  // The same code again before the answer means that the scanner fired twice.
   if (text === '' || underWay.has(text)) return
   if (text.length > LONGEST_SCAN) return stage.show(fault({ what: texts.tooLong, todo: '' }), '')
   underWay.add(text)

@@ -11,7 +11,7 @@ export interface HeaderProps {
   nowMs: number
 }
 
-/** Where one is, and how the agent is doing: always in sight. */
+/** The place and the state of the agent; always visible. */
 export function Header({ title, deviceId, status, texts, nowMs }: HeaderProps) {
   const { badges, banners } = statusView(status, deviceId, texts, nowMs)
   return (

@@ -7,7 +7,7 @@ export interface PairPageProps {
   script: FrameProps['script']
 }
 
-/** In place of every page for a browser that is not paired, and the page of the one-time link. */
+/** Replaces every page for a browser that is not paired. Also the page that the one-time link opens. */
 export function PairPage({ localization, command, script }: PairPageProps) {
   const { pair } = localization.texts
   return (

@@ -32,7 +32,7 @@ export function StationPage({ localization, status, device, nowMs, operator, scr
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
-        {/* Read out once per result; the stage itself is silent, or going back to idle would be news. */}
+        {/* Screen readers announce each result once. The stage is not announced, so that its return to idle is silent. */}
         <p class="aloud" role="status" aria-live="assertive" aria-atomic="true" data-slot="aloud" />
       </main>
       <footer>

@@ -88,7 +88,7 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
 function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'amber' | 'alarm' | undefined {
   if (light === null) return undefined
   if (light === 'siren') return 'alarm'
-  // A gate that stayed shut is never green.
+  // Never green for a gate that stayed shut.
   const isOpen = answer.outcome !== 'failed' && answer.outcome !== 'unknown'
   return answer.authorized && isOpen && light !== 'amber' ? 'green' : 'amber'
 }

@@ -9,11 +9,11 @@ export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
 export interface ResultView {
   tone: Tone
   headline: string
-  /** The labels that are left, '' when there are none. */
+  /** Text with the number of labels still to be removed; '' if there are none. */
   left: string
   message: string
   advice: string
-  /** What the same scan may be sent again for: the next label, a new try, or with an operator behind it. */
+  /** Why the page may send the same scan again: for the next label, as a retry, or with an operator's approval. */
   again: 'next' | 'retry' | 'approve' | null
   /** Time until the page is idle again, s. */
   seconds: number

@@ -98,7 +98,7 @@ function waiting({ queueDepth, online }: PageStatus, texts: Texts): Badge[] {
 
 function policy({ policyVersion, stage: policyStage, neededRelease }: PageStatus, texts: Texts): Badge {
   if (policyVersion === null) return { tone: 'bad', text: texts.noPolicy }
-  // There are newer ones, which this agent is too old for.
+  // This agent is too old for newer policies, so its policy counts as stale.
   const stage = policyStage === 'fresh' && neededRelease !== null ? 'stale' : policyStage
   const tone = stage === 'fresh' ? 'good' : stage === 'stale' ? 'warn' : 'bad'
   return { tone, text: texts.policy(policyVersion, stage) }

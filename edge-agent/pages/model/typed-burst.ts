@@ -3,7 +3,7 @@
  * Tab. Pure: takes keys with their times, and returns what to do with each.
  */
 export interface TypedKey {
-  /** As KeyboardEvent.key has it. */
+  /** Value of `KeyboardEvent.key`. */
   key: string
   /** When the key went down, ms; the browser's own time of the event, not of its handling. */
   atMs: number
@@ -22,7 +22,7 @@ export interface TypedBurst {
   take(key: TypedKey): BurstVerdict
 }
 
-/** Slower scanners and their radios pause this long between characters at most. */
+/** Maximum pause of slow and wireless scanners between characters, ms. */
 const LOOSE_GAP_MS = 200
 /** Average time per character in a field, ms. No person types so fast. */
 const FIELD_GAP_MS = 50

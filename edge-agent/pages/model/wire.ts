@@ -13,7 +13,7 @@ export interface PageStatus {
   queueDepth: number
   policyVersion: number | null
   stage: 'fresh' | 'stale' | 'expired'
-  /** The release that the store's policy needs, which this agent is too old for; null: it is not. */
+  /** The release that the store's policy needs, if this agent is older; else null. */
   neededRelease: string | null
   clock: 'signed' | 'rtc' | 'home' | 'none'
   /** Why the ledger is not trusted: revoked, forked or restored; null: it is trusted. */
@@ -34,7 +34,7 @@ export interface PageDevice {
   detail: string
   name: string | null
   deviceType: string | null
-  /** Of devices with a door behind their lock. */
+  /** State of the door behind the lock; only for devices that have one. */
   door?: 'shut' | 'open' | 'forced' | 'left_open' | null
 }
 
@@ -62,7 +62,7 @@ export interface PageOrder {
 /** An event at a lane without a request. */
 export type PageAlarm = 'unexpected_release' | 'door_forced' | 'door_left_open'
 
-/** Why a scan was not even a question. */
+/** Why a scan did not become a request. */
 export type NotUnderstood =
   | 'unknown_code'
   | 'needs_connection'
@@ -73,14 +73,14 @@ export type NotUnderstood =
   | 'out_of_order'
 
 export type PageResult =
-  | { kind: 'decision'; answer: PageAnswer; /** The tag that it was about. */ item?: string }
+  | { kind: 'decision'; answer: PageAnswer; /** The tag that the request named. */ item?: string }
   | { kind: 'operator'; name: string }
   | { kind: 'receipt'; left: number }
   | { kind: 'alarm'; what: PageAlarm }
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }
 
-/** The light of the gate; null: none, as the policy says for unknown tags. */
+/** The light of the gate; null if it showed none, as a policy may set for unknown tags. */
 export type GateLight = 'green' | 'amber' | 'siren' | null
 
 export type LiveEvent =

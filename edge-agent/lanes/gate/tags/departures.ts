@@ -9,17 +9,17 @@ import type { Zone } from './deduplicate.ts'
  */
 export interface Departures {
   left(tag: string, atMs: number): void
-  /** A tag was seen; most are none that left. */
+  /** Call it for every read. Most tags have not left, and are ignored. */
   seen(tag: string, zone: Zone, atMs: number): void
   /** Drops tags whose exit right was used otherwise. */
   drop(isUsedUp: (tag: string) => boolean): void
-  /** Takes the tags that are gone, with when they left. */
+  /** Removes and returns the tags that are gone, with the time at which they left. */
   takeGone(atMs: number): { tag: string; leftMs: number }[]
 }
 
-/** As long as a receipt that is shown covers tags (receipt-pass.ts), ms. */
+/** Time after which a tag that left counts as gone, ms: a shown receipt covers tags for as long (receipt-pass.ts). */
 const GONE_MS = 30_000
-/** Tags that left and are not gone. More are not reported. */
+/** Maximum tags that left and do not yet count as gone. Further tags are not reported. */
 const LIMIT = 2_000
 
 /** Nobody has left yet. */

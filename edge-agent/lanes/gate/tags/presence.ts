@@ -24,7 +24,7 @@ const STATIONARY_AFTER_MS = 20_000
 /** Time around a passage in which a tag outside belongs to it, ms. */
 const PASSAGE_MS = 1_000
 const TRACK_LIMIT = 20_000
-/** Tags stored for a restart. Storing blocks the reads for a few milliseconds. */
+/** Maximum stationary tags that are stored for a restart. The gate processes no reads while it stores them, a few milliseconds. */
 const STATIONARY_LIMIT = 1_000
 const GAP_STEP_MS = 100
 
@@ -82,7 +82,7 @@ export class Presence {
     return [...this.#tracks].flatMap(([tag, track]) => (mayHaveGone(track) ? [tag] : []))
   }
 
-  /** Whether a tag that `passed` named has shown itself outside only. */
+  /** True if a tag that `passed` returned was then read only outside. */
   hasLeftUnseen(tag: string): boolean {
     const track = this.#tracks.get(tag)
     if (!track || track.wasInside || track.hasLeft) return false

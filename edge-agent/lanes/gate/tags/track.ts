@@ -6,17 +6,17 @@ export type Movement = 'leaving' | 'entering' | 'present'
 export interface Track {
   origin: Zone
   lastMs: number
-  /** Seen without a longer gap since. */
+  /** Start of the present stay: since then no gap was longer than `approachMs`. */
   presentSinceMs: number
-  /** Seen inside alone since. */
+  /** Time since which all reads were inside. */
   insideSinceMs: number
   lastInsideMs: number
-  /** Sightings outside since the last one inside. */
+  /** Reads outside since the last read inside. */
   outsideRun: number
   longestGapMs: number
   /** How often the tag was read inside again after outside. Walking shoppers do not cause that. */
   flickers: number
-  /** How often it seemed to leave and had not, never unseen for a minute. */
+  /** How often the tag seemed to leave and was read again within a minute. */
   returns: number
   hasLeft: boolean
   hasEntered: boolean
@@ -47,8 +47,8 @@ const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
 const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
 /**
- * Reads outside in a row that a tag with many returns needs before it leaves. Rarely read stationary tags do not reach
- * it.
+ * A tag with many returns counts as left only after this many consecutive reads outside. Stationary tags that are
+ * rarely read do not reach it.
  */
 const RUN_AFTER_RETURNS = 3
 
@@ -124,7 +124,7 @@ export function seeOutside(track: Track, atMs: number, calibratingUntilMs: numbe
   return 'leaving'
 }
 
-/** For how long a tag must not have been seen inside before it is believed to leave. */
+/** Time without a read inside after which the tag counts as left, ms. */
 function neededGapMs(track: Track, isFirst: boolean, isCalibrating: boolean): number {
   const learnt = Math.min(Math.max(track.longestGapMs * GAP_FACTOR, SHORTEST_GAP_MS), LONGEST_GAP_MS)
   if (track.isStationary) return isFirst ? 0 : learnt * 2 ** track.returns
