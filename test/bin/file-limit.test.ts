@@ -12,7 +12,7 @@ describe.skipIf(!existsSync('/proc/self/limits'))('too few file descriptors (nee
     const data = temporaryFolder('file-limit')
     const args = [command, '--port=0', `--data=${data}`]
     await expect(startProcess(args, { through: WITH_100_FILES })).rejects.toThrow(
-      /ended with 1: this process may open 100 files at once, and needs 256: raise the limit with "ulimit -n 4096", or LimitNOFILE= of its systemd unit\n$/,
+      /ended with 1: this process may open 100 files at once and needs 256: raise the limit with "ulimit -n 4096", or LimitNOFILE= of its systemd unit\n$/,
     )
   })
 })
