@@ -127,8 +127,8 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
       return status
     },
     async execute(command, signal) {
-      // Devices store signals and emergencies and write them after a reconnect, so they pass in any state but
-      // `stopped`.
+      // Signals and emergency commands pass in any state but `stopped`: the device stores them, and writes them after
+      // a reconnect.
       if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)

@@ -51,7 +51,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
       try {
         options.onListenerError?.(error)
       } catch {
-        // An error of the error listener has no receiver.
+        // Ignores an error of the error listener: no other code could receive it.
       }
     }
     try {

@@ -3,9 +3,9 @@ import type { Platform } from '../../policy/platform.ts'
 import type { ExchangeAnswer } from './exchange.ts'
 
 /**
- * Keeps a reader reading that sends tags by itself. Such readers stop without notice, for example after a power
- * failure. While they read they send something all the time, at least "no tag". When a reader is quiet, it is stopped,
- * which it must answer, and started again.
+ * Keeps a reader, which sends tags by itself, in its reading mode. Such readers stop without notice, for example after a power
+ * failure. While they read they send something all the time, at least "no tag". If the reader is quiet, the agent
+ * stops it, waits for its answer, and starts it again.
  */
 export interface ContinuousReading {
   /** Call it when the reader sent something. */
@@ -65,7 +65,7 @@ export function startContinuousReading({
 
   async function startNow(): Promise<void> {
     lastActivityMs = clock.elapsed()
-    // A `suspend` meanwhile sends its stop after this start.
+    // If a `suspend` comes during this start, its stop is sent afterwards.
     if (isWanted()) await start(isWanted)
   }
 

@@ -86,7 +86,7 @@ export class DesiredOutputs {
     return this.#hold.isOpen === true
   }
 
-  /** Every output with its desired state. Without the releasing output while that keeps its state. */
+  /** Every output with its desired state. Lacks the releasing output while that must keep its present state. */
   desired(): Map<number, boolean> {
     return this.#outputsNow(this.#pulses > 0 || this.#hold.isOpen === true)
   }

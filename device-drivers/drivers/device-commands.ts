@@ -17,7 +17,7 @@ export interface DeviceCommandsOptions {
   readonly platform: Platform
   /** Begins a release; releases never overlap. Undefined for a device that releases nothing. */
   release?: ((command: ReleaseCommand, signal: AbortSignal) => RunningCommand) | undefined
-  /** Switches a siren or lamp. Undefined for a device without. */
+  /** Switches a siren or lamp. Undefined for a device without one. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult> | undefined
   /** Applies the state of an emergency. Undefined for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult> | undefined

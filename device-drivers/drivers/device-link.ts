@@ -1,7 +1,7 @@
 import type { AnyLink } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 
-/** The connection of one device to its link. `linkDevice` and `restClient` bring their own. */
+/** The connection of one device to its link. `linkDevice` and `restClient` make it for their drivers. */
 export interface DeviceLink<S extends ProtocolClient> {
   /** Null before `connect`, and after the link was lost or left. */
   readonly member: Membership<S> | null

@@ -13,7 +13,7 @@ export const WIRINGS = ['normally_closed', 'normally_open'] as const
 /** `normally_closed`: no current means emergency, so a cut wire counts. `normally_open`: current means emergency. */
 export type Wiring = (typeof WIRINGS)[number]
 
-/** The setting `emergency` of a driver that reads the level of its inputs. `input` numbers them as the driver does. */
+/** The setting `emergency` of a driver that reads the level of its inputs. `input` is the schema of the driver's input numbers. */
 export function emergencySetting(input: z.ZodInt) {
   return z
     .strictObject(

@@ -1,7 +1,7 @@
 import type { DeviceEvent, TagRead } from './device.ts'
 
 const MAX_WAITING = 1_000
-/** In one event, as device.ts promises. */
+/** Maximum reads in one event, as device.ts promises. */
 const MAX_READS = 1_000
 /**
  * Maximum tag reads that wait. A gate reads up to 1,500 tags a second, and a reader may replay tens of thousands after
@@ -33,7 +33,7 @@ export class EventQueue {
   #wake = () => {}
   readonly events: AsyncIterable<DeviceEvent> = { [Symbol.asyncIterator]: () => this.#read() }
 
-  /** Bound, because drivers pass it as a callback. */
+  /** An arrow function, because drivers pass it as a callback. */
   readonly put = (event: DeviceEvent): void => {
     if (this.#ended) return
     if (event.type === 'emergency') return this.#pushFirst(event)

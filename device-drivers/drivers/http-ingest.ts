@@ -46,7 +46,7 @@ class IngestReader implements ProtectionDevice {
     this.#clock = readerClock(platform.clock)
     this.#silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
     this.#lastReceivedAt = platform.clock.elapsed()
-    // Made for this device alone: each device has its own address.
+    // Devices that pass the same protocol object share a link. Each device has its own address, so each has its own object.
     const protocol: LinkProtocol<ProtocolClient> = {
       name: 'http-ingest',
       start: (link) => ({ ended: this.#listen(link) }),
@@ -56,10 +56,10 @@ class IngestReader implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    // A reader that was silent continues at the same address, so that no read is lost.
+    // Keeps the link after a silence: the reader posts to the same address again, so no read is lost.
     if (this.#line.member) return
     if (!this.#isClockSet) {
-      // Readers and this machine take their time from the network. The reader's timestamps show whether they agree.
+      // Assumes that the reader's clock agrees with this machine's, until the reader's timestamps show a difference.
       this.#clock.set({ utcUs: this.#platform.clock.wall() * 1_000 })
       this.#isClockSet = true
     }

@@ -204,7 +204,7 @@ class ImpinjDevice implements ProtectionDevice {
       if (current.over.aborted) return
       const answer = await this.#rest.request({ method: 'GET', path: IMPINJ_PATHS.status })
       const status = objectOf(jsonOf(answer))?.['status']
-      // Idle between two triggers is normal.
+      // A reader with a trigger (`readWhile`) is idle between two triggers.
       if (status === 'idle' && !this.#settings.readWhile) {
         this.#onFault('the reader had stopped reading; the agent starts it again')
         return current.end('the reader no longer reads')

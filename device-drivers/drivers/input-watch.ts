@@ -11,7 +11,7 @@ export type Reading =
 
 /** Polls the inputs of one device. */
 export interface InputWatch {
-  /** The next reading whose request is sent after this call, at most `withinMs` after the previous one. */
+  /** Resolves with the first reading that is requested after this call. It is requested at most `withinMs` after the previous one. */
   next(withinMs?: number): Promise<Reading>
 }
 

@@ -77,7 +77,7 @@ class LlrpDevice implements ProtectionDevice {
       platform,
       write: (output, on) => this.#write(output, on),
     })
-    // Made for this device alone: a reader serves one client.
+    // Devices that pass the same protocol object share a link. A reader serves one client, so each has its own object.
     const protocol: LinkProtocol<LlrpConversation> = { name: 'llrp', start: (link) => this.#start(link) }
     this.#line = deviceLink(links, settings.link, protocol)
     this.#commands = outputCommands({

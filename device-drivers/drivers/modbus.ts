@@ -168,7 +168,7 @@ class ModbusDevice implements ProtectionDevice {
   async #writeDesired(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
     for (const output of this.#outputs.atConnect().keys()) {
       if (signal.aborted) throw signal.reason as Error
-      // Read the state at the last moment: a later signal is written after this one.
+      // Reads the desired state just before the write; a signal that comes later is written after this one.
       const on = this.#outputs.atConnect().get(output) === true
       const answer = await board.writeCoil(output, on)
       if (answer.kind !== 'answered') throw misfit(member, this.#settings, answer, `output ${output}`)
@@ -195,7 +195,7 @@ class ModbusDevice implements ProtectionDevice {
       this.#sensors.released()
       return this.#outputs.pulse()
     }
-    // A lock closes as soon as the door is open; a deactivator is armed for one deactivation.
+    // The pulse of a lock ends when the door opens; that of a deactivator ends after one deactivation.
     const endInput = this.#settings.door?.input ?? (this.#settings.interlock && this.#settings.confirmInput)
     const feedbackInput = this.#settings.interlock?.armedInput
     return startRelease({

@@ -134,10 +134,10 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
         [OSDP_REPLY.ack, OSDP_REPLY.outputStatus],
         `output ${this.#output}`,
       )
-    // Later signals are written after these.
+    // From now on signals are written at once, after those of the loop below.
     this.#dialogue = dialogue
     for (const name of this.#signals.due().keys()) {
-      // Read the state at the last moment: it may have changed while another signal was written.
+      // Reads the state just before the write: it may have changed while another signal was written.
       const command = signalCommand(this.#settings, name, this.#signals.due().get(name) ?? 0)
       if (command) await expectReply(dialogue, command, [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `the ${name}`)
     }
@@ -198,7 +198,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
     this.#signals.allOff()
     this.#hold.stop()
     if (!session) return
-    // An output that an emergency holds open stays open while no agent runs.
+    // If an emergency holds the output open, it stays open after the agent has stopped.
     if (this.#output !== undefined && this.#hold.isOpen === false) await this.#send(outputOff(this.#output))
     for (const name of this.#configured) await this.#send(signalCommand(this.#settings, name, 0))
   }
@@ -213,7 +213,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   }
 
   #onCard({ bits, hex }: OsdpCard): void {
-    // A number of incomplete bytes was programmed by an installer; it is no UID.
+    // A UID has whole bytes. Other numbers were programmed by an installer.
     if (this.#settings.cards === 'scans' || bits % 8 !== 0) this.queue.put({ type: 'scan', text: hex })
     else this.queue.put({ type: 'tags', reads: [{ tag: { tagUid: hex }, seenAtMs: this.platform.clock.elapsed() }] })
   }

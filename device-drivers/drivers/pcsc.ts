@@ -46,7 +46,7 @@ class PcscReader implements ProtectionDevice {
     this.#timers = platform.timers
     this.#service = pcscService(settings.link)
     this.#tags = tagWatch(platform, settings.ndef, this.#queue.put)
-    // Made for this device alone: each reader has its own connection to pcscd.
+    // Devices that pass the same protocol object share a link. Each reader has its own connection to pcscd.
     const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, this.#service) }
     this.#line = deviceLink(links, settings.link, protocol)
     this.events = this.#queue.events

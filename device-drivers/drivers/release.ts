@@ -38,15 +38,15 @@ export interface ReleaseOptions {
   readonly output: number
   readonly confirmInput: number | undefined
   readonly pulseMs: number
-  /** True if the device itself ends the pulse, even while the agent does not look. */
+  /** True if the device itself ends the pulse, so that the agent may miss a whole pulse between two reads. */
   readonly deviceEnds: boolean
   /** The pulse ends when this input turns on: the door is open, or the deactivation is done. */
   readonly endInput?: number | undefined
-  /** Contact of the output itself: it must be off within 1 s after OFF. */
+  /** Input wired to the output itself; it must be off within 1 s after OFF. */
   readonly feedbackInput?: number | undefined
-  /** Aborted by the caller: nothing begins afterwards, and a running pulse ends at once. */
+  /** If the caller aborts it, nothing begins afterwards, and a running pulse ends at once. */
   readonly signal: AbortSignal
-  /** The connection is over. */
+  /** Aborts when the connection ends. */
   readonly over: AbortSignal
   /** True while an emergency holds the output open: the end of the pulse leaves it on. */
   isHeldOpen(): boolean
@@ -99,7 +99,7 @@ async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal):
     if (reading.kind === 'missed') missed = true
     else if (reading.isOn(input)) return 'changed'
     const now = o.clock.elapsed()
-    // The agent or the bus stalled: the whole movement may lie between two reads.
+    // The agent or the bus stalled, so the whole movement may have happened between two reads.
     if (o.deviceEnds && now - lastReadAt >= o.pulseMs) missed = true
     lastReadAt = now
   }

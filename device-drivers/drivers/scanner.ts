@@ -43,7 +43,7 @@ export const ScannerSettings = z.strictObject({
 })
 export type ScannerSettings = z.infer<typeof ScannerSettings>
 
-/** Only sends texts: for another device, or as a separate device. */
+/** A scanner only sends texts, to its own lane or to the device that it feeds. */
 function scannerCapabilities(settings: ScannerSettings): Capabilities {
   return {
     releases: 'nothing',
@@ -99,7 +99,7 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
     }
   }
 
-  // Made for this device alone: a scanner does not share its link.
+  // Devices that pass the same protocol object share a link. A scanner shares none, so it has its own object.
   const protocol: LinkProtocol<ProtocolClient> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
 
   return linkDevice({

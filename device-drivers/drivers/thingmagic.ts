@@ -47,12 +47,12 @@ type Line = Exchange<ThingMagicFrame>
 
 /** The module sends a keepalive every second while it reads. */
 const QUIET_MS = 2_500
-/** Heat is reported once, and again after this time without heat. */
+/** Overheating is reported once, and again only after this time without overheating, ms. */
 const HEAT_OVER_MS = 60_000
 const MAX_OFF_TRIES = 3
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the reader is not connected' }
 
-/** A module that reads. */
+/** One session with a module. */
 interface Reader {
   readonly reading: ContinuousReading
   request(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>>
@@ -244,13 +244,13 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     const reader = this.#current
     if (!reader || pin === undefined) return NOT_CONNECTED
     const answer = await this.#writePin(reader, pin, ms > 0)
-    // The pin's state is unknown, or it stays on: the next session writes all pins again.
+    // The pin's state is unknown, or the pin stays on. Ends the session, because the next one writes all pins again.
     if (answer.kind === 'lost' || (answer.kind === 'refused' && ms === 0)) reader.end(`pin ${pin}: ${answer.detail}`)
     await reader.reading.resume()
     return answer
   }
 
-  /** Last OFF before the agent stops, so it is retried at once. */
+  /** Switches a pin off before the agent stops. Retries at once, because no later session repeats it. */
   async #switchOffForGood(reader: Reader, pin: number | undefined): Promise<void> {
     if (pin === undefined) return
     for (let tries = 0; tries < MAX_OFF_TRIES; tries++)

@@ -1,12 +1,12 @@
 /**
  * A two-way stream of bytes to a device: a serial line, a TCP connection or two ends in memory. Drivers work alike on
  * all of them.
- * Single use: after it ended, the factory makes a new link, so no state passes from one connection to the next.
+ * A link is used once. After it ended, the factory makes a new one, so no state passes from one connection to the next.
  */
 export interface ByteLink {
   /**
-   * Chunks in the order of arrival, for one reader. Ends when the other side closes in order; throws a `LinkFault` when
-   * the link breaks. The number of unread bytes is bounded.
+   * Chunks in the order of arrival, for one reader. Ends when the other side closes the link properly; throws a `LinkFault`
+   * when the link breaks. The number of unread bytes is bounded.
    */
   readonly bytes: AsyncIterable<Uint8Array>
   /**
@@ -16,7 +16,7 @@ export interface ByteLink {
   write(bytes: Uint8Array, signal: AbortSignal): Promise<void>
   /**
    * Closes the transport. Discards unsent bytes where the transport allows it, so that no old command acts later. With
-   * `flush`, they are sent until that signal aborts. Idempotent, never rejects.
+   * `flush`, they are still sent until `flush` aborts. Idempotent, never rejects.
    */
   close(flush?: AbortSignal): Promise<void>
 }

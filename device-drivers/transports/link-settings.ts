@@ -48,7 +48,7 @@ export type LinkSettings = z.infer<typeof LinkSettings>
 /** Default path of pcscd's socket. */
 export const PCSCD_SOCKET = '/run/pcscd/pcscd.comm'
 
-/** Packages for the smart-card service of Windows and macOS, in the order of the attempts. */
+/** Packages for the smart-card service of Windows and macOS; the agent tries them in this order. */
 export const PCSC_PACKAGES = ['pcsc-mini', 'nfc-pcsc'] as const
 export type PcscPackage = (typeof PCSC_PACKAGES)[number]
 
@@ -124,7 +124,7 @@ export const WebLink = z.union(
 )
 export type WebLink = z.infer<typeof WebLink>
 
-/** A web link with a name, for several connections to one device. */
+/** A web link with a channel name: links with different names are separate connections to one device. */
 export type WebChannel = WebLink & { readonly channel?: string }
 
 const pushError = {

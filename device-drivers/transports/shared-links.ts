@@ -17,7 +17,7 @@ export interface LinkProtocol<S extends ProtocolClient> {
   start(link: ByteLink, settings: AnyLink, platform: Platform): S
 }
 
-/** The use of an open link by one device. */
+/** One device's share of an open link. */
 export interface Membership<S extends ProtocolClient> {
   readonly client: S
   /** Resolves with the reason when the link is gone. */
@@ -47,7 +47,7 @@ interface Session {
   readonly link: ByteLink
   readonly lost: Promise<string>
   readonly members: Set<{ silent: boolean }>
-  /** `inOrder`: the last bytes, such as the OFF of an output, are still sent. */
+  /** With `inOrder`, the last bytes, such as the OFF of an output, are sent before the link closes. */
   end(reason: string, inOrder?: boolean): void
 }
 

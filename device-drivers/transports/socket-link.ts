@@ -12,7 +12,7 @@ type TcpSocket = Socket & { resetAndClosing?: boolean }
 export interface SocketLinkOptions {
   /** Name of the other side in faults. */
   readonly address: string
-  /** The TCP connection that carries the bytes; `close` resets it. Undefined for a local socket. */
+  /** The TCP connection under the socket, which `close` resets. Undefined for a local socket. */
   readonly tcp?: TcpSocket
   /** Makes a fault of a socket error. */
   explain(error: NodeJS.ErrnoException): LinkFault
@@ -33,7 +33,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
 
   async function* read(): AsyncGenerator<Uint8Array, void> {
     try {
-      // A reader that stops does not close the socket: `close` decides whether unsent bytes are still sent.
+      // The socket stays open when the reader of `bytes` stops: only `close` decides whether unsent bytes are still sent.
       for await (const chunk of socket.iterator({ destroyOnReturn: false })) if (!closed) yield chunk as Uint8Array
     } catch (error) {
       if (closed) return
@@ -47,12 +47,12 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
    */
   function giveUp(): void {
     const destroy = () => {
-      // Does what `resetAndDestroy` does. Calling that on the connection beneath a destroyed TLS socket kills the
-      // process.
+      // Does the same as `resetAndDestroy`, which would kill the process if called on the connection under a destroyed
+      // TLS socket.
       if (tcp) tcp.resetAndClosing = true
       socket.destroy()
     }
-    // A FIN is being sent: a reset is impossible until the next turn of the event loop.
+    // While the socket sends its FIN, a reset is impossible until the next turn of the event loop.
     const isEnding = socket.writableEnded && socket.writableLength === 0 && !socket.writableFinished
     if (!isEnding) return destroy()
     socket.once('finish', destroy)

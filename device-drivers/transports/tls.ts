@@ -8,7 +8,7 @@ import { explainSocket, KEEPALIVE_AFTER_MS } from './tcp.ts'
 
 const normalizeFingerprint = (fingerprint: string): string => fingerprint.replaceAll(':', '').toUpperCase()
 
-/** Null if the certificate is acceptable, else the fault. */
+/** Returns the fault of the peer's certificate; null if it is acceptable. */
 function certificateFault(socket: TLSSocket, address: string, fingerprint: string | undefined): LinkFault | null {
   const actual = (socket.getPeerCertificate() as { fingerprint256?: string }).fingerprint256 ?? ''
   if (fingerprint !== undefined) {

@@ -65,7 +65,7 @@ const isOn = (word: number): boolean => (word & EAS_WORD.mask) !== 0
 
 /**
  * Switches the EAS bit of one tag off, by the standard Read and Write. The bit can only be toggled, so it is read
- * before: a tag whose bit is off stays unchanged, also at a retry. It is toggled once, and the state read afterwards
+ * first. A tag whose bit is off stays unchanged, also at a retry. The bit is toggled once, and its state after that
  * decides the result. Never rejects.
  */
 export async function switchEasOff(options: EasOptions): Promise<CommandResult> {

@@ -15,8 +15,8 @@ export interface ReaderClock {
 }
 
 /**
- * When late timestamps prove that the reader's clock is behind. Replayed reads become less late, and reads that wait in
- * the reader become more late, both faster than these bounds. Timestamps of a slow clock stay late by the same time.
+ * Decides when late timestamps prove that the reader's clock is behind. Then all timestamps are late by the same time.
+ * The lateness of replayed reads shrinks, and that of reads that wait in the reader grows, both beyond these bounds.
  * Only the freshest read of each window counts, because some readers send in batches.
  */
 interface DriftRule {
@@ -80,9 +80,9 @@ function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
 }
 
 /**
- * Makes the clock. A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. No
- * timestamp may lie in the future; one that would shows that the reader's clock went forward. A clock that went back
- * shows in timestamps that stay late by the same time.
+ * Makes the clock. A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. If a
+ * timestamp would lie in the future, the reader's clock went forward. If timestamps stay late by the same time, the
+ * clock went back.
  */
 export function readerClock(clock: Clock): ReaderClock {
   const scales = new Map<keyof ReaderStamp, Scale>()

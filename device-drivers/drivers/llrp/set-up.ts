@@ -91,7 +91,7 @@ export async function setUpReader(
     await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
   await ask('SET_READER_CONFIG_RESPONSE', (id) => {
     const config = readerConfig(id, settings, reader, options.desiredOutputs())
-    // The reader executes messages in their order: later writes come after this one.
+    // The reader executes messages in order, so single writes from now on come after this one.
     options.onOutputsWritten()
     return config
   })

@@ -47,7 +47,7 @@ export function isEpc(text: string): boolean {
   return /^(?:[0-9A-F]{4}){1,31}$/.test(text)
 }
 
-/** The AccessSpec for one tag, once. */
+/** An AccessSpec that the reader executes once, on the tag with this EPC. */
 export function accessSpec(id: number, epc: string, operations: readonly TagOperation[]): Message<'ADD_ACCESSSPEC'> {
   const count = epc.length * 4
   const target = parameter('C1G2TargetTag', {
@@ -101,7 +101,7 @@ export function tagAccess(
     return lastId
   }
 
-  /** Deletes the AccessSpec. If the reader may still have it, the connection ends: a new one begins with none. */
+  /** Deletes the AccessSpec. Ends the connection if the reader may still have it: a new connection starts without AccessSpecs. */
   async function remove(isCarriedOut: boolean): Promise<void> {
     const gone = await conversation.request(
       'DELETE_ACCESSSPEC_RESPONSE',
@@ -126,7 +126,7 @@ export function tagAccess(
     })
     if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
     if (added.kind === 'lost') {
-      // The reader may have it anyway, and then accepts no other with this id.
+      // The reader may have received the AccessSpec, and would then accept no other one with this id.
       if (added.possiblySent) await remove(false)
       return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
     }

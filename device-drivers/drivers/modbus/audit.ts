@@ -11,7 +11,7 @@ const AUDIT_EVERY_MS = 1_000
 export interface UncertainOptions {
   readonly board: Board
   readonly outputs: DesiredOutputs
-  /** The releasing output: switched off if it is on, and on only while an emergency holds it open. */
+  /** The releasing output. The audit switches it off if it is on, except while an emergency holds it open. */
   readonly release: number | undefined
   /** Outputs whose last write was lost or refused. */
   readonly uncertain: Set<number>
@@ -26,7 +26,7 @@ export interface AuditOptions extends UncertainOptions {
   onFault(detail: string): void
 }
 
-/** A board that never reported its outputs is read less and less often, at last once in this many audits. */
+/** Maximum audits between two attempts to read a board that never reported its outputs. The interval grows up to it. */
 const MAX_SKIPPED = 64
 
 type AuditResult = 'compared' | 'unable' | 'silent'
@@ -52,7 +52,7 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
 
 /** Writes the uncertain outputs again with their desired states; a second ON of a siren does no harm. */
 export async function writeUncertain({ board, outputs, release, uncertain }: UncertainOptions): Promise<void> {
-  // A copy: a refused output returns into the set.
+  // Iterates over a copy, because a refused output is added to the set again.
   const toWrite = [...uncertain]
   for (const output of toWrite) {
     const on = outputs.desired().get(output) === true

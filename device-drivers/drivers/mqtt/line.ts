@@ -87,7 +87,8 @@ export class MqttLine implements ProtocolClient {
   }
 
   /**
-   * Publishes to the subscribers that are online now. False if the connection is gone. No subscriber need receive it.
+   * Publishes to the subscribers that are online now. False if the connection is gone. Success does not mean that a
+   * subscriber received it.
    */
   async publish(topic: string, payload: string): Promise<Published | false> {
     // QoS 0: with QoS 1 a broker would store it for an offline reader, and a barrier would open after the reconnect.

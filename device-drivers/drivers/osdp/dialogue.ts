@@ -20,7 +20,7 @@ export interface SendOptions {
 
 export type OsdpAnswer =
   | { readonly kind: 'reply'; readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array | null }
-  /** `repeated`: the answer to a repetition; the first copy may have been executed. */
+  /** `repeated`: answers a repeated command, whose first copy may have been executed. */
   | { readonly kind: 'nak'; readonly code: number; readonly repeated: boolean }
   | LostAnswer
 

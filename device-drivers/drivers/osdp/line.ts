@@ -7,9 +7,9 @@ import type { Exchange } from '../exchange.ts'
 /** All devices on one OSDP line; one request at a time. */
 export type OsdpLine = Exchange<OsdpFrame>
 
-/** Two characters at 9600 baud (SIA OSDP 2.2, 5.7). */
+/** Minimum quiet time between two frames, ms: two characters at 9600 baud (SIA OSDP 2.2, 5.7). */
 const GAP_MS = 2
-/** Longer than a device may still be answering after the agent's time limit. */
+/** Quiet time after a lost answer, ms. A device that answers late has finished by then. */
 const QUARANTINE_MS = 50
 
 /** One protocol object, so that devices can share a line. */

@@ -36,7 +36,7 @@ async function retryWhileShared<T>(timers: Timers, over: AbortSignal, ask: () =>
   }
 }
 
-/** Ignores a refusal: the card or its reader is gone, as the next reader table shows. */
+/** Ignores a refusal. It means that the card or its reader is gone, which the next reader table also shows. */
 async function ignoreRefusal(ask: Promise<unknown>): Promise<void> {
   try {
     await ask

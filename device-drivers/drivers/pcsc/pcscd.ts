@@ -130,8 +130,8 @@ export class Pcscd implements ProtocolClient {
    * Resolves when the readers may differ from `known`, when `wake` aborts, and every 10 s.
    *
    * pcscd answers the request to wait with the table of readers, and later with one message: at a change, or because
-   * the wait was stopped. pcscd 2.5 may send that message before or within the table. So the bytes are only counted;
-   * the caller reads the table again.
+   * the wait was stopped. pcscd 2.5 may send that message before or within the table. So this function only counts
+   * the bytes, and the caller reads the table again.
    */
   async untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
     this.#sendRequest('waitReaderStateChange')
@@ -247,7 +247,7 @@ async function within<T>(timers: Timers, promise: Promise<T>, ms: number, tooLat
   }
 }
 
-/** Resolves with the first of the three; rejects only with the promise. */
+/** Resolves when `promise` resolves, `wake` aborts or `ms` have passed. Rejects only if `promise` rejects. */
 async function firstOf(timers: Timers, promise: Promise<void>, wake: AbortSignal, ms: number): Promise<void> {
   let finish = () => {}
   const other = new Promise<void>((resolve) => {

@@ -40,7 +40,7 @@ async function resetEas(card: Card, uid: string): Promise<CommandResult> {
   const said = await exchange(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
   if ('outcome' in said) return said
   if ('refused' in said) {
-    // The reader passes this frame through but refused the other one. It may have refused after the tag received it.
+    // If the tag's EAS bit is off, the reader may have refused the command after the tag had received it.
     const why = `the reader: ${said.refused}`
     return (await isEasOn(card, uid)) === false ? lost(why) : result('failed', true, 'refused', why)
   }
@@ -54,7 +54,7 @@ async function resetEas(card: Card, uid: string): Promise<CommandResult> {
 
 /**
  * Switches the EAS bit of an ICODE SLI tag off, in a transparent session of the reader. The tag's answer confirms it; a
- * tag that still sends its EAS sequence refutes it. The command is sent once. Rejects only before it.
+ * tag that still sends its EAS sequence disproves it. Sends the command once, and rejects only before that.
  */
 export async function releaseEas(card: Card, uid: string, signal: AbortSignal): Promise<CommandResult> {
   const start = transparentAnswer(await card.transmit(START_SESSION))

@@ -23,7 +23,7 @@ export interface DeactivateOptions {
   readonly settings: NonNullable<M100Settings['deactivate']>
   /** Upper-case hex. */
   readonly epc: string
-  /** Nothing begins after it. */
+  /** Once it aborts, nothing more begins. */
   readonly signal: AbortSignal
   onFault(detail: string): void
 }

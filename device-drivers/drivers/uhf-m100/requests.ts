@@ -2,7 +2,7 @@ import type { M100Frame } from '../../protocols/uhf-m100/frame.ts'
 import { M100, NO_TAG, refusalOf } from '../../protocols/uhf-m100/messages.ts'
 import type { Exchange, ExchangeAnswer } from '../exchange.ts'
 
-/** Sends a command. A start of many polls has no answer but the tags. */
+/** Sends a command. The command that starts many polls has no answer except the tags. */
 export type SendM100 = (
   frame: M100Frame,
   options?: { signal?: AbortSignal; onSend?: () => void },

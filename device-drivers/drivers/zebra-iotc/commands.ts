@@ -58,8 +58,8 @@ export function zebraCommands(
         let published: Published | false = false
         const late = () => {
           settle(id, { kind: 'lost', possiblySent: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
-          // The message may still be queued and would act too late, so the connection ends. A broker that acknowledged
-          // it keeps the connection for other devices.
+          // Without an acknowledgement the message may still be queued and act too late, so the connection ends. If the
+          // broker acknowledged it, the connection stays for other devices.
           if (!published || !published.isAcknowledged())
             line.end(`the broker did not take ${command} within ${timeoutMs} ms`)
         }

@@ -72,7 +72,7 @@ export class HttpParser {
     return pieces
   }
 
-  /** What was not HTTP. Nothing is parsed afterwards, because a stream cannot resynchronise. */
+  /** Why the bytes are not HTTP; null if they are. After a fault nothing is parsed, because a stream cannot resynchronise. */
   get fault(): string | null {
     return this.#fault
   }

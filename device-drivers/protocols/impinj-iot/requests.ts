@@ -39,7 +39,7 @@ export interface InventorySettings {
   readonly readWhile?: number | undefined
 }
 
-/** How an input changes. */
+/** Names of the two changes of an input. */
 export const TRANSITIONS = { rise: 'low-to-high', fall: 'high-to-low' } as const
 
 /** The body of `start`: reports every read at once, with the fields that a gate needs. */

@@ -15,7 +15,7 @@ export interface ReadMapping {
   /** Units of `rssi` in 1 dBm, such as 100 for cdBm. */
   readonly rssiPerDbm: number
   readonly seenAt?: string | undefined
-  /** Only reads whose field has this value. */
+  /** Accepts only reads whose field has this value. */
   readonly only?: { readonly path: string; readonly equals: string } | undefined
 }
 
@@ -23,7 +23,7 @@ export interface ReadMapping {
 export interface Mapped {
   readonly sightings: readonly TagSighting[]
   readonly faults: readonly string[]
-  /** Items in the place of reads that are no reads. */
+  /** Number of items that should be reads and are invalid. */
   readonly strange: number
 }
 
@@ -31,7 +31,7 @@ export type Mapper = (body: unknown) => Mapped
 
 type Step = string | '*'
 
-/** `a.b[*].c`: names and, between them, each item of a list. */
+/** Form of a path such as `a.b[*].c`: field names with dots; `[*]` is each item of a list. */
 export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\]){0,15}$/
 
 /** Maximum reads of one body; further ones count as `strange`. */

@@ -10,7 +10,7 @@ export interface FieldValues {
   u32: number
   s8: number
   s16: number
-  /** Microseconds since 1970 exceed a number's precision in time. */
+  /** A bigint, because microseconds since 1970 will exceed the precision of a number. */
   u64: bigint
   /** Bytes with a count. */
   u8v: Uint8Array

@@ -81,8 +81,8 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
  * Finds messages in a stream without start marks. TCP loses nothing, so a header is accepted by its version and length.
  * If a header or its parameters are invalid, the codec resynchronises: it tries every byte as a start. It then accepts
  * only a known type, a length of at most 16 KiB that fits the type, and parameters that end exactly with the body.
- * Buffers less than one message; each byte is examined at most 16 Ki times. One case stays open without a checksum: a
- * message that is cut within its last field takes the missing bytes from the next one.
+ * Buffers less than one message; each byte is examined at most 16 Ki times. LLRP has no checksum, so one fault stays
+ * undetected: a message that is cut within its last field takes the missing bytes from the next one.
  */
 export function llrpCodec(): ResyncingCodec<LlrpFrame> {
   return new LlrpCodec()

@@ -1,6 +1,6 @@
 /**
- * The function codes that relay and input boards speak, as a table: driver and simulator, requests
- * and answers, are all read and written from it. (Modbus application protocol V1.1b3, chapter 6)
+ * The function codes of relay and input boards (Modbus application protocol V1.1b3, chapter 6). Driver and simulator
+ * encode and decode all requests and answers from this table.
  *
  *   access      request                               answer
  *   read        address, quantity                     byte count, data

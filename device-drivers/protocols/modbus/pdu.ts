@@ -2,14 +2,14 @@ import { assert } from '../../../policy/assert.ts'
 import { EXCEPTION_BIT, functionOf, ILLEGAL_DATA_VALUE, ILLEGAL_FUNCTION, MODBUS_FUNCTIONS } from './functions.ts'
 import type { FunctionName, ModbusFunction } from './functions.ts'
 
-/** Content of a request or answer. Fields that its form lacks are 0 or empty. */
+/** Content of a request or answer. Fields that this kind of message lacks are 0 or empty. */
 export interface ModbusMessage {
   readonly name: FunctionName
   /** First coil, input or register, from 0. */
   readonly address: number
   /** Number of coils, inputs or registers. */
   readonly quantity: number
-  /** Bits as 0 or 1, registers as 0…65535. Answers have whole bytes of bits, up to 7 more than requested. */
+  /** Bits as 0 or 1, registers as 0…65535. An answer fills its last byte, so it has up to 7 bits more than requested. */
   readonly values: readonly number[]
   /** Only in `writeSingleCoil`: duration of a pulse that the board ends, in 100 ms (see `FLASH_COILS`). */
   readonly flash?: number

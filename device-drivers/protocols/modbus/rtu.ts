@@ -24,7 +24,8 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
       const body = pduLength(direction, bytes, start + 1)
       if (body === 'more') return 'more'
       if (body === 'unknown') {
-        // Only silence ends a request with an unsupported function code; the board must receive it to reject it.
+        // The length of a request with an unsupported function code is unknown, so only silence ends it. The board must
+        // receive it to reject it.
         if (direction === 'answer') return 'none'
         if (!last) return 'more'
         return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length)

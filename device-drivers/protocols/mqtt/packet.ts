@@ -58,7 +58,7 @@ function fieldsOf(packet: Packet): readonly (string | Buffer)[] {
   return [clientId, username, password, will?.topic ?? '', will?.payload ?? '']
 }
 
-/** Rejects packets that mqtt-packet accepts, but not the standard or this codec. */
+/** Rejects packets that mqtt-packet accepts although the standard forbids them or this codec does not support them. */
 function assertPacket(packet: Packet): asserts packet is MqttPacket {
   const { cmd, messageId = 0 } = packet
   switch (cmd) {

@@ -34,7 +34,7 @@ export const EVERYBODY = 0x7f
 export const FIRST_WITH_MAC = 0x15
 
 const BEGIN = 0x53
-/** Some devices send it before a frame, to drive the line. */
+/** Byte that some devices send before a frame, to set the line to a defined level. */
 const MARK = 0xff
 const HEAD = 5
 const MAC_LENGTH = 4

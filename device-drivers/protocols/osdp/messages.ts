@@ -139,10 +139,10 @@ export function decodeIdentity(data: Uint8Array): OsdpIdentity | null {
   }
 }
 
-/** Function codes of capabilities, with their numbers of things. */
+/** Function codes of the capabilities. */
 export const OSDP_CAPABILITY = { inputs: 1, outputs: 2, leds: 4, buzzer: 5, security: 9 } as const
 
-/** Level of compliance and number of things, by function code. */
+/** Decodes the level of compliance and the number of items (inputs, outputs, LEDs), by function code. */
 export function decodeCapabilities(data: Uint8Array): Map<number, { level: number; count: number }> {
   const found = new Map<number, { level: number; count: number }>()
   for (let at = 0; at + 3 <= data.length; at += 3)
@@ -157,7 +157,7 @@ export interface OsdpCard {
   readonly hex: string
 }
 
-/** More bits than any card has. The number becomes the id of a tag, whose events have room for an EPC. */
+/** Maximum bits of a card number: 496, as for an EPC, because it becomes a tag id. No card has as many. */
 const MAX_CARD_BITS = 496
 
 /** Decodes reader 1, format 1, bits 2, data. Null if malformed. */

@@ -72,7 +72,7 @@ export function panelCryptogram({ enc }: SessionKeys, panelRandom: Uint8Array, d
   return encryptBlock(enc, joined(deviceRandom, panelRandom))
 }
 
-/** The first reply MAC, which the first command continues. */
+/** The first MAC of the replies; the MAC of the first command depends on it. */
 export function firstReplyMac({ mac1, mac2 }: SessionKeys, cryptogramOfPanel: Uint8Array): Uint8Array {
   return encryptBlock(mac2, encryptBlock(mac1, cryptogramOfPanel))
 }
@@ -121,7 +121,7 @@ export interface SecureChannel {
 
 /** Makes a session; `replyMac` is the first MAC of the replies. */
 export function secureChannel(keys: SessionKeys, replyMac: Uint8Array): SecureChannel {
-  /** The last MAC of each direction; a frame continues that of the other direction. */
+  /** The last MAC of each direction. The MAC of a frame depends on the last one of the other direction. */
   const last = { command: replyMac, reply: replyMac }
   const sides = (frame: OsdpFrame) => (frame.reply ? (['reply', 'command'] as const) : (['command', 'reply'] as const))
 

@@ -1,6 +1,6 @@
 /** Buffers bytes from pcscd until the pending answer is complete. */
 export interface AnswerBuffer {
-  /** False if more bytes came than any answer has: the other side uses another protocol. */
+  /** Adds bytes. False if there are more than in any answer, so the other side uses another protocol. */
   push(chunk: Uint8Array): boolean
   /** The next `length` bytes, or null while they are incomplete. */
   take(length: number): Uint8Array | null

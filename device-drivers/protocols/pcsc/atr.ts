@@ -1,6 +1,6 @@
 import type { TagTechnology } from '../../../policy/vocabulary.ts'
 
-/** Answer to reset: a reader makes it up for contactless cards. */
+/** Answer to reset. Contactless cards have none, so the reader makes one. */
 export interface Atr {
   readonly historical: Uint8Array
   /** True if the check byte is right, or none is needed. */
@@ -19,7 +19,7 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
   const protocols: number[] = []
   let at = 2
   for (let y: number | null = t0 >> 4; y !== null;) {
-    // TA, TB and TC, then TD, which names the next ones.
+    // Skips TA, TB and TC. TD follows, which lists the next interface bytes.
     at += (y & 1) + ((y >> 1) & 1) + ((y >> 2) & 1)
     if ((y & 8) === 0) break
     const td = bytes[at++]
@@ -38,8 +38,8 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
 }
 
 /**
- * The standard and part of a storage card (SS), and its chip (NN), of PC/SC part 3, supplement for contactless cards.
- * Null for other cards.
+ * The numbers of a storage card (PC/SC part 3, supplement for contactless cards): SS for its standard and part, NN for
+ * its chip. Null for other cards.
  */
 export function storageCard(atr: Atr): { readonly standard: number; readonly chip: number } | null {
   const [category, tag, length, ...rest] = atr.historical

@@ -14,7 +14,7 @@ export function isIcodeSli(uid: string): boolean {
   return uid.startsWith('E00401') && uid.length === 16
 }
 
-/** On the air the last byte goes first. */
+/** Makes a command to one tag. On the air the last byte of the UID comes first. */
 function addressed(code: number, uid: string): Uint8Array {
   return Uint8Array.of(ADDRESSED, code, NXP, ...unhex(uid).toReversed())
 }
@@ -24,7 +24,7 @@ export function easFrame(what: 'set' | 'reset', uid: string): Uint8Array {
   return addressed(what === 'set' ? SET_EAS : RESET_EAS, uid)
 }
 
-/** The frame that a tag answers with its EAS sequence while its bit is on, and does not answer while it is off. */
+/** The frame that tests the EAS bit: a tag answers with its EAS sequence while the bit is on, and not at all while it is off. */
 export function easAlarmFrame(uid: string): Uint8Array {
   return addressed(EAS_ALARM, uid)
 }

@@ -51,7 +51,7 @@ function verdict(status: number): 'good' | 'no_answer' | 'refused' {
   return status === 0x9000 || kind === 0x62 ? 'good' : 'refused'
 }
 
-/** Decodes the answer: status 9000, then objects; C0 is {object, its status}. */
+/** Decodes the answer: status 9000 and a list of objects. Object C0 holds the number of a faulty object and its status. */
 export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   const answer = splitAnswer(bytes)
   // Some readers put the tag's status here.

@@ -20,7 +20,7 @@ export type Symbology =
   | 'gs1-aztec'
   | 'maxicode'
 
-/** By letter: the default name, then modifiers with another name. UPC-A and UPC-E arrive as 13 digits. */
+/** Letter → default name, and the names of modifiers that differ. UPC-A and UPC-E arrive as 13 digits. */
 const AIM: Readonly<Record<string, readonly [Symbology, Readonly<Record<string, Symbology>>?]>> = {
   A: ['code-39'],
   C: ['code-128', { '1': 'gs1-128' }],

@@ -53,7 +53,7 @@ export function zebraResponse(value: unknown): ZebraResponse | null {
 /** The tags of one message of the data topic. */
 export interface ZebraTags {
   readonly sightings: readonly TagSighting[]
-  /** Items in the place of tags that are no tags. */
+  /** Number of items that should be tags and are invalid. */
   readonly strange: number
 }
 

@@ -19,7 +19,7 @@ function lastExplanation(text: string): string | undefined {
 
 /**
  * Starts a PC/SC package in its own process, so that a crash or a blocking call does not reach the agent. Resolves with
- * the link once the package works; rejects with a `LinkFault`. To close the link kills the process.
+ * the link once the package works; rejects with a `LinkFault`. Closing the link kills the process.
  */
 export async function openPcscChild(start: StartPcscChild, signal: AbortSignal): Promise<ByteLink> {
   if (signal.aborted) throw signal.reason as Error
@@ -30,7 +30,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
   let closed = false
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`the process for smart cards cannot be started (${error.message})`))
-    // `close` comes after the end of stderr.
+    // `close` is emitted after stderr has ended, so the text is complete.
     child.once('close', (code, killedBy) =>
       resolve(lastExplanation(stderrText) ?? `the process for smart cards ended (${killedBy ?? `exit code ${code}`})`),
     )
@@ -41,7 +41,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
     return exited.then(() => {})
   }
   stderr.on('error', () => {})
-  // The reader of `bytes` learns that the process ended.
+  // Ignored here: the reader of `bytes` gets the fault when the process ends.
   stdin.on('error', () => {})
   stdout.on('error', () => {})
 
@@ -66,7 +66,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
       for await (const chunk of stdout?.iterator({ destroyOnReturn: false }) ?? [])
         if (!closed) yield chunk as Uint8Array
     } catch {
-      // `exited` has the reason.
+      // Ignored: `exited` resolves with the reason.
     }
     const reason = await exited
     if (!closed) throw new LinkFault('lost', reason)

@@ -4,7 +4,7 @@ import type { ConnectedCard, SmartCards } from './smart-cards.ts'
 
 /** The used part of the package `nfc-pcsc`. */
 export interface NfcPcsc {
-  /** Blocks for ever while the smart-card service does not run. */
+  /** The constructor blocks for ever while the smart-card service does not run. */
   readonly NFC: new () => Nfc
 }
 
@@ -90,7 +90,7 @@ export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
   nfc.on('error', failed)
   nfc.on('reader', (reader) => {
     const { name } = reader
-    // The package takes ISO 15693 tags for ISO 14443 ones, so the driver requests the UID itself.
+    // The package mistakes ISO 15693 tags for ISO 14443 ones, so the driver requests the UID itself.
     reader.autoProcessing = false
     readers.set(name, reader)
     table.set(name, false, cards)

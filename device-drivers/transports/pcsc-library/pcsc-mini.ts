@@ -105,7 +105,7 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
     try {
       return await reader.connect(SHARED)
     } catch (error) {
-      // The package never frees a connection that it failed to end, and has four of them.
+      // The package has four connections, and never frees one that it failed to end. Its process must restart.
       if (codeOf(error) === 'TooManyCardConnections') end('pcsc-mini has no place for another connection')
       throw smartCardError(error)
     }
@@ -120,7 +120,7 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
       await withSmartCardError(card.disconnect(LEAVE))
       table.setAtr(name, eventCounter, atr)
     } catch {
-      // The card has gone, or another program uses it exclusively. Its next change of state calls this again.
+      // The card has gone, or another program uses it exclusively. This function runs again at the next change of state.
     }
   }
 
