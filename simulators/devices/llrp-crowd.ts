@@ -33,10 +33,10 @@ export interface Crowd {
   stop(): void
 }
 
-/** 1.4 m/s through a zone of 1.7 m. */
+/** Time in the zone of the gate, ms: 1.7 m at 1.4 m/s. */
 const WALK_MS = 1_200
 const READ_EVERY_MS = 60
-/** Position (0 to 1) at which an antenna reads best. */
+/** Positions on the way (0 to 1) at which the antennas read best. */
 const INSIDE_AT = 0.3
 const OUTSIDE_AT = 0.7
 const BEAM_AT = 0.5

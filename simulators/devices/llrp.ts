@@ -58,7 +58,7 @@ function log<T>(list: T[], entry: T): void {
 /** An answer with the right type and id, and garbled content. */
 const garbled = (reply: Message): Uint8Array => encodeMessage(reply).fill(0xff, 14)
 
-/** Makes a reader. Serve links to it. */
+/** Makes a reader. Pass each new link to its `serve`. */
 export function llrpReader(options: LlrpReaderOptions): LlrpReader {
   return new LlrpReader(options)
 }
@@ -69,7 +69,7 @@ export class LlrpReader {
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #can: Abilities
-  /** `functions` are message types. */
+  /** The `functions` of a fault are message types. */
   readonly faults = faultSwitches()
   /** Every write of an output, also without a change, oldest first; the last 10,000. */
   readonly writes: OutputChange[] = []
@@ -190,7 +190,7 @@ export class LlrpReader {
     void (this.#client && this.#send(this.#client, bytes))
   }
 
-  /** Serves a link until it ends. Bound, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     if (this.#isBooting) return link.close()
     if (this.#isOccupied || this.#client) return this.#rejectClient(link)
@@ -203,11 +203,11 @@ export class LlrpReader {
     try {
       for await (const chunk of link.bytes) {
         if (this.#isHung) continue
-        // Handles one request after the other, however long an answer is delayed.
+        // Handles requests one after the other, even if an answer is delayed.
         for (const frame of codec.push(chunk)) order = order.then(() => this.#onFrame(me, frame))
       }
     } catch {
-      // The link broke; readers lose their network in the same way.
+      // Ignored: a broken link is like a lost network.
     } finally {
       if (this.#client === me) this.#client = null
       await link.close()

@@ -43,7 +43,7 @@ const SIZE = 8
 const MAX_LOGGED = 10_000
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 
-/** Makes a board. Serve links to it. */
+/** Makes a board. Pass each new link to its `serve`. */
 export function relayBoard(options: RelayBoardOptions): RelayBoard {
   return new RelayBoard(options)
 }
@@ -120,7 +120,7 @@ export class RelayBoard {
     for (const lock of this.#locks) {
       if (lock.coil !== coil) continue
       const delayMs = on ? lock.openMs : lock.closeMs
-      // No timer: on a busy machine the next read could come before it.
+      // Without a timer, because on a busy machine the next read could come before it fires.
       if (delayMs === 0) this.#inputs[lock.input] = on
       else
         this.#options.platform.timers.after(

@@ -11,7 +11,7 @@ export interface MessageBus {
 /** A small broker for simulations: exact topics, QoS 0 and 1, no retained messages. */
 export interface MqttBroker extends MessageBus {
   serve(link: ByteLink): Promise<void>
-  /** Receives, but sends nothing. */
+  /** While on, the broker receives, but sends nothing. */
   mute(on: boolean): void
   /** Sets the required login; default: none. */
   login(user: string, password: string): void
@@ -86,7 +86,7 @@ export function mqttBroker(): MqttBroker {
           if (reading.fault !== null) return
         }
       } catch {
-        // The link broke; clients are unplugged in the same way.
+        // Ignored: a broken link is like an unplugged client.
       } finally {
         clients.delete(link)
         await link.close()

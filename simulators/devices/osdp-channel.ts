@@ -18,7 +18,7 @@ export type HandshakeReply = { readonly code: number; readonly data: Uint8Array;
 /** The device's side of the handshake. */
 export interface DeviceChannel {
   challenge(security: Uint8Array, panelRandom: Uint8Array, key: Uint8Array | null): HandshakeReply
-  /** On success, the frame after the reply uses the channel. */
+  /** Checks the panel's proof. On success, frames after the reply use the channel. */
   prove(cryptogram: Uint8Array): HandshakeReply
   /** Null without a channel. */
   readonly channel: SecureChannel | null

@@ -46,7 +46,7 @@ interface Reply {
 const nak = (code: number): Reply => ({ code: OSDP_REPLY.nak, data: Uint8Array.of(code) })
 const ACK: Reply = { code: OSDP_REPLY.ack }
 
-/** Makes a device. Serve links to it. */
+/** Makes a device. Pass each new link to its `serve`. */
 export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
   return new OsdpDevice(options)
 }
@@ -58,7 +58,7 @@ export class OsdpDevice {
   readonly #address: number
   readonly #locks: readonly LockModel[]
   readonly #codec = osdpCodec()
-  /** By command code; an `exception` is a NAK code. */
+  /** The `functions` of a fault are command codes; an `exception` is a NAK code. */
   readonly faults = faultSwitches()
   readonly #handshake: DeviceChannel
   readonly outputs = Array.from({ length: SIZE }, () => false)
@@ -178,7 +178,7 @@ export class OsdpDevice {
     this.outputs.forEach((_, output) => this.#setOutput(output, false))
   }
 
-  /** Serves a link until it ends. Bound, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = osdpCodec()
     let order: Promise<void> = Promise.resolve()
@@ -186,7 +186,7 @@ export class OsdpDevice {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // The link broke; devices are unplugged in the same way.
+      // Ignored: a broken link is like an unplugged device.
     } finally {
       await link.close()
     }

@@ -13,7 +13,8 @@ export interface PcscdOptions {
   /** The lowest minor version that it accepts; default `minor`. */
   readonly oldest?: number
   /**
-   * Offset in the table at which it sends a change message that arises when a client begins to wait, as pcscd 2.5 may.
+   * Offset within the table, bytes. If readers change when a client begins to wait, the change message is sent at this
+   * offset, as pcscd 2.5 may do.
    */
   readonly changeAt?: number
 }
@@ -21,13 +22,13 @@ export interface PcscdOptions {
 export interface PcscdFaults {
   /** Commands without an answer. */
   mute: ReadonlySet<PcscCommand>
-  /** Answers these commands with this code, `times` times. */
+  /** Answers the next `times` commands of this kind with this code. */
   refuse: { command: PcscCommand; code: number; times: number } | null
-  /** Closes new connections, like polkit. */
+  /** Closes new connections, as pcscd does if polkit denies access. */
   closed: boolean
   /** Called between a client's request to wait and the table. */
   race: (() => void) | null
-  /** Called between a client's read of the table and its request to wait; the client gets no message of the change. */
+  /** Called between a client's read of the table and its request to wait. The client gets no message about a change made here. */
   unseen: (() => void) | null
   /** Cards have no ATR yet. */
   powering: boolean
@@ -109,7 +110,7 @@ export class PcscdSimulator {
     this.#changed()
   }
 
-  /** Puts a tag on a reader, in the place of another one. */
+  /** Puts a tag on a reader, and removes the previous one. */
   put(name: string, tag: NfcTag): void {
     return this.#change(name, (reader) => {
       reader.eventCounter += reader.tag ? 2 : 1
@@ -147,7 +148,7 @@ export class PcscdSimulator {
         }
       }
     } catch {
-      // Broken or closed, the link ends this client.
+      // Ignored: the client is gone.
     } finally {
       this.#clients.delete(client)
       await link.close()
@@ -230,7 +231,7 @@ export class PcscdSimulator {
       race?.()
       return
     }
-    // The table is older than the change message within it.
+    // Sends the table from before the change, with the change message within it.
     const before = this.#table()
     await client.send(before.subarray(0, this.#options.changeAt))
     race()

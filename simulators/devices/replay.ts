@@ -6,7 +6,7 @@ import type { Platform } from '../../policy/platform.ts'
 
 /** A device that replays a recorded trace. */
 export interface Replay {
-  /** Number of connections in the trace. Each served link replays the next one; later links replay the last. */
+  /** Number of connections in the trace. Each served link replays the next one; further links repeat the last one. */
   readonly connections: number
   serve(link: ByteLink): Promise<void>
 }
@@ -25,8 +25,8 @@ function connectionsIn(records: readonly TraceRecord[]): TraceRecord[][] {
 }
 
 /**
- * Replays the device's side of a trace. Each answer comes after as many received bytes as in the trace, with the same
- * delay. So drivers on slower or virtual clocks work too.
+ * Replays the device's side of a trace. It sends each answer after the same number of received bytes as in the
+ * trace, with the same delay. So it also serves drivers on slower or virtual clocks.
  */
 export function replay(trace: string, { clock, timers }: Platform): Replay {
   const connections = connectionsIn(readTrace(trace))
@@ -52,7 +52,7 @@ export function replay(trace: string, { clock, timers }: Platform): Replay {
         wake()
       })()
 
-      /** Waits until the driver has sent so many bytes, or the time is over. */
+      /** Waits until the driver has sent this many bytes, or the time limit is reached. */
       async function untilReceived(bytes: number): Promise<void> {
         const from = clock.elapsed()
         while (received < bytes && !isOver && clock.elapsed() - from < REQUEST_TIMEOUT_MS) {

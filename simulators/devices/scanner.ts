@@ -15,7 +15,7 @@ export interface ScannerSimulatorOptions {
 
 /** A simulated code scanner; all connected clients receive its scans. */
 export interface ScannerSimulator {
-  /** Scans a code. `aim`: symbology identifier before it, such as `]Q1`. */
+  /** Scans a code. `aim` is a symbology identifier that is sent before it, such as `]Q1`. */
   scan(text: string, aim?: string): Promise<void>
   /** Sends an incomplete line. */
   halfLine(text: string): Promise<void>
@@ -32,7 +32,7 @@ export interface ScannerSimulator {
 const MAX_LISTENERS = 16
 const NEVER_ABORTED = new AbortController().signal
 
-/** Makes a scanner. Serve links to it. */
+/** Makes a scanner. Pass each new link to its `serve`. */
 export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimulator {
   const codec = lineCodec({ suffix: options.suffix ?? 'CR', stx: options.stx ?? false, silenceEndsLine: false })
   const links = new Set<ByteLink>()
@@ -67,7 +67,7 @@ export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimul
         // A scanner ignores input; reading only detects that the client is gone.
         for await (const _ of link.bytes) continue
       } catch {
-        // Broken or closed, the link ends this client.
+        // Ignored: the client is gone.
       } finally {
         links.delete(link)
         await link.close()

@@ -37,7 +37,7 @@ export async function serveHttp(
   let body: Uint8Array[] = []
   let size = 0
 
-  /** False if the connection must close. */
+  /** Answers a request. False if the connection must close. */
   async function respond(request: SimulatedRequest): Promise<boolean> {
     const told = await answer(request)
     if (told === 'silence') return true
@@ -79,7 +79,7 @@ export async function serveHttp(
       if (parser.fault !== null) return
     }
   } catch {
-    // The link broke; devices are unplugged in the same way.
+    // Ignored: a broken link is like an unplugged device.
   } finally {
     await link.close()
   }

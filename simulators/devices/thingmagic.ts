@@ -27,7 +27,7 @@ const NO_REGION = 0x010a
 /** M6e Nano, firmware 1.3.1.47. */
 const VERSION = bytesOfHex('1412080030000002201503100103014700000010')
 
-/** Makes a reader without tags. Serve links to it. */
+/** Makes a reader without tags. Pass each new link to its `serve`. */
 export function thingMagicReader(options: ThingMagicReaderOptions): ThingMagicReader {
   return new ThingMagicReader(options)
 }
@@ -38,7 +38,7 @@ export class ThingMagicReader {
   readonly #roundMs: number
   readonly #bootLoader: boolean
   readonly #codec = thingMagicCodec('reader')
-  /** By opcode; an `exception` is a status. */
+  /** The `functions` of a fault are opcodes; an `exception` is a status. */
   readonly faults = faultSwitches()
   readonly #tags = new Map<string, SimulatedTag>()
   readonly #links = new Set<ByteLink>()
@@ -139,7 +139,7 @@ export class ThingMagicReader {
     this.outputs.clear()
   }
 
-  /** Serves a link until it ends. Bound, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = thingMagicCodec('reader')
     let order: Promise<void> = Promise.resolve()
@@ -148,7 +148,7 @@ export class ThingMagicReader {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // The link broke; readers are unplugged in the same way.
+      // Ignored: a broken link is like an unplugged reader.
     } finally {
       this.#links.delete(link)
       await link.close()

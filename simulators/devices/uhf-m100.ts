@@ -42,7 +42,7 @@ const OK = Uint8Array.of(0)
 
 const ascii = (kind: number, text: string) => Uint8Array.from([kind, ...new TextEncoder().encode(text)])
 
-/** Makes a pad without tags. Serve links to it. */
+/** Makes a pad without tags. Pass each new link to its `serve`. */
 export function m100Pad(options: M100PadOptions): M100Pad {
   return new M100Pad(options)
 }
@@ -52,7 +52,7 @@ export class M100Pad {
   readonly #options: M100PadOptions
   readonly #pollMs: number
   readonly #codec = m100Codec('reader')
-  /** An `exception` is the code of a refusal. */
+  /** The `exception` of a fault is the code of a refusal. */
   readonly faults = faultSwitches()
   readonly #tags = new Map<string, Tag>()
   readonly #taken = new Map<string, Tag>()
@@ -113,7 +113,7 @@ export class M100Pad {
     }
   }
 
-  /** Puts a tag on the pad, in the place of one with the same EPC. */
+  /** Puts a tag on the pad; replaces one with the same EPC. */
   put({ epc, rssiDbm = -55, killPassword = '00000000', accessPassword = '00000000' }: SimulatedTag): void {
     if (this.#tags.size >= MAX_TAGS) throw new RangeError(`at most ${MAX_TAGS} tags`)
     this.#taken.delete(epc)
@@ -147,7 +147,7 @@ export class M100Pad {
     this.#centiDbm = 2_000
   }
 
-  /** Serves a link until it ends. Bound, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = m100Codec('reader')
     let order: Promise<void> = Promise.resolve()
@@ -156,7 +156,7 @@ export class M100Pad {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // The link broke; pads are unplugged in the same way.
+      // Ignored: a broken link is like an unplugged pad.
     } finally {
       this.#links.delete(link)
       await link.close()

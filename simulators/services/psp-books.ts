@@ -35,7 +35,7 @@ export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
 
 export interface PspBooksOptions {
   readonly dialect: PspName
-  /** Key of the notifications' signatures, and secret of requests; default: an example. */
+  /** Key that signs notifications; `apiKey` is the key of requests. Default: an example. */
   readonly secret?: string
   readonly apiKey?: string
   /** Wall clock for signatures, ms since 1970. */
@@ -91,7 +91,7 @@ export class PspBooks {
     return this.#desk.baseUrl
   }
 
-  /** Sets the base address; before that there is none. */
+  /** Sets the base address, which is empty before. */
   moveTo(baseUrl: string): void {
     this.#desk.baseUrl = baseUrl
   }

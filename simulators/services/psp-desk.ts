@@ -36,7 +36,7 @@ export interface PspAnswer {
   readonly status: number
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** True if the request started nothing that a timeout could leave unresolved, such as a token request. */
+  /** True if a lost answer leaves nothing unresolved, such as the answer to a token request. */
   readonly isQuick?: boolean
 }
 
@@ -77,7 +77,7 @@ export interface PspDesk {
 
 /** Protocol of one provider. */
 export interface PspDialect {
-  /** Credentials of the right form, for tests and demonstrations. An empty secret: notifications are not signed. */
+  /** Valid credentials for tests and demonstrations. With an empty secret, notifications are not signed. */
   readonly example: { readonly apiKey: string; readonly secret: string }
   /** Header of idempotency keys; undefined if the provider has none. */
   readonly keyHeader?: string

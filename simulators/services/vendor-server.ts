@@ -12,7 +12,7 @@ export interface SimulatedVendor {
   readonly goods: VendorGoods
   /** Received requests, oldest first. */
   readonly requests: readonly VendorRequest[]
-  /** Faults of the next requests, one each. */
+  /** Faults of the next requests; each request uses up one. */
   readonly faults: VendorFaultName[]
   /** Called before each answer; a returned fault replaces it. */
   gate: ((request: VendorRequest) => VendorFaultName | undefined) | undefined

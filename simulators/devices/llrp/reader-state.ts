@@ -3,7 +3,7 @@ import type { Message, Parameter } from '../../../device-drivers/protocols/llrp/
 
 /** Configuration and activity of a reader; a reboot makes a new one. */
 export interface ReaderState {
-  /** By id; the simulated reader accepts one. */
+  /** ROSpecs by id; the simulated reader accepts one. */
   readonly roSpecs: Map<number, RoSpecState>
   readonly accessSpecs: Map<number, { spec: Parameter<'AccessSpec'>; isEnabled: boolean }>
   /** Output 1 is at index 1; index 0 is unused. */

@@ -13,7 +13,7 @@ export interface SimulatedTag {
   readonly tid?: string
   /** Configuration word whose lowest bit is the EAS bit, if the chip has one. */
   config?: number
-  /** True if it executes writes and its answers are lost. */
+  /** True if the tag executes writes, but all its answers are lost. */
   readonly mutters?: boolean
 }
 
