@@ -30,7 +30,7 @@ const RETIRES_AFTER_MS: Record<RotatedUse, number> = {
   policy: 80 * HOUR_MS + MINUTE_MS,
   freshness: 80 * HOUR_MS + MINUTE_MS,
 }
-/** Time a key signs before the next one replaces it, ms. */
+/** Period in which a key is active before the next key replaces it, ms. */
 const ACTIVE_MS = 30 * DAY_MS
 /** Minimum time a key is published before it signs automatically, ms: longer than agents are planned to be offline. */
 const PUBLISHED_BEFORE_MS = 7 * DAY_MS
@@ -75,8 +75,8 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
 }
 
 /**
- * Makes agents fetch a newly signed policy. After a revocation versions count from a new epoch, above every version a
- * thief may have signed.
+ * Makes agents fetch a newly signed policy. A revocation starts a new epoch. Its versions rank above all versions that
+ * a thief may have signed.
  */
 async function renewDocuments(db: Db, isRevoked: boolean): Promise<void> {
   if (isRevoked) await raiseDocumentEpoch(db)

@@ -114,7 +114,7 @@ export type ProductInput = z.output<typeof ProductInput>
 
 export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
 
-/** Names of a product in a request. All names that are sent must mean the same product. */
+/** Identifiers of a product in a request. A request with several identifiers must name one product with all of them. */
 export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),
@@ -122,7 +122,7 @@ export const PRODUCT_NAMES = {
   ean: Id.describe('EAN of the product. A text that is no EAN is not found.').optional(),
 }
 
-/** Product row; read for a store, it has the store's prices. */
+/** Product row. If a query names a store, the row has the prices of that store. */
 export interface PricedProduct extends ProductRow {
   store_id: string | null
   /** Time of the store's last price change, ms; 0 without a store. */

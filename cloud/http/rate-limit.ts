@@ -19,7 +19,7 @@ export interface RateLimiter {
   take(name: string, allowance: Allowance): Verdict
 }
 
-/** Maximum number of buckets. Dropping the least recently used one only refills it. */
+/** Maximum number of buckets. The least recently used bucket is dropped first; its caller starts with a full one. */
 const BUCKET_LIMIT = 50_000
 
 /** Token buckets in memory: each process counts for itself. */

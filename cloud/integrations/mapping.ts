@@ -36,7 +36,7 @@ const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
 /** Fields that null clears. For all other fields null is ignored, because systems send it for unknown values. */
 export const CLEARED_BY_NULL = ['oldPrice', 'deposit', 'depositVat'] as const
 
-/** Targets that the specification's mapping also contains. The cloud calculates them itself and ignores them. */
+/** Targets that the specification's mapping also contains. The cloud ignores their values and calculates its own. */
 const FIGURES = ['receiptCount', 'scanAndGo.revenueCent']
 
 const EVERY_TARGET: ReadonlySet<string> = new Set([...Object.values(TARGETS).flat(), ...FIGURES])

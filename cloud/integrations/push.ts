@@ -87,7 +87,7 @@ async function pushWith(
       platform,
       rules: systemRules(config),
       budget: { bytes: BYTES_LIMIT, signal: time.signal },
-      // Each step renews the lease of the Idempotency-Key.
+      // An empty step extends the time for which the Idempotency-Key is reserved for this request.
       beat: every15Seconds(platform, () => work.step(async () => undefined)),
     })
     const { push: to } = connector.connect(credentials, client, side)

@@ -15,7 +15,7 @@ export type SyncError = z.infer<typeof SyncError>
 /** Maximum number of errors in a response; further errors are only counted. */
 export const SYNC_ERRORS_LIMIT = 1_000
 
-/** Short text of a value that all databases can store and clients may show. */
+/** Shortens a value to a text that all databases can store. Clients may show the text. */
 export function printable(value: unknown): string | null {
   if (typeof value !== 'string' && typeof value !== 'number') return null
   return String(value)

@@ -14,7 +14,7 @@ const RUNNING = 0
 /** Retention of a stored response, ms. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
-/** Lease of a request of several transactions, ms. A request that did not renew it is regarded as crashed. */
+/** Time for which a running request reserves its key, ms. Requests that do not extend it count as crashed. */
 export const RUNNING_LEASE_MS = 60_000
 
 /** Two requests with equal values are the same request. */

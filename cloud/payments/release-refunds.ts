@@ -12,7 +12,7 @@ import { releaseHeldRefunds } from '../purchases/refunds.ts'
 import { taskRunner } from './runner.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
-/** Time after its expiry in which a slow clock may still accept a token, ms. */
+/** Clock guard, ms: an agent with a slow clock may accept a token for this time after the token's expiry. */
 const GUARD_MS = 60_000
 const READ_LIMIT = 100
 

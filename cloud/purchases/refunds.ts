@@ -81,8 +81,8 @@ export function isPending({ kind, state }: RefundRow): boolean {
 }
 
 /**
- * Sends a refund in doubt again under its own id, so that the provider cannot pay twice. It stays in doubt until the
- * provider answers.
+ * Repeats a refund with unknown result. The request keeps the id of the refund, so that the provider cannot pay twice.
+ * The result stays unknown until the provider answers.
  */
 export function retryRefundInDoubt(
   call: Call,

@@ -10,8 +10,9 @@ import { signatureHeaders, type Secrets } from './signatures.ts'
 
 /** Time limit for the receiver's acknowledgement, ms (specification, Events). */
 export const ACKNOWLEDGE_WITHIN_MS = 10_000
-/** Maximum number of bytes of the response that are read, and that are stored. */
+/** Maximum number of response bytes that the cloud reads. */
 const ANSWER_LIMIT = 64 * 1024
+/** Maximum number of response bytes that the cloud stores. */
 const STORED_ANSWER_LIMIT = 1_024
 
 /** Result of one attempt. */

@@ -192,7 +192,7 @@ function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
-/** Stores the agent's item version. The way-out page compares it to show shoppers whether the gates are ready. */
+/** Stores the agent's item version. The exit advice compares it with the version of the paid items. */
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )

@@ -155,7 +155,7 @@ const goneWithin = prepared((db, p: { storeId: string; after: number; head: numb
 
 const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
 
-/** Entries of one page. `ver` is the head if the page is the last. */
+/** Fills one page. `ver` is the version of its last entry, or `head` on the last page. */
 function fill(
   entries: readonly FullEntry[],
   head: number,

@@ -20,7 +20,7 @@ const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', '
 
 /**
  * Completes an agent's event with facts of the cloud: purchase, line, device place, processing time. `storeEvents`
- * stores it. Returns undefined and raises `foreign_evidence` if another agent or store must report it.
+ * stores it. Returns undefined and raises `foreign_evidence` if only another agent or store may report the event.
  */
 export async function completeAgentEvent(
   scope: EvidenceScope,

@@ -64,7 +64,7 @@ export async function ingestBatch(
     received_ms: call.nowMs,
   }))
   for (const chunk of insertChunks(rows)) await insertRows(call.db, chunk)
-  // The move of a device may have waited for this void.
+  // A voided token may be the last one that kept a device from moving to another agent.
   if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
   const last = fresh.at(-1)?.row
   const head = last

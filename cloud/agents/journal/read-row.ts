@@ -8,7 +8,7 @@ export interface ReadRow {
 }
 
 /**
- * Reads a row. From an invalid row it still returns readable evidence, so that used rights are not leased again.
+ * Reads a row. Returns the evidence of an invalid row if it is readable: the cloud must not lease used rights again.
  * Evidence may be applied twice; an event must not be.
  */
 export function readRow(body: unknown): ReadRow {

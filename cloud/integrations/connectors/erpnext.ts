@@ -9,10 +9,10 @@ import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
 
 /**
  * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is read from the
- * bins of one warehouse. EANs are in a separate table. An item without an EAN there uses its item code, if that is an
- * EAN.
+ * bins of one warehouse. EANs are in a separate table. If that table has no EAN of an item, the item code is used,
+ * provided that it is a valid EAN.
  */
-/** Item codes per page; the address of the query for their EANs contains all of them. */
+/** Items per page. The URL of the EAN query contains all item codes of a page, so pages stay small. */
 const PAGE = 100
 
 const ErpnextCredentials = z.strictObject({

@@ -1,6 +1,6 @@
 /** Daily figures of stores. Units: ../schema.ts. */
 
-/** Every column but the first three is a count or cents that transactions add to. */
+/** The columns after `tenant` are counters or cents. Transactions add to them. */
 export interface StoreDayRow {
   store_id: string
   /** `2026-11-20`, in the store's time zone. */

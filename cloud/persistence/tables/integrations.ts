@@ -22,7 +22,7 @@ export interface IntegrationPullRow {
   tenant: string
   /** Hash of the source of the data. */
   source: string
-  /** null: the next read starts at the beginning, or with `is_done` nothing is left to read. */
+  /** Place of the next read. null: the read starts at the beginning. If `is_done` is 1, no data is left to read. */
   next_cursor: string | null
   is_done: number
   /** JSON: cloud/integrations/pull-state.ts. */

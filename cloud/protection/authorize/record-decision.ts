@@ -17,8 +17,8 @@ export interface DecisionContext {
   /** One entry per unit. `simulateProtectionPolicy` applies other policies to them. */
   facts: readonly DecisionFacts[]
   /**
-   * The token contains the id of the second event. Events of the same time are listed by id, so the first id sorts
-   * first.
+   * The token contains `decided`. Lists order events of the same time by id. `requested` has the lower id, so it is
+   * listed before `decided`.
    */
   eventIds: { requested: string; decided: string }
 }

@@ -115,7 +115,7 @@ async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefi
   return { line, purchase }
 }
 
-/** Resolves by item: its bound unit, else the free unit of a paid purchase that it may be bound to. */
+/** Resolves an item to the unit that it is bound to. An unbound item resolves to a free unit of the paid purchase. */
 async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<ResolvedUnit> {
   const { db, action, pastMs } = query
   const rights = rightUsedBy(action)

@@ -114,7 +114,7 @@ async function applyReceiptClaim(scope: EvidenceScope, source: EvidenceSource, c
   return useReceiptUnits(scope, source, claim, purchase, claim.ordinals)
 }
 
-/** Uses the receipt's units with the numbers `entries`, one per step of the claim. */
+/** Uses up the rights of receipt units. `entries` holds the `receipt_index` of one unit for each step of the claim. */
 async function useReceiptUnits(
   scope: EvidenceScope,
   source: EvidenceSource,

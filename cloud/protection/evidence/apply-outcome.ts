@@ -10,8 +10,8 @@ import { raiseForeignEvidence } from './foreign-evidence.ts'
 import { settleUnit } from './settle-unit.ts'
 
 /**
- * Applies the outcome of a claim: `confirmed` counts, `failed` frees its units, `unknown` is for staff. Pass `nonce`
- * if it is known, because devices without agent choose their redemption ids.
+ * Applies the outcome of a claim: `confirmed` is final, `failed` frees its units, staff resolve `unknown`. Devices
+ * without an agent choose their redemption ids, so two claims can share one: pass `nonce` to select the claim.
  */
 export async function applyOutcome(
   scope: EvidenceScope,

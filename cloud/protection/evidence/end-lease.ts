@@ -23,7 +23,7 @@ export async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizat
   await freeUnusedRights(scope, row)
 }
 
-/** Call it before code outside the batch writes rights. */
+/** Writes the batch and clears its cache. Call it before other code changes rights in the database. */
 async function flushAndReset({ redemptions }: EvidenceScope): Promise<void> {
   await redemptions.flush()
   redemptions.reset()

@@ -48,7 +48,7 @@ export async function raiseCancelledAfterRelease(
   })
 }
 
-/** Holds a released item whose line was refunded or whose goods came back, while it is still `returned`. */
+/** Puts the item of a unit on hold that was released after a refund. The item must still have the status `returned`. */
 export async function holdReturnedItem(
   scope: EvidenceScope,
   storeId: string,

@@ -26,7 +26,7 @@ export interface LeaseView {
   takeable?: ProtectionAuthorizationRow
   /** End of a lease that cannot be transferred, s since 1970, with guard. */
   endsAt?: number
-  /** Authorization whose holder the cloud can ask to give it up. */
+  /** Authorization that the cloud can recall from its lease holder. */
   held?: ProtectionAuthorizationRow
   /** Authorization that an operator overrides (../authorize/override-lease.ts). */
   overridden?: ProtectionAuthorizationRow

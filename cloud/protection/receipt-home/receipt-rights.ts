@@ -14,8 +14,8 @@ import { policyOf } from '../store-documents/parsed-policy.ts'
 const GUARD_SECONDS = 60
 
 /**
- * No LIMIT: SQLite prepares the statement again if a bound limit may change its plan, at five times the cost of these
- * rows.
+ * Has no LIMIT. SQLite would prepare the statement again for each value of the limit. That costs five times as much as
+ * reading all agents.
  */
 const agentsOfStore = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),

@@ -139,7 +139,7 @@ export async function viewGrantableRight(
   return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN_OUTCOME_REASON }
 }
 
-/** Deletes delegations of ended receipts that are settled, or can no longer be reported. */
+/** Deletes a delegated right after its receipt has ended, if its outcome is known or can no longer be reported. */
 export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
   const nowS = Math.floor(nowMs / 1_000)
   await db

@@ -154,7 +154,7 @@ export interface Lease {
 /** Former tries of a unit whose right is leased or free. */
 export interface Tries {
   failures: number
-  /** The outcome of the last try is unknown, also after the lease ended unused. */
+  /** The outcome of the last try is unknown. A later lease that ends unused does not change this. */
   isUnknown: boolean
 }
 
