@@ -9,7 +9,7 @@ import type { Trace } from '../virtual/trace.ts'
 
 /** The locks, detachers and gates of a shop: they outlive the processes that command them. */
 export interface Actuators {
-  /** What keeps the devices of one process of an agent, in the place of the real drivers. */
+  /** Creates the simulated device supervisor for one process of an agent. */
   supervisor(agent: string, process: Process): (options: SupervisorOptions) => Supervisor
   /** How often devices fail from now on, 0 to 1. */
   failureRate: number
@@ -19,13 +19,13 @@ export interface ActuatorParts {
   scheduler: Scheduler
   chance: Chance
   trace: Trace
-  /** A device is told to open; the process may die here. */
+  /** Called when a device receives a release command. The process may die here. */
   onRelease(agent: string, deviceId: string): void
   /** The fire panel, in worlds that have one. */
   emergencies?: Pick<Emergencies, 'connect' | 'outputHeld'>
 }
 
-/** How a command ends, and after how many ms; beyond the caller's patience it ends as not known. */
+/** Outcome of a command and its duration, ms. After the caller's time limit the outcome is unknown. */
 interface Ending {
   afterMs: number
   outcome: CommandResult
@@ -33,7 +33,7 @@ interface Ending {
 
 const FAILURES = ['jam', 'away', 'silent', 'late'] as const
 
-/** Devices that do as they are told, mostly. */
+/** Creates simulated devices that carry out most commands. */
 export function actuators({ scheduler, chance: world, trace, onRelease, emergencies }: ActuatorParts): Actuators {
   const chance = world.fork('actuators')
   let trouble = 0

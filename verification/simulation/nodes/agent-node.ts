@@ -29,11 +29,14 @@ export interface AgentNode {
   start(): void
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
-  /** Ends, and goes on from this old copy of its disk. Returns whether it ran until then: its watermark is up to date. */
+  /**
+   * Stops the agent and replaces its disk by this old copy. Returns true if the agent was running, because then its
+   * watermark is current.
+   */
   restore(copy: string): boolean
-  /** Ends, and goes on under another identity (`untag edge enrol --replace`). */
+  /** Stops the agent and re-enrols it under a new identity (`untag edge enrol --replace`). */
   replace(next: Identity, documents: readonly string[]): void
-  /** It was in touch with the cloud since its machine booted, for so long that what it writes now was thought of since. */
+  /** True if the agent received signed time after boot, and long enough ago to date the newest rows. */
   readonly hasRecentCloudTime: boolean
   /** The process has an effect outside: it may die there. */
   maybeDie(where: string, weight?: number): void
@@ -46,7 +49,7 @@ export interface AgentNodeParts {
   core: Core
   name: string
   identity: Identity
-  /** With what it starts each time. */
+  /** Configuration for each start. */
   config(): AgentConfig
   template: string
   cloud: CloudNode
@@ -56,7 +59,7 @@ export interface AgentNodeParts {
   onCommit?: DiskWatcher['afterCommit']
   onStart?(node: AgentNode): void
   onEnded?(): void
-  /** The ledger goes on under another identity. */
+  /** Called after the ledger continues under another identity. */
   onReplaced?(): void
 }
 
@@ -82,7 +85,7 @@ class SimulatedAgent implements AgentNode {
   #isRestored = false
   #served: AgentServer | undefined
   #inTouchSinceMs: number | undefined = Number.NEGATIVE_INFINITY
-  /** Was answered the time; should it end before that is written down, the next one knows nothing of it. */
+  /** Process that received signed time. If it ends before a commit, its successor has no signed time. */
   #timeReceivedBy: Process | undefined
   #identity: Identity
   readonly disk: Disk
@@ -254,7 +257,7 @@ class SimulatedAgent implements AgentNode {
       await this.#served?.close()
       await current.stop()
     } catch (error) {
-      // As `untag edge` does: whoever cannot stop in order ends all the same.
+      // Like `untag edge`, the process ends even if the orderly stop fails.
       if (process.isAlive) this.crash({ powerCut: false })
       throw error
     }

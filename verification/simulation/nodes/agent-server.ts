@@ -6,14 +6,16 @@ import { assertResponseMatchesApi } from './agent-response-check.ts'
 import type { SimResponse, SimRequest } from '../virtual/http.ts'
 import { lanHost } from '../virtual/lan.ts'
 
-/** The HTTP of one running agent, as other agents of the store reach it. */
+/** HTTP interface of a running agent for its peers in the store. */
 export interface AgentServer {
   answer(asked: SimRequest): Promise<SimResponse>
-  /** Takes nothing new, and waits for what is being answered. */
+  /** Rejects new requests and waits for open ones. */
   close(): Promise<void>
 }
 
-/** Serves an agent without sockets. Its application is made when it is first asked: most worlds never do. */
+/**
+ * Serves an agent without sockets. The application is created on the first request, because most runs never need it.
+ */
 export function serveAgent(name: string, agent: Agent, log: Log): AgentServer {
   const underWay = new Set<Promise<SimResponse>>()
   let app: Hono | undefined

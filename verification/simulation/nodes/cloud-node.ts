@@ -23,9 +23,9 @@ export interface CloudNode extends HttpServer {
   start(): Promise<void>
   /** The process is gone between two instructions; a power cut also restarts the machine. */
   crash(how: { powerCut: boolean }): void
-  /** Since it was put back last; 1: never. */
+  /** Generation since the last restore; 1 if the cloud was never restored. */
   readonly generation: number
-  /** Ends, and goes on from this copy of its disk (`untag restore`). */
+  /** Stops the cloud and replaces its disk by this copy (`untag restore`). */
   restore(copy: string): void
   /** As after SIGTERM. */
   stop(): Promise<void>
@@ -40,7 +40,7 @@ export interface CloudNodeParts {
   onCommit?: DiskWatcher['afterCommit']
   onDiskFault?(): void
   onAnswer?(request: SimRequest, answer: SimResponse): void
-  /** The process has ended, by itself or not: somebody must start it again. */
+  /** Called after the process has ended, so that the simulation can restart it. */
   onEnded?(): void
 }
 
@@ -72,7 +72,7 @@ class SimulatedCloud implements CloudNode {
   readonly #onEnded: CloudNodeParts['onEnded']
   readonly #chance: Chance
   #running: CloudNode['running']
-  /** What is on the disk was put back, and does not say so yet. */
+  /** The disk holds a restored copy, but the database does not record the restore yet. */
   #isRestored = false
   #generation = 1
   readonly disk: Disk
@@ -189,7 +189,7 @@ class SimulatedCloud implements CloudNode {
       if (!current.process.isAlive) return
       await current.database.close()
     } catch (error) {
-      // As `untag cloud` does: whoever cannot stop in order ends all the same.
+      // Like `untag cloud`, the process ends even if the orderly stop fails.
       if (current.process.isAlive) this.crash({ powerCut: false })
       throw error
     }
@@ -219,7 +219,7 @@ class SimulatedCloud implements CloudNode {
     return { info: () => undefined, warn: line('warn'), error: line('error') }
   }
 
-  /** What a dead process sends reaches nobody. */
+  /** Discards requests of a dead process. */
   #outgoingOf(process: Process): OutgoingHttp {
     return {
       send: (asked, signal) => (process.isAlive ? this.#outgoing.send(asked, signal) : new Promise(() => undefined)),

@@ -2,26 +2,29 @@ import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
 import { createApiKey } from '../../../cloud/accounts/api-keys.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 
-/** An account with the store that a world is about, and one of somebody else. */
+/** An account with the store of the run, and a second tenant. */
 export interface ShopAccounts {
   readonly key: string
   readonly storeId: string
-  /** Of the other tenant. */
+  /** Key of the second tenant. */
   readonly foreignKey: string
   readonly foreignStoreId: string
 }
 
-/** Lets the world go on until this has come to an end. */
+/** Runs the simulation until this promise settles. */
 export type RunUntilDone = <T>(work: Promise<T>) => Promise<T>
 type Json = Record<string, unknown>
 
 const SOLD = 'bekleidung'
 const COMPANIES = ['Hafenkante', 'Fremdhandel'] as const
 const ADDRESS = { street: 'Kai 1', city: 'Hamburg', zip: '20457', country: 'DE' }
-/** Of a live store: so many baskets are looked at before they are paid. */
+/** Share of baskets that staff check before payment in a live store. */
 const SPOT_CHECKS = 0.15
 
-/** Founds two accounts and takes their sandboxes; or, live, has a store of each approved and fitted out like a sandbox. */
+/**
+ * Creates two accounts with their sandboxes. A live run creates and approves a live store with the equipment of the
+ * sandbox.
+ */
 export async function createAccounts(cloud: CloudNode, until: RunUntilDone, isLive: boolean): Promise<ShopAccounts> {
   const keys: string[] = []
   for (const name of COMPANIES) keys.push(await until(keyOf(cloud, name, 'secret', 'test')))
@@ -36,7 +39,7 @@ export async function createAccounts(cloud: CloudNode, until: RunUntilDone, isLi
   return isLive ? goLive(cloud, until, sandbox) : sandbox
 }
 
-/** A call over no network at all. Throws what is not answered with 200. */
+/** Calls the cloud without a network. Throws unless the status is 200. */
 export async function callAs(cloud: CloudNode, key: string | undefined, operation: string, body: Json): Promise<Json> {
   const headers = { ...(key !== undefined && { authorization: `Bearer ${key}` }), 'content-type': 'application/json' }
   const answer = await cloud.answer({
@@ -70,7 +73,7 @@ async function storeOf(cloud: CloudNode, until: RunUntilDone, key: string): Prom
   return stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? stores[0]?.storeId ?? ''
 }
 
-/** The sandbox has more on its shelves than a world looks at, and all of it would be copied, checked and told in each. */
+/** Removes products that runs do not use. Otherwise each run would copy, check and sync them. */
 async function trimSandbox({ running }: CloudNode): Promise<void> {
   await running?.database.write(async (db) => {
     await db.deleteFrom('protected_item').execute()

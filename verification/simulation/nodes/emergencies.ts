@@ -15,7 +15,7 @@ import type { Process } from '../virtual/machine.ts'
 export interface Emergencies {
   /** The settings of an agent with the panel at its gate. */
   configOf(config: AgentConfig): AgentConfig
-  /** A process begins to drive its devices; until `disconnect` it learns what the panel says. */
+  /** Reports the state of the panel to a process that drives devices, until `disconnect`. */
   connect(process: Process, options: SupervisorOptions): { disconnect(): void }
   /** An agent commands an output to stay open, or not. */
   outputHeld(deviceId: string, open: boolean): void
@@ -80,7 +80,7 @@ class FirePanel implements Emergencies {
     const entries = config.devices.map((device) => {
       if (capabilitiesOf(device).releases !== 'output') return device
       if (device.deviceId === this.#devices.gate) return { ...device, emergency: INPUT, opensInEmergency: true }
-      // Said by mistake of the deactivator: the policy knows what it is.
+      // A deliberate mistake in the configuration: the policy must ignore it for a deactivator.
       return { ...device, opensInEmergency: device.deviceId === this.#devices.station }
     })
     const checked = readConfig(JSON.stringify({ devices: entries }))

@@ -19,9 +19,8 @@ import { newWire } from '../virtual/wire.ts'
 import { STATE_CHANGE_TRIGGERS } from './state-changes.ts'
 
 /**
- * The shop as it is before anything goes wrong: an account with its sandbox store, a second account that
- * must never notice the first, agents that are enrolled and have bound their devices. Made once by the real
- * code, always the same; every seed begins with a copy of its files.
+ * The initial state of the shop: two accounts, a store, and enrolled agents with their devices. The production code
+ * creates it once, always in the same way. Each seed starts with a copy of its files.
  */
 export interface Shop {
   /** Folders with files to begin with. */
@@ -30,7 +29,7 @@ export interface Shop {
   readonly startMs: number
   readonly keyFiles: KeyFiles
   readonly key: string
-  /** Of the other tenant. */
+  /** Key of the second tenant. */
   readonly foreignKey: string
   readonly foreignStoreId: string
   readonly storeId: string
@@ -44,7 +43,7 @@ export interface Shop {
   readonly products: readonly { readonly ean: string; readonly price: number }[]
   /** Paid through a provider; else the sandbox, where no money moves. */
   readonly isLive: boolean
-  /** Who may look at baskets before they are paid. */
+  /** Operator that may check baskets before payment. */
   readonly operatorId: string
   /** The badge of that operator, as its code is scanned. */
   readonly badge: string
@@ -57,7 +56,7 @@ const WEBHOOK_URL = 'https://receiver.sim/untag'
 
 type Json = Record<string, unknown>
 
-/** What stands where: the settings of each agent of the shop. */
+/** Returns the configuration of each agent of the shop. */
 export type Layout = (devices: Shop['devices']) => readonly AgentConfig[]
 
 const TWO_AGENTS: Layout = ({ gate, station, detacher }) => [
@@ -73,7 +72,7 @@ export function layoutOf(agents: number): Layout {
   return (devices) => [...TWO_AGENTS(devices), ...Array.from({ length: agents - 2 }, () => configOf([]))]
 }
 
-/** The settings of an agent with these devices behind relay boards, and perhaps others. */
+/** Creates the configuration of an agent with these devices behind relay boards, and with optional extra devices. */
 export function configOf(
   deviceIds: readonly { deviceId: string; isGate: boolean }[],
   others: readonly Json[] = [],
@@ -173,7 +172,7 @@ function runUntilDone({ scheduler: clock }: Core): RunUntilDone {
 
 type Call = (operation: string, body?: Json) => Promise<unknown>
 
-/** Registers what the sandbox lacks, and reads what it has. */
+/** Registers devices that the sandbox lacks and reads the existing ones. */
 async function addEquipment(
   call: Call,
   storeId: string,
@@ -242,7 +241,7 @@ async function runOnce({ core, cloud, until, name, identity, config, folder }: N
   for (const file of [LEDGER, ITEMS]) copyFileSync(join(node.disk.folder, file), join(folder, name, file))
 }
 
-/** Copies the database of the stopped cloud, and adds what the oracles read. */
+/** Copies the database of the stopped cloud and adds the triggers for the oracles. */
 function keepDatabase(cloud: CloudNode, folder: string): void {
   mkdirSync(folder)
   copyFileSync(join(cloud.disk.folder, CLOUD_DATABASE), join(folder, CLOUD_DATABASE))
@@ -274,7 +273,7 @@ async function enrolAt(
   )
   if (!enrolled.ok) throw new Error(enrolled.why)
   mkdirSync(join(folder, name))
-  // The agent's machine has booted since: its first clock is that of its own first process.
+  // The agent's machine has booted since, so the first clock is that of the first process.
   storeFirstDocuments(join(folder, name, LEDGER), enrolled.identity, enrolled.documents, platform)
   return enrolled.identity
 }

@@ -8,9 +8,9 @@ export type Json = Record<string, unknown>
 /** What a merchant's program gets in the end. */
 export type CallResult = { ok: true; body: Json } | { ok: false; status: number; reason: string }
 
-/** A merchant's program: asks again, with the same Idempotency-Key, until it is answered. */
+/** A merchant's program. It retries with the same Idempotency-Key until the cloud answers. */
 export interface Merchant {
-  /** Resolves undefined when nobody answered however often it asked. Refusals are answers. */
+  /** Resolves to the answer, also for an error status. Resolves to undefined if all attempts fail. */
   call(operation: string, body: Json, options?: { tries?: number; key?: string }): Promise<CallResult | undefined>
 }
 

@@ -24,17 +24,17 @@ export interface Provider {
   readonly wire: Wire
   /** How often it fails from now on, 0 to 1. */
   failureRate: number
-  /** Nothing fails any more but the banks of customers, and nothing is forgotten. */
+  /** Ends all faults of the provider. Customers' banks may still return refunds. */
   heal(): void
-  /** What a shopper does at the page with this address; false when it is none of its own. */
+  /** Completes or cancels the payment at this page. Returns false if the page does not exist. */
   act(url: string, what: 'paid' | 'cancelled', amountCent?: number): boolean
 }
 
 const ORIGIN = 'http://psp.sim'
-/** After how long it tells again what was not taken, ms. Real ones go on for days. */
+/** Delays before a notification is sent again, ms. Real providers retry for days. */
 const NOTIFICATION_RETRY_MS = [10_000, 30_000, 120_000, 300_000, 600_000, 600_000, 1_200_000, 1_800_000]
 const ANSWER_WITHIN_MS = 10_000
-/** So many notifications are never sent: then the cloud must ask. */
+/** Share of notifications that are never sent, so that the cloud must query the provider. */
 const LOST_NOTIFICATION_SHARE = 0.1
 /** So many refunds come back from the bank, after so long, ms: hours in the life of a shop, soon enough for a world. */
 const BOUNCED_REFUND_SHARE = 0.3
@@ -111,7 +111,7 @@ class SimulatedProvider implements Provider {
     return true
   }
 
-  /** `sign`: makes it anew for each try, for signatures grow old. */
+  /** Sends a notification. `sign` creates a new signature for each attempt, because signatures expire. */
   #notify(sign: () => PspNotification | undefined, attempt = 0): void {
     const again = () => {
       const waitMs = NOTIFICATION_RETRY_MS[attempt]
@@ -147,7 +147,7 @@ class SimulatedProvider implements Provider {
     )
   }
 
-  /** The bank of the customer sends the money back: then the provider has it again, and tells so until it is heard. */
+  /** The customer's bank returns the refund. The provider notifies the cloud until it acknowledges. */
   #bounce(refundId: string): void {
     if (!this.books.failRefund(refundId)) return
     this.#core.trace.add('provider', `${refundId} came back`)

@@ -8,7 +8,7 @@ export interface Receiver {
   failureRate: number
   /** Ids under which something was posted. */
   readonly posted: Iterable<string>
-  /** The sender has forgotten what it posted. */
+  /** Marks all posts as made before a restore of the sender. */
   forget(): void
 }
 
@@ -22,7 +22,7 @@ const ATTEMPTS_AFTER_CRASH = 1
 export function receiver(core: Core, crashes: () => number): Receiver {
   const chance = core.chance.fork('receiver')
   const attempts = new Map<string, { atMs: number[]; crashesBefore: number }>()
-  /** Posted before the sender forgot it: it may know of a first attempt, and go on with its schedule. */
+  /** Ids posted before the restore. The sender may have recorded the first attempt and continue its schedule. */
   const begunBefore = new Set<string>()
   let trouble = 0
 
@@ -33,7 +33,7 @@ export function receiver(core: Core, crashes: () => number): Receiver {
     known.atMs.push(nowMs)
     const allowed = ATTEMPTS + ATTEMPTS_AFTER_CRASH * (crashes() - known.crashesBefore)
     if (known.atMs.length > allowed) core.violate('I12', `${id} was posted ${known.atMs.length} times`)
-    // Without a crash in between every attempt keeps to the schedule.
+    // Without a crash in between, each attempt must follow the schedule.
     if (begunBefore.has(id)) return
     const wanted = SCHEDULE_MS[known.atMs.length - 1]
     const since = nowMs - (known.atMs[0] ?? nowMs)

@@ -39,7 +39,7 @@ export class Restarts {
     this.#down.set(name, this.#scheduler.nowMs + ms)
   }
 
-  /** From now on no machine is kept down. */
+  /** Lets all machines start from now on. */
   allowAllStarts(): void {
     this.#down.clear()
   }
@@ -51,7 +51,7 @@ export class Restarts {
       const until = this.#down.get(name) ?? 0
       this.#scheduler.after(Math.max(until - this.#scheduler.nowMs, this.#chance.between(200, 5_000)), start)
     }
-    // A moment later: whoever cut the power may want it to stay off.
+    // Waits 1 ms, so that a power cut can call `keepDown` first.
     this.#scheduler.after(1, wait)
   }
 

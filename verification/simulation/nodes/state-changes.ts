@@ -1,8 +1,8 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 
 /**
- * Triggers that write down every change of a state in the cloud's database, in the transaction that makes
- * it: what is undone there is undone here, and a crash keeps both or neither.
+ * Triggers that record each state change of the cloud database. They run in the same transaction, so a rollback or
+ * crash affects both.
  */
 export const STATE_CHANGE_TRIGGERS = `
   CREATE TABLE world_change (n INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, was TEXT NOT NULL, became TEXT NOT NULL);
@@ -24,7 +24,10 @@ export interface StateChange {
   became: string
 }
 
-/** What may become what. A right that was used is free again only when the release failed, or lent again to the token that was out when it was used; what nobody knows of it goes with a lease. */
+/**
+ * Allowed state transitions. A used right becomes free only if the release failed, or leased for the token that held
+ * it. The outcome `unknown` ends when a lease follows.
+ */
 const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly string[]>>> = {
   purchase: {
     CREATED: ['PENDING_PAYMENT', 'CANCELLED', 'SUCCESS'],
@@ -43,13 +46,13 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     'used:confirmed': [],
     'used:returned': [],
   },
-  // As the specification lists them, written down once more: the world does not ask the code what is right.
+  // Written here a second time, from the specification, so that the check does not depend on the tested code.
   item: {
     sellable: ['paid', 'reserved_bopis', 'transfer_in_transit', 'exception_hold'],
     paid: ['returned', 'cancelled', 'exception_hold'],
     cancelled: ['paid', 'sellable', 'exception_hold'],
     returned: ['sellable', 'exception_hold'],
-    // Whoever brought goods back and then back on the shelf does so of a restored cloud, too, that has forgotten the first.
+    // A restored cloud may have lost a return; staff then put the goods back on the shelf.
     exception_hold: ['paid', 'returned', 'sellable'],
   },
   tag: { '': ['pending'], pending: ['deactivated'], deactivated: [] },

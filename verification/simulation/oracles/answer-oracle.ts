@@ -2,10 +2,10 @@ import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import type { Core } from '../virtual/core.ts'
 import type { SimResponse, SimRequest } from '../virtual/http.ts'
 
-/** What the cloud has ever answered, known from outside. */
+/** Records every stored cloud answer and compares it with the answer to a repeated request. */
 export interface AnswerOracle {
   answered(request: SimRequest, answer: SimResponse): void
-  /** The cloud's promises about what it has answered have ended. */
+  /** Drops the recorded answers after a restore of the cloud. */
   forget(): void
 }
 
@@ -21,7 +21,7 @@ export function answerOracle(core: Core): AnswerOracle {
       const operation = url.slice(url.lastIndexOf('/') + 1)
       if (status === 500) core.violate('fault', `${operation} answered 500: ${text}`)
       const key = headers['idempotency-key']
-      // Who only reads is told how things are now.
+      // Reads return the current state, so their answers may change.
       if (key === undefined || status !== 200 || OPERATION_TABLE.get(operation)?.changes !== true) return
       const whole = `${headers['authorization']} ${operation} ${key}`
       const before = known.get(whole)

@@ -2,10 +2,13 @@ import type { Database as Connection, Statement } from 'better-sqlite3'
 import type { Core } from '../virtual/core.ts'
 import { changesAfter, forbiddenChange, type StateChange } from '../nodes/state-changes.ts'
 
-/** What the cloud's database has ever made durable, known from outside. */
+/** Records each durable change of the cloud database and checks it against the invariants. */
 export interface CloudOracle {
   committed(connection: Connection): void
-  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what was since, and says the events of the tokens granted since. */
+  /**
+   * Records the state at a backup. After a restore, the returned function drops later state and returns the event ids
+   * of tokens granted since.
+   */
   backUp(): () => string[]
   /** Ends of tokens by their nonce, s. */
   readonly tokenEnds: Map<string, number>
@@ -45,12 +48,12 @@ interface Unit {
 interface CloudStatements {
   units: Statement<[string], Unit>
   /**
-   * Whether another token for a unit still counts then: it has not ended, its step for it was not used, and whoever may use
-   * it knows that it was taken back. The cloud itself knows at once, an agent when it says that it gave it up. Those of a cloud
-   * that was lost the agents have dropped before the restored one grants anything (I9).
+   * Returns another token of the unit that can still be used. Such a token has not expired, its step is unused, and
+   * its holder has not acknowledged a revocation. For tokens without an agent, the revocation counts at once. Tokens
+   * from before a restore do not count: agents drop them before the restored cloud grants any (I9).
    */
   counts: Statement<[string, string, number, number], { nonce: string }>
-  /** Whether what was sold with this unit was brought back: it is nobody's, or the next buyer's. */
+  /** Returns a row if the goods of this unit were returned and the item now belongs to the store or another buyer. */
   isBack: Statement<[string, number]>
   /** Refunds of the purchase, or of the one that the item is with, that have failed. */
   failedRefunds: Statement<[string, string]>
@@ -66,7 +69,7 @@ export interface CloudListeners {
   onPaid?(db: Connection, purchaseId: string): void
 }
 
-/** An oracle for the cloud; `reads` made anew for every connection. */
+/** Creates the cloud oracle. Statements are prepared again for every connection. */
 export function cloudOracle(core: Core, listeners: CloudListeners = {}): CloudOracle {
   return new CommitWatcher(core, listeners)
 }
@@ -76,12 +79,12 @@ class CommitWatcher implements CloudOracle {
   readonly #onGrant: NonNullable<CloudListeners['onGrant']>
   readonly #onPaid: NonNullable<CloudListeners['onPaid']>
   readonly tokenEnds = new Map<string, number>()
-  /** What whoever shows a token is told of. */
+  /** Event ids that the cloud returned with tokens. */
   readonly #events = new Set<string>()
   readonly storedHeads = new Map<string, number>()
   readonly denied = new Map<string, number>()
   readonly #watches = new WeakMap<Connection, CloudStatements>()
-  /** Tokens of each unit, with its step in them: nobody looks at all of them for every new one. */
+  /** Tokens and steps by unit. The index avoids a scan of all tokens for every new grant. */
   readonly #byUnit = new Map<string, { nonce: string; step: number }[]>()
   #lastChange = 0
   #lastGrant = 0
@@ -143,7 +146,7 @@ class CommitWatcher implements CloudOracle {
       if (grant.exp - grant.iat > LONGEST_LIFE) this.#core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
       const other = this.#stillCounts(watch, grant)
       if (other) this.#core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
-      // Cancelled in the same commit it was taken back there, too.
+      // A commit may grant a token, revoke it and cancel its purchase.
       const isPaid =
         grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
       if (!isPaid) this.#core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
@@ -204,7 +207,7 @@ class CommitWatcher implements CloudOracle {
   }
 }
 
-/** A cancellation is taken back: the purchase stands again, or an item of it. */
+/** True if a cancelled purchase or one of its items became active again. */
 function isUndone({ kind, was, became }: StateChange): boolean {
   return (kind === 'purchase' && was === 'CANCELLED') || (kind === 'item' && became === 'paid' && was !== 'sellable')
 }

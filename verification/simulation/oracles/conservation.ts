@@ -11,9 +11,8 @@ interface Unit {
 type Moved = Map<string, { redemptions: Set<string>; nonces: Set<string> }>
 
 /**
- * Whatever moved for a unit of a purchase is known at the cloud, and more than once for one unit only with
- * an exception that says so: a gate that is cut off may let somebody out whom another has let out (not
- * promised), but nobody must overlook it.
+ * Checks that the cloud has recorded every release. If a unit was released twice, an exception must report it. An
+ * isolated gate may release a unit a second time, but staff must see it.
  */
 export function checkConservation(
   { core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> },
@@ -55,7 +54,7 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
       if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
       const units = claim.source === 'token' ? unitsOfToken : unitsOfReceipt
       for (const [i, ordinal] of claim.ordinals.entries()) {
-        // A token that was lost with the cloud that gave it: what it used up stands in the receipt.
+        // After a restore the cloud has lost the token, but the receipt identifies the units.
         const right = claim.receipt?.ordinals[i]
         const unit =
           units.get(claim.nonce, ordinal) ??
@@ -72,7 +71,10 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
   return moved
 }
 
-/** The cloud knows every release. It has an exception for each unit that was released twice, or after its refund. */
+/**
+ * Checks that each release is recorded as used, and that an exception reports a double release or a release after a
+ * refund.
+ */
 function checkMoved(core: Core, db: Connection, moved: Moved): void {
   const right = db.prepare<[string, number, string], { state: string; isUsedByReturn: number }>(
     'SELECT state, redemption_id IS returned_by AND returned_by IS NOT NULL AS isUsedByReturn FROM unit_right WHERE line_id = ? AND unit_no = ? AND right_class = ?',
@@ -108,7 +110,7 @@ function checkMoved(core: Core, db: Connection, moved: Moved): void {
   }
 }
 
-/** Effects follow from what was used: a purchase whose every tagged unit was released says so. */
+/** If all tagged units of a purchase were released, the tag status of the purchase must show it. */
 function checkTagStatus(core: Core, db: Connection): void {
   const undone = db.prepare<[], { purchase_id: string }>(
     `SELECT p.purchase_id FROM purchase p WHERE p.security_tag_status = 'pending' AND p.status IN ('SUCCESS', 'UNLOADED')
@@ -120,7 +122,7 @@ function checkTagStatus(core: Core, db: Connection): void {
     core.violate('I4', `every unit of ${id} was released, and its tag status is still pending`)
 }
 
-/** `double_redeem` says that one unit was released twice: the cloud knows of two redemptions that have not failed. */
+/** Each `double_redeem` needs two redemptions in the cloud that have not failed. */
 function checkCalledDouble(core: Core, db: Connection): void {
   const once = db.prepare<[], { subject: string; standing: number }>(
     `SELECT e.subject, (SELECT COUNT(DISTINCT r.redemption_id || ' ' || r.nonce) FROM redemption r

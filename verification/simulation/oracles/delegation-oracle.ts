@@ -26,20 +26,23 @@ interface Unit {
 interface DelegationStatements {
   rows: Statement<[number, string], { rowid: number; body: string }>
   units: Statement<[string], Unit>
-  /** Whether whoever it was given to has told of it, or tells nothing any more. */
+  /** Returns a row if the outcome was reported or the agent of the delegated right is revoked. */
   isOver: Statement<[string, string], unknown>
 }
 
-/** An oracle for what homes give to agents that the cloud may not hear of for long. `liar`: the agent whose rows say nothing. */
+/**
+ * Creates the oracle for delegated rights that agents may leave unresolved for long. Rows of the agent `liar` are
+ * ignored.
+ */
 export function delegationOracle(core: Core, liar = ''): DelegationOracle {
   let connection: Connection | undefined
   let watch: DelegationStatements
   let last = 0
-  /** By right; and by redemption id what it was. */
+  /** Delegations by receipt, right class and ordinal. */
   const given = new Map<string, Given[]>()
   const back = new Set<string>()
 
-  /** Another process, or a cloud that was put back: it knows what its rows say. */
+  /** After a restart or restore, reads all rows again from the new connection. */
   function watchOf(db: Connection): DelegationStatements {
     if (connection === db) return watch
     connection = db

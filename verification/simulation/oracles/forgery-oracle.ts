@@ -1,28 +1,28 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { Core } from '../virtual/core.ts'
 
-/** What the lying agent has reported about others, by the ids that it named: none of it may have an effect. */
+/** Ids in forged reports of the lying agent. No such report may have an effect. */
 export interface ForgedIds {
-  /** Rights that it said it had given in an epoch in which it was not the home, or to nobody. */
+  /** Delegations that it reported for an epoch of another home, or to an agent that does not exist. */
   readonly delegations: Set<string>
-  /** Rights that it gave as the home that it was, and said to have got back, without the word of the asking agent. */
+  /** Rights that it delegated as a former home and reported as returned, without a report of the requesting agent. */
   readonly unreportedReturns: Set<string>
-  /** Rights that another home gave, and it said to have come back. */
+  /** Rights of another home that it reported as returned. */
   readonly foreignReturns: Set<string>
-  /** Redemptions of other agents of which it reported an outcome. */
+  /** Redemptions of an honest agent for which it reported an outcome. */
   readonly outcomes: Set<string>
   /** Redemptions that it made up with another agent's token. */
   readonly claims: Set<string>
-  /** Tokens of other agents that it voided. */
+  /** Tokens of an honest agent that it voided. */
   readonly voids: Set<string>
   /** Events that it made up about another agent's use. */
   readonly events: Set<string>
 }
 
-/** Ids of one kind that are looked at: the newest. */
+/** Maximum ids checked of each kind: the newest ones. */
 const WATCHED = 40
 
-/** Nothing was said yet. */
+/** Creates empty sets for a new run. */
 export function noForgedIds(): ForgedIds {
   const none = () => new Set<string>()
   return {
@@ -36,7 +36,7 @@ export function noForgedIds(): ForgedIds {
   }
 }
 
-/** Checks, by what the cloud has made durable, that no lie had an effect. `liar`: the agent whose rows are not believed here. */
+/** Checks after each commit of the cloud that no forged row had an effect. `liar` is the id of the lying agent. */
 export function forgeryOracle(core: Core, liar: string, watch: ForgedIds): (db: Connection) => void {
   return (db) => {
     const has = (sql: string, ...values: string[]) => db.prepare<string[]>(sql).get(...values) !== undefined

@@ -4,22 +4,22 @@ import type { Evidence, JournalBody } from '../../../policy/journal.ts'
 import type { Core } from '../virtual/core.ts'
 
 /**
- * What an agent's ledger has ever made durable, known from outside: it watches every commit and never forgets.
- * What was durable must still be there after any crash, and each right is used once.
+ * Records every durable commit of an agent's ledger. It checks that the rows survive each crash and that each right is
+ * used once.
  */
 export interface LedgerOracle {
-  /** A commit is on the disk: reads what it added. */
+  /** Reads the rows that a durable commit added. */
   committed(connection: Connection): void
-  /** A process of the agent has ended: what it claimed and did not command is never commanded any more. */
+  /** The agent's process has ended. Claims without a command must never be commanded later. */
   processEnded(): void
-  /** The agent tells a device to release. */
+  /** The agent sends a release command to a device. */
   released(deviceId: string): void
   /** The rows of the ledger, as durable. */
   readonly rows: readonly LedgerRow[]
   /** Rows of former generations that the cloud had acknowledged. */
   readonly formerRows: readonly LedgerRow[]
   readonly generation: number
-  /** How often the rows began anew, under other numbers. */
+  /** Number of times that the ledger renumbered its rows. */
   readonly restarts: number
   /** The next process finds an old copy of the ledger, which ends with this row. */
   ledgerRestored(head: number, isNoticed?: boolean): void
@@ -31,7 +31,7 @@ export interface LedgerOracle {
   readonly unsettled: readonly string[]
 }
 
-/** What others know, that this ledger is judged by. */
+/** Facts from outside the ledger that the checks need. */
 export interface LedgerFacts {
   /** Ends of tokens by their nonce, s. */
   tokenEnds: ReadonlyMap<string, number>
@@ -41,7 +41,7 @@ export interface LedgerFacts {
   isClockSure(): boolean
   /** Told of each row that has become durable. */
   onRow?(row: { seq: number; body: JournalBody }): void
-  /** By the cloud of which generation a token was given that is lost; undefined for any other. */
+  /** Returns the cloud generation that granted the token if a restore lost the token, else undefined. */
   lostWith(nonce: string): number | undefined
 }
 
@@ -59,7 +59,7 @@ interface Row {
   body: string
 }
 
-/** A connection of a process, and what is asked of it. */
+/** A connection of one process with its prepared statements. */
 interface WatchedConnection {
   connection: Connection
   added: Statement<[number], Row>
@@ -94,14 +94,14 @@ class Ledger implements LedgerOracle {
   #generation = 1
   #restarts = 0
   #restoredHead: number | undefined
-  /** The agent can know by its watermark that it was restored. */
+  /** The watermark of the machine shows that the ledger is an old copy. */
   #isNoticed = false
   /** What it used in rows that it lost: without the cloud's yes it must not use that again. */
   readonly #lost = new Set<string>()
   #isReEnrolled = false
-  /** It was put back, and has heard so from the cloud, at this true time. */
+  /** True time, ms, at which the cloud reported the rollback to the agent. */
   #rollbackKnownMs: number | undefined
-  /** It has heard from the cloud that there are two of it, at this true time. */
+  /** True time, ms, at which the cloud reported the fork to the agent. */
   #forkKnownMs: number | undefined
   readonly #used = new Map<string, UsedRight[]>()
   readonly #byRedemption = new Map<string, UsedRight[]>()
@@ -167,7 +167,7 @@ class Ledger implements LedgerOracle {
       if (body.evidence?.kind === 'claim') this.#takeClaim(body.evidence, body)
       if (body.evidence?.kind === 'outcome') this.#takeOutcome(body.evidence.redemptionId, body.evidence.outcome)
     }
-    // The newest row was written just now: its time is what the agent takes now to be.
+    // The newest row was written just now, so its time is the agent's current time.
     const newest = this.rows.at(-1)
     if (
       newest !== undefined &&
@@ -218,7 +218,7 @@ class Ledger implements LedgerOracle {
     }
   }
 
-  /** A connection of a new process: what was durable must be there as it was. */
+  /** Prepares statements for the connection of a new process and checks that all durable rows still exist. */
   #watch(connection: Connection): WatchedConnection {
     if (this.#connection?.connection === connection) return this.#connection
     this.#connection = {
@@ -232,7 +232,7 @@ class Ledger implements LedgerOracle {
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
     if (this.#isReEnrolled) this.#continueAfterReEnrolment(kept)
     if (this.#restoredHead !== undefined) this.#applyRestore(kept.filter(({ seq }) => seq <= (this.#restoredHead ?? 0)))
-    // The first thing that this process wrote may be that the ledger goes on under other numbers.
+    // The first commit of this process may renumber the rows.
     if (this.#generationOf(this.#connection.mark) !== this.#generation) return this.#connection
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
@@ -249,7 +249,7 @@ class Ledger implements LedgerOracle {
     return Number(mark.get('generation')?.value ?? this.#generation)
   }
 
-  /** The ledger goes on with these rows and no others. */
+  /** Replaces the recorded rows by the rows of the renumbered ledger. */
   #restartRows(kept: readonly Row[]): void {
     this.#restarts++
     this.rows.splice(
@@ -270,7 +270,7 @@ class Ledger implements LedgerOracle {
     this.#restartRows(kept.filter(({ body }) => known.has(body)))
   }
 
-  /** Another identity, the same ledger: what was used stays used, and what the cloud had not acknowledged is told under new numbers. */
+  /** Applies a re-enrolment: used rights stay used, and unacknowledged rows get new numbers. */
   #continueAfterReEnrolment(kept: readonly Row[]): void {
     this.#isReEnrolled = false
     this.#continueWithRows(kept)
@@ -284,7 +284,7 @@ class Ledger implements LedgerOracle {
     ]
   }
 
-  /** What the copy does not have it may use again, until it hears from the cloud what it was. */
+  /** Applies a restore. The agent may use rights again if the copy lacks them, until the cloud reports them. */
   #applyRestore(kept: readonly Row[]): void {
     this.#restoredHead = undefined
     const before = [...this.#used].flatMap(([key, uses]) =>
@@ -344,7 +344,7 @@ class Ledger implements LedgerOracle {
         `${this.#name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`,
       )
     const exp = source === 'token' ? this.#facts.tokenEnds.get(nonce) : undefined
-    // The agent goes by trusted time: what it writes under the claim must lie before the token's end.
+    // The agent uses trusted time: the claim's time must be before the token's end.
     if (exp !== undefined && body.atMs > exp * 1_000 + 1_000)
       this.#core.violate('I8', `${this.#name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
     const late = exp === undefined ? 0 : this.#core.scheduler.nowMs - exp * 1_000
@@ -374,7 +374,7 @@ class Ledger implements LedgerOracle {
     this.#open.set(deviceId, [...(this.#open.get(deviceId) ?? []), redemptionId])
   }
 
-  /** Used, until an outcome says otherwise. */
+  /** Records a use of the right. It counts until the outcome is `failed`. */
   #note(key: string, redemptionId: string, operator: boolean): void {
     const right = { redemptionId, outcome: null, operator }
     this.#used.set(key, [...(this.#used.get(key) ?? []), right])

@@ -3,10 +3,7 @@ import type { Evidence } from '../../../policy/journal.ts'
 import type { Core } from '../virtual/core.ts'
 import type { Provider } from '../nodes/provider.ts'
 
-/**
- * What was paid is sold or goes back, to the cent: the books of the provider say what became of the money, the cloud's
- * database what it takes for granted.
- */
+/** Compares the provider's books with the cloud database. Each paid cent must belong to a sale or a refund. */
 export interface MoneyOracle {
   /** A purchase has become paid. */
   paid(db: Connection, purchaseId: string): void
@@ -44,7 +41,10 @@ const LATE_MS = 60_000
 const PAYMENTS = `SELECT payment_id AS paymentId, p.purchase_id AS purchaseId, provider_ref AS ref, amount_cent AS amountCent, state, applied, due_ms AS dueMs, status
   FROM payment p JOIN purchase u ON u.purchase_id = p.purchase_id`
 
-/** An oracle for the money of a live shop. `isEveryAgentHere`: all that were ever enrolled are in this world. `isClockSure`: no clock goes wrong, and no agent forgets. */
+/**
+ * Creates the money oracle of a live shop. `isEveryAgentHere`: every enrolled agent still takes part in the run.
+ * `isClockSure`: the run has no clock faults and no restored agent.
+ */
 export function moneyOracle(
   core: Core,
   provider: Pick<Provider, 'books'>,
@@ -151,7 +151,7 @@ class Money implements MoneyOracle {
     return session?.status === 'paid' ? session : undefined
   }
 
-  /** Of what was given back: what stayed away, or what the bank has sent back. */
+  /** Sum of the completed or failed refunds, cents. */
   #sumOfProviderRefunds(sessionId: string, wanted: 'done' | 'failed') {
     return this.#books.refunds
       .filter(({ sessionId: id, status }) => id === sessionId && status === wanted)
@@ -166,7 +166,7 @@ class Money implements MoneyOracle {
     const session = this.#paidSession(payment.ref)
     const { purchaseId, paymentId } = payment
     if (payment.state !== 'paid') {
-      // The provider is asked a last time after 65 minutes.
+      // The cloud queries the provider a last time after 65 minutes.
       if (session && payment.dueMs === null)
         this.#violate(`${session.paidCent} cents were paid for ${purchaseId}, and ${paymentId} is ${payment.state}`)
       return
@@ -195,7 +195,7 @@ class Money implements MoneyOracle {
           `${session.paidCent} instead of ${payment.amountCent} cents were paid for ${purchaseId}, and no exception says so`,
         )
     } else if (payment.applied === 0 || payment.status === 'CANCELLED') {
-      // What came back from the bank is for people: they are told, and may send it once more.
+      // If the bank returns a refund, staff are informed and may repeat it.
       const isAllTold = isReported && back < session.paidCent && back + failed >= session.paidCent
       if (back !== session.paidCent && !isAllTold)
         this.#violate(

@@ -17,11 +17,11 @@ import type { LedgerOracle } from './ledger-oracle.ts'
 export interface ReceiptHomeOracle {
   /** A commit of this agent's ledger is on its disk, and its own oracle has seen it. */
   committed(node: AgentNode, connection: Connection): void
-  /** Whether what was used of a right at this true time (ms) still counts; for staff, who look, not where nobody knows whether it worked. */
+  /** True if a use of the right still counts at this true time, ms. For staff, unresolved redemptions do not count. */
   isUsed(right: string, atMs: number, byStaff: boolean): boolean
-  /** The ledger was put back: what it forgot it may give and use again, until it hears of it. */
+  /** After a restore of the ledger, the agent may repeat lost delegations and claims until the cloud reports them. */
   ledgerRestored(name: string): void
-  /** Epochs of homes may be given a second time: the cloud has forgotten some. */
+  /** A restored cloud may assign an epoch of a receipt home a second time. */
   forgetEpochs(): void
 }
 
@@ -30,11 +30,14 @@ type Claim = Extract<Evidence, { kind: 'claim' }>
 interface RightUse {
   ledger: string
   redemptionId: string
-  /** Its own, or what it gave to another agent. */
+  /** True for a delegated right, false for a claim of the home. */
   isDelegated: boolean
-  /** To whom it was given. */
+  /** The agent that holds the delegated right. */
   agentId: string | undefined
-  /** The cloud gave a token for it, for which no home is asked: one that is cut off may let the same goods out. */
+  /**
+   * True if the cloud granted a token for it. The cloud does not consult the home, so an isolated home may release the
+   * same goods.
+   */
   isByToken: boolean
   /** As the home of this epoch; undefined when it decided otherwise. */
   homeEpoch: number | undefined
@@ -61,9 +64,9 @@ class Homes implements ReceiptHomeOracle {
   readonly #ledgers: ReadonlyMap<string, LedgerOracle>
   readonly #receiptEnd: (cti: string) => number | undefined
   readonly #usesByRight = new Map<string, RightUse[]>()
-  /** What was given under a redemption, as it was made durable. */
+  /** Delegations by redemption id, as durable in the home's ledger. */
   readonly #delegated = new Map<string, { ordinals: readonly number[] }>()
-  /** What stands of it in the ledger of the home: it may have been given back since. */
+  /** Current state of each delegation in the home's ledger; a right may have been returned. */
   readonly #states = new Map<string, string>()
   readonly #outcomes = new Map<string, string>()
   readonly #seen = new Map<string, { rows: number; anew: number; isolated: string }>()
@@ -159,7 +162,10 @@ class Homes implements ReceiptHomeOracle {
     return watch
   }
 
-  /** What failed, and what was given back, has used nothing up; where nobody knows it is for staff, who are not counted. */
+  /**
+   * Failed claims and returned delegations do not count. An unresolved redemption needs staff, whose overrides are
+   * exempt.
+   */
   #countsAsUsed({ redemptionId, isDelegated, ledger }: RightUse) {
     return isDelegated
       ? ['delegated', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
@@ -167,7 +173,7 @@ class Homes implements ReceiptHomeOracle {
   }
 
   #use(key: string, made: RightUse, node: AgentNode): void {
-    // Its rows began anew in another generation: this is an old one under a new number.
+    // After a new generation, old rows appear again under new numbers.
     if (
       this.#usesByRight
         .get(key)
@@ -177,7 +183,7 @@ class Homes implements ReceiptHomeOracle {
         )
     )
       return
-    /** Whoever had it asks for it again: its own ledger sees to it that staff stand there. */
+    /** The agent that held the right may request it again. Its own ledger requires staff for that. */
     const isTheirs = ({ isDelegated, agentId, ledger, redemptionId }: RightUse) =>
       isDelegated &&
       made.isDelegated &&
@@ -187,7 +193,7 @@ class Homes implements ReceiptHomeOracle {
       (before) => before.redemptionId !== made.redemptionId && this.#countsAsUsed(before) && !isTheirs(before),
     )
     for (const before of standing) {
-      // Its own claims twice over are looked at by the ledger's own oracle.
+      // The ledger oracle checks two claims of the same ledger.
       if (before.ledger === made.ledger && (before.isDelegated || made.isDelegated)) {
         this.#core.violate(
           'I1',
@@ -210,7 +216,10 @@ class Homes implements ReceiptHomeOracle {
     this.#usesByRight.set(key, [...(this.#usesByRight.get(key) ?? []), made])
   }
 
-  /** Receipts from after the move a new home honours at once: nobody has shown them to a former one that knows of it. */
+  /**
+   * True if the receipt was issued before the home moved. A new home honours later receipts at once, because no former
+   * home has seen them.
+   */
   #isFromBeforeMove(key: string, { agent }: AgentNode): boolean {
     const end = this.#receiptEnd(key.split('/')[0] ?? '')
     const movedS = agent?.trust.policy?.homeMove?.atS
@@ -228,7 +237,7 @@ class Homes implements ReceiptHomeOracle {
         `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, and the home gave it ${gift.ordinals.join(',')}`,
       )
     }
-    // What was unknown an operator has looked at, and it may be tried again.
+    // An operator has checked the unresolved redemption and may try again.
     if (!receipt || operatorId !== undefined) return
     for (const ordinal of receipt.ordinals)
       this.#use(
@@ -251,7 +260,10 @@ function verbOf({ isDelegated }: RightUse): string {
   return isDelegated ? 'given away' : 'used'
 }
 
-/** When a receipt ends, as the cloud knows it, s; undefined while there is no cloud or no such receipt. */
+/**
+ * Returns the end of a receipt from the cloud database, s. Returns undefined if the cloud is down or has no such
+ * receipt.
+ */
 export function receiptEnd(db: Connection | undefined, cti: string): number | undefined {
   return (
     db?.prepare<[string], { end: number | null }>('SELECT receipt_exp AS end FROM purchase WHERE cti = ?').get(cti)

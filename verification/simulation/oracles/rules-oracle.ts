@@ -32,7 +32,10 @@ export interface RulesOracleParts {
   core: Core
   /** The cloud's database; undefined while there is none. */
   reading(): Connection | undefined
-  /** No ledger is restored or doubted, and no home moves: `manual_assistance_required` has no other reason than a rule. */
+  /**
+   * True if no ledger is restored or untrusted and no home moves. Then only a rule can cause
+   * `manual_assistance_required`.
+   */
   isCalm: boolean
 }
 
