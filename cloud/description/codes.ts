@@ -254,7 +254,8 @@ export const EXCEPTION_TEXTS = codes({
   unapplied: 'An agent reported something unknown here. The row is stored, and applied after an upgrade if possible.',
   ledger_rollback:
     'The ledger of an agent was restored from a copy. It repairs itself and releases nothing alone for 11 minutes. Ask who restored it.',
-  ledger_gap: 'The cloud lacks rows that the agent no longer has. Releases in these rows are unknown here.',
+  ledger_gap:
+    'The cloud lacks rows that the agent has already deleted. The cloud does not know which releases they contain.',
   agent_fork: 'Two copies of one agent are running. Each claim needs the cloud until `resolveAgentFork`.',
   key_set_ending:
     'The key set of an agent ends in less than 30 days. Check that the agent reaches the cloud, and that the cloud has `root.json`.',
