@@ -1,7 +1,7 @@
 import { configOf, makeShop, type Layout, type Shop } from '../nodes/initial-shop.ts'
 import { ANTENNAS } from './gate-reader.ts'
 
-/** The agents of the store, by what stands at them. */
+/** Agents of the store by the device beside them. */
 export const AGENTS = { station: 'agent-1', detacher: 'agent-2', gate: 'agent-3' } as const
 export const READER = 'gate-reader'
 

@@ -19,10 +19,10 @@ import { shoppers, type Shoppers } from './shoppers.ts'
 import { newTally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
 
-/** More goods than are planned for, so that nobody finds the shelves empty. */
+/** Spare goods beyond the plan, so that the shelves never become empty. */
 const SPARE_GOODS = 50
 
-/** The cloud, the three agents, the goods and the oracles of one day, connected with each other. No process runs yet. */
+/** Cloud, three agents, goods and oracles of one day, connected but not started. */
 export class DayStore {
   readonly core: Core
   readonly shop: Shop

@@ -12,7 +12,7 @@ export interface GateReader {
 }
 
 export const ANTENNAS = { inside: 1, outside: 2 } as const
-/** What a reader tells of a tag that is carried past: some looks of one antenna, then some of the other. */
+/** Order of the reads when a tag passes: two at the first antenna, then two at the second. */
 const READ_ORDER = ['first', 'first', 'second', 'second'] as const
 const READ_PAUSE_MS = 350
 

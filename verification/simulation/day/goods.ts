@@ -16,7 +16,7 @@ export const STAFF_BRAND = 'Luxus'
 /** From this price on released by staff only, EUR. */
 export const STAFF_FROM_PRICE = 100
 
-/** Whether the rules of the day keep it from self-service. */
+/** True if the policy of the day requires staff for this product. */
 export function needsStaff({ category, brand, price }: Good): boolean {
   return category === LOCKED_CATEGORY || brand === STAFF_BRAND || price >= STAFF_FROM_PRICE
 }
@@ -28,7 +28,7 @@ export interface Goods {
   putBack(goods: readonly Good[]): void
 }
 
-/** `count` goods of these products, in no order that anybody could know. */
+/** Creates `count` goods of these products in random order. */
 export function newGoods(products: readonly { readonly ean: string; readonly price: number }[], count: number): Good[] {
   return Array.from({ length: count }, (_, n) => ({
     epc: `E2800000${(n + 1).toString(16).padStart(16, '0').toUpperCase()}`,

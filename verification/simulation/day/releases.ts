@@ -3,7 +3,7 @@ import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
 import type { Tally } from './tally.ts'
 
-/** Units whose tags came off, as these ledgers say. */
+/** Counts the units that these ledgers released. */
 export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): number {
   let released = 0
   for (const { rows } of ledgers.values()) {
@@ -21,7 +21,7 @@ export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): num
   return released
 }
 
-/** The books of a day that is over: every unit that was carried out paid had its tag released, once, and the cloud knows of each. */
+/** Checks at the end of the day that each paid unit was released once and that the cloud has recorded it. */
 export function checkReleases(
   released: number,
   { core, cloud, tally }: { core: Core; cloud: CloudNode; tally: Tally },

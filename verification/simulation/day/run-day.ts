@@ -16,7 +16,7 @@ export interface DayOptions {
   shoppers: number
   /** How long the store is open; a shorter day has all that the whole one (11) has; at least 1. */
   hours?: number
-  /** Lines of the trace that are kept. */
+  /** Maximum lines of the trace in memory. */
   keepLines?: number
   /** Every quarter of an hour of the day. */
   onProgress?(progress: DayProgress): void
@@ -37,7 +37,7 @@ export interface DayResult {
   readonly hash: string
   readonly steps: number
   readonly tally: Tally
-  /** Units whose tags came off, as the ledgers say. */
+  /** Units released according to the ledgers. */
   readonly unitsReleased: number
   /** Rows of the three journals. */
   readonly journalRows: number

@@ -44,11 +44,14 @@ interface Bag {
 }
 
 const SECOND_MS = 1_000
-/** Somebody who is not served asks again, and after so many times it is a failure of the store. */
+/**
+ * Attempts of a shopper and the pause between them, ms. A shopper without success after that is a failure of the
+ * store.
+ */
 const PATIENCE = { tries: 40, pauseMs: 15 * SECOND_MS }
 /** After so many times at the detacher people go to the station. */
 const DETACHER_TRIES = 3
-/** The alarm of a tag is written down within, ms (gate-journal.ts), after the gate may have asked. */
+/** Time limit for the alarm of a tag in the journal, ms, including the gate's own requests (gate-journal.ts). */
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 
 /** The people of the day, none of whom has come yet. */
@@ -176,16 +179,17 @@ class DayShoppers implements Shoppers {
         ...staff,
       })
       if (answer?.outcome === 'confirmed') left--
-      // Nobody knows whether a release worked that a power cut has ended: staff come and look at the tag.
+      // After a power cut during a release the outcome is unknown, so staff check the tag.
       staff = answer?.reason === 'manual_assistance_required' ? { operatorId: this.#shop.operatorId } : {}
       await this.#core.scheduler.pause(answer?.authorized ? SECOND_MS : PATIENCE.pauseMs)
     }
     return left
   }
 
-  /** Tag by tag, each with a token that the telephone got for it; answers how many are still on. */
+  /** Releases tag by tag, each with a token from the phone. Returns the number of attached tags. */
   async #atDetacher({ goods: bag }: Bag): Promise<number> {
-    // What the detacher may not release comes first: then all goes to the station, where nobody can tell which tags are off.
+    // Items that need staff come first. The station cannot see which tags are already off, so it releases all that
+    // remain.
     const left = bag.toSorted((a, b) => Number(needsStaff(b)) - Number(needsStaff(a))).map(({ epc }) => epc)
     for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
       const verified = await this.#merchant.call('verifyProtectedItem', {
@@ -233,7 +237,7 @@ class DayShoppers implements Shoppers {
     const alarmed = await this.#throughGate(epcs)
     this.#tally.unitsSold += epcs.length
     if (alarmed.length === 0) return
-    // The cloud has said that it is paid, or the agent that released it has.
+    // The cloud or an agent has already confirmed the payment.
     this.#core.violate(
       'liveness',
       `${shopper.name} has paid, every tag was released, and the gate alarmed: ${this.#tally.alarms.get(alarmed[0] ?? '')?.detail}`,

@@ -1,6 +1,6 @@
 import type { JournalBody } from '../../../policy/journal.ts'
 
-/** What has happened on the day so far, as the ledgers and the people tell. */
+/** Counts of the day, from ledgers and shoppers. */
 export interface Tally {
   /** Of the people. */
   came: number
@@ -12,15 +12,15 @@ export interface Tally {
   /** Goods that were paid and carried out. */
   unitsSold: number
   unitsStolen: number
-  /** Times that somebody asked an agent, was answered, and that no cloud was asked. */
+  /** Answers of agents that needed no request to the cloud. */
   decisions: number
   granted: number
   offline: number
-  /** Nobody answered: asked again. */
+  /** Requests without an answer, which the shopper repeats. */
   unanswered: number
   /** CPU time of the whole world from the question to the answer, ms. */
   readonly decisionMs: number[]
-  /** The last alarm of each tag: true time and what the gate said of it. */
+  /** Last alarm of each tag: true time, ms, and detail from the gate. */
   readonly alarms: Map<string, { atMs: number; detail: string }>
   alarmsOfThieves: number
   /** A row of a ledger is durable. */

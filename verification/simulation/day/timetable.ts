@@ -32,7 +32,10 @@ export interface DayPlan {
   readonly powerCut: { readonly fromMs: number; readonly toMs: number }
 }
 
-/** The plan of a day with so many hours, at least one: of a whole one the line is down from noon on, and the power in the evening rush. */
+/**
+ * Creates the plan of a day with this number of hours, at least one. A whole day has a network outage from noon and a
+ * power cut in the evening rush.
+ */
 export function dayPlan(hours: number): DayPlan {
   const lengthMs = hours * HOUR_MS
   const share = lengthMs / (WHOLE_DAY.hours * HOUR_MS)

@@ -20,9 +20,9 @@ export interface AgentCopies {
   /** Whom people meet at the devices of this agent: it, or its copy. */
   original(node: AgentNode | undefined): AgentNode | undefined
   readonly nodes: readonly AgentNode[]
-  /** All is well again: now somebody decides. */
+  /** After all faults have ended, staff resolve each pair of original and copy. */
   decide(): void
-  /** What somebody is still at; undefined when all is decided, or there was nothing to decide. */
+  /** Describes the open work of staff; undefined if no pair is unresolved. */
   readonly underWay: string | undefined
 }
 
@@ -32,9 +32,12 @@ export interface CopiesParts {
   manager: Merchant
   enrolments: ReEnrolments
   ledgers: Map<string, LedgerOracle>
-  /** Puts a machine with these files beside the agent, and starts it; whenever it ends somebody starts it again, while it is there. */
+  /**
+   * Adds a machine with these files beside the agent and starts it. The process restarts after each end while
+   * `isThere` returns true.
+   */
   install(node: AgentNode, name: string, files: string, isThere: () => boolean): AgentNode
-  /** What the machine used is known to nobody. */
+  /** Called after the removal of a machine. Its redemptions never reach the cloud. */
   onRemoved(name: string): void
 }
 
@@ -157,7 +160,7 @@ class CopiedAgents implements AgentCopies {
       () => this.#isForked(agentId) || this.#firstDifference(both) === undefined,
     )
     const at = this.#firstDifference(both)
-    // One that has changed the key has shut the other out.
+    // After one of the two has changed the key, the cloud rejects the second one.
     const isShutOut = (node: AgentNode) =>
       this.#until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
     const isOriginalOut = await isShutOut(original)
@@ -169,7 +172,7 @@ class CopiedAgents implements AgentCopies {
     if (isOriginalOut) {
       this.#enrolments.reEnrol(original)
       await this.#until(NOTICED_WITHIN_MS, () => this.#enrolments.underWay === undefined)
-      // It may run on for a while: nobody knows it any more.
+      // The copy may run on for a while after the re-enrolment.
       if (this.#chance.happens(0.5)) await this.#core.scheduler.pause(NOTICED_WITHIN_MS / 10)
       return this.#removeCopy(copy)
     }

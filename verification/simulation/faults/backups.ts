@@ -16,15 +16,15 @@ import type { Receiver } from '../nodes/receiver.ts'
  * backup). What agents know counts as before, and until they have told it nothing that they used is granted again (I9).
  */
 export interface Backups {
-  /** Makes one; what it answers puts the cloud back to it. */
+  /** Makes a backup of the cloud. The returned function restores it. */
   make(): () => void
-  /** Copies the disk of an agent; what it answers puts the agent back to that. */
+  /** Copies the disk of an agent. The returned function restores the copy. */
   copyAgent(node: AgentNode): () => void
   /** The cloud has granted a token. */
   granted(db: Connection, nonce: string): void
-  /** By the cloud of which generation a token was given that is lost; undefined for any other. */
+  /** Returns the cloud generation that granted the token if a restore lost the token, else undefined. */
   lostWith(nonce: string): number | undefined
-  /** How often the cloud was put back. */
+  /** Number of restores of the cloud. */
   readonly restores: number
 }
 
@@ -44,7 +44,7 @@ export interface BackupsParts {
 /** Time that a restored cloud waits for its agents, less the clock difference, ms (ADR 0019). */
 const RESYNC_MS = 10 * 60_000
 
-/** The backups of one world. `parts` is asked for when there are all of them. */
+/** Creates the backups of one run. `parts` is called later, because some parts do not exist yet. */
 export function backups(parts: () => BackupsParts): Backups {
   let restores = 0
   let restoredMs: number | undefined

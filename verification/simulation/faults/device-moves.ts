@@ -109,7 +109,7 @@ class Moves implements DeviceMoves {
     return place !== undefined && !place.isMoving && place.agentId === this.holderOf(deviceId)?.identity.agentId
   }
 
-  /** Says so again wherever the cloud takes a device for another agent's: it may have been put back to before the move. */
+  /** Repeats the assignment if a restored cloud still names the former agent of the device. */
   async #repeatAssignments(): Promise<void> {
     for (;;) {
       for (const deviceId of this.#plugged.keys()) {
@@ -126,7 +126,7 @@ class Moves implements DeviceMoves {
     }
   }
 
-  /** Somebody who has changed the configuration of both starts them anew. */
+  /** Changes the configuration of both agents and restarts them. */
   #plugIn(deviceId: string, from: AgentNode, to: AgentNode): void {
     this.#core.trace.add('trouble', `${deviceId.slice(-6)} is plugged in at ${to.name}`)
     this.#plugged.set(deviceId, to.name)

@@ -253,7 +253,7 @@ class ScheduledFaults implements FaultInjector {
     const move = (home: string) => void this.#targets.manager.call('moveReceiptHome', { storeId, home }, { tries: 3 })
     const to = this.#chance.one(this.#targets.agents)
     if (this.#chance.happens(0.3)) return move(this.#chance.one([to.identity.agentId, 'cloud']))
-    // The former home is away when it stops to be one, and the new one as soon as it has heard.
+    // The former home is offline during the move. The new home goes offline soon after it.
     const from = this.#targets.agents.find((agent) => agent !== to) ?? to
     this.#note(`the home moves to ${to.name} while ${from.name} is cut off`)
     from.wire.cut()

@@ -42,7 +42,7 @@ const RARE: ReadonlySet<Fault> = new Set<Fault>([
   'moves',
 ])
 
-/** Drawn from a separate stream, so that other runs do not change. */
+/** Drawn from a separate stream, so that existing seeds do not change. */
 const LIAR: Fault = 'liar'
 const LIAR_SHARE = 0.06
 const EMERGENCY: Fault = 'emergency'
@@ -59,8 +59,9 @@ const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
 ])
 
 /**
- * When cloud and agent are both put back nobody knows any more what was used; what a lost cloud has paid out only its provider
- * knows; and an agent that it does not know people enrol once more (docs/guides/backup.md). What a copy used goes with it when it is taken away.
+ * Pairs of faults that the system cannot survive. If cloud and agent are both restored, the used rights are lost. A
+ * restored cloud cannot see later payments of the provider. An agent enrolled after the backup must enrol again
+ * (docs/guides/backup.md). The removal of a copy removes its redemptions.
  */
 const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
   ['restore', 'rollback'],

@@ -9,23 +9,26 @@ import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Chance } from '../virtual/chance.ts'
 import { noForgedIds, type ForgedIds } from '../oracles/forgery-oracle.ts'
 
-/** What the lying agent knows of itself and of the store. */
+/** Facts about the lying agent and its store. */
 export interface LiarFacts {
   readonly agentId: string
   readonly storeId: string
   readonly signer: Signer
   /** The epoch in which it was the receipt home; undefined until then. */
   readonly ownEpoch: number | undefined
-  /** The other agents of the store. */
+  /** Honest agents of the store. */
   readonly others: readonly string[]
   readonly nowMs: number
 }
 
-/** Makes up rows that only another agent may send, about what the cloud really has: an attacker may know every id. */
+/**
+ * Forges rows that only an honest agent may send. They use real ids from the cloud, because an attacker may have seen
+ * them.
+ */
 export interface ForgedRows {
   /** A row to send next; undefined when there is nothing yet to lie about. */
   next(db: Connection): JournalBody | undefined
-  /** A signed release notice of the liar's own device, whose receipt is none. */
+  /** Creates a release notice with an invalid receipt, signed for the liar's own device. */
   notice(deviceId: string): string
   /** A question to this home that names another agent as the asker. */
   question(home: string): string
@@ -37,12 +40,12 @@ interface Unit {
   ordinal: number
 }
 
-/** The newest so many of what there is: old receipts matter to nobody. */
+/** Only the newest rows of each kind are used, because old receipts have no effect. */
 const NEWEST = 6
-/** Rights that it gives as the home that it was, at most: each keeps a shopper from one. */
+/** Maximum rights that it delegates as a former home. Each one blocks the right for a shopper. */
 const OWN_DELEGATIONS_LIMIT = 6
 
-/** The lies of one agent. `facts` is asked for at each. */
+/** Creates the forged rows of one agent. `facts` is called for each row. */
 export function forgedRows(chance: Chance, facts: () => LiarFacts): ForgedRows {
   return new DrawnForgeries(chance, facts)
 }
@@ -134,7 +137,7 @@ class DrawnForgeries implements ForgedRows {
     return this.#one(tokens)
   }
 
-  /** Signed by the liar, whoever it says that it is. */
+  /** Creates an outcome report signed by the liar; `iss` may name an honest agent. */
   #report(claims: Partial<HomeRequest>): string {
     const { agentId, signer, others, nowMs } = this.#facts()
     const iat = Math.floor(nowMs / 1_000)
@@ -191,7 +194,7 @@ class DrawnForgeries implements ForgedRows {
     return this.#given(unit, redemptionId, { homeEpoch: ownEpoch, agentId: 'agt_of_nobody' })
   }
 
-  // The home that it was might have given this: it counts.
+  // A delegation of an epoch in which it was the home, so the cloud must accept it.
   readonly #givenInItsOwnEpoch = (db: Connection): JournalBody | undefined => {
     const { ownEpoch, others } = this.#facts()
     const unit = this.#unitIn(db)

@@ -9,18 +9,21 @@ import type { FaultTargets } from './fault-targets.ts'
 
 /** The operator changes keys, as `untag keys rotate|revoke` and `untag edge rotate-key` do: beside the running programs. */
 export interface KeyChanges {
-  /** A key of the cloud is followed by the next, or taken back at once. */
+  /** Rotates a signing key of the cloud or revokes it at once. */
   rotateSigningKey(): void
-  /** An agent is told to change its own. */
+  /** Requests a key change from an agent. */
   rotateAgentKey(): void
-  /** The cloud will be put back to what it is now. */
+  /** Called at each backup of the cloud. */
   backedUp(): void
 }
 
-/** An agent keeps its last three keys, and one change may be under way: a cloud that was put back knows one of them. */
+/**
+ * Maximum key changes per agent between two backups. An agent stores its last three keys, and a restored cloud must
+ * accept one of them.
+ */
 const CHANGES_PER_BACKUP = 2
 
-/** Changes keys in one world. A revoked key ends the answers that the cloud kept with tokens. */
+/** Changes keys during one run. A revoked key ends the stored answers that contain tokens. */
 export function keyChanges(
   { core, cloud, agents, answers }: Pick<FaultTargets, 'core' | 'cloud' | 'agents' | 'answers'>,
   chance: Chance,

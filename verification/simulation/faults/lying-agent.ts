@@ -24,11 +24,14 @@ import type { Chance } from '../virtual/chance.ts'
  * the cloud knows, and reaches every topic, as at a broker that checks nothing.
  */
 export interface LyingAgent {
-  /** It becomes the receipt home, and then another is: from then on it is a former one, and lies every so often. */
+  /**
+   * Makes the agent the receipt home and moves the home on. As a former home it then sends forged messages at random
+   * times.
+   */
   begin(): Promise<void>
   /** Sends one lie. */
   lie(): void
-  /** Ends its lies. */
+  /** Stops the forged messages. */
   stop(): void
   /** A commit of the cloud is on its disk. */
   cloudCommitted(db: Connection): void
@@ -45,16 +48,16 @@ export interface LyingAgentParts {
   lan: Lan
   /** The last row of each ledger that the cloud has. */
   storedHeads: ReadonlyMap<string, number>
-  /** Longest pause between two lies, ms. */
+  /** Longest pause between two forged messages, ms. */
   pauseMs: number
 }
 
 const ANSWER_WITHIN_MS = 5_000
-/** How often it answers a row of another agent with an acknowledgement of its own. */
+/** Probability that it sends a forged acknowledgement for a row of an honest agent. */
 const ACKNOWLEDGES = 0.3
 /** Lies in one world at most. */
 const LIES_LIMIT = 200
-/** Acknowledgements of its own that it keeps. */
+/** Maximum stored acknowledgements for its own rows. */
 const ACKS_KEPT = 200
 
 /** The lying agent of one world. */
@@ -126,7 +129,7 @@ class SimulatedLiar implements LyingAgent {
       const answer = await this.#manager.call('moveReceiptHome', { storeId: this.#identity.storeId, home })
       if (home === this.#identity.agentId && answer?.ok) this.#ownEpoch = Number(answer.body['homeEpoch'])
     }
-    // A device of its own, which releases: what it announces of that is checked by the receipt alone.
+    // A device that belongs to the liar. Peers check its notices only by the receipt.
     const made = await this.#manager.call('registerDevice', {
       storeId: this.#identity.storeId,
       deviceType: 'pos_deactivator',
@@ -155,7 +158,7 @@ class SimulatedLiar implements LyingAgent {
     if (had !== undefined && acked > had)
       this.#core.violate('I16', `${node.name} holds row ${acked} for acknowledged, and the cloud has ${had}`)
     const head = db.prepare<[], { seq: number | null }>('SELECT MAX(seq) AS seq FROM journal').get()?.seq ?? 0
-    // That of the same number, if it can: the other has a row that the cloud does not have yet.
+    // Prefers an acknowledgement with a fitting number, for a row that the cloud does not have yet.
     const fitting = this.#acks.findLast(({ seq }) => seq > acked && seq <= head)
     if (fitting && this.#chance.happens(ACKNOWLEDGES))
       this.#core.scheduler.after(1, () => this.#publish(to, 'ack', fitting.text))
@@ -196,7 +199,7 @@ class SimulatedLiar implements LyingAgent {
     if (typeof accessToken === 'string') this.#token = accessToken
   }
 
-  /** Sends one row on top of what the cloud has of its ledger. */
+  /** Sends one row that continues its ledger in the cloud. */
   async #report(db: Connection): Promise<void> {
     const head = db
       .prepare<[string], { generation: number; last_seq: number; head_hash: string }>(
@@ -240,7 +243,10 @@ class SimulatedLiar implements LyingAgent {
     })
   }
 
-  /** Says to another agent what that may believe nobody: a release without a receipt, and a question in a third one's name. */
+  /**
+   * Sends forged messages to a peer: a release without a receipt, or a home request in the name of a third agent. The
+   * peer must reject both.
+   */
   async #sendToNeighbour(to: AgentNode): Promise<void> {
     const [path, body] = this.#chance.happens(0.7)
       ? ['releases', { notice: this.#lies.notice(this.#deviceId) }]

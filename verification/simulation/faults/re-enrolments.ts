@@ -67,7 +67,7 @@ export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentPa
     return enrolled.ok ? enrolled : undefined
   }
 
-  /** Everybody who was enrolled and is nobody of this store. */
+  /** Revokes all agents that no longer belong to this store. */
   async function revokeOthers(): Promise<true | undefined> {
     const list = await manager.call('fetchAgents', { storeId: shop.storeId })
     if (!list?.ok) return undefined

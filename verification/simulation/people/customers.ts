@@ -18,23 +18,23 @@ import type { Till } from './till.ts'
  * what they were told.
  */
 export interface Customers {
-  /** One customer's whole visit; resolves when they have left, one way or the other. */
+  /** Runs the complete visit of one customer. Resolves when the customer has left the shop. */
   visit(name: string): Promise<void>
   /** Buys and has it released, as on any day; answers what does not work. */
   probe(): Promise<string | undefined>
-  /** Purchases that somebody was told are paid. */
+  /** Purchases that the cloud reported as paid to the customer. */
   readonly paid: ReadonlySet<string>
-  /** Purchases that somebody was told are cancelled. */
+  /** Purchases that the cloud reported as cancelled. */
   readonly cancelled: ReadonlySet<string>
   /** Things that were brought back, each with the purchase of who has bought it then: `EPC purchaseId`. */
   readonly resold: ReadonlySet<string>
-  /** Events that somebody was told of at an agent: they must arrive. */
+  /** Event ids from answers of agents. The cloud must receive each of them. */
   readonly reportedEvents: ReadonlySet<string>
-  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what people were told since. */
+  /** Records the sets at a backup. After a restore, the returned function drops later entries. */
   backUp(): () => void
-  /** Events of tokens that a cloud gave which was lost: somebody may be told of them still. */
+  /** Excuses the events of tokens that a restored cloud has lost. A customer may still see them at an agent. */
   excuseLostEvents(events: readonly string[]): void
-  /** The same for what agents alone have told. */
+  /** Like `backUp`, for events that only agents reported. */
   backUpReportedEvents(): () => void
 }
 
@@ -42,14 +42,14 @@ export interface CustomerParts {
   core: Core
   shop: Shop
   merchant: Merchant
-  /** A program of the other tenant, that tries what it should not. */
+  /** Client of the second tenant that tries forbidden calls. */
   stranger: Merchant
   agents: readonly AgentNode[]
   pace: Pace
-  /** People show the same receipt at both agents, tag by tag: where it matters which of them is asked. */
+  /** Customers show the same receipt at both agents, tag by tag. The result depends on the order of the agents. */
   repeatsRequests: boolean
   till: Till
-  /** Staff say that they have the goods of this purchase in hand. */
+  /** Records that staff confirm they have the goods of this purchase. */
   vouch(purchaseId: string): void
   hidden: HiddenState
   rules: Pick<RulesOracle, 'answered'>
@@ -157,7 +157,7 @@ class Visits implements Customers {
     if (chance.happens(0.7)) await this.#devices.atGate(bought)
     if (!chance.happens(0.15)) return
     await this.#cancel(bought)
-    // Somebody has kept the receipt.
+    // The customer still has the receipt and shows it again.
     for (let n = 0; n < 3; n++) {
       await this.#devices.linger(chance)
       await this.#devices.atStation(bought)
@@ -199,13 +199,13 @@ class Visits implements Customers {
     await this.#devices.linger(chance)
     if (chance.happens(0.1)) {
       await this.#till.decline(begun, chance)
-      // Nobody has paid: whoever asks all the same gets nothing (I7).
+      // The purchase is not paid, so a request must not release anything (I7).
       await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.station })
-      // And nobody pays what has ended (I15).
+      // A cancelled purchase cannot be paid (I15).
       await this.#till.pay(begun, chance)
       return undefined
     }
-    // Some are impatient, and ask before they have paid.
+    // Impatient customers request the release before they pay.
     if (chance.happens(0.2))
       await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.alone })
     const receipt = await this.#pay(begun, chance)
@@ -233,8 +233,8 @@ class Visits implements Customers {
   }
 
   /**
-   * Somebody brings one of their things back: staff put it on the shelf again by hand, with no refund yet, and the next customer buys
-   * it. Who had it before still has the receipt.
+   * A customer returns one item. Staff put it back on the shelf without a refund, and the next customer buys it. The
+   * former buyer still has the receipt.
    */
   async #returnAndResell(former: OwnedPurchase): Promise<void> {
     const { name, ean, epcs: tags, chance } = former
@@ -259,7 +259,7 @@ class Visits implements Customers {
   async #cancel({ purchaseId, chance }: OwnedPurchase): Promise<void> {
     const before = this.#hidden.restores()
     const answer = await this.#merchant.call('markPurchaseCancelled', { purchaseId })
-    // Staff may have the goods in hand, and need not wait for anybody.
+    // If staff have the goods, they can confirm the refund at once.
     if (this.#shop.isLive && chance.happens(0.3)) {
       this.#vouch(purchaseId)
       await this.#merchant.call('refundPayment', { purchaseId, confirmedBy: this.#shop.operatorId })
@@ -267,7 +267,7 @@ class Visits implements Customers {
     if (answer?.ok && this.#hidden.restores() === before) this.cancelled.add(purchaseId)
   }
 
-  /** The shop's manager thinks anew. */
+  /** The manager changes the policy. */
   async #changePolicy(chance: Chance): Promise<void> {
     const { storeId } = this.#shop
     const now = await this.#merchant.call('fetchProtectionPolicy', { storeId })
@@ -286,7 +286,7 @@ class Visits implements Customers {
     await this.#merchant.call('updateProtectionPolicy', { storeId, policy })
   }
 
-  /** Somebody of another account tries with what they have seen. */
+  /** The second tenant tries the ids of this purchase. */
   async #tryAsStranger({ purchaseId }: OwnedPurchase): Promise<void> {
     const asked: [string, Json][] = [
       ['fetchPurchase', { transactionId: purchaseId }],
@@ -297,7 +297,7 @@ class Visits implements Customers {
       const answer = await this.#stranger.call(operation, body, { tries: 2 })
       if (answer?.ok) this.#core.violate('I11', `${operation} of another tenant's ${purchaseId} was answered with 200`)
     }
-    // The same words under the same key are another request when somebody else says them.
+    // Two accounts that use the same Idempotency-Key and body make two separate requests.
     const key = `shared-${purchaseId.slice(-8)}`
     const own = await this.#merchant.call('checkIn', { storeId: this.#shop.storeId }, { key, tries: 3 })
     const other = await this.#stranger.call('checkIn', { storeId: this.#shop.foreignStoreId }, { key, tries: 3 })
@@ -308,7 +308,7 @@ class Visits implements Customers {
   }
 }
 
-/** Keeps how many there are in each set; what it answers takes out those that came since. */
+/** Records the size of each set. The returned function removes all later entries. */
 function snapshotSizes(...sets: readonly Set<string>[]): () => void {
   const kept = sets.map((set) => ({ set, size: set.size }))
   return () => {

@@ -9,7 +9,7 @@ import type { Merchant } from '../nodes/merchant.ts'
 import type { Pace } from '../virtual/pace.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
 
-/** What people do with what they have bought: at which device, how often, and what it tells them. */
+/** Visits of customers to devices after payment: the device, the number of attempts and the answers. */
 export interface DeviceVisits {
   /** Asks an agent; undefined when it is down or dies meanwhile. */
   ask: RequestRelease
@@ -20,9 +20,9 @@ export interface DeviceVisits {
   withoutAgent(bought: OwnedPurchase): Promise<void>
   atGate(bought: OwnedPurchase): Promise<void>
   linger(chance: Chance): Promise<void>
-  /** Events that somebody was told of at an agent: they must arrive. */
+  /** Event ids from answers of agents. The cloud must receive each of them. */
   readonly reportedEvents: Set<string>
-  /** Events that no cloud has to know: of tokens that a lost one gave. */
+  /** Events of tokens that a restored cloud has lost. The cloud may miss them. */
   readonly lostEvents: Set<string>
 }
 
@@ -44,7 +44,7 @@ export interface DeviceVisitsParts {
   pace: Pace
   hidden: HiddenState
   rules: Pick<RulesOracle, 'answered'>
-  /** People come back with what they have after a while. */
+  /** Customers return later and show the same receipt again. */
   repeatsRequests: boolean
 }
 
@@ -91,7 +91,7 @@ class SimulatedDeviceVisits implements DeviceVisits {
       receipt,
       identifiers: {},
     }
-    // The page and the scanner may say the same at once, and people do it again.
+    // The page and the scanner may send the same request at once, and customers repeat it.
     const times = chance.between(1, 3)
     for (let n = 0; n < times; n++) {
       const both = chance.happens(0.3) ? [request, request] : [request]
@@ -102,7 +102,7 @@ class SimulatedDeviceVisits implements DeviceVisits {
 
   readonly withToken = async ({ purchaseId, receipt, epcs: tags, chance }: OwnedPurchase): Promise<void> => {
     const tag = chance.happens(0.7) || tags.length === 0 ? undefined : chance.one(tags)
-    // Who has come back asks for another one: what was refused may be right by now.
+    // A returning customer requests a second token, because the reason of the denial may have ended.
     const rounds = this.#isTrying && chance.happens(0.5) ? 2 : 1
     for (let round = 0; round < rounds; round++) {
       const shown = await requestToken(
@@ -111,10 +111,10 @@ class SimulatedDeviceVisits implements DeviceVisits {
         tag,
       )
       if (typeof shown === 'string') return
-      // Now and then somebody comes only when the token is about to end, or has ended.
+      // Some customers come shortly before or after the token expires.
       if (this.#pace.name === 'slow' && chance.happens(0.3))
         await this.#core.scheduler.pause(chance.between(280_000, 400_000))
-      // Whoever has a token has the receipt as well, and may show either, or one after the other.
+      // A customer with a token also has the receipt and may show either or both.
       const byReceipt: DeviceRequest = { node: shown.node, request: { ...shown.request, token: undefined, receipt } }
       const both = chance.happens(0.5) ? [shown] : chance.happens(0.5) ? [shown, byReceipt] : [byReceipt, shown]
       for (const each of both) await this.#requestRepeatedly(each, chance)

@@ -16,7 +16,7 @@ export interface ProbeParts {
 
 const EPC = 'E2800000FFFFFFFFFFFFFFFF'
 
-/** Buys and has it released as on any day, by receipt or by token, at one device or the other; answers what does not work. */
+/** Buys and releases goods without faults, by receipt or token, at a random device. Returns a text if a step fails. */
 export async function probe(parts: ProbeParts, chance: Chance): Promise<string | undefined> {
   const { shop, merchant, agents, till, ask } = parts
   const { storeId, products, devices } = shop

@@ -29,7 +29,7 @@ const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
 /** What of a world people do not see. */
 export interface HiddenState {
-  /** How often the cloud was put back to a backup. */
+  /** Number of restores of the cloud. */
   restores(): number
   /** The agent that this device was plugged in at since. */
   holderOf(deviceId: string): AgentNode | undefined
@@ -40,8 +40,8 @@ export interface HiddenState {
 const NOTHING: HiddenState = { restores: () => 0, holderOf: () => undefined, nodeMet: (node) => node }
 
 /**
- * The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive, unless the cloud that decided was
- * put back to a backup meanwhile, or a copy has told it, which may be taken away with all that it knows.
+ * Creates the function that requests releases from agents. `onTold` receives the event id of each answer; the cloud
+ * must receive these events. Excused are events from before a restore of the cloud and events of a copied agent.
  */
 export function releaseRequester(
   core: Core,
@@ -80,7 +80,7 @@ export function releaseRequester(
           forget()
           if (!process.isAlive) return resolve(undefined)
           checkAnswer(node, answer, restores() === before && node === asked)
-          // By which of two policies it decided nobody can say.
+          // Skips the check if the policy changed during the request.
           if (decidedBy && agent.trust.policy === decidedBy) rules?.answered(request, answer, decidedBy)
           resolve(answer)
         },

@@ -15,7 +15,10 @@ export interface RequestTokenParts {
   agents: readonly AgentNode[]
 }
 
-/** Asks the cloud for a token: of the whole purchase for the station, or of one tag for the detacher, which asks tag by tag. The text says why there is none. */
+/**
+ * Requests a token from the cloud: for the whole purchase at the station, or for one tag at the detacher. Returns the
+ * reason as text if there is no token.
+ */
 export async function requestToken(
   { shop, merchant, agents }: RequestTokenParts,
   purchaseId: string,

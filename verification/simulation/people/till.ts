@@ -4,18 +4,20 @@ import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { Provider } from '../nodes/provider.ts'
 
-/** How a shopper pays: in a live shop at the provider's page, after staff have looked where they must. */
+/**
+ * Payment of a shopper. In a live shop, staff may check the basket before the shopper pays at the provider's page.
+ */
 export interface Till {
-  /** True when somebody was told that it is paid. */
+  /** Resolves to true if the cloud reported the purchase as paid. */
   pay(begun: Json, chance: Chance, how?: { isProbe: boolean }): Promise<boolean>
   decline(begun: Json, chance: Chance): Promise<void>
 }
 
-/** How often a shopper's phone asks whether it is paid, and how long it waits in between, ms. */
+/** Number of status requests of the shopper's phone, and the pause between two of them, ms. */
 const STATUS_POLLS = 12
 const STATUS_POLL_MS = 2_500
 
-/** The till of the sandbox: a word is enough. */
+/** Creates the till of the sandbox, which needs no provider. */
 export function testTill(merchant: Merchant): Till {
   const complete = (begun: Json, result: 'paid' | 'declined') =>
     merchant.call('completeTestCheckout', { transactionId: begun['transactionId'], result })
@@ -27,7 +29,7 @@ export function testTill(merchant: Merchant): Till {
   }
 }
 
-/** The till of a live shop. */
+/** Creates a till that pays at the provider's page. */
 export function liveTill(
   { scheduler }: Pick<Core, 'scheduler'>,
   { operatorId }: Pick<Shop, 'operatorId'>,
@@ -47,7 +49,7 @@ export function liveTill(
       const decided = await merchant.call('approveCheckout', { transactionId, operatorId, approved }, { tries: 4 })
       if (!decided?.ok || !approved) return undefined
     } else if (typeof begun['checkoutUrl'] === 'string' && !odd(0.2)) return begun['checkoutUrl']
-    // Some lose the page and ask for it again.
+    // Some shoppers lose the payment page and request it again.
     const asked = await merchant.call('processPayment', { transactionId }, { tries: 4 })
     return asked?.ok ? String(asked.body['checkoutUrl']) : undefined
   }
