@@ -5,10 +5,13 @@ import { outboxEmpty, until, type Answer, type FaultStore } from './rig.ts'
 import type { FaultPoint, RoundResult } from './aim.ts'
 
 const REPORTED_WITHIN_MS = 10_000
-/** What may become of a right that was asked for again: it was used, or somebody must look whether it was. */
+/** Valid reasons of a repeated request: the right was used, or staff must check it. */
 const USED: ReadonlySet<unknown> = new Set(['already_redeemed', 'manual_assistance_required'])
 
-/** One release while the agent's calls fail, and again when they do not: at most one pulse, never without a claim, and everything that was answered arrives. */
+/**
+ * Runs one release while the agent's calls fail, and repeats it without faults. Checks for at most one pulse, a claim
+ * before it, and that all reported events reach the cloud.
+ */
 export async function agentRound(rig: FaultStore, aim: FaultPoint, name: string): Promise<RoundResult> {
   const broken: string[] = []
   const { purchaseId, receipt } = await rig.buy(name)
@@ -32,7 +35,7 @@ export async function agentRound(rig: FaultStore, aim: FaultPoint, name: string)
       async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'),
     )
   await ask()
-  // What it tells the cloud, and what it writes down of that, may fail as well.
+  // Calls for the sync with the cloud may fail as well.
   await until(
     'word of it',
     async () => !rig.agent.isRunning || (await rig.status())?.queueDepth === 0,

@@ -12,7 +12,7 @@ export interface FaultPoint {
 export interface RoundResult {
   /** The call was reached, and failed. */
   hit: boolean
-  /** The process ended by itself. */
+  /** The process ended without a signal from the test. */
   ended: boolean
   broken: string[]
 }

@@ -2,13 +2,13 @@ import type { UntagProcess } from './part.ts'
 import { attachFault, wasInjected, type TraceOptions } from './strace.ts'
 import type { FaultPoint } from './aim.ts'
 
-/** A part whose calls fail. */
+/** A fault in the system calls of cloud or agent. */
 export interface InjectedFault {
   /** Lets its calls through again, and answers whether one had failed. A part that was started so is stopped. */
   disarm(): Promise<boolean>
 }
 
-/** Has calls of a part fail: of the one that runs, or of one that is started for it; a start may fail then. */
+/** Injects the fault into a running process, or starts a process with it. In the second case the start may fail. */
 export async function injectFault(
   aim: FaultPoint,
   running: () => UntagProcess,

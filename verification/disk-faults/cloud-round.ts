@@ -22,7 +22,7 @@ export async function prepareCloudRound(rig: FaultStore): Promise<CloudRoundStor
 }
 
 const SETTLE_WITHIN_MS = 60_000
-/** A fault of the disk is told as such, or nobody answers any more. */
+/** Valid statuses during a disk fault. The cloud may also stop. */
 const WHILE_FAILING: ReadonlySet<number> = new Set([200, 503])
 
 /** A purchase from check-in to the redeemed token while the cloud's calls fail, and the same requests again when they do not. */
@@ -55,7 +55,7 @@ export async function cloudRound(
       async () => {
         if (!rig.cloud.isRunning) {
           ended = aim.mode === 'working'
-          // Whoever keeps it running tries again: the one before may hold its port for a moment yet.
+          // Retries as a service manager does, because the former process may still hold the port.
           const isStarted = await rig.startCloud().then(
             () => true,
             () => false,

@@ -21,8 +21,8 @@ const NO_ROOM = [{ calls: 'pwrite64', fault: 'error=ENOSPC', when: '1+' }]
 const BACK_WITHIN_MS = 20_000
 
 /**
- * Fills the disks of an agent and of the cloud that both run, and makes room again: both refuse with a clear word,
- * stay up, and go on by themselves. Needs strace.
+ * Fills the disks of a running agent and a running cloud, then frees them. Both must reject requests with a clear
+ * error, keep running, and recover. Needs strace.
  */
 export async function fullDisk(): Promise<FullDiskResult> {
   const rig = await openFaultStore()

@@ -8,7 +8,7 @@ import { spawnTraced, traceEnded, type TraceOptions } from './strace.ts'
 
 /** A process of untag as it is shipped, alone or under strace. */
 export interface UntagProcess {
-  /** What it said when it was ready. */
+  /** Fields of its ready line. */
   readonly ready: Record<string, string>
   readonly child: ChildProcess
   /** Everything on stderr so far. */
@@ -16,9 +16,9 @@ export interface UntagProcess {
   readonly isRunning: boolean
   /** Asks it to end, and waits until it has. */
   stop(): Promise<void>
-  /** At once, without a word. */
+  /** Kills the process at once. */
   kill(): Promise<void>
-  /** Resolves when it has ended, by itself or not. */
+  /** Resolves after the process has ended for any reason. */
   ended(): Promise<void>
 }
 
@@ -30,10 +30,10 @@ const COMMAND = join(ROOT, 'bin', 'untag.js')
 const LONGEST_KEPT = 100_000
 /** How long a process may take until it is ready; one that takes longer is killed, ms. */
 const READY_WITHIN_MS = 60_000
-/** How long a process may take to stop when it is asked, ms. */
+/** Time limit for an orderly stop, ms. */
 const STOP_WITHIN_MS = 20_000
 
-/** Starts a command that goes on, and waits until it is ready. Throws with what it wrote when it ends instead. */
+/** Starts a server command and waits until it is ready. If the process ends first, rejects with its output. */
 export async function startProcess(args: readonly string[], traced?: TraceOptions): Promise<UntagProcess> {
   const { child, stderr } = begin(args, traced)
   const ended = () => endOf(child, traced)
@@ -78,7 +78,7 @@ export class ProcessEnded extends Error {
   override name = 'PartEnded'
 }
 
-/** Runs a command to its end; answers what it printed. Throws with what it wrote when it fails. */
+/** Runs a command to its end and returns its output. If the command fails, rejects with its output. */
 export async function runCommand(args: readonly string[], traced?: TraceOptions): Promise<string> {
   const { child, stderr } = begin(args, traced)
   let printed = ''

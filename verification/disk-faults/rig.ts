@@ -16,7 +16,7 @@ import type { TraceOptions } from './strace.ts'
  */
 export interface FaultStore {
   readonly folder: string
-  /** Where cloud and agent keep their files: `cloud` and `edge` below it. */
+  /** Parent folder of the files of cloud (`cloud`) and agent (`edge`). */
   readonly disks: string
   cloud: UntagProcess
   agent: UntagProcess
@@ -29,9 +29,9 @@ export interface FaultStore {
   readonly boards: Readonly<Record<DeviceType, RelayBoard>>
   /** Ports of the boards. */
   readonly boardPorts: Readonly<Record<DeviceType, number>>
-  /** A call to the cloud, with this Idempotency-Key where one is named. Undefined when nobody answered. */
+  /** Calls the cloud, with an optional Idempotency-Key. Resolves to undefined if no answer arrives. */
   ask(operation: string, body: object, idempotencyKey?: string): Promise<Answer | undefined>
-  /** As `ask`; throws when it is refused. */
+  /** Like `ask`, but throws unless the call succeeds. */
   call(operation: string, body: object): Promise<Record<string, unknown>>
   /** Asks the agent whether a tag may come off. */
   authorize(body: object): Promise<Answer | undefined>
@@ -238,7 +238,10 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
   }
 }
 
-/** The EAN of something with a tag that may leave without staff: the catalogue of a sandbox has no order of its own. */
+/**
+ * EAN of a tagged product that may leave without staff. The catalogue of a sandbox has no fixed order, so the function
+ * searches.
+ */
 export async function taggedProduct(call: FaultStore['call'], storeId: string): Promise<string> {
   const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
     products: { ean: string; price: number; tagged: boolean }[]

@@ -29,7 +29,7 @@ export interface Injection {
   when: string
 }
 
-/** What a process was asked to be started with. */
+/** Trace settings of a process at its start. */
 export interface TraceOptions {
   /** Where strace writes. */
   log: string
@@ -41,7 +41,7 @@ export interface TraceOptions {
 }
 
 const inject = ({ calls, fault, when }: Injection) => ['-e', `inject=${calls}:${fault}:when=${when}`]
-/** Strace tells of the end of a process only by signals that it is told to tell of. */
+/** Strace reports the end of a process only for the signals in this filter. */
 const FATAL = 'signal=SIGKILL,SIGABRT,SIGSEGV,SIGBUS,SIGTERM'
 /** Longer than any one write of untag, bytes. */
 const LONGEST_TEXT = 8_388_608
@@ -72,7 +72,7 @@ export function spawnTraced(
 }
 
 const ENDED = /\+\+\+ (?:exited with \d+|killed by \w+)[^+]*\+\+\+\n$/
-/** How long strace may take to write down its last words, ms. */
+/** Time limit for strace to write the end of its log, ms. */
 const TRACE_END_LIMIT_MS = 20_000
 
 /** Resolves when strace has written that the last thread of its program is gone. */
@@ -146,7 +146,7 @@ export async function attachFault(pid: number, log: string, injections: readonly
     async detach() {
       if (tracer.exitCode !== null || tracer.signalCode !== null) return
       tracer.kill('SIGINT')
-      // A strace whose program ended just then may wait for one of its threads for ever; what is killed lets go as well.
+      // If the program ends at that moment, strace may wait for a thread for ever. SIGKILL also detaches it.
       const late = setTimeout(() => tracer.kill('SIGKILL'), LET_GO_WITHIN_MS)
       await once(tracer, 'exit')
       clearTimeout(late)

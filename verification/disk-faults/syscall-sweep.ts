@@ -5,8 +5,8 @@ import { cloudRound, prepareCloudRound } from './cloud-round.ts'
 import { boardsReady, openFaultStore, type FaultStore } from './rig.ts'
 
 /**
- * Every system call that reaches the disk is made to fail, one at a time: the first, the second, … until a run
- * ends without having come to it. After each nothing may be promised that is not so.
+ * Fails each disk system call once: the first, the second and so on, until a run ends before the fault. After each run
+ * all guarantees must hold.
  */
 export interface SweepOptions {
   /** Which calls fail where; all of them, until a run does not come to them, when left out. */
@@ -31,7 +31,7 @@ export interface SweepResult {
   runs: number
   /** Runs in which the call was reached and failed. */
   hit: number
-  /** Runs after which the process had ended by itself, as it should after an I/O error. */
+  /** Runs in which the process ended without a signal from the test, as required after an I/O error. */
   ended: number
   /** How far each kind of run went: the number of calls that could fail. */
   reached: Record<string, number>
@@ -40,7 +40,7 @@ export interface SweepResult {
 
 type SweepPart = 'agent' | 'cloud'
 
-/** A short write of 0 bytes: strace answers in place of the kernel, so anything above would be a lie about what was written. */
+/** Strace answers instead of the kernel and writes nothing. So a short write must return 0 bytes to be true. */
 const FAULTS = {
   'flush fails': { calls: 'fsync,fdatasync', fault: 'error=EIO' },
   'disk full': { calls: 'pwrite64', fault: 'error=ENOSPC' },

@@ -24,7 +24,7 @@ export const STEPS = [
 ] as const
 export type Step = (typeof STEPS)[number]
 
-/** Victims in turn: with the cloud's data in SQLite, and in PostgreSQL, whose server is killed as well. */
+/** Victims in turn, by the database of the cloud. With PostgreSQL the loop also kills the database server. */
 export const VICTIMS = {
   sqlite: ['agent', 'cloud', 'agent', 'both'],
   postgres: ['database', 'cloud', 'all', 'agent'],
@@ -35,32 +35,32 @@ export type Victim = (typeof VICTIMS)[DatabaseKind][number]
 export interface Kill {
   victim: Victim
   step: Step
-  /** The right is a token that was given before; otherwise a receipt. */
+  /** True for a token from before the kill, false for a receipt. */
   withToken: boolean
-  /** The network goes first. Only for agents: a cloud that nobody reaches is asked nothing. */
+  /** Cuts the network before the kill. Only for agents, because an isolated cloud receives no requests. */
   offline: boolean
 }
 
 export interface Release {
-  /** For whoever reads what did not hold. */
+  /** Name for failure messages. */
   name: string
   withToken: boolean
-  /** `prepare` or `interrupt` cuts the network; it comes back when all has been asked. */
+  /** `prepare` or `interrupt` cuts the network. The loop restores it after all requests. */
   offline: boolean
-  /** Before anything is asked. */
+  /** Runs before the first request. */
   prepare?(): Promise<void>
-  /** `answered` resolves when both askers have an answer, or know that there is none. */
+  /** `answered` resolves when both requests have an answer or have failed. */
   interrupt(answered: Promise<unknown>): Promise<void>
 }
 
 export interface KillLoop {
   /** One kill, with all that belongs to it. Answers what did not hold. */
   round(kill: Kill): Promise<string[]>
-  /** One release in which `interrupt` does what it likes; it must leave both processes running. Answers what did not hold. */
+  /** Runs one release with `interrupt`, which must leave both processes running. Returns the violations. */
   release(how: Release): Promise<string[]>
   /** Starts an agent that has ended, and waits until it drives its boards. */
   restartAgent(): Promise<void>
-  /** Once all is told: nothing lost, nothing double. */
+  /** After all events have reached the cloud, checks that none is lost and no right is used twice. */
   audit(): Promise<string[]>
   /** After the store was stopped: its databases are sound. */
   checkFiles(): Promise<string[]>
@@ -146,7 +146,7 @@ class Kills implements KillLoop {
     const { transactionId, body } = await this.#buyRight(withToken)
     await prepare?.()
     const before = this.#board.pulses()
-    // Two at once, as when a page and a scanner say the same.
+    // Sends two requests at once, as a page and a scanner may do.
     const answered = Promise.all([this.#authorize(body), this.#authorize(body)])
     await interrupt(answered)
     const first = await answered
@@ -158,7 +158,7 @@ class Kills implements KillLoop {
     if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
     const reason = String(again?.['reason'])
     const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(reason)
-    // Used up, or somebody must look whether it moved.
+    // Either the right is used, or staff must check whether the device moved.
     if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp)
       wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}, after ${JSON.stringify(first)}`)
     return wrong
@@ -190,7 +190,8 @@ class Kills implements KillLoop {
           e['purchaseId'] === transactionId &&
           ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])),
       )
-      // One right, one redemption besides those that moved nothing; what moved is known, or known not to be known.
+      // Each right needs exactly one redemption that has not failed. If the device did not move once, the outcome must
+      // be `unknown`.
       const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
       const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
       if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
@@ -245,7 +246,7 @@ class Kills implements KillLoop {
     await this.#database.restart('immediate', meanwhile)
   }
 
-  /** The right that is asked for, by the same words each time. */
+  /** Buys goods and prepares the request body, which each attempt repeats unchanged. */
   async #buyRight(withToken: boolean): Promise<{ transactionId: string; body: Fields }> {
     const { transactionId, receipt } = await this.#store.buy([
       { ean: String(this.#store.products[0]?.['ean']), quantity: 1 },
@@ -265,7 +266,10 @@ class Kills implements KillLoop {
     return answer
   }
 
-  /** As people do: a board that a busy machine has lost for a moment fails, with nothing moved, and the same right works the next time. */
+  /**
+   * Repeats the request after a failed outcome. On a busy machine a board may lose its connection; then nothing moves
+   * and a retry succeeds.
+   */
   async #authorizeAgain(body: Fields): Promise<Fields | undefined> {
     let answer = await this.#authorize(body)
     for (let tries = 1; tries < TRIES && answer?.['outcome'] === 'failed'; tries++) {
@@ -291,7 +295,7 @@ class Kills implements KillLoop {
       if (step === 'while it tells the cloud') void answered.then(() => (this.#store.wire.onAgentData = done))
       if (step === 'at any time')
         void pause(this.#platform.timers, (this.#random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
-      // A step that does not come, as with the cloud out of reach, is cut short.
+      // Ends the wait for a step that cannot occur, such as a cloud request while offline.
       void answered.then(() => pause(this.#platform.timers, RELEASE_MS)).then(done)
     })
   }

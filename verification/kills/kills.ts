@@ -19,7 +19,7 @@ export interface KillsOptions {
   /** The first kill (see `killNumber`) and how many. */
   from: number
   kills: number
-  /** Where the cloud keeps its data. */
+  /** Database of the cloud. */
   database: DatabaseKind
   /** Surroundings of the cloud: a test plants a bug in it so. */
   cloudIn?: ProcessEnvironment
@@ -32,7 +32,7 @@ interface StorePlace {
   cloudIn?: ProcessEnvironment
 }
 
-/** A store of its own with simulated boards, for as long as `work` takes. */
+/** Runs `work` in a new store with simulated boards and stops the store afterwards. */
 export async function withStore<T>(
   root: string,
   place: StorePlace,
@@ -62,7 +62,7 @@ export async function withStore<T>(
   }
 }
 
-/** Kills real processes so many times in one store, and looks at the end whether anything was lost or doubled. */
+/** Kills real processes a number of times in one store. At the end it checks that nothing was lost or used twice. */
 export async function runKills(options: KillsOptions): Promise<KillsResult> {
   if (options.database === 'sqlite') return killIn(options)
   const server = await startPostgres()
@@ -93,7 +93,7 @@ function killIn(
   })
 }
 
-/** Does the work, looks at the end whether anything was lost or doubled, and answers what did not hold: also when processes never came up again. */
+/** Runs the work and then the audit. Returns all violations, including processes that did not restart. */
 export async function runAndAudit(
   store: StoreProcesses,
   loop: KillLoop,

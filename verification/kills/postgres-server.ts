@@ -14,7 +14,10 @@ export interface PostgresServer {
   restart(mode: 'fast' | 'immediate', meanwhile?: () => Promise<void>): Promise<void>
   /** Ends the server at once, without a checkpoint, as a power cut does. It stays down. */
   kill(): Promise<void>
-  /** Starts a standby from a copy of this server. From then on this server acknowledges only what the standby has flushed. */
+  /**
+   * Starts a standby from a copy of this server. Afterwards this server acknowledges a commit only after the standby
+   * has flushed it.
+   */
   startStandby(): Promise<Standby>
   /** What is damaged in its tables and indexes. */
   damage(): Promise<string[]>

@@ -5,16 +5,16 @@ import { createInterface } from 'node:readline'
 
 /** A process of untag as a user starts it. */
 export interface RunningProcess {
-  /** What it said when it was ready. */
+  /** Fields of its ready line. */
   ready: Record<string, string>
   readonly child: ChildProcess
   /** The last lines of stdout, but for the ready line. */
   readonly lines: readonly string[]
-  /** A line on its stdin, where that was asked for. */
+  /** Writes a line to its stdin, if the start requested a pipe. */
   writeLine(line: string): void
   /** Everything on stderr so far. */
   stderr(): string
-  /** At once, without a word: as when the power goes. */
+  /** Kills the process at once, as a power cut would. */
   kill(): Promise<void>
   /** Resolves when it has ended, for whatever reason. */
   ended(): Promise<void>
@@ -37,7 +37,7 @@ export interface ProcessResult {
 }
 
 export interface Processes {
-  /** Starts a server and waits for its ready line; fails with what it wrote when it ends instead. */
+  /** Starts a server and waits for its ready line. If the process ends first, rejects with its output. */
   start(args: readonly string[], surroundings?: ProcessEnvironment): Promise<RunningProcess>
   /** Runs a command to its end. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<ProcessResult>

@@ -123,7 +123,7 @@ async function killAt({ child }: RunningProcess, call: string, n: number): Promi
       if (said.includes('attached')) resolve()
     })
     tracer.once('error', reject)
-    // The process it looks at may already have made its last call.
+    // The traced process may have ended before strace attached.
     void gone.then(() =>
       said.includes('attached') || child.signalCode !== null ? resolve() : reject(new Error(`strace: ${said}`)),
     )

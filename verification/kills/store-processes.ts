@@ -38,7 +38,7 @@ export interface StoreProcesses {
   authorize(body: Fields): Promise<Fields>
   status(): Promise<Fields>
   events(filter?: Fields): Promise<Fields[]>
-  /** Stops both in order, and keeps the folder. */
+  /** Stops agent and cloud in order and leaves the folder in place. */
   stopProcesses(): Promise<void>
   stop(): Promise<void>
 }
@@ -56,12 +56,12 @@ export interface StoreOptions {
   agentOptions?: readonly string[]
   /** The address at which the cloud listens; 127.0.0.1. */
   cloudHost?: string
-  /** Where they run; looked at again at every start. */
+  /** Environment of the cloud, read again at every start. */
   cloudIn?: ProcessEnvironment
   agentIn?: ProcessEnvironment
 }
 
-/** Starts a store in a folder of its own. Takes a few seconds. */
+/** Starts a store in a new folder. Takes a few seconds. */
 export async function openStoreProcesses(options: StoreOptions): Promise<StoreProcesses> {
   const { processes, cloudHost = '127.0.0.1', cloudIn = {}, agentIn = {} } = options
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
@@ -73,7 +73,7 @@ export async function openStoreProcesses(options: StoreOptions): Promise<StorePr
   const agentArgs = agentArgsOf(options, folder)
   const cloud = await processes.start(cloudArgs, cloudIn)
   const key = await newKey(options, folder)
-  // A shopper's phone has a network of its own.
+  // The shopper's phone does not use the wire between agent and cloud.
   const baseUrl = `http://${cloudHost}:${ports.http}/api/v1`
   const api = shopper({ baseUrl, key, fetch })
   const shop = await findShop(api)

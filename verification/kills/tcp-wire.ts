@@ -2,16 +2,16 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { Transform } from 'node:stream'
 import { realPlatform } from '../../bin/platform.ts'
 
-/** What stands between agent and cloud. */
+/** Proxy between agent and cloud. */
 export interface TcpWire {
   /** Where the agent finds the cloud. */
   readonly httpPort: number
   readonly mqttPort: number
   cut(): void
   restore(): void
-  /** Whatever is said either way arrives this much later, ms. */
+  /** Delays all data in both directions, ms. */
   delay(ms: number): void
-  /** Called whenever the agent says something to the cloud. */
+  /** Called for all data that the agent sends to the cloud. */
   onAgentData: () => void
   close(): void
 }
@@ -20,7 +20,7 @@ interface Forward {
   port: number
   cut(): void
   restore(): void
-  /** Whatever is said either way arrives this much later, ms. */
+  /** Delays all data in both directions, ms. */
   delay(ms: number): void
   close(): void
 }
@@ -87,7 +87,7 @@ export async function newTcpWire(ports: { http: number; mqtt: number }, host = '
   return wire
 }
 
-/** A port that nobody listens on now. */
+/** Returns a free port. */
 export async function unusedPort(): Promise<number> {
   const probe = await forwardTo(() => 0)
   probe.close()

@@ -2,7 +2,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 
-/** A relay board whose outputs are counted. */
+/** Simulated relay board that counts its pulses. */
 export interface WatchedBoard {
   /** host:port */
   readonly address: string
@@ -13,7 +13,7 @@ export interface WatchedBoard {
   close(): Promise<void>
 }
 
-/** A simulated board on a port of its own; output 0 moves a lock whose input 0 follows at once. */
+/** Starts a simulated board on a free port. Output 0 moves a lock, and input 0 follows at once. */
 export async function watchedBoard(platform: Platform): Promise<WatchedBoard> {
   const count = new Map<number, number>()
   const simulated = relayBoard({

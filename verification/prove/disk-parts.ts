@@ -39,7 +39,7 @@ const points = (
   ...numbers: number[]
 ): SweepPoint[] => numbers.map((n) => ({ part, mode, fault, n }))
 
-/** Of every kind some, for whoever has minutes. */
+/** Some calls of each kind, for a run of minutes. */
 export const SOME_CALLS: readonly SweepPoint[] = [
   ...points('agent', 'working', 'flush fails', 1, 2, 3),
   ...points('agent', 'working', 'disk full', 1, 6),
@@ -51,7 +51,7 @@ export const SOME_CALLS: readonly SweepPoint[] = [
   ...points('cloud', 'working', 'write is short', 9),
 ]
 
-/** Each call that reaches the disk fails once, one kind of run and failure after the other; in the short size some of them. */
+/** Fails each disk call once, by kind of run and kind of failure. The short size tests some of them. */
 export const failingCalls: ProofPart = {
   name: 'failing-calls',
   title:

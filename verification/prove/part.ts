@@ -4,7 +4,7 @@ export type Size = (typeof SIZES)[number]
 
 /** What one chunk of a part found. */
 export interface ChunkResult {
-  /** What did not hold: with seed or number, so that it can be looked at again. */
+  /** Violations, each with its seed or number for a repeated run. */
   violations: readonly string[]
   /** Sums over all chunks, by name: worlds, hours, kills. */
   figures?: Readonly<Record<string, number>>
@@ -23,8 +23,8 @@ export interface Chunk {
 }
 
 /**
- * One kind of proof. It is cut into chunks that do not depend on one another: after each its result is
- * kept, and a run that was stopped goes on with the next.
+ * One kind of test in independent chunks. The runner stores the result of each chunk, so a stopped run continues with
+ * the next.
  */
 export interface ProofPart {
   readonly name: string
@@ -35,11 +35,11 @@ export interface ProofPart {
   readonly of: Readonly<Record<Size, number>>
   /** How many in a chunk at most. */
   readonly chunk: Readonly<Record<Size, number>>
-  /** How many chunks may run at the same time; 1 when it fills the machine by itself, or measures what the disk does. */
+  /** Whether chunks may run in parallel. `alone` if a chunk uses the whole machine or measures the disk. */
   readonly concurrency: 'by side' | 'alone'
   /** Why it cannot be done on this machine. */
   whyImpossible?(): string | undefined
-  /** Whether what was found before is about the same, where the list of what is tried may have changed since. */
+  /** True if an earlier result covers the same list of tests. The list may have changed since. */
   isSameList?(found: ChunkResult, chunk: Pick<Chunk, 'from'>): boolean
   run(chunk: Chunk): Promise<ChunkResult>
 }

@@ -19,7 +19,7 @@ export const kills = (root: string): ProofPart => ({
   },
 })
 
-/** The same with the cloud's data in PostgreSQL, whose server crashes as well. */
+/** Kills with the cloud's data in PostgreSQL; the loop also kills the database server. */
 export const killsOnPostgres = (root: string): ProofPart => ({
   name: 'kills-postgres',
   title: 'SIGKILL of agent and cloud, and crashes of PostgreSQL, at every step of a release',

@@ -2,7 +2,7 @@ import type { Size } from './part.ts'
 import type { PartResult } from './run-parts.ts'
 import { sumOf, type Sum } from './state.ts'
 
-/** What runs of `npm run prove` found, as it is kept in verification/results.json: a run that is told to go on does so from there. */
+/** Results of `npm run prove`, stored in verification/results.json. A continued run starts from them. */
 export interface Report {
   /** When the last of them ended, ISO 8601. */
   at: string
@@ -12,7 +12,7 @@ export interface Report {
 /** A part and the size it ran in. */
 export type SizedResult = PartResult & { size: Size }
 
-/** Of each part the run that went furthest; but what did not hold in a newer one is told. */
+/** Selects for each part the run with the most results and adds the violations of newer runs. */
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
   const sorted = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report, ...Report[]]
   const furthestOf = (name: string) => {
@@ -25,7 +25,7 @@ export function furthest(reports: readonly [Report, ...Report[]]): Report {
   return { ...sorted[0], parts: sorted[0].parts.map(({ name }) => furthestOf(name)) }
 }
 
-/** The report without what says nothing elsewhere: hashes of the code as it was built. */
+/** Removes hashes of the build, which have no meaning on another machine. */
 export function withoutBuildHashes(report: Report): Report {
   const chunksOf = ({ chunks }: PartResult) =>
     Object.fromEntries(Object.entries(chunks).map(([n, { build: _build, ...found }]) => [n, found]))
@@ -39,7 +39,7 @@ function time(seconds: number): string {
   return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`
 }
 
-/** A name such as `virtualHours` in words. */
+/** Splits a name such as `virtualHours` at its capital letters. */
 const splitCamelCase = (name: string) => name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)
 
 function figuresOf({ of, unit }: PartResult, { done, figures }: Sum): string {

@@ -13,11 +13,11 @@ export interface PartResult extends PartState {
   skipped?: string
 }
 
-/** Where the state is kept, and of what. */
+/** Location and identity of the stored state. */
 export interface ProofContext {
   size: Size
   folder: string
-  /** The code that runs: what was proven of another is not counted, unless it `goesOn`. */
+  /** Hash of the running code. Results of another build do not count, unless the part has `goesOn`. */
   build: string
   /** The commit of that. */
   commit: string
@@ -31,7 +31,7 @@ export interface ProofContext {
 
 export interface RunOptions extends ProofContext {
   parts: readonly ProofPart[]
-  /** Whether the code is still the one that `build` names: it may be built anew while this runs. */
+  /** True if the code on disk still has the hash `build`. A build may replace it during a run. */
   isBuildUnchanged(): boolean
   /** Chunks at the same time. */
   jobs: number
@@ -53,7 +53,9 @@ export interface Progress {
   end(proven: PartResult): void
 }
 
-/** Runs the parts in order, each from where it was stopped. Rejects when the signal aborts; what was done until then is kept. */
+/**
+ * Runs the parts in order and continues stopped ones. If the signal aborts, it rejects and the stored results remain.
+ */
 export async function runParts(options: RunOptions): Promise<PartResult[]> {
   const all: PartResult[] = []
   for (const part of options.parts) {
@@ -65,7 +67,7 @@ export async function runParts(options: RunOptions): Promise<PartResult[]> {
   return all
 }
 
-/** What this run and earlier ones that count know of a part: nothing at all, it may be. */
+/** Loads the results of a part from this run and valid earlier ones; they may be empty. */
 export function loadResult(part: ProofPart, place: ProofContext): PartResult {
   const skipped = part.whyImpossible?.()
   const { name, title, unit } = part
@@ -148,7 +150,7 @@ async function runPart(part: ProofPart, options: RunOptions): Promise<void> {
       show()
     }
   }
-  // One that fails, rather than finds something, ends the run; the others come to the end of what they do.
+  // An error in a part ends the run after all open chunks are complete. A violation does not.
   const ends = await Promise.allSettled(
     Array.from({ length: part.concurrency === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker),
   )

@@ -7,7 +7,7 @@ import type { MutantsRecord } from '../runner/sim-mutants.ts'
 import type { CampaignRecord } from '../runner/sim-many.ts'
 import type { Chunk, ChunkResult, ProofPart } from './part.ts'
 
-/** Parts that are simulated: `npm run sim` with its result as JSON, as somebody would run it by hand. */
+/** Simulated parts. They run `npm run sim` and read its JSON result. */
 
 const MUTANT_SEEDS = 500
 const STDERR_KEPT = 2_000

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { dirname } from 'node:path'
 import type { ChunkResult } from './part.ts'
 
-/** What is known of a part so far. */
+/** Stored results of a part. */
 export interface PartState {
-  /** How many in a chunk; with another number the chunks are others. */
+  /** Number of tests in a chunk. Another number makes the stored chunks invalid. */
   readonly chunk: number
   /** By the number of the chunk. */
   readonly chunks: Record<string, StoredChunk>
@@ -13,7 +13,7 @@ export interface PartState {
 export interface StoredChunk extends ChunkResult {
   count: number
   seconds: number
-  /** The code that it was found in: not known of what an earlier report has kept. */
+  /** Hash of the code that produced the result; undefined for results from an earlier report. */
   build?: string
   /** The commit of that. */
   commit: string
@@ -33,7 +33,7 @@ export interface Sum {
   commits: Record<string, number>
 }
 
-/** Adds up what the chunks found, in their order. */
+/** Adds up the results of the chunks in order. */
 export function sumOf({ chunks }: PartState): Sum {
   const inOrder = Object.entries(chunks)
     .sort(([a], [b]) => Number(a) - Number(b))

@@ -12,7 +12,10 @@ export interface FuzzMutantOptions {
   readonly jobs: number
 }
 
-/** Plants each bug in a process of its own and sends requests until it is found. False if one was not, or by another rule. */
+/**
+ * Plants each mutant in a separate process and sends requests until a rule finds it. Resolves to false if a mutant
+ * survives or another rule finds it.
+ */
 export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions): Promise<boolean> {
   const names = only?.split(',')
   const wanted = FUZZ_MUTANTS.filter((bug) => names?.includes(bug.name) ?? true)

@@ -39,7 +39,7 @@ export interface DayRecord {
 const LAST_LINES = 60
 const ALL_LINES = 5_000_000
 
-/** Runs a day and tells of it. True when all held that must hold. */
+/** Runs a day and prints the result. Resolves to true if no invariant failed. */
 export async function showDay({ seed, shoppers, hours, trace, json }: ShowDayOptions): Promise<boolean> {
   const { result, cpuSeconds } = await measureDay(
     { seed, shoppers, hours, keepLines: trace ? ALL_LINES : LAST_LINES },
@@ -53,7 +53,10 @@ export async function showDay({ seed, shoppers, hours, trace, json }: ShowDayOpt
   return result.violations.length === 0
 }
 
-/** Runs a day; `say` is told of its progress. `cpuSeconds`: of this process, all its threads, without the making of the shop. */
+/**
+ * Runs a day and reports progress to `say`. `cpuSeconds` covers all threads of this process, without the creation of
+ * the shop.
+ */
 export async function measureDay(
   options: { seed: number; shoppers: number; hours: number; keepLines?: number },
   say: (text: string) => void,

@@ -29,7 +29,7 @@ export interface CampaignRecord {
 
 const LAST_LINES = 60
 const DETAIL_LENGTH = 200
-/** Worlds that are told of one by one; more say nothing new. */
+/** Maximum number of failed runs in the output. */
 const SHOWN_LIMIT = 20
 
 /** Runs worlds with consecutive seeds in as many processes as there may be. True when all held that must hold. */
@@ -71,7 +71,7 @@ class Campaign {
     const { first, seeds, liveness, faults } = this.#many
     const step = this.#workers
     const last = first + seeds - 1
-    // A world that ends its process is one that failed; the others of this worker go on in another.
+    // A run that ends its process counts as failed. A new process continues with the next seed of this worker.
     for (let seed = first + worker; seed <= last;) {
       const rest = Math.floor((last - seed) / step) + 1
       const end = await runWorker({ first: seed, seeds: rest, step, liveness, untilFirst: false, faults }, (ran) =>

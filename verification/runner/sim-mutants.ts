@@ -28,7 +28,10 @@ interface MutantResult {
   readonly cpuSeconds: number
 }
 
-/** Plants each bug in a process of its own and simulates until it is found, whatever becomes of the others. False when one was not. */
+/**
+ * Plants each mutant in a separate process and simulates until an invariant fails. Resolves to false if a mutant
+ * survives.
+ */
 export async function runMutants({ seeds, only, jobs, json }: MutantOptions): Promise<boolean> {
   const wanted = MUTANTS.filter((bug) => only === undefined || only.split(',').includes(bug.name))
   if (wanted.length === 0)
@@ -102,7 +105,7 @@ async function hunt(bug: Mutant, seeds: number, onSeed: (ran: WorkerSeedResult) 
     return { bug, seed: last.seed, invariant: 'determinism', detail: 'its second run was another one', cpuSeconds }
   // A bug that does not fit is a mistake in the bank, and found by nothing.
   if (end.why?.includes('does not fit any more')) throw new Error(end.why)
-  // No part of a world may end its process: whoever runs it in a shop would find it gone.
+  // A process end counts as a find, because the same code would end the process in a shop.
   if (end.why !== undefined) return { bug, seed: end.seed, invariant: 'fault', detail: end.why, cpuSeconds }
   return { bug, seed: undefined, invariant: '', detail: '', cpuSeconds }
 }

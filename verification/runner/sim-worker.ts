@@ -16,7 +16,7 @@ import { renderPlainly } from '../../bin/plain-pages.ts'
 export interface WorkerOptions {
   readonly first: number
   readonly seeds: number
-  /** Every so manyth seed: the others are other workers'. */
+  /** Distance between two seeds of this worker, which equals the number of workers. */
   readonly step: number
   readonly liveness: boolean
   readonly untilFirst: boolean
@@ -46,7 +46,7 @@ export interface WorkerEnd {
 }
 
 const TWICE_EVERY = 100
-/** Without a word for so long a worker hangs, ms: a world takes a second. */
+/** Time without output after which a worker counts as hung, ms. A run takes about a second. */
 const SILENCE_MS = 300_000
 const STDERR_KEPT = 2_000
 
@@ -102,7 +102,7 @@ export async function runWorkerSeeds({
   }
 }
 
-/** Starts a worker; `onSeed` is told of each world. Never rejects: a worker that dies or hangs says so in its end. */
+/** Starts a worker and calls `onSeed` after each run. Never rejects: the result reports a worker that died or hung. */
 export function runWorker(options: WorkerOptions, onSeed: (ran: WorkerSeedResult) => void): Promise<WorkerEnd> {
   const child = spawn(process.execPath, argumentsOf(options), {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -32,9 +32,8 @@ const NEW_KEY = /"publicJwk":\{[^}]*"x":"([\w-]{43})"/
 const EVENT_ID = /"eventId":"(evt_\w+)"/
 
 /**
- * The promises of an agent: what moved was claimed (P1, P2), what was answered or told to the cloud is in the
- * journal as it was (P3), denials that were confirmed are known, and it is who it was.
- * `last`: its folder as it was in the end.
+ * Checks the guarantees of an agent. Each movement has a claim (P1, P2), and each sent answer or report is in the
+ * journal (P3). Acknowledged denials and the identity remain. `last`: its folder at the end of the recording.
  */
 export function agentPromises(last: string, deviceAt: Readonly<Record<string, string>>): Promises {
   return new AgentPromises(last, deviceAt)
@@ -213,7 +212,7 @@ interface ClaimRow {
   state: string
 }
 
-/** Claims with what became of them; how far the command had come is not told apart. */
+/** Text of the claims with their outcomes. It does not show how far the command had come. */
 function claimsText(rows: readonly ClaimRow[]): string {
   return rows
     .map(

@@ -18,7 +18,7 @@ interface StoredAnswer {
   body: string
 }
 
-/** The cloud as it was in the end: answers that can be told apart, by their text, and the keys beside the database. */
+/** Final state of the cloud: stored answers by unique text, and the keys beside the database. */
 interface Reference {
   kept: ReadonlyMap<string, StoredAnswer>
   root: string
@@ -31,14 +31,14 @@ interface Head {
 
 /** Every so many states the chains of the audit log and the references between rows are followed, too. */
 const FOLLOW_EVERY = 10
-/** Of what was promised long ago so many are looked at, spread evenly; of what was promised last, as many. */
+/** Number of checks among old guarantees, evenly spread, and among the newest. */
 const SAMPLE_SIZE = 6
 const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
 
 /**
- * The promises of the cloud: an answer that was given is kept word for word (P5), events that were acknowledged
- * are there (P3), tokens that were given are known, nothing that agents were told of goes back, and what was
- * sealed or signed with a key can still be. `last`: its folder as it was in the end.
+ * Checks the guarantees of the cloud. Stored answers are unchanged (P5), acknowledged events exist (P3), and granted
+ * tokens exist. Published versions never decrease, and all key files can be read. `last`: its folder at the end of the
+ * recording.
  */
 export async function cloudPromises(last: string): Promise<Promises> {
   return promisesSince(await readReference(last))
@@ -59,7 +59,7 @@ class CloudPromises implements Promises {
   readonly #keys: string[] = []
   readonly #signedBy = new Set<string>()
   readonly #acked = new Map<string, number>()
-  /** The newest versions that were told, by store. */
+  /** Newest published versions by store. */
   readonly #publishedVersions = new Map<string, { policy: number; deny: number; items: number }>()
   #keySet = { tenant: '', ver: 0 }
   #checkedStates = 0
@@ -173,7 +173,7 @@ class CloudPromises implements Promises {
     return wrong
   }
 
-  /** Keys that lie beside the database: what is sealed in it must open. */
+  /** Checks that the keys beside the database open its sealed values. */
   async #checkKeyFiles(folder: string, db: Connection): Promise<string[]> {
     const sealed =
       db
@@ -238,7 +238,7 @@ async function readReference(folder: string): Promise<Reference> {
   const { isCurrent, open } = sealer(sealingKeys, random)
   // Answers with tokens are stored sealed (cloud/operations/response-sealer.ts); the caller got the plain text.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
-  // Where two requests got the same words nobody can tell which of them was answered.
+  // If two requests received the same text, the check cannot distinguish them.
   const times = new Map<string, number>()
   for (const { body } of rows) times.set(plainText(body), (times.get(plainText(body)) ?? 0) + 1)
   return {

@@ -4,9 +4,9 @@ import type { Chance } from '../../simulation/virtual/chance.ts'
 import type { DiskEvent } from './disk-log.ts'
 
 /**
- * A disk as POSIX promises it and no better: what was not flushed may be there, or not, or in part, in any
- * order; a name is there for certain only after the folder that it stands in was flushed. Names that were not
- * flushed are found changed up to some point, as journaling file systems have it.
+ * Disk model with the minimal guarantees of POSIX. After a crash, unflushed writes may be complete, partial or
+ * missing, in any order. A name is certain only after a flush of its folder. Unflushed name changes survive up to one
+ * point, as in journaling file systems.
  */
 export interface CrashDisk {
   /** What came next, before the power goes. */
@@ -17,7 +17,7 @@ export interface CrashDisk {
   after(loss: Loss, chance: Chance): ReadonlyMap<string, Buffer | undefined>
 }
 
-/** What becomes of what was not flushed: lost, kept, each write at random, or at random with one of them torn. */
+/** Fate of unflushed writes: all lost, all written, each at random, or at random with one torn write. */
 export const LOSSES = ['none', 'all', 'some', 'torn'] as const
 export type Loss = (typeof LOSSES)[number]
 
@@ -32,7 +32,7 @@ interface File {
   flushed: Buffer
   size: number
   pending: Change[]
-  /** The end as the process sees it, for writes that go on. */
+  /** File size as the process sees it, for appended writes. */
   end: number
 }
 
@@ -97,7 +97,7 @@ export function crashDisk(): CrashDisk {
   }
 }
 
-/** What lies in a folder that is not found cannot be found. */
+/** A file is reachable only if its folder exists. */
 function isReachable(path: string, found: ReadonlyMap<string, unknown>): boolean {
   const folder = dirname(path)
   return folder === '.' || (found.has(folder) && isReachable(folder, found))
@@ -161,11 +161,11 @@ function grow(file: Pick<File, 'flushed' | 'size'>, size: number): void {
   file.flushed = grown
 }
 
-/** Puts what was found into a folder that is emptied first. */
+/** Writes this state into `folder` after emptying it. */
 export function writeState(state: ReadonlyMap<string, Buffer | undefined>, folder: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  // Folders come before what lies in them.
+  // Sorted by path, so that folders come before their files.
   for (const [path, content] of [...state].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     const place = join(folder, path)
     if (content === undefined) {

@@ -1,6 +1,6 @@
 import { readSyscalls, type Syscall } from './syscalls.ts'
 
-/** What a process did to its disk, and what it said to the world, in order. Paths are relative to the recorded folder. */
+/** A disk operation or an output of a process, in recorded order. Paths are relative to the recorded folder. */
 export type DiskEvent =
   | { kind: 'create'; path: string; file: number }
   | { kind: 'folder'; path: string }
@@ -10,10 +10,10 @@ export type DiskEvent =
   | { kind: 'truncate'; file: number; size: number }
   | { kind: 'sync'; file: number }
   | { kind: 'sync-folder'; path: string }
-  /** To a socket or a standard stream: from here on somebody may rely on it. */
+  /** Output to a socket or a standard stream. From here on, a receiver may rely on it. */
   | { kind: 'said'; part: string; to: string; text: string }
 
-/** The calls that `readDiskLogs` understands; strace is told to write down these. */
+/** System calls that strace records for `readDiskLogs`. */
 export const RECORDED_CALLS =
   'open,openat,creat,pwrite64,write,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,fsync,fdatasync,sync_file_range,msync,sendto,sendmsg'
 
@@ -32,7 +32,7 @@ export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEven
   return calls.flatMap(({ part, call }) => reader.eventsOf(part, call))
 }
 
-/** The shared memory of SQLite's index is no file to be flushed: it is made anew after a crash. */
+/** Shared memory of the SQLite index. It needs no flush, because SQLite rebuilds it after a crash. */
 const SHARED_MEMORY_FILE = /-shm$/
 
 interface Reader {
@@ -115,7 +115,7 @@ class LogReader implements Reader {
 
   #changed(call: Syscall, path: string): DiskEvent[] {
     const file = this.#files.get(path)
-    // Written to after it was unlinked: nobody finds it any more.
+    // The file was unlinked before the write, so no later process can open it.
     if (file === undefined) return []
     const numbers = [...call.plain.matchAll(/, (-?\d+)/g)].map((m) => Number(m[1]))
     if (call.name === 'fsync' || call.name === 'fdatasync') return [{ kind: 'sync', file }]
@@ -129,7 +129,7 @@ class LogReader implements Reader {
           bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result),
         },
       ]
-    // Plain writes go on from where the last ended; here only whole new files are written so (secret-files.ts).
+    // A plain write continues at the end of the last one. Only new whole files are written so (secret-files.ts).
     if (call.name === 'write')
       return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
     throw new Error(`${call.name} on ${path} is not understood`)

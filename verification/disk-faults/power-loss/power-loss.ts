@@ -11,10 +11,10 @@ import type { Promises } from './promises.ts'
 import { record, type Recording } from './record.ts'
 
 export interface PowerLossOptions {
-  /** How many states are looked at, over both machines. */
+  /** Number of checked disk states of both machines. */
   states: number
   seed: number
-  /** So many are looked at now; `total` is `states`. */
+  /** Called with the number of checked states; `total` equals `states`. */
   onProgress?: (done: number, total: number) => void
   signal?: AbortSignal
   /** A recording that was made before; without one a store is run under strace. */
@@ -23,11 +23,11 @@ export interface PowerLossOptions {
 
 export interface PowerLossResult {
   states: number
-  /** Moments at which the power could go and what is found would not be the same as a moment before. */
+  /** Moments at which a power cut leaves a different disk than the moment before. */
   moments: number
   byLoss: Record<Loss, number>
   byPart: Record<string, number>
-  /** How often each promise was given in the recorded run. */
+  /** Number of guarantees of each kind in the recorded run. */
   promises: Record<string, number>
   violations: Violation[]
   recordMs: number
@@ -41,7 +41,7 @@ export interface Violation {
   after: number
   loss: Loss
   broken: string[]
-  /** Where the disk was kept as it was found; for the first ones. */
+  /** Folder with a copy of the failing disk, for the first failures. */
   kept?: string
 }
 
@@ -53,8 +53,8 @@ const MOST_KEPT = 3
 const PROGRESS_EVERY = 100
 
 /**
- * Lets the power go at every moment of a recorded run, finds what a disk may hold then, opens it with the real
- * code and asks what was promised by that moment. Needs strace, unless there is a recording.
+ * Simulates a power cut at every moment of a recorded run. It builds possible disks, opens them with the real code,
+ * and checks the guarantees up to that moment. Needs strace, unless a recording exists.
  */
 export async function powerLoss({
   states,
@@ -78,7 +78,7 @@ export async function powerLoss({
   const onState = async () => {
     if (result.states % PROGRESS_EVERY > 0) return
     onProgress?.(result.states, states)
-    // Nothing here waits for anything: without a turn of the loop nobody would hear that this is to stop.
+    // The loop has no asynchronous work, so it yields here to receive signals.
     await turn()
     signal?.throwIfAborted()
   }
@@ -117,7 +117,7 @@ function endOf(events: readonly DiskEvent[]): ReadonlyMap<string, Buffer | undef
   return disk.after('all', chanceOf(0))
 }
 
-/** Which machine an event happened on; files are told apart by the folder that they were made in. */
+/** Paths at creation by file id; the path shows which machine an event belongs to. */
 const madeIn = new WeakMap<readonly DiskEvent[], Map<number, string>>()
 
 function belongsTo(event: DiskEvent, part: string, events: readonly DiskEvent[]): boolean {
@@ -178,7 +178,10 @@ async function replay({ part, events, promises, states, seed, folder, result, on
   result.moments += moments.length
 }
 
-/** Numbers of the events after which the disk is another, each moved to where the next change of the disk begins: by then the most was promised. */
+/**
+ * Indexes of events that end an unchanged disk state: each is the last event before the next disk change. At that
+ * point most guarantees apply.
+ */
 function momentsOf(events: readonly DiskEvent[]): number[] {
   const changes = events.flatMap((event, i) => (event.kind === 'said' ? [] : [i]))
   return changes.map((_, n) => (changes[n + 1] ?? events.length) - 1)

@@ -1,13 +1,13 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { DiskEvent } from './disk-log.ts'
 
-/** What the machine of one part has promised so far, and whether a disk found after a power cut keeps it. */
+/** Guarantees that a cloud or agent has given so far, and a check of a disk after a power cut. */
 export interface Promises {
   /** The folder of this part below the recorded one. */
   readonly folder: 'cloud' | 'edge'
-  /** Something was said: from here on it must be so. */
+  /** Records an output that the disk must support from now on. */
   addOutput(said: Extract<DiskEvent, { kind: 'said' }>): void
-  /** How often each kind of promise was given. */
+  /** Number of guarantees of each kind. */
   readonly counts: Readonly<Record<string, number>>
   /** What is broken on a disk that was put down in `folder`; opens it with the real code, as a start would. */
   check(folder: string): Promise<string[]>
@@ -21,7 +21,7 @@ export function newTally(): { given: Record<string, number>; count(kind: string)
 
 const JWS = /eyJ[\w-]+\.[\w-]+\.[\w-]{80,}/g
 
-/** Signed documents within a text, not verified: these were said by the part itself. */
+/** Decodes the signed documents within a text without verification, because the recorded process sent them. */
 export function documentsIn(text: string): { typ: string; kid: string; claims: Record<string, unknown> }[] {
   return [...text.matchAll(JWS)].flatMap(([jws]) => {
     try {

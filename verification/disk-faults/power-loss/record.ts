@@ -12,15 +12,17 @@ export interface Recording {
   deviceAt: Readonly<Record<string, string>>
 }
 
-/** Purchases of several units that are released one after the other: enough for SQLite to make checkpoints by itself. */
+/**
+ * Purchases of several units, released one after another. The number is large enough for automatic SQLite checkpoints.
+ */
 const PURCHASES = 30
 const UNITS = 4
 /** Purchases that are in the shop at the same time. */
 const AT_ONCE = 3
 
 /**
- * Runs a store under strace: claims, outcomes, refusals, acknowledgements, denials, items, checkpoints, stops, kills and a new key.
- * `keep`: a folder for the files as they lie at the end.
+ * Records a store under strace with releases, denials, checkpoints, stops, kills and a key change. `keep`: folder for
+ * a copy of the final files.
  */
 export async function record(keep?: string): Promise<Recording> {
   const logs: PartLog[] = []
@@ -81,7 +83,7 @@ async function trade(rig: FaultStore, from: number, to: number): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, shopper))
 }
 
-/** One purchase whose units are released, by a token or by the receipt, and once more than there are. */
+/** Buys units and requests one release more than there are, by token or receipt. */
 async function release(rig: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await rig.buy(`p${n}`, UNITS)
   const deviceId = rig.devices.pos_deactivator
@@ -103,7 +105,7 @@ async function failOnce(rig: FaultStore): Promise<void> {
   await rig.authorize(request)
 }
 
-/** Purchases are refunded before anything was released: agents are told never to honour them. */
+/** Refunds unreleased purchases, so that agents receive their denials. */
 async function refundUnreleased(rig: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await rig.buy(`refunded${n}`)
   await rig.ask('refundPayment', { purchaseId }, `refund${n}`)

@@ -7,7 +7,7 @@ export interface Syscall {
   name: string
   /** The path or socket behind the first argument, when that is a descriptor. */
   on: string | undefined
-  /** Texts among the arguments, in order: paths, or what was written. */
+  /** Text arguments in order: paths or written data. */
   texts: Buffer[]
   /** The arguments as strace prints them, texts left out. */
   plain: string
@@ -20,8 +20,8 @@ const UNFINISHED = ' <unfinished ...>'
 const RESUMED = /^<\.\.\. \w+ resumed>(.*)$/s
 
 /**
- * The calls in the order in which they count: one that writes or flushes a file when it is over, one that
- * tells somebody something when it begins, for then it may have been heard.
+ * Orders the calls by effect. A file write or flush counts at its end. An output counts at its begin, because the
+ * receiver may already have it.
  */
 export function readSyscalls(log: string): Syscall[] {
   const calls: Syscall[] = []
@@ -66,7 +66,7 @@ function parseCall(text: string, at: number): Syscall | undefined {
   const [, name = '', args = '', result = '-1'] = CALL.exec(text) ?? []
   if (name === '') return undefined
   const texts: Buffer[] = []
-  // Written in hex, so no text has a quotation mark of its own: every other piece is a text.
+  // Strace writes data in hex, so texts contain no quotation marks. Every second piece is a text.
   const pieces = args.split('"')
   for (let i = 1; i < pieces.length; i += 2) texts.push(Buffer.from((pieces[i] ?? '').replaceAll('\\x', ''), 'hex'))
   const plain = pieces.filter((_, i) => i % 2 === 0).join('"')
