@@ -65,10 +65,10 @@ function extraFlags(file: string): string[] {
   return wanted !== undefined && file.includes(wanted) ? ['--cpu-prof', '--cpu-prof-dir=var/bench/profiles'] : []
 }
 
-/** A program that has not stopped after this long exits anyway: nobody is left to wait for it. */
+/** Time limit for an orderly stop, ms. The program then exits, because its parent no longer waits. */
 const STOP_LIMIT_MS = 30_000
 
-/** The child's side: says that it is ready and answers questions one after the other, until the bench goes away. */
+/** Runs in the child: reports that it is ready and answers questions in order until the bench disconnects. */
 export function answerBench(
   answer: (question: unknown) => Promise<unknown>,
   stop: () => Promise<void> = () => Promise.resolve(),

@@ -11,7 +11,7 @@ export interface CloudQuestion {
   kind: 'prepare' | 'catalogue' | 'account' | 'accounts' | 'shops' | 'cpu' | 'memory' | 'statements'
   /** How many paid items. */
   items?: number
-  /** How many products a store of its own gets. */
+  /** Number of products in its store. */
   products?: number
   /** How many accounts, each with an empty store. */
   accounts?: number
@@ -34,7 +34,7 @@ export interface PreparedCatalogue {
   storeId: string
 }
 
-/** Where a cloud is asked, and with which key. */
+/** Address of the cloud and its API key. */
 export type PreparedAccount = Omit<PreparedCatalogue, 'storeId'>
 
 /** A cloud with several accounts. */

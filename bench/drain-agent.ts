@@ -10,12 +10,12 @@ import { newId } from '../policy/ids.ts'
 import { join } from 'node:path'
 import { answerBench } from './child.ts'
 
-/** An agent of its own process that is alone for a while and then finds the cloud again. */
+/** Requests to an agent in a separate process, which is offline for a while and then reconnects. */
 export type DrainQuestion =
   | { ask: 'enrol'; cloud: string; code: string }
   /** Releases these receipts while no cloud is there. */
   | { ask: 'release'; deviceId: string; ctis: readonly string[] }
-  /** Finds the cloud, and tells it everything. */
+  /** Connects to the cloud and sends all rows. */
   | { ask: 'drain' }
 
 export interface Drained {
@@ -57,7 +57,7 @@ async function release(deviceId: string, ctis: readonly string[]): Promise<null>
   return null
 }
 
-/** Two rows, as every release leaves them: the claim with what was done offline, and its outcome. */
+/** Writes the two rows of a release: the claim with its evidence, and the outcome. */
 async function releaseOne(
   ledger: Ledger,
   { cti, deviceId, storeId }: { cti: string; deviceId: string; storeId: string },

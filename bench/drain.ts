@@ -24,7 +24,7 @@ import { sellItems } from './sold-items.ts'
 const NAMES = { bare: 'bare ingest transaction', ours: 'reportProtectionEvents', drain: 'an agent drains its journal' }
 /** Least share of the bare rate. */
 const SHARE = 0.5
-/** A release leaves two rows: the claim with what was done offline, and its outcome. */
+/** Rows of a release: the claim with its evidence, and the outcome. */
 const ROWS_OF_RELEASE = 2
 
 const SIZES = {
@@ -52,7 +52,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   const agent = await startProgram('drain-agent.js', CORES.load, [join(folder, 'agent')])
   try {
     note(`${2 * releasesOfAll * ROWS_OF_RELEASE} rows of journals are being made`)
-    // A store each: agents of one store would have to be told of each other's releases.
+    // Each agent has a separate store, because agents of one store also receive each release of a peer.
     const first = await openShop(running, call, platform, releasesOfAll, 'one')
     const second = await openShop(running, call, platform, releasesOfAll, 'two')
     const { identity, messages } = await enrolFirst(running, first, platform)
@@ -105,7 +105,7 @@ function callsOf({ cloud, baseUrl }: RunningCloud): Call {
   }
 }
 
-/** Enrols the agent whose batches this process sends itself. */
+/** Enrols the agent for which this process sends the batches. */
 async function enrolFirst(
   { cloud, baseUrl }: RunningCloud,
   { code }: Shop,
@@ -178,7 +178,7 @@ interface Shop {
   deviceId: string
   /** Of an agent's enrolment. */
   code: string
-  /** Receipts with one unit each that nobody has used. */
+  /** Unused receipts with one unit each. */
   ctis: string[]
 }
 

@@ -19,8 +19,8 @@ export type FigureReply =
 export const LIMITS_MS: Readonly<Record<Mode, number>> = { full: 7_200_000, quick: 900_000, smoke: 120_000 }
 
 /**
- * Runs one figure in a process of its own: a crash or an endless wait ends this figure alone. Rejects with the figure's error,
- * with `FigureUnavailable`, or says how its process ended. Settles when the process has exited.
+ * Runs one figure in a separate process, so that a crash or hang ends only this figure. Rejects with the figure's
+ * error, with `FigureUnavailable`, or with the exit state. Settles after the process has exited.
  */
 export function runInProcess(program: string, request: FigureRequest, limitMs: number): Promise<Result> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ export type Mode = (typeof MODES)[number]
 /** How much a figure does in each mode: rounds, requests, rows. */
 export type Sizes = Readonly<Record<Mode, Readonly<Record<string, number | readonly number[]>>>>
 
-/** What a figure is given to work with. */
+/** Environment of a figure. */
 export interface Bench {
   readonly mode: Mode
   /** An empty folder of the figure's own on the disk that is measured. */
@@ -16,7 +16,7 @@ export interface Bench {
   readonly random: Randomness
   /** Whether Vendure takes part: it is installed when it is not there. */
   readonly vendure: boolean
-  /** Says on stderr what is going on. */
+  /** Prints progress to stderr. */
   note(text: string): void
 }
 

@@ -2,8 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { TagRead } from '../device-drivers/drivers/device.ts'
 
 /**
- * Readers of some gates in a thread of their own, as they are outside of the agent: each reports every 10 ms what
- * it saw. Around every gate lie goods; now and then one is carried out.
+ * Simulated readers of some gates in a separate thread. Each reports its reads every 10 ms. Goods lie around each
+ * gate, and sometimes one is carried out.
  */
 export interface ReaderOptions {
   gates: number

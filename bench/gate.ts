@@ -17,7 +17,7 @@ const SIZES = {
   smoke: { items: 20_000, replayed: 1_000, warmUpMs: 100, forMs: 500 },
 } satisfies Sizes
 
-/** How soon a gate sounds while its readers see all that lies around it. */
+/** Measures the delay of an alarm while the readers report all goods around the gates. */
 export const gate: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, note }: Bench): Promise<Result> {

@@ -24,7 +24,7 @@ const BOARD = [
 ] as const
 /** Operations of a slice; each ends with a pulse that nobody measures. */
 const FEW = 2
-/** Aim: nobody who stands at a detacher waits (ms). */
+/** Target for the wait at a detacher, ms. */
 const RELAY_MS = 50
 
 const platform = realPlatform()

@@ -2,7 +2,7 @@ import type { Program } from './child.ts'
 import type { LoadAnswer, LoadQuestion } from './http-load.ts'
 import { median, type Contender } from './measure.ts'
 
-/** One server that is asked over HTTP, and by whom. */
+/** An HTTP server under test and its load program. */
 export interface Asked {
   readonly name: string
   readonly server: Program

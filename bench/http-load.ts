@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 
-/** Sends prepared requests over kept connections and takes the answers apart just far enough to know that they are right. */
+/** Sends prepared requests over persistent connections and parses the answers only as far as needed to verify them. */
 export interface LoadQuestion {
   port: number
   path: string

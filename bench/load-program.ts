@@ -1,5 +1,5 @@
 import { answerBench } from './child.ts'
 import { sendAll, type LoadQuestion } from './http-load.ts'
 
-/** The side that asks, in a process of its own. */
+/** The load program, in a separate process. */
 answerBench((question) => sendAll(question as LoadQuestion))

@@ -19,7 +19,10 @@ export interface Machine {
   commit: string
 }
 
-/** Magic numbers of file systems (statfs(2)). On one in memory a durable commit costs nothing, and the figures say nothing. */
+/**
+ * Magic numbers of file systems (statfs(2)). In memory a durable commit costs nothing, so figures from there have no
+ * meaning.
+ */
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0xef53: 'ext',
   0x01021994: 'tmpfs',

@@ -2,9 +2,9 @@ import type { Randomness } from '../policy/platform.ts'
 import { randomFraction } from '../policy/platform.ts'
 
 /**
- * Ratios are only worth something when both sides saw the same machine. So the contenders of a figure take turns: every
- * round runs one slice of each, in an order drawn anew, and a ratio is taken within a round before the median is taken over them.
- * (A fixed order on unequal counts once gave ratios below 1 for the slower side.)
+ * A ratio needs both contenders under the same conditions. So every round runs one slice of each contender in random
+ * order. The ratio is taken within a round, then the median over all rounds. (A fixed order with unequal counts once
+ * gave ratios below 1 for the slower contender.)
  */
 export interface Contender {
   readonly name: string
@@ -39,7 +39,7 @@ function shuffled<T>(list: readonly T[], random: Randomness): T[] {
     .map(({ value }) => value)
 }
 
-/** What lies at `share` (0 to 1) of the sorted values; 0.5 is the median. */
+/** The value at `share` (0 to 1) of the sorted values; 0.5 is the median. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   const at = (sorted.length - 1) * share

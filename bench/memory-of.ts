@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export interface Memory {
   /** What it holds now, resident. */
   rss: number
-  /** The most it has held; the same as `rss` where the system does not say. */
+  /** Peak memory; equals `rss` if the system does not report a peak. */
   peak: number
 }
 

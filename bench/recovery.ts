@@ -16,7 +16,7 @@ const READER = 'Bench reader 00 00'
 interface Thing {
   readonly name: string
   readonly entry: Record<string, unknown>
-  /** What answers at the other end of a link. */
+  /** Server at the far end of a link. */
   serve(platform: Platform): (link: ByteLink) => Promise<void>
 }
 
@@ -46,7 +46,7 @@ const THINGS: readonly Thing[] = [
   },
 ]
 const AWAY_S = [2, 30, 600]
-/** Aims. A step is one try and the pause behind it: whoever is back is found by the next try. */
+/** Targets. A step is one attempt and the pause after it. The next attempt must find the restored device. */
 const MOST_STEPS = 1
 const WITHIN_MS = 15_000
 const LOOK_MS = 5
@@ -57,7 +57,10 @@ const SIZES = {
   smoke: { seeds: 1 },
 } satisfies Sizes
 
-/** How soon the supervisor has something back that was away, in its own steps: on virtual time, so that the machine has no part in it. */
+/**
+ * Measures in virtual time how many supervisor steps pass until a restored device is connected. The machine's speed
+ * has no influence.
+ */
 export const recovery: Figure = { sizes: SIZES, run }
 
 interface Recovery {

@@ -21,7 +21,9 @@ export interface Run {
   readonly names: readonly string[]
   readonly mode: Mode
   measure(name: string): Promise<Result>
-  /** Stores what is known so far. Called before the first figure, so that a bad file stops the run early, and after each. */
+  /**
+   * Stores the results so far. Called before the first figure, so that a bad file stops the run early, and after each.
+   */
   keep(outcome: Outcome): void
   /** Writes to stdout. */
   say(text: string): void
@@ -29,7 +31,7 @@ export interface Run {
   warn(text: string): void
 }
 
-/** Runs the figures one after the other. A figure that fails or is skipped is recorded, and the next one runs. */
+/** Runs the figures in order. A figure that fails or is skipped is recorded, and the next one runs. */
 export async function runFigures({ names, mode, measure, keep, say, warn }: Run): Promise<Outcome> {
   const figures: Record<string, Result> = {}
   const failures: Record<string, { message: string }> = {}
@@ -38,7 +40,7 @@ export async function runFigures({ names, mode, measure, keep, say, warn }: Run)
   for (const name of names) {
     try {
       const result = checked(await measure(name))
-      // The sizes of a smoke run are too small to say anything about speed.
+      // A smoke run is too small for any statement about speed.
       figures[name] = mode === 'smoke' ? { ...result, targets: [] } : result
       say(mode === 'smoke' ? `ran     ${name}` : asText(result))
     } catch (error) {

@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   if (Object.keys(failures).length > 0 || positionals.some((name) => name in skipped)) process.exitCode = 1
 }
 
-/** Runs a figure in an empty folder of its own, which is removed afterwards. */
+/** Runs a figure in a new empty folder and removes the folder afterwards. */
 async function measureIn(base: string, name: string, mode: Mode, vendure: boolean): Promise<Result> {
   const folder = join(base, `${name}-${process.pid}`)
   mkdirSync(folder)

@@ -16,8 +16,8 @@ export interface SoldItems {
 const AT_ONCE = 500
 
 /**
- * Puts paid items into the database as a checkout leaves them, each in a purchase of its own, so that a verification of every one
- * is a fresh grant. Beside the API, because a thousand checkouts take longer than the bench.
+ * Inserts paid items, each in a separate purchase, so that each verification is a new grant. It writes to the database
+ * directly, because a thousand checkouts take longer than the bench.
  */
 export async function sellItems(
   database: Database,

@@ -16,8 +16,8 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * What a day of a store costs the cloud, its three agents and the simulation around them together. In a process of its own, as it
- * replaces signatures by quick ones.
+ * Measures a store day of cloud, three agents and the simulation together. It runs in a separate process, because it
+ * replaces signatures by fast ones.
  */
 export const storeDay: Figure = { sizes: SIZES, run }
 

@@ -20,7 +20,7 @@ const NAMES = {
 
 /** A TCP segment's worth of several readers; messages run over its end. */
 const CHUNK_BYTES = 65_536
-/** A tag on its way through the gate: it is read so often, between the reads of so many others. */
+/** Reads of one tag on its way through the gate, mixed with reads of many more tags. */
 const READS_OF_ONE = 20
 const TOGETHER = 15
 const PER_SECOND = 1e6

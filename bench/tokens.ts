@@ -10,13 +10,13 @@ import {
 } from '../policy/documents/keys.ts'
 import type { Randomness } from '../policy/platform.ts'
 
-/** Real authorization tokens for one device of one agent, and what they are checked with. */
+/** Real authorization tokens for one device of one agent, with the keys to verify them. */
 export interface TokenSource {
   readonly keys: KeyRing
   readonly device: string
   /** Trusted time at which they hold, seconds. */
   readonly now: number
-  /** So many new ones, each with a nonce of its own. */
+  /** Creates this number of tokens, each with a new nonce. */
   make(count: number): string[]
 }
 

@@ -116,7 +116,7 @@ interface FilledCloud {
   stop(): Promise<void>
 }
 
-/** A cloud with a database of its own, whose store has so many products. */
+/** Starts a cloud with its own database and a store with this number of products. */
 async function openFilled(data: string, size: number, note: (text: string) => void): Promise<FilledCloud> {
   const { running, platform } = await openBenchCloud(data)
   const { database, cloud, stop } = running

@@ -23,8 +23,8 @@ export async function addStore(database: Database, tenant: Tenant, platform: Pla
 }
 
 /**
- * Puts the products `from` … `to - 1` (`benchProduct`) into the store, the way that every product takes into the catalogue, beside
- * the API because a million calls take longer than the bench. `onProgress` hears how many are in.
+ * Inserts the products `from` to `to - 1` (`benchProduct`) directly into the catalogue, because a million API calls
+ * take longer than the bench. `onProgress` receives the number of inserted products.
  */
 export async function fillStore(
   database: Database,

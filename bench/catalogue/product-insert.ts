@@ -13,7 +13,7 @@ const CONNECTIONS = 16
 /** Least share of the bare route's rate. */
 const SHARE = 0.4
 
-/** `warmUps`: rounds until all have compiled what they need; the cloud has more of it than a bare route. */
+/** `warmUps`: rounds until all code is compiled. The cloud has more code than a bare route. */
 const SIZES = {
   full: { requests: 2_000, rounds: 9, warmUps: 3 },
   quick: { requests: 500, rounds: 3, warmUps: 3 },

@@ -1,6 +1,6 @@
 /**
- * Products for the catalogue figures: as many as are wanted, always the same, without two alike. Their words recur as in a real
- * shop: 97 things of 89 kinds by 199 brands.
+ * Reproducible products for the catalogue figures, without duplicates. Their terms recur as in a real shop: 97 things
+ * of 89 kinds by 199 brands.
  */
 export interface BenchProduct {
   ean: string

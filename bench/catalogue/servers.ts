@@ -8,7 +8,10 @@ import { productBody, searchBody } from './vendure-questions.ts'
 
 /** Products of the shop that all sell. */
 export const PRODUCTS = 1_000
-/** Requests until Vendure has compiled what it needs: far more of it than the others, so slices that are warm would come late. */
+/**
+ * Requests until Vendure has compiled its code. It has far more code than its peers, so warm-up slices would take too
+ * long.
+ */
 const VENDURE_WARM_UPS = { full: 1_500, quick: 300, smoke: 3 }
 export const CONNECTIONS = 16
 
@@ -16,19 +19,19 @@ export const SHARING = canPin
   ? 'each server on core 0, the client on core 1'
   : 'servers and client share the cores as the system likes'
 
-/** A server with the shop's products, and where it is asked. */
+/** A server with the shop's products, and its address. */
 export interface Shop {
   readonly server: Program
   at(path: string): Address
 }
 
-/** The servers of the catalogue figures, all with the same products, and who asks them. */
+/** Servers of the catalogue figures with the same products, and their load programs. */
 export interface Shops {
   readonly load: Program
   readonly cloud: Shop & { readonly storeId: string }
   /** Starts routes with nothing but the query. */
   bare(commits: 'single' | 'grouped'): Promise<Shop>
-  /** Undefined unless it was asked for. */
+  /** Undefined unless the caller requested Vendure. */
   readonly vendure: Shop | undefined
 }
 
@@ -64,7 +67,7 @@ export async function openShops(
   }
 }
 
-/** What to say where Vendure's row is missing. */
+/** Notes that explain a missing Vendure row. */
 export function peerNotes({ vendure }: Bench): string[] {
   return vendure ? [] : ['Vendure is not measured: add --vendure']
 }

@@ -1,4 +1,4 @@
-/** Vendure's shop API is asked for what ours answers, as far as it has it, in the fastest way it has. */
+/** Queries for Vendure's shop API that match our operations as far as possible, each in the fastest form. */
 const SEARCH = `query ($take: Int!) {
   search(input: { take: $take, groupByProduct: false }) {
     totalItems

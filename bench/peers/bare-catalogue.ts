@@ -9,8 +9,8 @@ import { memoryOf } from '../memory-of.ts'
 import { INSERT, rowOf, TABLES, toAnswer, type BareProduct, type BareRow } from './bare-products.ts'
 
 /**
- * The least that routes over a catalogue can do: one look-up of the key, one query, one JSON answer of the same bytes.
- * No validation, no tenant, no store's price, no search words, no counting, no limits, no audit, no idempotency, no events.
+ * The minimum for catalogue routes: one key look-up, one query, and one JSON answer of the same bytes. It omits
+ * validation, tenants, store prices, search, counts, limits, audit, idempotency and events.
  */
 export interface BareCatalogueQuestion {
   kind: 'prepare' | 'cpu' | 'memory'
@@ -50,7 +50,7 @@ function fill(products: readonly BareProduct[]): void {
   total = products.length
 }
 
-/** Rows that arrive in one turn share a commit; nobody is answered before it. */
+/** Rows of one event-loop turn share a commit. Answers wait for that commit. */
 let waiting: { row: BareRow; done: () => void }[] = []
 const commit = db.transaction((rows: { row: BareRow }[]) => {
   for (const { row } of rows) insert.run(row)

@@ -15,12 +15,10 @@ type Claim = Extract<Evidence, { kind: 'claim' }>
 type Outcome = Extract<Evidence, { kind: 'outcome' }>
 
 /**
- * The least that taking in a batch of an agent's journal can cost: into a copy of the cloud's own database (its tables, its
- * indexes, its purchases) the rows that must be there afterwards, by hand-written statements in one durable commit, between the
- * check of the signature and of the chain and the signed acknowledgement.
- *
- * It trusts all it is told: no login, no schema, no second agent or earlier use that a claim could clash with, no lease, no
- * other kind of row, no savepoint, no audit. Of a row that should not be applied it knows nothing.
+ * The minimum for a journal batch of an agent. It checks the signature and the chain, writes the resulting rows in one
+ * durable commit and signs the acknowledgement. It uses a copy of the cloud's database and hand-written statements. It
+ * omits login, schema checks, conflicts between agents, leases, savepoints and audit. It handles only valid rows of
+ * the expected kinds.
  */
 export class BareIngest {
   readonly #db: Sqlite.Database
@@ -33,7 +31,7 @@ export class BareIngest {
   readonly #units = new Map<string, Unit & { rightClass: string }>()
   #deactivated = 0
 
-  /** `file`: the copy. `tenant`: whose the agent is. */
+  /** `file`: the copy. `tenant`: owner of the agent. */
   constructor(file: string, key: KeyObject, tenant: string) {
     this.#db = new Sqlite(file)
     this.#db.pragma('journal_mode = WAL')

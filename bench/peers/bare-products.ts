@@ -1,4 +1,4 @@
-/** A product in the bare routes' table, and the answer that is made of a row: the same fields in the same order as our cloud's. */
+/** A product row of the bare routes and its answer, with the same fields in the same order as the cloud. */
 export interface BareProduct {
   productId: string
   storeId: string

@@ -7,8 +7,8 @@ import type { AddressInfo, Server } from 'node:net'
 import { answerBench } from '../child.ts'
 
 /**
- * The least that a route can do and still give a signed, remembered answer: one look-up of the key, one signature, one durable row.
- * No validation, no tenant, no item, no purchase, no policy, no lease, no events, no audit, no idempotency.
+ * The minimum for a signed, stored answer: one key look-up, one signature, one durable row. It omits validation,
+ * tenants, items, purchases, policy, leases, events, audit and idempotency.
  */
 export interface BareQuestion {
   kind: 'prepare' | 'cpu'
@@ -42,7 +42,7 @@ function singleInsert(on: Connection): (row: Row) => Promise<void> | void {
   return (row) => void statement.run(...row)
 }
 
-/** Rows that arrive in one turn share a commit; nobody is answered before it. */
+/** Rows of one event-loop turn share a commit. Answers wait for that commit. */
 function groupedInsert(on: Connection): (row: Row) => Promise<void> {
   const statement = on.prepare(INSERT)
   let waiting: { row: Row; done: () => void }[] = []

@@ -2,7 +2,7 @@ import Sqlite from 'better-sqlite3'
 
 /** The least that remembering a nonce can cost: one row in a table with a primary key, WAL and FULL as in the ledger. */
 export interface BareTable {
-  /** Adds one row in a durable commit of its own. */
+  /** Adds one row in a separate durable commit. */
   one(nonce: string, exp: number): void
   /** Adds these rows in one durable commit. */
   together(nonces: readonly string[], exp: number, beforeEach: (index: number) => void): void

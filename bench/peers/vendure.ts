@@ -16,7 +16,7 @@ const HOME = resolve('var/peers/vendure')
 const MANIFEST = ['package.json', 'package-lock.json', '.npmrc'] as const
 const PROGRAMS = ['config.js', 'seed.js', 'server.js'] as const
 
-/** A running Vendure whose shop has the first `products` of `benchProduct`. */
+/** Starts Vendure with the first `products` of `benchProduct`. */
 export async function startVendure(folder: string, products: number, note: (text: string) => void): Promise<Program> {
   install(note)
   const database = join(folder, 'vendure.db')
@@ -37,7 +37,7 @@ function install(note: (text: string) => void): void {
   writeFileSync(stamp, wanted)
 }
 
-/** The database of a shop with these products; made once and kept. */
+/** Returns the database of a shop with these products, created on the first call. */
 function seededDatabase(count: number, note: (text: string) => void): string {
   const database = join(HOME, `seeded-${count}.db`)
   const products = JSON.stringify(Array.from({ length: count }, (_, i) => benchProduct(i)))

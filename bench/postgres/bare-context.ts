@@ -23,7 +23,7 @@ export interface BareCall {
   ask<R extends object>(statement: Statement, values: readonly unknown[]): Promise<R[]>
 }
 
-/** What is answered with status 409: the bare routes know no better reason. */
+/** Answered with status 409. The bare routes have no detailed reasons. */
 export class Refused extends Error {
   override name = 'Refused'
 }

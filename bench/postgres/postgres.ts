@@ -30,7 +30,7 @@ const SIZES = {
   smoke: { requests: 8, purchases: 4, rounds: 1, warmUps: 0, accounts: 2 },
 } satisfies Sizes
 
-/** Four operations over HTTP on SQLite, on PostgreSQL, and as the fewest statements that keep the promises on bare `pg`. */
+/** Four operations over HTTP on SQLite, on PostgreSQL, and on bare `pg` with the fewest statements. */
 export const postgres: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {
@@ -67,7 +67,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   })
 }
 
-/** Every account releases items in the load of all accounts, and the first one alone in the others. */
+/** In the load of all accounts, each account releases items; otherwise only the first one does. */
 function wantedFor(loads: readonly Load[], requests: number): ShopsWanted {
   const accounts = Math.max(...loads.map((load) => load.accounts))
   const items = Array.from({ length: accounts }, (_, i) =>
@@ -97,7 +97,7 @@ async function startEngines(
   }
 }
 
-/** Each operation and load is a table of its own, compared with bare pg. */
+/** Creates a table for each operation and load, relative to bare pg. */
 function tableOf(contenders: readonly ShopsContender[], samples: Samples, rounds: number): Row[] {
   const rows: Row[] = []
   for (let at = 0; at < contenders.length; at += 3) {

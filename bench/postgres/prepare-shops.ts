@@ -20,11 +20,11 @@ export interface Shop {
   /** New products come here. */
   readonly growingStoreId: string
   readonly deviceId: string
-  /** Of paid items, each in a purchase of its own. */
+  /** EPCs of paid items, each in a separate purchase. */
   readonly epcs: readonly string[]
 }
 
-/** Where a server is asked, and the accounts that it has. */
+/** Address of a server and its accounts. */
 export interface PreparedShops {
   readonly port: number
   /** What the names of operations are put behind. */

@@ -6,10 +6,10 @@ import { OPERATIONS, shopsContender, type Engine, type Load, type Operation } fr
 /** Counters, which the bare routes append and the cloud adds up in place. */
 const COUNTERS = /^(?:added_|store_day|product_count)/
 const ONE: Load = { name: 'one', accounts: 1, connections: 1 }
-/** In the first request the cloud makes the account's keys, and in any other a job may add a row of its own. */
+/** The first request creates the account's keys, and later a job may add a row, so the comparison repeats. */
 const TRIES = 4
 
-/** Throws if an operation of the bare routes adds other rows than it does in the cloud. */
+/** Throws if a bare operation adds rows that differ from the cloud's rows. */
 export async function assertSameRows(client: Program, bare: Engine, cloud: Engine): Promise<void> {
   for (const operation of OPERATIONS) {
     for (let tries = 1; ; tries++) {

@@ -10,7 +10,7 @@ export interface ServerQuestion {
   name: string
 }
 
-/** The PostgreSQL server, in a process of its own: it is stopped also if the figure is killed. */
+/** Runs the PostgreSQL server in a separate process, which also stops if the figure is killed. */
 const [folder = ''] = process.argv.slice(2)
 const server = await startPostgres(placeIn(folder))
 if (!server) throw new Error('there is no PostgreSQL: install the package postgresql')

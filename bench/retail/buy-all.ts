@@ -1,4 +1,7 @@
-/** Shoppers, one after the other on every connection: check in, check out, pay. Each request needs what the one before answered. */
+/**
+ * Shoppers that check in, check out and pay, one after another on each connection. Each request needs the answer to
+ * the previous one.
+ */
 export interface JourneyQuestion {
   port: number
   base: string

@@ -14,12 +14,12 @@ export const DAYS = 365
 /** Purchases in one transaction, all of one day. */
 const AT_ONCE = 500
 const DAY_MS = 86_400_000
-/** Purchases between two words of progress. */
+/** Purchases between two progress lines. */
 const REPORT_EVERY = 50_000
 
 /**
- * Puts paid purchases of the past year into a store, with what they add to its days, as checkouts leave them; beside the API because
- * a million checkouts take longer than the bench.
+ * Inserts paid purchases of the past year and their daily sums, as checkouts would. It writes to the database
+ * directly, because a million checkouts take longer than the bench.
  */
 export async function fillSales(
   database: Database,

@@ -34,7 +34,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
   for (const lines of sizes) {
     const data = join(folder, String(lines))
     const period = await fill(data, lines, note)
-    // A process of its own for each, or the memory of the one before would be seen.
+    // Each format runs in a separate process, so that memory figures do not mix.
     for (const format of ['json', 'csv']) exported.push(await exportAll(data, lines, format, period))
   }
   const [small, large] = sizes.map((lines) =>

@@ -9,7 +9,7 @@ import { benchProduct } from '../catalogue/products.ts'
 import type { Heard, ReceiverQuestion } from './webhook-receiver.ts'
 
 const NAMES = { healthy: 'all answer', troubled: 'one hangs, one is slow' }
-/** Most that the others' p99 may rise by. */
+/** Maximum factor by which the p99 of healthy receivers may rise. */
 const LIMIT = 1.2
 
 /** An account has at most 100 webhooks. */
@@ -19,7 +19,7 @@ const SIZES = {
   smoke: { accounts: 2, perAccount: 3, events: 1, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** Whether a receiver that hangs and one that is slow hold up the others: an event at every account at once. */
+/** Measures whether a hung and a slow receiver delay healthy ones, with one event in every account at once. */
 export const webhookFanOut: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {
