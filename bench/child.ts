@@ -39,7 +39,7 @@ export function startProgram(file: string, core: number | undefined, args: reado
     child.once('error', ({ message }) => reject(new Error(`${file}: ${message}`)))
     child.once('exit', (code) => reject(new Error(`${file} has ended (${code ?? 'by a signal'})`)))
   })
-  // Whoever asks next is told; that it ends when it was stopped is no error.
+  // The next question reports a crash. An end after `stop` is no error.
   ended.catch(() => undefined)
   const next = () => new Promise<unknown>((resolve) => child.once('message', resolve))
 

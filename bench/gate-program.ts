@@ -129,7 +129,7 @@ function run(reader: ReaderOptions): Promise<GateRun> {
   })
 }
 
-/** A reader that was cut off tells what it saw meanwhile, all at once. */
+/** Replays the buffered reads of a reconnected reader at once. */
 function replay(reads: number, items: number): GateRun {
   const before = total()
   for (let i = 0; i < reads; i += 100) {

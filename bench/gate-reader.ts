@@ -17,7 +17,7 @@ export interface ReaderOptions {
   forMs: number
 }
 
-/** What one reader tells at once. `sentNs`: when, on the clock of the machine. */
+/** One report of a reader. `sentNs`: send time on the clock of the machine. */
 export interface ReaderReport {
   gate: number
   reads: Omit<TagRead, 'seenAtMs'>[]

@@ -24,7 +24,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
   const program = await startProgram('gate-program.js', CORES.server, [folder])
   const ask = <A>(question: GateQuestion) => program.ask<A>(question)
   const { items, replayed: oldReads, warmUpMs, forMs } = SIZES[mode]
-  // Each run has items of its own.
+  // Each run uses different items.
   const [firstOfRuns, firstOfWarmUp] = [items * 0.02, items * 0.8]
   const reader: ReaderOptions = {
     gates: GATES,

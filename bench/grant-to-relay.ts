@@ -17,12 +17,12 @@ const NAMES = {
   relay: 'grant to the coil of a board without sensor',
   sensed: 'grant to the coil, its sensor read before',
 }
-/** One coil each, without and with an input that is looked at first. */
+/** Two devices with one coil each; the second has a confirm input. */
 const BOARD = [
   { deviceId: 'bare', driver: 'modbus', output: 0, pulseMs: 20, pollMs: 1_000 },
   { deviceId: 'sensed', driver: 'modbus', output: 1, confirmInput: 1, pulseMs: 20 },
 ] as const
-/** Operations of a slice; each ends with a pulse that nobody measures. */
+/** Operations of a slice. Each ends with a pulse outside of the measured time. */
 const FEW = 2
 /** Target for the wait at a detacher, ms. */
 const RELAY_MS = 50

@@ -4,7 +4,7 @@ import { randomFraction } from '../policy/platform.ts'
 /**
  * A ratio needs both contenders under the same conditions. So every round runs one slice of each contender in random
  * order. The ratio is taken within a round, then the median over all rounds. (A fixed order with unequal counts once
- * gave ratios below 1 for the slower contender.)
+ * led to ratios below 1 for the slower contender.)
  */
 export interface Contender {
   readonly name: string

@@ -19,7 +19,7 @@ const SIZES = {
 /** Whether a store with a thousand times as many products is slower. */
 export const catalogueSize: Figure = { sizes: SIZES, run }
 
-/** One operation with what it is asked, in a store of `size` products whose ids are in `cursors`. */
+/** One operation with its parameters, in a store of `size` products whose ids are in `cursors`. */
 interface Question {
   name: string
   operation: string
@@ -59,7 +59,7 @@ function below(limit: number, random: Randomness): number {
   return Math.floor(randomFraction(random) * limit)
 }
 
-/** A word of its name and its brand: frequent ones. */
+/** Two frequent search terms of the product: one from its name, and its brand. */
 function wordsOf(number: number): string[] {
   const { name, brand } = benchProduct(number)
   return [name.split(' ')[0] ?? '', brand]

@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { DiskEvent } from './disk-log.ts'
 
-/** Guarantees that a cloud or agent has given so far, and a check of a disk after a power cut. */
+/** Guarantees of a cloud or agent up to now, and a check of a disk after a power cut. */
 export interface Promises {
   /** The folder of this part below the recorded one. */
   readonly folder: 'cloud' | 'edge'

@@ -35,8 +35,8 @@ interface RightUse {
   /** The agent that holds the delegated right. */
   agentId: string | undefined
   /**
-   * True if the cloud granted a token for it. The cloud does not consult the home, so an isolated home may release the
-   * same goods.
+   * True for a claim by a cloud token. The cloud does not consult the home, so an isolated home may release the same
+   * goods.
    */
   isByToken: boolean
   /** As the home of this epoch; undefined when it decided otherwise. */
@@ -162,10 +162,7 @@ class Homes implements ReceiptHomeOracle {
     return watch
   }
 
-  /**
-   * Failed claims and returned delegations do not count. An unresolved redemption needs staff, whose overrides are
-   * exempt.
-   */
+  /** Failed claims and returned delegations do not count. Unresolved ones count, except for overrides by staff. */
   #countsAsUsed({ redemptionId, isDelegated, ledger }: RightUse) {
     return isDelegated
       ? ['delegated', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
