@@ -37,7 +37,7 @@ function decode(alphabet: string, text: string): Uint8Array | undefined {
       buffer &= (1 << bits) - 1
     }
   }
-  // Rejects other spellings of a value: a whole spare character, or set padding bits.
+  // Rejects other spellings of the same value: a superfluous character at the end, or padding bits that are not 0.
   return bits < 5 && buffer === 0 ? bytes : undefined
 }
 

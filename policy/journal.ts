@@ -38,7 +38,7 @@ export const Evidence = z.discriminatedUnion('kind', [
   }),
   /** The agent voided the token. */
   z.strictObject({ kind: z.literal('void'), nonce: Nonce }),
-  /** The receipt home delegated rights to another agent, which claims them under the same redemption id. */
+  /** The receipt home delegates rights to another agent. That agent claims them under the same redemption id. */
   z.strictObject({
     kind: z.literal('delegated'),
     redemptionId: name(64),

@@ -20,7 +20,7 @@ export const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
 const RENEWED_AT_ONCE = 100
 /**
- * Maximum clock difference between processes, s. A key set issued later than this was signed by a fast clock. Agents
+ * Maximum clock difference between processes, s. If a key set has a later time than this, a fast clock signed it. Agents
  * reject it until its issue time.
  */
 const AHEAD = 60

@@ -55,7 +55,7 @@ export interface AuthorizeAnswer {
 /** The fields of an answer for which no device was commanded. */
 export const NOTHING_RELEASED = { expiresAt: null, itemCount: 0, remaining: 0, outcome: null } as const
 
-/** The answer as it is; throws where an action that drives an output is authorized without an outcome. */
+/** The answer unchanged. Throws if it grants an action that drives an output, but has no outcome. */
 export function assertOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
   assert(
     !answer.authorized || !drivesOutput(answer.action) || answer.outcome !== null,

@@ -36,7 +36,7 @@ export interface LocalAppOptions {
 /**
  *   request ─ host and origin? ─ paired? ─▶ routes/
  *
- * The agent's HTTP: API and pages, for the pages of the station and for programs beside it.
+ * The agent's HTTP server: API and pages, for the station's browser and for programs on the same machine.
  */
 export function localApp(
   agent: Agent,

@@ -9,7 +9,7 @@ export function findByTag(items: Pick<Replica, 'find'>, { epc, tagUid }: ItemIde
   return tagUid === undefined ? undefined : items.find('tagUid', tagUid)
 }
 
-/** The item that a request names; undefined where it is unknown, or where the names differ about it. */
+/** The item that a request names. Undefined if it is unknown, or if its names belong to different items. */
 export function findByIdentifiers(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): KnownItem | undefined {
   const found = (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
     const name = identifiers[kind]

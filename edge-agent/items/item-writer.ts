@@ -64,7 +64,7 @@ export class ItemWriter {
     this.#flushLater()
   }
 
-  /** The replica is empty again, of another sequence. */
+  /** Empties the replica, because another sequence starts. */
   clear(): void {
     this.#waiting = []
     this.#isGivenUp = false

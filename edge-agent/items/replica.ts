@@ -76,7 +76,7 @@ export class Replica {
     return 'taken'
   }
 
-  /** Hears where the sequence ends, at this trusted time. */
+  /** Receives the end of the sequence, at this trusted time. */
   compareHead(head: ItemsHead, atMs: number): void {
     this.#noteHead(head)
     const { epoch, ver, confirmedMs } = this.#at
@@ -120,7 +120,7 @@ export class Replica {
     for (const listener of this.#listeners) listener([])
   }
 
-  /** Puts on the disk what waits, and lets go of it. */
+  /** Writes waiting changes to the disk and drops them from memory. */
   close(): void {
     this.#writer.close()
   }

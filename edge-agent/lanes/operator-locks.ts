@@ -70,7 +70,7 @@ export function operatorLocks(clock: Pick<Clock, 'elapsed'>): OperatorLocks {
   }
 }
 
-/** Makes the entry the newest of the table; drops the oldest one above the limit. */
+/** Makes the entry the newest of the table, and drops the oldest if the table is over its limit. */
 function putLast<V>(table: Map<string, V>, name: string, value: V, limit: number): void {
   table.delete(name)
   table.set(name, value)

@@ -48,7 +48,7 @@ export class PollRequests {
     this.#isRequested = false
   }
 
-  /** Takes one look from the budget; false when none is left. */
+  /** Takes one request from the budget. Returns false if none is left. */
   spend(): boolean {
     return this.#budget.spend()
   }

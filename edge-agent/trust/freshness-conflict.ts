@@ -13,7 +13,7 @@ export interface LocalVersions {
   readonly timeEpoch: number
 }
 
-/** Two requests of the cloud may overlap for this long, s. */
+/** Time for which two requests to the cloud may overlap, s. */
 const CONCURRENT_S = 5
 
 /**

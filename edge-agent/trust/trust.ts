@@ -150,7 +150,7 @@ export class Trust {
     this.#tokenVersions.note(issued)
   }
 
-  /** Describes denials that the freshness names and that do not arrive. Undefined if none are missing. */
+  /** Describes the denials that the freshness lists and the agent lacks. Undefined if none are missing. */
   get missingDenials(): string | undefined {
     return this.#denials.missingDetail
   }

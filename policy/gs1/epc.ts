@@ -6,7 +6,7 @@ export interface ParsedEpc {
   /** Upper case, whole 16-bit words. */
   readonly hex: string
   readonly scheme: SgtinScheme | 'other'
-  /** Only of an SGTIN: its GTIN-14. */
+  /** GTIN-14 of an SGTIN. */
   readonly gtin14?: string
   /** Only of an SGTIN: its serial number, unescaped. */
   readonly serial?: string

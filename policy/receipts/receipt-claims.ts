@@ -21,7 +21,7 @@ export interface ReceiptClaims {
   facts?: readonly UnitFacts[]
 }
 
-/** Facts of a unit that policy rules need. No category or brand: the empty text. */
+/** Facts about a unit that the rules of a policy need. No category or brand: the empty text. */
 export interface UnitFacts {
   category: string
   brand: string

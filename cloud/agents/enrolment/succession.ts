@@ -84,8 +84,8 @@ async function takeOver(call: Call, agent: AgentRow, successor: string): Promise
   for (const attempt of await unusedEnrolments(call, agent)) await endAgent(call, attempt, store)
   // A predecessor that never logged in continued the ledger of its own predecessor.
   await takeOver(call, predecessor, successor)
-  // Staff revoked the predecessor before: its devices belong to no agent, and the next agent that reports one adopts
-  // it.
+  // Staff have revoked the predecessor, so its devices belong to no agent. The next agent that reports such a device
+  // adopts it.
   if (predecessor.revoked_ms !== null) return
   const wasHome = policyOf(store).home === predecessor.agent_id
   await db.updateTable('device').set({ agent_id: successor }).where('agent_id', '=', predecessor.agent_id).execute()

@@ -6,7 +6,8 @@ import { revokeAuthorization, type LeaseView } from '../leases/leases.ts'
 
 /**
  * Lets an operator override the lease of an offline agent. The cloud has requested its release, and the agent cannot
- * answer. The exception `lease_overridden` records that both may release the same goods (ADR 0011).
+ * answer. The exception `lease_overridden` records that operator and lease holder may release the same goods (ADR
+ * 0011).
  */
 export function applyOverride(call: Call, { device, operatorId, isPast }: RequestContext, lease: LeaseView): LeaseView {
   const { held } = lease

@@ -36,7 +36,7 @@ export async function settleUnit(
 
   if (isDouble) await raise('double_redeem')
   else if (!claim) await withdraw('double_redeem')
-  // A unit released before its return stays used. Only a new claim raises the exception.
+  // If a unit was released before its goods came back, its right stays used. Only a new claim raises the exception.
   if (returned === 'used' && claim) {
     await holdReturnedItem(scope, storeId, key)
     await raise('released_after_refund')

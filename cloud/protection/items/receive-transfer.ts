@@ -7,7 +7,7 @@ import { storeMoves } from './item-moves.ts'
 import { nextItemSeq, notifyGates, removeItemNames } from './item-sequence.ts'
 import { clearPurchaseLinks } from './move-by-staff.ts'
 
-/** Moves an item in transit to this store. The previous store's gates drop its identifiers. */
+/** Moves an item in transit to this store. Gates of the previous store delete the identifiers of the item. */
 export async function receiveTransfer(
   call: Call,
   item: ProtectedItemRow,

@@ -41,8 +41,8 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
 
 /**
  * Denies leased rights to the receipt home while another agent or program holds them. An agent that requests for itself
- * learns of the lease from the response. If a program requests, the agent of the device learns of it from the deny
- * list.
+ * learns of the lease from the response. If a program requested the token, the agent of the device learns of it from
+ * the deny list.
  */
 export async function publishLease(
   call: Call,

@@ -28,7 +28,7 @@ import { viewAuthorization } from '../leases/view-authorization.ts'
 
 /** Time a device has to report the outcome before staff may resolve it, ms. */
 const REPORT_WITHIN_MS = 300_000
-/** Clock guard after a receipt's end, s. */
+/** Time for which clocks may still accept an expired receipt, s. */
 const GUARD_SECONDS = 60
 
 export const resolveRedemption = operation({

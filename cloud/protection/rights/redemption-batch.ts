@@ -140,7 +140,7 @@ export class RedemptionBatch {
     if (!this.#noteRight(key, { state: 'free', failures })) await freeRight(this.#db, key, failures)
   }
 
-  /** Unused authorization of the unit that ends last. */
+  /** The unused authorization of the unit with the latest end. */
   async unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
     await this.flush()
     return unusedLease(this.#db, key)

@@ -231,7 +231,7 @@ export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightVi
   return { state: 'free', ...forStaff }
 }
 
-/** Former tries in a row. */
+/** Number of failed tries, and whether the last outcome is unknown. */
 export function triesOf(row: UnitRightRow | undefined): Tries {
   return { failures: row?.failures ?? 0, isUnknown: row?.outcome === 'unknown' }
 }

@@ -14,7 +14,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
   const callers = refusedCallers(agent.platform.clock, refusals)
 
   const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
-    // Checked before any signature: a check costs time.
+    // Runs before any signature is verified, because verification takes time.
     const address = addressOf(c) ?? ''
     const wait = callers.waitSeconds(address)
     if (wait > 0) return tooMany(c, wait)

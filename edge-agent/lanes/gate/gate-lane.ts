@@ -187,7 +187,7 @@ export class GateLane {
     else this.#act(tag, assessment)
   }
 
-  /** Newer items may prevent a needless alarm. The wait is so short that the shopper is still there. */
+  /** Newer item data may prevent a needless alarm. The wait is so short that the shopper is still there. */
   #syncThenFinish(tag: string): void {
     if (this.#waitingForItems.has(tag)) return
     this.#waitingForItems.add(tag)

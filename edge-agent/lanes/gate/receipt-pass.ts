@@ -3,8 +3,8 @@ import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/recei
 import { tagNameOf } from './tags/gate-tag.ts'
 
 /**
- * Receipts accepted at a gate a moment ago. Each passing tag takes one unused entry, so more tags than entries alarm
- * (ADR 0021).
+ * Receipts accepted at a gate a moment ago. Each passing tag takes one unused entry. If there are more tags than
+ * entries, the others alarm (ADR 0021).
  */
 export interface ReceiptPasses {
   /**

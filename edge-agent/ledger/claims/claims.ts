@@ -22,7 +22,8 @@ import { RedeemedRights } from './redeemed-rights.ts'
  *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
  *   - used-rights.ts binds a token to the receipt of the same unit; a redemption of either uses up both.
  *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
- *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts). In the cloud see rights/rights.ts.
+ *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts). The counterpart in
+ *     the cloud is rights/rights.ts.
  */
 
 export interface UnsettledClaim {

@@ -57,7 +57,7 @@ export interface OutcomeReport {
   outcome: 'failed' | 'unknown'
 }
 
-/** Reports in one round. */
+/** Number of reports in one round. */
 const REPORTS_LIMIT = 1_000
 
 /** Opens the requests in this ledger's tables. */

@@ -63,7 +63,7 @@ export class Sender {
     }
   }
 
-  /** Resolves when the cloud has all that is written down now, or after `limitMs`; never rejects. */
+  /** Resolves when the cloud has all rows of this moment, or after `limitMs`; never rejects. */
   whenReported(limitMs: number): Promise<void> {
     const { outbox } = this.#parts
     const target = outbox.head

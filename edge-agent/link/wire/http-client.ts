@@ -83,7 +83,7 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
   }
 }
 
-/** Aborts after a silence, and in any case when the whole has taken too long. */
+/** Aborts if nothing arrives for a while, and if the whole request takes too long. */
 function silenceLimit(
   timers: Timers,
   { timeoutMs, totalMs }: CallLimits,

@@ -33,7 +33,7 @@ export function signIn(deviceId: string, operatorId: string, pin: string): Promi
   return call('POST', '/v1/operator', { operatorId, pin, deviceId })
 }
 
-/** Signs the operator at the device out. */
+/** Ends the session of the operator at the device. */
 export function signOut(deviceId: string): Promise<Answer<unknown>> {
   return call('DELETE', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }

@@ -11,7 +11,7 @@ import type { AgentClock } from '../time/clock.ts'
 export interface Denials {
   /** Number of the last applied entry; 0 if there is none. */
   readonly seq: number
-  /** Number of the newest entry since the start that revoked a token or receipt; 0 if there is none. */
+  /** Number of the newest entry that revoked a token or receipt since the agent started; 0 if there is none. */
   readonly lastRevocationSeq: number
   /** Stores the newest entry number, as a freshness names it. */
   noteHead(seq: number): void
@@ -36,7 +36,7 @@ export function openDenials(
 ): Denials {
   let lastRevocationSeq = 0
   let head = 0
-  /** Time since which entries are missing, trusted ms. */
+  /** Trusted time since which entries are missing, ms. */
   let sinceMs: number | undefined
 
   const seq = () => Number(metadata.getCached(DENY_SEQ) ?? 0)
