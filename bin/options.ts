@@ -181,7 +181,7 @@ interface Written {
   /** The option or variable, for error texts. */
   source: string
   isOnLine: boolean
-  /** `value` is the name of the file with the value. */
+  /** `value` is the name of the file that contains the value. */
   isFile: boolean
 }
 

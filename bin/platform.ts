@@ -18,7 +18,7 @@ export function realPlatform(): Platform {
 
 /** Size of the pool of random bytes. A system call for 10 bytes costs as much as one for thousands. */
 const POOL_BYTES = 4_096
-/** Requests from this length on may become keys and bypass the pool. */
+/** Requests from this length on bypass the pool, because they may become keys. Unit: bytes. */
 const KEY_BYTES = 32
 
 /** The system's randomness. The pool erases the bytes that it returned. */

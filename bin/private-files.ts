@@ -7,7 +7,7 @@ const SUFFIXES = ['', '-wal', '-shm']
 
 /**
  * Removes the access of other users to existing databases. They contain verifiers of PINs, against which all PINs could be
- * tried. Access of the group stays, because an administrator may have chosen it.
+ * tried. Preserves the access of the group, because an administrator may have chosen it.
  */
 export function hideFromOthers(folder: string, names: readonly string[]): void {
   for (const file of names

@@ -70,7 +70,7 @@ export interface StockRecord {
   readonly quantity: number
 }
 
-/** A record of an ERP that is stored unchanged. */
+/** A record of an ERP system, stored unchanged. */
 export interface ErpDocument {
   readonly externalId: string
   readonly doc: object

@@ -43,7 +43,7 @@ export interface Round {
   release(): Promise<void>
 }
 
-/** Lease time, ms: a reader without a step for this long is regarded as crashed. */
+/** Lease time, ms: a reader that finishes no step for this long counts as crashed. */
 export const ROUND_LEASE_MS = 60_000
 
 /** Starts a round or continues an interrupted one. Throws 409 `sync_in_progress` while another call reads. */

@@ -12,7 +12,7 @@ import { VendorFault } from './vendor-fault.ts'
  */
 export interface VendorRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Whole address; must be on the origin of the credentials. */
+  /** Whole address. It must have the origin of the address in the credentials. */
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */

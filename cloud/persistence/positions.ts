@@ -79,7 +79,7 @@ export async function readFrontier(db: Db): Promise<Frontier> {
 /** A transaction that holds back readers. */
 export interface OpenTransaction {
   id: number
-  /** Of its connection; null if it is prepared (two-phase commit). */
+  /** Process id of the connection; null for a prepared transaction (two-phase commit). */
   pid: number | null
   application: string | null
 }

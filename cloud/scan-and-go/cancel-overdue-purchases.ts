@@ -20,7 +20,7 @@ export async function cancelOverduePurchases(database: Database, services: Servi
 }
 
 /**
- * Resets payment times beyond the maximum, which a fast clock wrote. The shopper may be paying, so the full payment
+ * Corrects payment times above the maximum, because a fast clock wrote them. The shopper may be paying, so the full payment
  * time starts now.
  */
 async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {

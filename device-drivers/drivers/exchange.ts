@@ -42,7 +42,7 @@ export interface ExchangeOptions<Frame> {
   readonly gapMs: number
   /** Quiet time after a lost answer, so that a late answer cannot pass for the next one, ms. */
   readonly quarantineMs: number
-  /** Called for a frame that is no answer. Returns noise to report, or null for an expected frame. */
+  /** Called for a frame that is no answer. Returns what to report as noise, or null for an expected frame. */
   onStray(frame: Frame): Noise | null
 }
 

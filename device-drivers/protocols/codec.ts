@@ -1,4 +1,4 @@
-/** Converts between bytes and frames. Pure, without time or transport; memory is bounded for any input. */
+/** Converts between bytes and frames. Pure: no clock and no transport. Memory is bounded for any input. */
 export interface Codec<Frame> {
   /** Takes the next bytes, in any division, and returns the frames that are complete. */
   push(chunk: Uint8Array): Frame[]

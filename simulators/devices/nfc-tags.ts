@@ -133,7 +133,7 @@ export function ntag(uid: string, data: Uint8Array, statedBytes = 144): Simulate
 export interface IcodeOptions {
   readonly data?: Uint8Array
   readonly eas?: boolean
-  /** The reader reports the UID in the order of the air. */
+  /** The reader reports the bytes of the UID in the order in which the tag sent them. */
   readonly reversed?: boolean
   /** The reader passes commands through. */
   readonly transparent?: boolean

@@ -1,4 +1,4 @@
-/** Styles of the reference page: light and dark, from phone to two columns, and print. */
+/** Styles of the reference page for light and dark, phone, desktop and print. */
 export const STYLE = `
 :root{color-scheme:light dark;--ink:#1a1d21;--soft:#59626e;--paper:#fff;--side:#f6f7f9;--line:#dfe3e8;--code:#f3f5f8;--accent:#0b57c4;--mark:#e8f0fd;--ok:#0a6640;--bad:#b3261e;--warn:#8a4b00}
 @media (prefers-color-scheme:dark){:root{--ink:#e6e9ed;--soft:#a2acb8;--paper:#121519;--side:#181c21;--line:#2c333c;--code:#1b2026;--accent:#86b5ff;--mark:#1a2a44;--ok:#5fd39a;--bad:#ff9b91;--warn:#ffc46b}}

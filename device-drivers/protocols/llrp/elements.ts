@@ -2,7 +2,7 @@ import type { FieldsOf } from './layout.ts'
 import type { MESSAGES, MessageName } from './messages.ts'
 import type { ParameterName, PARAMETERS } from './parameters.ts'
 
-/** One parameter with its subparameters, in the order of the wire. */
+/** One parameter with its subparameters, in the order in which the reader sent them. */
 export type Parameter<N extends ParameterName = ParameterName> = {
   [K in N]: {
     readonly name: K

@@ -80,7 +80,7 @@ export function readType2(): NdefRead {
   return readMessage(TYPE2)
 }
 
-/** Reads the message of a Type 5 tag with blocks of 4 bytes and at most 2,040 bytes of data; addresses are blocks. */
+/** Reads the message of a Type 5 tag with blocks of 4 bytes and at most 2,040 bytes of data. Addresses count blocks. */
 export function readType5(): NdefRead {
   return readMessage(TYPE5)
 }

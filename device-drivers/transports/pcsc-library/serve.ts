@@ -16,7 +16,7 @@ const MAX_CARDS = 4
 const never = new AbortController().signal
 
 /**
- * Serves a native PC/SC package in pcscd's protocol 4:4, so that one driver works on all systems. Resolves when the
+ * Makes a native PC/SC package speak pcscd's protocol 4:4, so that one driver works on all systems. Resolves when the
  * driver closes the link or sends an invalid request, or when the package ends.
  */
 export function serveSmartCards(cards: SmartCards, link: ByteLink): Promise<void> {
