@@ -86,7 +86,7 @@ function resultOf(samples: Samples, greetings: readonly number[]): Result {
       ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE),
     ],
     notes: [
-      'the bare transaction writes the same rows into a copy of the same database, a batch in a commit, and trusts all it is told (bench/peers/bare-ingest.ts)',
+      'the bare transaction writes the same rows into a copy of the same database, a batch in a commit, and trusts each row (bench/peers/bare-ingest.ts)',
       'the greeting is what comes once before: start, login, time, documents, the line to the broker',
     ],
   }

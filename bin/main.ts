@@ -111,7 +111,7 @@ const COMMANDS: readonly Command[] = [
   command(['keys', 'revoke'], 'Revoke an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) =>
     (await import('./commands/keys.ts')).runKeysRevoke(settings),
   ),
-  command(['verify-audit'], 'Check that nobody changed the audit log', VERIFY_AUDIT_OPTIONS, async (settings) =>
+  command(['verify-audit'], 'Check that the audit log is unchanged', VERIFY_AUDIT_OPTIONS, async (settings) =>
     (await import('./commands/verify-audit.ts')).runVerifyAudit(settings),
   ),
   command(

@@ -40,7 +40,7 @@ const allowPrivateTargets = flag({
   help: 'Allow webhooks and merchants’ systems in private networks and on this machine. For tests and demonstrations',
 })
 
-/** The cloud is one process. Any other number is rejected, so that nobody relies on more. */
+/** The cloud is one process. Any other number is rejected, so that no operator relies on more. */
 const workers: Option<number> = {
   ...wholeNumber(
     { flag: 'workers', env: 'UNTAG_WORKERS', help: 'Number of processes. Only 1 is possible' },

@@ -78,7 +78,7 @@ function print(findings: readonly Finding[], suggestions: readonly Suggestion[])
   process.stdout.write('To add one to the file: untag doctor --config FILE --add NUMBER --device ID\n')
 }
 
-/** Writes the found device into the configuration file with the given `deviceId`. */
+/** Writes the found device into the configuration file under `deviceId`. */
 function addFound(
   suggestion: Suggestion | undefined,
   config: string | undefined,

@@ -9,7 +9,7 @@ const AT_ONCE = 1_000
 export interface VerifiedChain {
   tenant: string
   entries: number
-  /** Hash of the last entry. Store a copy elsewhere: it reveals that somebody rebuilt the whole chain. */
+  /** Hash of the last entry. Store a copy elsewhere: it reveals a rebuilt chain. */
   hash: string
   broken?: { number: number; entryId: string | undefined; why: string }
 }

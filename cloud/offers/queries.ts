@@ -93,7 +93,7 @@ export function readList(db: Db, listId: string): Promise<OfferListRow> {
   return db.selectFrom('offer_list').selectAll().where('list_id', '=', listId).executeTakeFirstOrThrow()
 }
 
-/** Deletes the given lists, except lists that a branch still uses. */
+/** Deletes these lists, except lists that a branch still uses. */
 export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promise<void> {
   for (const listId of new Set(listIds)) {
     const used = await db

@@ -39,7 +39,7 @@ export function identityOf({
 }: OperationRequest): RequestIdentity | undefined {
   if (idempotencyKey === undefined || (caller.kind === 'anyone' && !operation.proofInBody)) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
-  // Callers without an account are told apart by the secret in the body, which is part of the hash.
+  // The secret in the body distinguishes callers without an account, which is part of the hash.
   if (caller.kind === 'anyone')
     return {
       tenant: NO_TENANT,

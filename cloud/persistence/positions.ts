@@ -139,7 +139,7 @@ export async function raisePositions(db: Db): Promise<number> {
 }
 
 /**
- * Raises the offset above every position that the lost database may have given since the backup. The lost database used
+ * Raises the offset above every position that the lost database may have issued since the backup. The lost database used
  * fewer than one position per microsecond. The time of the restore in microseconds is therefore higher.
  */
 export async function skipLostPositions(db: Db, nowMs: number): Promise<void> {

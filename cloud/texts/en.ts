@@ -85,11 +85,11 @@ export const en: Texts = {
 
   zone: {
     title: 'Call for help',
-    intro: 'Would you like help? Write to us, or just call somebody.',
+    intro: 'Would you like help? Write to us, or call our staff.',
     label: 'Your question (optional)',
     call: 'Call for help',
     chat: 'Your request',
-    open: 'We know. Somebody will be with you soon, or you will find an answer here.',
+    open: 'We know. Our staff will be with you soon, or you will find an answer here.',
     answered: 'We have answered.',
     closed: 'This request has ended.',
     refresh: 'Show new answers',

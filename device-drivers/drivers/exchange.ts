@@ -47,7 +47,7 @@ export interface ExchangeOptions<Frame> {
 }
 
 const MAX_WAITING = 64
-/** Silence after which an incomplete frame is given up, ms. USB adapters hold bytes back for up to 16 ms. */
+/** Silence after which an incomplete frame is discarded, ms. USB adapters hold bytes back for up to 16 ms. */
 const SILENCE_MS = 50
 
 interface Job<Frame> {

@@ -108,12 +108,12 @@ class ImpinjDevice implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#session?.end('connected anew')
+    this.#session?.end('reconnected')
     await this.#rest.connect(signal, onFailure)
   }
 
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
-    this.#session?.end('identified anew')
+    this.#session?.end('identified again')
     const session = openSession()
     this.#session = session
     try {

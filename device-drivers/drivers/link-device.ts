@@ -80,14 +80,14 @@ class LinkDevice<S extends ProtocolClient> implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#session?.end('connected anew')
+    this.#session?.end('reconnected')
     this.#ready = false
     await this.#line.connect(signal, onFailure)
   }
 
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     const member = this.#line.joined()
-    this.#session?.end('identified anew')
+    this.#session?.end('identified again')
     this.#ready = false
     const session = this.#beginSession(member)
     this.#session = session

@@ -91,7 +91,7 @@ class LlrpDevice implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#line.member?.client.end('connected anew')
+    this.#line.member?.client.end('reconnected')
     await this.#line.connect(signal, onFailure)
   }
 

@@ -88,14 +88,14 @@ class ModbusDevice implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#session?.end('connected anew')
+    this.#session?.end('reconnected')
     const member = await this.#line.connect(signal, onFailure)
     void member.lost.then(member.client.onNoise(this.#noise.add))
   }
 
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     const member = this.#line.joined()
-    this.#session?.end('identified anew')
+    this.#session?.end('identified again')
     const session = beginSession(member, this.#settings)
     this.#session = session
     try {

@@ -53,7 +53,7 @@ class PcscReader implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#dispose('connected anew')
+    this.#dispose('reconnected')
     const delays = retryDelays(this.#platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     for (;;) {
       const member = await this.#line.connect(signal, onFailure)
@@ -73,7 +73,7 @@ class PcscReader implements ProtectionDevice {
 
   async identify(): Promise<DeviceIdentity> {
     const pcscd = this.#line.joined().client
-    this.#session?.end('identified anew')
+    this.#session?.end('identified again')
     this.#session = beginSession({ pcscd, reader: this.#reader, tags: this.#tags, timers: this.#timers })
     return { description: `NFC reader ${this.#reader}` }
   }

@@ -92,13 +92,13 @@ class ZebraDevice implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    this.#session?.end('connected anew')
+    this.#session?.end('reconnected')
     await this.#line.connect(signal, onFailure)
   }
 
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     const member = this.#line.joined()
-    this.#session?.end('identified anew')
+    this.#session?.end('identified again')
     const commands = zebraCommands(member.client, this.#topics, this.#platform, this.#settings.requestTimeoutMs)
     const current: ZebraSession = { ...openSession(), commands }
     this.#session = current

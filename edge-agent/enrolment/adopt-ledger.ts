@@ -31,7 +31,7 @@ const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
 
 /**
  * Assigns the ledger to a new identity, in one transaction. Used rights stay used, and all signed documents are discarded. Chains the
- * unacknowledged rows anew for the new ledger id; if the cloud does not know this agent after a restore, all stored rows. Returns how many
+ * unacknowledged rows again for the new ledger id; if the cloud does not know this agent after a restore, all stored rows. Returns how many
  * rows will be sent.
  */
 export function adoptLedger(

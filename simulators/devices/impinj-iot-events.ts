@@ -32,7 +32,7 @@ export class ImpinjEvents {
     return this.#settings
   }
 
-  /** Changes the given settings. */
+  /** Changes these settings. */
   configure(changes: object): void {
     this.#settings = { ...this.#settings, ...changes }
     this.#scheduleKeepalive()

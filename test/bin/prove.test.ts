@@ -193,7 +193,7 @@ describe('npm run prove', () => {
   })
 
   it('discards the chunk if the project was rebuilt meanwhile', async () => {
-    await expect(run([part({ name: 'moved' })], { isStill: false })).rejects.toThrow('built anew')
+    await expect(run([part({ name: 'moved' })], { isStill: false })).rejects.toThrow('built again')
     const again = part({ name: 'moved' })
     await run([again], { jobs: 1 })
     expect(again.ran).toEqual([0, 10, 20])

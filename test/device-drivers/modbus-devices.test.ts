@@ -247,7 +247,7 @@ describe('people counter', () => {
     expect(passages()).toBe(1)
   })
 
-  test('reports a blocked beam, and counts nobody after a reconnect', async () => {
+  test('reports a blocked beam, and counts no passage after a reconnect', async () => {
     const { bench, people } = await counting()
     bench.board.setInput(5, true)
     await bench.world.advance(31_000)

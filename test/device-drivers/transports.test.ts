@@ -169,7 +169,7 @@ describe('TCP link', () => {
       board.resume()
     })
 
-  test('never delivers unacknowledged bytes after it was given up', async () => {
+  test('never delivers unacknowledged bytes after an abort', async () => {
     const { link, board } = await unread()
     const taken = await fill(link)
     await link.close()
@@ -194,7 +194,7 @@ describe('TCP link', () => {
     await closed
   })
 
-  test('is given up at the time limit if the other side takes nothing', async () => {
+  test('aborts at the time limit if the other side takes nothing', async () => {
     const { link, board } = await unread()
     const taken = await fill(link)
     const limit = deadline(realPlatform.timers, 100)
@@ -202,7 +202,7 @@ describe('TCP link', () => {
     expect(await gets(board)).toBeLessThan(taken)
   })
 
-  test('can be given up while it closes in order', async () => {
+  test('can be aborted while it closes in order', async () => {
     const { link, board } = await unread()
     const taken = await fill(link)
     const closing = link.close(forEver())
@@ -211,7 +211,7 @@ describe('TCP link', () => {
     expect(await gets(board)).toBeLessThan(taken)
   })
 
-  test('can be given up while it connects', async () => {
+  test('can be aborted while it connects', async () => {
     const aborted = AbortSignal.abort(new Error('too late'))
     await expect(openTcp('127.0.0.1', 1, aborted)).rejects.toThrow('too late')
   })

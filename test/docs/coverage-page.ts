@@ -144,7 +144,7 @@ export function coveragePage({ specified, decided, own, events }: Coverage): str
   const open = [...specified, ...decided, ...events].filter(({ sources }) => sources.length === 0)
   return `# Coverage
 
-What the specification asks for and what untag adds, where it is, and what tests it (of many tests those ${SHOWN} that name it most; tests of all operations alike, such as \`test/cloud/operations/every-operation.test.ts\`, are left out). Written by \`npx vitest run test/docs/coverage.test.ts -u\`.
+What the specification asks for and what untag adds, where it is, and what tests it (of many files those ${SHOWN} that name it most; tests of all operations alike, such as \`test/cloud/operations/every-operation.test.ts\`, are left out). Written by \`npx vitest run test/docs/coverage.test.ts -u\`.
 
 ${specified.length + decided.length + words(EVENTS).length} operations and events are asked for; ${open.length === 0 ? 'none is open' : `${open.length} are open`}.
 
@@ -175,7 +175,7 @@ function table(what: string, rows: readonly Covered[]): string {
     .filter(({ sources }) => sources.length > 0)
     .map(
       ({ name, minimumPackage, sources, tests }) =>
-        `| \`${name}\` | ${minimumPackage ?? ''} | ${links(sources)} | ${links(tests.slice(0, SHOWN))} |`,
+        `| \`${name}\` | ${minimumPackage ?? ''} | ${links(sources.slice(0, SHOWN))} | ${links(tests.slice(0, SHOWN))} |`,
     )
   return [`| ${what} | package | where | tests |`, '|---|---|---|---|', ...lines].join('\n')
 }

@@ -32,6 +32,6 @@ it('finds every operation of the table, each once', () => {
 it('is told by the page as it is', async () => {
   await expect(
     coveragePage(found),
-    'Write test/coverage.md anew: npx vitest run test/docs/coverage.test.ts -u',
+    'Write test/coverage.md again: npx vitest run test/docs/coverage.test.ts -u',
   ).toMatchFileSnapshot(join(ROOT, 'test/coverage.md'))
 })

@@ -29,7 +29,7 @@ it.each([
 it('has the page as the lock file is', async () => {
   await expect(
     licencesPage(packages),
-    'Write docs/reference/licences.md anew: npx vitest run test/docs/licences.test.ts -u',
+    'Write docs/reference/licences.md again: npx vitest run test/docs/licences.test.ts -u',
   ).toMatchFileSnapshot(join(ROOT, 'docs/reference/licences.md'))
 })
 

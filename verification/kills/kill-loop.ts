@@ -11,7 +11,7 @@ import type { WatchedBoard } from './watched-board.ts'
  *   buy ─▶ ask twice at once ─▶ [SIGKILL at a step: agent, cloud or both] ─▶ start again ─▶ ask once more ─▶ … ─▶ audit
  *
  * Processes that die at every step of a release. Whatever happens: nothing moves twice on one right
- * (P1), and what somebody was told the cloud is told, exactly once (P3).
+ * (P1), and the cloud receives each outcome that a caller received, exactly once (P3).
  */
 export const STEPS = [
   'as soon as it is asked',
@@ -183,7 +183,7 @@ class Kills implements KillLoop {
     if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are double`)
     const known = new Set(ids)
     for (const id of this.#reportedEvents)
-      if (!known.has(id)) wrong.push(`somebody was told of ${id}, and the cloud does not know it`)
+      if (!known.has(id)) wrong.push(`a caller received ${id}, and the cloud does not have it`)
     for (const { transactionId, pulses } of this.#bought) {
       const tried = events.filter(
         (e) =>
@@ -196,7 +196,8 @@ class Kills implements KillLoop {
       const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
       if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
       const outcome = redeemed[0]?.['outcome']
-      if (pulses !== 1 && outcome !== 'unknown') wrong.push(`${transactionId}: ${pulses} releases are told as ${as}`)
+      if (pulses !== 1 && outcome !== 'unknown')
+        wrong.push(`${transactionId}: ${pulses} releases are reported as ${as}`)
       if (outcome !== 'confirmed') continue
       const { securityTagStatus } = await this.#store.api.call('fetchPurchase', { transactionId })
       if (securityTagStatus !== 'deactivated')

@@ -137,7 +137,7 @@ async function runPart(part: ProofPart, options: RunOptions): Promise<void> {
         },
       })
       running.delete(n)
-      if (!options.isBuildUnchanged()) throw new Error('the project was built anew while this ran: run it again')
+      if (!options.isBuildUnchanged()) throw new Error('the project was built again while this ran: run it again')
       state.chunks[n] = {
         ...found,
         count,

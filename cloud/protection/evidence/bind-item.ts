@@ -9,7 +9,7 @@ type BindScope = EventScope & { services: Services; afterCommit: Call['afterComm
 
 /**
  * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR 0008). `takenBack`: the
- * purchase or line was cancelled or returned meanwhile. Nobody paid for the item then, so it is held.
+ * purchase or line was cancelled or returned meanwhile. The item is then unpaid, so it is held.
  */
 export async function bindItem(
   scope: BindScope,

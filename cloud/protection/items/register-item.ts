@@ -36,7 +36,7 @@ export const NewItem = z.strictObject({
 })
 type NewItem = z.output<typeof NewItem>
 
-/** Statuses in which a tag may go onto other goods: gates sound, and nobody has paid. */
+/** Statuses in which a tag may go onto other goods: gates sound, and the goods are unpaid. */
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
 /** Registers one row or updates the item that it names. Throws the row's error. */

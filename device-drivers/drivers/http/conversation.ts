@@ -90,7 +90,7 @@ export class HttpConversation implements ProtocolClient {
   }
 
   #onPart(piece: HttpPiece): void {
-    if (!this.#open) return this.end('an answer that nobody asked for')
+    if (!this.#open) return this.end('an answer without a request')
     if (piece.kind === 'response') {
       this.#open.status = piece.status
       this.#open.headers = piece.headers

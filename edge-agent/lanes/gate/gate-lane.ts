@@ -126,7 +126,7 @@ export class GateLane {
     if (movement === 'leaving') this.#leave(tag)
   }
 
-  /** Somebody went through. */
+  /** A person went through. */
   passage(): void {
     const near = this.#presence.passed(this.#parts.platform.clock.elapsed())
     if (near.length === 0) return

@@ -76,7 +76,7 @@ export class GateRequests {
     return decided
   }
 
-  /** Somebody went through. */
+  /** A person went through. */
   passage(deviceId: string): void {
     this.#opened.delete(deviceId)
     this.#passages.set(deviceId, this.#passagesAt(deviceId) + 1)

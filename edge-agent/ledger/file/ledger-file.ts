@@ -18,7 +18,7 @@ const SCHEMA = `
   CREATE TABLE used_right (
     cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT NOT NULL,
     PRIMARY KEY (cti, right_class, ordinal, redemption_id)) WITHOUT ROWID, STRICT;
-  -- The right of a receipt that each step of a token stands for, if another agent was given it.
+  -- The right of a receipt that each step of a token stands for, if another agent received it.
   CREATE TABLE token_right (
     nonce TEXT NOT NULL, step INTEGER NOT NULL, cti TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL,
     PRIMARY KEY (nonce, step)) WITHOUT ROWID, STRICT;

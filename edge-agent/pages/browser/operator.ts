@@ -7,7 +7,7 @@ import { slot, writeOrHide } from './elements.ts'
 /** The operator at this device. The agent keeps the session; the page has only the name. */
 export interface Operator {
   readonly isSignedIn: boolean
-  /** Shows who is signed in at the device; null for nobody. The change may come from this page, a badge or another page. */
+  /** Shows who is signed in at the device; null if no one is. The change may come from this page, a badge or another page. */
   setName(name: string | null): void
   /** Reads the operator again, after the agent was offline. */
   refresh(): Promise<void>

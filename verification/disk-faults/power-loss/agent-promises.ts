@@ -81,8 +81,8 @@ class AgentPromises implements Promises {
     const eventId = EVENT_ID.exec(answerIn(text) ?? '')?.[1]
     if (eventId !== undefined) this.#requireRow(this.#reference.rowOf.get(eventId), 'an answer')
     for (const { typ, claims } of documentsIn(text)) {
-      if (typ === 'pevt+jwt') this.#requireRow(Number(claims['seqTo']), 'what the cloud was told')
-      if (typ === 'assert+jwt') this.#requireRow(Number(claims['seq'] ?? 0), 'the end of the journal as it was told')
+      if (typ === 'pevt+jwt') this.#requireRow(Number(claims['seqTo']), 'what the agent reported to the cloud')
+      if (typ === 'assert+jwt') this.#requireRow(Number(claims['seq'] ?? 0), 'the reported end of the journal')
     }
     const [, , keys, , policy, deny] = HAVE.exec(text) ?? []
     if (deny !== undefined) {
@@ -186,7 +186,7 @@ class AgentPromises implements Promises {
 
   #checkIdentity(folder: string): string[] {
     const found = readIdentity(folder, secretFiles)
-    if (!found) return this.#isEnrolled ? ['the agent was enrolled, and is nobody'] : []
+    if (!found) return this.#isEnrolled ? ['the agent was enrolled and has no identity'] : []
     const wrong = found.agentId === this.#identity?.agentId ? [] : ['the agent is another']
     const latest = this.#offered.at(-1)
     const keys = [found.x, found.next?.x, ...(found.former ?? []).map((key) => key.x)]

@@ -137,12 +137,12 @@ class CloudPromises implements Promises {
     for (const { tenant, operation, key_hash: hash, body } of someOf(this.#answers)) {
       if (answer.get(tenant, operation, hash) !== body)
         wrong.push(
-          `an answer of ${operation} was given, and ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'is another'}`,
+          `an answer of ${operation} was sent, and ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'is another'}`,
         )
     }
     const token = db.prepare<[string], number>('SELECT COUNT(*) FROM protection_authorization WHERE nonce = ?').pluck()
     for (const nonce of someOf(this.#nonces))
-      if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was given, and is unknown`)
+      if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was issued and is unknown`)
     const apiKey = db.prepare<[string], number>('SELECT COUNT(*) FROM api_key WHERE hash = ?').pluck()
     for (const key of this.#keys)
       if (apiKey.get(hashOfKey(key)) !== 1) wrong.push('an API key was shown, and is unknown')
@@ -165,11 +165,11 @@ class CloudPromises implements Promises {
       const now = store.get(id)
       for (const name of ['policy', 'deny', 'items'] as const)
         if ((now?.[name] ?? 0) < versions[name])
-          wrong.push(`${name} ${versions[name]} of ${id} was told, and ${now?.[name] ?? 'none'} is there`)
+          wrong.push(`${name} ${versions[name]} of ${id} was published, and ${now?.[name] ?? 'none'} is there`)
     }
     const set = db.prepare<[string], number>("SELECT ver FROM signed_document WHERE kind = 'keys' AND aud = ?").pluck()
     if (this.#keySet.ver > 0 && (set.get(this.#keySet.tenant) ?? 0) < this.#keySet.ver)
-      wrong.push(`key set ${this.#keySet.ver} was told, and ${set.get(this.#keySet.tenant) ?? 'none'} is there`)
+      wrong.push(`key set ${this.#keySet.ver} was published, and ${set.get(this.#keySet.tenant) ?? 'none'} is there`)
     return wrong
   }
 

@@ -16,7 +16,7 @@ import type { Shopper } from './timetable.ts'
  *                │                        └─ tokens at the detacher ─┘    ▲
  *                └ thieves ───────────────────────────────────────────────┘
  *
- * The people of one day. They are honest about what they have paid, patient, and ask again when nobody answers.
+ * The people of one day. They are honest about what they have paid, patient, and repeat a request that gets no answer.
  */
 export interface Shoppers {
   /** The whole visit; resolves when they have left. */

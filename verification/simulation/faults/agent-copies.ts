@@ -8,14 +8,15 @@ import type { Chance } from '../virtual/chance.ts'
 
 /**
  *   disk of agent-1 ─ copied ─▶ agent-1-copy on another machine, under the same identity ─▶ both report ─▶ agent_fork
- *                                                  ┌─ the copy is taken away, resolveAgentFork ◀─┤
- *        └─ the copy has changed the key: agent-1 is enrolled anew, the copy is taken away ◀┘
+ *                                                  ┌─ the copy is removed, resolveAgentFork ◀─────┤
+ *        └─ the copy has changed the key: agent-1 is re-enrolled, the copy is removed ◀────────┘
  *
- * Two of one ledger at once, as when somebody sets up a spare machine from an image. What each used alone is not promised to be used
- * once; that it is noticed, that both ask the cloud from then on, and that all comes right when somebody has decided, is.
+ * Two agents run with one ledger, for example after staff set up a spare machine from an image. untag does not promise single use of
+ * what each of them used alone. It promises that the cloud notices the fork, that both then need the cloud for each claim, and that
+ * everything works again after `resolveAgentFork`.
  */
 export interface AgentCopies {
-  /** Somebody starts a copy of this agent while that runs on. */
+  /** Starts a copy of this agent beside it. */
   make(node: AgentNode): void
   /** Whom people meet at the devices of this agent: it, or its copy. */
   original(node: AgentNode | undefined): AgentNode | undefined
@@ -108,7 +109,7 @@ class CopiedAgents implements AgentCopies {
     this.#state = 'deciding'
     this.#resolve(this.#pair)
       .catch((error: unknown) =>
-        this.#core.violate('fault', `nobody decides about ${this.#pair?.copy.name}: ${(error as Error).stack}`),
+        this.#core.violate('fault', `no decision about ${this.#pair?.copy.name}: ${(error as Error).stack}`),
       )
       .finally(() => void (this.#pair = undefined))
   }
@@ -167,7 +168,7 @@ class CopiedAgents implements AgentCopies {
     if (!isNoticed && !isOriginalOut && !(await isShutOut(copy)))
       return this.#core.violate(
         'liveness',
-        `${original.name} and ${copy.name} say different things from row ${at} on, and nobody has noticed`,
+        `${original.name} and ${copy.name} say different things from row ${at} on, and neither agent nor cloud has noticed`,
       )
     if (isOriginalOut) {
       this.#enrolments.reEnrol(original)

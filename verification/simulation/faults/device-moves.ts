@@ -7,17 +7,17 @@ import type { Merchant } from '../nodes/merchant.ts'
 import type { Chance } from '../virtual/chance.ts'
 
 /**
- *   updateDevice ─ tokens are taken back ─▶ the other agent has it        (the cloud)
- *   unplugged here, plugged in there, both agents started anew            (people, sooner or later than that)
+ *   updateDevice ─ tokens are revoked ─▶ the other agent has it           (the cloud)
+ *   unplugged here, plugged in there, both agents restarted               (people, earlier or later)
  *
  * A device goes from one agent to another while people use it.
  */
 export interface DeviceMoves {
-  /** With what this agent starts. */
+  /** The configuration with which this agent starts. */
   configOf(node: Pick<AgentNode, 'name'>): AgentConfig
   /** The agent at which this device is plugged in; undefined for one that stays where it is. */
   holderOf(deviceId: string): AgentNode | undefined
-  /** Somebody moves a device, unless one is being moved. */
+  /** Moves a device, unless another one is moving. */
   move(): void
   /** What is not where it is plugged in yet. */
   readonly underWay: string | undefined

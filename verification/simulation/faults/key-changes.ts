@@ -59,7 +59,7 @@ export function keyChanges(
       const before = changes?.get(node) ?? 0
       if (!node.agent || before >= CHANGES_PER_BACKUP) return
       changes?.set(node, before + 1)
-      core.trace.add('trouble', `${node.name} is told to change its key`)
+      core.trace.add('trouble', `${node.name} receives the command to change its key`)
       const { commits, metadata } = node.agent.ledger
       try {
         commits.now(() => metadata.set(ROTATION_REQUESTED, '1'))

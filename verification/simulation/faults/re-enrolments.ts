@@ -63,7 +63,7 @@ export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentPa
         return { status: answer.status, text: () => Promise.resolve(answer.text) }
       },
     })
-    trace.add(node.name, enrolled.ok ? 'is enrolled anew' : `is not enrolled: ${enrolled.why}`)
+    trace.add(node.name, enrolled.ok ? 'is re-enrolled' : `is not enrolled: ${enrolled.why}`)
     return enrolled.ok ? enrolled : undefined
   }
 
@@ -96,11 +96,9 @@ export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentPa
     reEnrol(node) {
       if (atWork.size > 0) return
       atWork.add(node.name)
-      trace.add('trouble', `${node.name} is to be enrolled anew`)
+      trace.add('trouble', `${node.name} will be re-enrolled`)
       replace(node)
-        .catch((error: unknown) =>
-          core.violate('fault', `${node.name} is not enrolled anew: ${(error as Error).stack}`),
-        )
+        .catch((error: unknown) => core.violate('fault', `${node.name} is not re-enrolled: ${(error as Error).stack}`))
         .finally(() => void atWork.delete(node.name))
     },
     get underWay() {

@@ -98,7 +98,11 @@ export async function makeShop(
   const folder = mkdtempSync(join(parent, 'untag-world-'))
   const core = coreOf(join(folder, 'genesis'))
   const keyFiles = await keysInMemory(core)
-  const cloud = cloudNode({ core, keyFiles, outgoing: { send: () => Promise.reject(new Error('nobody is told yet')) } })
+  const cloud = cloudNode({
+    core,
+    keyFiles,
+    outgoing: { send: () => Promise.reject(new Error('no requests before the start')) },
+  })
   const until = runUntilDone(core)
 
   await until(cloud.start())

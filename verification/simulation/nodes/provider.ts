@@ -103,7 +103,7 @@ class SimulatedProvider implements Provider {
     const id = url.startsWith(`${ORIGIN}/pay/`) ? url.slice(`${ORIGIN}/pay/`.length) : ''
     const session = this.books.sessions.get(id)
     if (!session) return false
-    // Nobody pays twice at one page, and none that has ended.
+    // Each page is paid at most once, and no page that has ended.
     if (session.status !== 'open') return true
     const notification = this.books.end(id, what, amountCent)
     this.#core.trace.add('provider', `${id.slice(-12)} ${what}`)

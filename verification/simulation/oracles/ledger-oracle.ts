@@ -39,7 +39,7 @@ export interface LedgerFacts {
   denied: ReadonlyMap<string, number>
   /** The agent has no excuse for a wrong clock: the cloud's was right, and it was in touch since it booted. */
   isClockSure(): boolean
-  /** Told of each row that has become durable. */
+  /** Receives each row that has become durable. */
   onRow?(row: { seq: number; body: JournalBody }): void
   /** Returns the cloud generation that granted the token if a restore lost the token, else undefined. */
   lostWith(nonce: string): number | undefined

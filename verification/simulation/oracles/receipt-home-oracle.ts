@@ -7,12 +7,12 @@ import type { LedgerOracle } from './ledger-oracle.ts'
 
 /**
  *   own claims ─┐
- *               ├─ one use for each right of a receipt ─ the home moves ─▶ and none that a former home has used
- *   given away ─┘
+ *               ├─ one use for each right of a receipt ─ the home moves ─▶ none that a former home used
+ *   delegated ──┘
  *
- * What a home of receipts gives to other agents and what it uses itself, known from outside. Agents that decide alone because they
- * are cut off may let the same goods out twice (not promised), and so may a home that is cut off while the cloud gives a token; whoever
- * decides about a receipt as the home, or by its word, must not.
+ * Checks from outside which rights the receipt home delegates and which it uses itself. An isolated agent may release the same
+ * goods twice; so may a receipt home without the cloud while the cloud issues a token. untag promises neither. The receipt home,
+ * and agents with its grant, must not.
  */
 export interface ReceiptHomeOracle {
   /** A commit of this agent's ledger is on its disk, and its own oracle has seen it. */
@@ -129,7 +129,7 @@ class Homes implements ReceiptHomeOracle {
         ordinals.length > 0 &&
         !rows.some(({ body: { evidence } }) => evidence?.kind === 'delegated' && evidence.redemptionId === redemptionId)
       ) {
-        this.#core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and tells nobody`)
+        this.#core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and reports it to no one`)
       }
       if (ordinals.length > 0) this.#core.trace.add(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
       for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId))

@@ -14,8 +14,8 @@ import type { Till } from './till.ts'
  *   basket ─ check in ─ check out ─ pay ─┬─ station · token at the station · detacher · device without agent ─┬─ gate
  *                                        └─ (perhaps) cancelled, or brought back and bought by the next      ┘
  *
- * People in the shop. Each does some of this, in haste or slowly, twice where nobody should, and remembers
- * what they were told.
+ * People in the shop. Each does some of this, in haste or slowly, also twice by mistake, and remembers
+ * the answers that they got.
  */
 export interface Customers {
   /** Runs the complete visit of one customer. Resolves when the customer has left the shop. */

@@ -34,7 +34,7 @@ const SILENCE_MS = 22_500
 interface BrokerParts {
   scheduler: Scheduler
   chance: Chance
-  /** A listener threw: in a real process nobody would catch that, and it would end. */
+  /** A listener threw: a real process would not catch this and would end. */
   onThrow(agentId: string, by: Process, error: unknown): void
 }
 

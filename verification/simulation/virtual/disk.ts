@@ -7,7 +7,7 @@ import { basename, dirname, join } from 'node:path'
  *
  * A disk that survives its process. Real SQLite on files in memory; what a crash leaves is what was
  * committed, because commits are flushed (synchronous=FULL). A connection that does not flush loses in a
- * power cut everything since it was opened. A dead process goes on writing into files that nobody reads again.
+ * power cut everything since it was opened. A dead process goes on writing into files that no process reads again.
  */
 export interface Disk {
   /** Where the files of the process that runs now lie. */
@@ -166,7 +166,7 @@ class SurvivingDisk implements Disk {
       if (failing === 'full') throw this.#failure('SQLITE_FULL', 'database or disk is full')
       if (failing === 'io-lost') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       const done = commit()
-      // It is on the disk now, whatever the process is told.
+      // It is on the disk now, whatever error the process gets.
       if (isAlive()) this.#watcher.afterCommit(connection)
       if (failing === 'io-kept') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       return done

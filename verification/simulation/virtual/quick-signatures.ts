@@ -2,10 +2,9 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 
 /**
- * Puts a quicker signature under everything that this process signs from now on, and keeps keys that were read. A world signs and
- * checks the same few documents thousands of times, which was a quarter of all its time; what a signature is for stays: only whoever
- * holds the private key can make it, and it fits one text. Ed25519 itself has its tests elsewhere. For processes that only simulate,
- * before the first key is made; the other way round what was signed before is refused.
+ * Replaces Ed25519 in this process by a quicker signature, and caches parsed keys. A run signs and verifies the same few documents
+ * thousands of times; real signatures took a quarter of its time. The quick signature still needs the private key and fits one text.
+ * Other tests cover Ed25519. Call it only in a process that simulates, before the first key is made: earlier signatures become invalid.
  */
 export function signQuickly(): void {
   const read = new Map<string, crypto.KeyObject>()

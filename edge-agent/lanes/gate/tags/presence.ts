@@ -49,7 +49,7 @@ export function openPresence(options: PresenceOptions): Presence {
  *
  * Tracks each tag in the field: its origin, its direction, and whether it is stationary. A stationary tag between the
  * antennas seems to move. So the gate learns its longest gap without a read inside. A much longer gap with reads
- * outside means that somebody carries it out.
+ * outside means that a person carries it out.
  */
 export class Presence {
   readonly #tracks = new Map<string, Track>()

@@ -341,7 +341,7 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(given.filter((row) => row.voided_ms === null)).toEqual([])
   })
 
-  it('receives a payment over the broker and acknowledges it before the shopper’s app is told', async () => {
+  it('receives a payment over the broker and acknowledges it before it answers the shopper’s app', async () => {
     await open({ broker: true })
     const epc = await newItem()
     const purchase = await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))

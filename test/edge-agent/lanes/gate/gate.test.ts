@@ -111,7 +111,7 @@ describe('the exit gate', () => {
     expect(gate.alarms).toHaveLength(1)
   })
 
-  it('alarms at most twice for a stationary tag between its antennas, and again when somebody carries it out', async () => {
+  it('alarms at most twice for a stationary tag between its antennas, and again when a person carries it out', async () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     for (let n = 0; n < 60; n++) {
