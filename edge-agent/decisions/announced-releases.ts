@@ -3,8 +3,8 @@ import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import type { RequestContext, Grant } from './request.ts'
 
 /**
- * Describes each unit of a confirmed release for the gates of the store: device, tag if one was named, and the receipt
- * or token that proves it. Empty for actions that release no tag, and for overrides.
+ * Describes each unit of a confirmed release for the gates of the store: device, named tag if any, and the receipt or
+ * token that proves the release. Empty for actions that release no tag, and for overrides.
  */
 export function announcedReleases(
   { request }: RequestContext,
@@ -22,7 +22,7 @@ export function announcedReleases(
   })
 }
 
-/** Prefers the receipt, because it names the unit. A token names a unit only if it is for one item. */
+/** Returns the receipt if possible, because it names the unit. A token names a unit only if it is for one item. */
 function proofOf(
   { receipt, token }: RequestContext['request'],
   grant: Grant,

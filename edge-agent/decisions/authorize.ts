@@ -31,13 +31,13 @@ import {
  *   scan ─▶ read ─▶ decide ─┬─ yes ─▶ claim ─▶ command ─▶ confirm ─▶ report
  *                           └─ no ─────────────────────────────────▶ report
  *
- * The way from a scan to the pulse of a relay. Stations, gates and programs all take it.
+ * The steps from a scan to the pulse of a relay, for stations, gates and programs.
  *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
- *   decide       decider.ts: by token, by the cloud, by receipt or by item. Uses up nothing.
- *   claim        ledger/claims/claims.ts: uses up the rights. Durable before the command; refuses a right that was used.
+ *   decide       decider.ts: by token, by the cloud, by receipt or by item. A decision uses up no right.
+ *   claim        ledger/claims/claims.ts: uses up the rights on disk before the command; refuses used rights.
  *   command      command.ts: exactly one command for each claim.
  *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
- *   report       decision-records.ts: the events in the ledger's journal, which link/reports sends to the cloud.
+ *   report       decision-records.ts: writes events to the journal. link/reports sends them to the cloud.
  */
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
@@ -54,7 +54,7 @@ export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts 
 
 /** Longest wait for the cloud to acknowledge the journal before a second attempt, ms. */
 const SYNC_TIMEOUT_MS = 2_000
-/** Attempts to get another unit from the receipt home after a request at the same device used the first one. */
+/** Attempts to get another unit from the receipt home after a concurrent request used the granted one. */
 const HOME_RETRIES = 10
 
 /** A grant on its way through claim, command and confirmation. */
@@ -65,7 +65,7 @@ interface Redemption {
   offline: boolean
 }
 
-/** The ledger does not accept the claim. */
+/** The ledger refused the claim. */
 interface NotClaimed {
   refused: Denial
   offline: boolean
@@ -73,7 +73,7 @@ interface NotClaimed {
   isTaken: boolean
 }
 
-/** The one way to an actuation. */
+/** Makes the function that decides a request and moves the device. */
 export function authorizer(parts: AuthorizeParts): Authorize {
   const steps = new Authorizer(parts)
   return async (request) => assertOutcome(await steps.authorize(request))
@@ -101,18 +101,19 @@ class Authorizer {
       return this.#deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const context: RequestContext = { request, device }
     const first = await this.#attempt(context)
-    // Until the cloud has received a redemption, it grants the same device the same token again. So after `already_redeemed` the agent
-    // sends its journal first and then tries once more: the receipt line may cover another unit.
+    // The cloud grants a device the same token again until it has received the redemption. So after `already_redeemed`
+    // the agent sends its journal and tries once more: the receipt line may cover another unit.
     const mayHaveAnotherUnit =
       'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
     if (mayHaveAnotherUnit) await link.whenReported(SYNC_TIMEOUT_MS)
     let last = mayHaveAnotherUnit ? await this.#attempt(context) : first
-    // Concurrent requests at one device share one home request, and only one of them can use the granted unit. The receipt may have other free units.
+    // Concurrent requests at one device share one home request, but only one of them can use the granted unit. The
+    // others try again, because the receipt may have more free units.
     for (let n = 0; 'refused' in last && last.isTaken && n < HOME_RETRIES; n++) last = await this.#attempt(context)
     return 'refused' in last ? this.#deny(request, device, last.refused, last.offline) : last
   }
 
-  /** Decide, claim, command, confirm, report. */
+  /** Runs the steps once: decide, claim, command, confirm, report. */
   async #attempt(context: RequestContext): Promise<AuthorizeAnswer | NotClaimed> {
     const { trust, link, platform } = this.#parts
     const { request, device } = context
@@ -127,7 +128,7 @@ class Authorizer {
       return { authorized: true, action, ...NOTHING_RELEASED, eventId, offline, ...itemInfoOf(verdict) }
     }
 
-    // Ids are in time order, so that claims that are written together fall on the same index pages.
+    // Ids sort by time, so claims of the same period share index pages.
     const redemptionId =
       grant.homeRedemptionId ?? newId(grant.source === 'override' ? OVERRIDE_PREFIX : 'rdm', platform)
     const redemption: Redemption = { redemptionId, context, grant, offline }
@@ -148,7 +149,7 @@ class Authorizer {
     }
   }
 
-  /** Uses up the rights and stores the event of an offline decision with them; resolves when both are durable. */
+  /** Uses up the rights. The same commit stores the event of an offline decision. Resolves when both are durable. */
   async #claim({ redemptionId, context, grant, offline }: Redemption) {
     const { ledger, clock } = this.#parts
     const { deviceId, action, operatorId } = context.request
@@ -187,7 +188,7 @@ class Authorizer {
         nowMs: clock.now().nowMs,
       },
       () => {
-        // If a group commit fails, this transaction runs again alone. It then stores the same event.
+        // If a group commit fails, the ledger repeats this callback in a commit of its own, and stores the same event.
         if (offline) event ??= this.#records.offlineClaim(context, grant)
         return event
       },
@@ -197,7 +198,7 @@ class Authorizer {
 
   async #notClaimed({ grant, offline }: Redemption, { reason }: ClaimResult & { ok: false }): Promise<NotClaimed> {
     const { unknownFacts } = grant
-    // The ledger has a use that the cloud has not received. Voiding the token frees its unit before the token expires.
+    // The cloud granted a right that it believes unused. Voiding the token frees its unit before the token expires.
     if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
     const isTaken = reason === 'already_redeemed' && grant.homeRequestId !== undefined
     return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isTaken }
@@ -217,7 +218,8 @@ class Authorizer {
     await outcomes.settle(redemptionId, outcome, clock.now().nowMs, event)
     if (grant.homeRequestId === undefined) return
     const settled = home.reportOutcomes()
-    // A right that could not be used may be tried at another device at once. No request waits for a home that was unreachable a moment ago.
+    // After a failed release, waits for the report, so that another device can use the right at once. Does not wait
+    // for a receipt home that did not answer the home request.
     if (grant.homeRedemptionId !== undefined && outcome === 'failed') await settled
   }
 

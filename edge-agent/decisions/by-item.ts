@@ -21,8 +21,8 @@ export type ItemAssessment = { status: ItemInfo } & (
 )
 
 /**
- * Applies the policy to a named item, using the replica. This alone authorizes nothing: the replica does not know which
- * rights are used.
+ * Applies the policy to a named item, using the replica. The result alone authorizes nothing, because the replica does
+ * not know which rights are used.
  */
 export function assessItem(
   { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
@@ -55,8 +55,8 @@ export function assessItem(
 
 /**
  * Decides about a named item, using the replica. The replica knows whether the item is paid, but not whether its rights
- * are unused. So an action that drives an output needs a receipt, a token or staff. One exception: an operator may open
- * a fixture, which has no unit rights; that counts as an override.
+ * are unused. So an action that drives an output needs a receipt, a token or staff. Exception: an operator may open a
+ * fixture, because fixtures have no unit rights. That counts as an override.
  */
 export function decideByItem(
   parts: TokenParts & { platform: Pick<Platform, 'random'> },
@@ -64,8 +64,8 @@ export function decideByItem(
   context: RequestContext,
 ): Verdict {
   const { action, operatorId } = context.request
-  const { status, ...judged } = assessItem(parts, items, context)
-  if (judged.refusal !== undefined) return { granted: false, reason: judged.refusal, ...status }
+  const { status, ...assessment } = assessItem(parts, items, context)
+  if (assessment.refusal !== undefined) return { granted: false, reason: assessment.refusal, ...status }
   if (!drivesOutput(action)) return { granted: true, grant: null, eventId: null, ...status }
   if (action !== 'unlock_fixture' || operatorId === undefined)
     return { granted: false, reason: 'manual_assistance_required', ...status }
@@ -76,7 +76,7 @@ export function decideByItem(
     all: false,
     count: 1,
     exp: Math.floor(parts.clock.now().nowMs / 1_000) + OVERRIDE_SECONDS,
-    approval: { operatorId, limit: judged.policy.operatorOverridesPerHour },
+    approval: { operatorId, limit: assessment.policy.operatorOverridesPerHour },
     ...(status.itemStatus && { itemStatus: status.itemStatus }),
     ...(status.unknownFacts && { unknownFacts: status.unknownFacts }),
   }

@@ -19,17 +19,17 @@ import type { RequestContext, Grant, Verdict } from './request.ts'
 
 /** How this agent relates to the receipt home in a decision. */
 export interface HomeRole {
-  /** This agent is the home. */
+  /** True if the rules of the receipt home apply instead of the isolated rules. */
   decidesAsHome: boolean
-  /** True if this agent is the receipt home, and does not only apply the rules of the home. */
+  /** True if this agent is the receipt home. */
   isThisAgent?: boolean
-  /** How long the agent has not reached the receipt home, s of trusted time. */
+  /** Trusted time since the last contact with the cloud or the receipt home, s. */
   isolatedSeconds: number
 }
 
 /**
- * Verifies a receipt of this store, and notes which document versions it names. Without `at`, an expired receipt
- * passes.
+ * Verifies a receipt of this store, and notes which document versions it names. Checks the expiry only if `at` is
+ * given.
  */
 export function readReceipt(
   trust: Pick<Trust, 'keys' | 'noteIssuedVersions'>,
@@ -43,12 +43,12 @@ export function readReceipt(
   return opened
 }
 
-/** What receipt decisions need. The replica finds the items that a request names. */
+/** Dependencies of receipt decisions. */
 export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find'> }
 
 /**
- * Decides about a receipt with local data only (ADR 0012, ADR 0016). Each unit is decided by its own facts, as in the
- * cloud.
+ * Decides about a receipt with local data only (ADR 0012, ADR 0016). The rules judge each unit by its own facts, as in
+ * the cloud.
  */
 export function decideByReceipt(
   parts: ReceiptParts,
@@ -70,7 +70,7 @@ export function decideByReceipt(
       ? coveredUnits(opened.claims, request.identifiers)
       : undefined
   const operator = request.operatorId !== undefined
-  // A receipt at a gate counts as one decision, even if several of its units leave.
+  // The limits count a receipt at a gate once, even if several of its units leave.
   const isCounted = request.isAlreadyOpen !== true
   const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
   const facts: Omit<DecisionFacts, 'item' | 'right'> = {
@@ -134,18 +134,18 @@ function namesItem(identifiers: ItemIdentifiers): boolean {
   return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
 }
 
-/** Which units of the receipt a request is about: those that the tag matches, or all when no tag is named. */
+/** Units of the receipt that the request is about: those that match the named tag, or all if no tag is named. */
 function coveredUnits(claims: ReceiptClaims, identifiers: ItemIdentifiers): number[] | undefined {
   const all = Array.from({ length: claims.units }, (_, n) => n)
   if (!namesItem(identifiers)) return all
-  // A receipt over 32 units has no entries. The agent cannot match a tag, so staff must look.
+  // A receipt over 32 units has no entries to match a tag with. So all units count, and `unitFacts` requires staff.
   if (!claims.entries) return all
   const { entries, cti } = claims
   const wanted = namesOf(identifiers).map(([kind, id]) => Buffer.from(receiptEntry(cti, kind, id)))
   return all.filter((n) => wanted.some((entry) => entry.equals(entries[n] ?? new Uint8Array())))
 }
 
-/** The names of a tag: its identifiers, and the product that its EPC names. */
+/** Identifiers of a tag, and the GTIN in its EPC. */
 function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
   const names: [IdentifierKind, string][] = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {
     const id = identifiers[kind]
@@ -157,7 +157,7 @@ function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
 
 /**
  * Facts about a unit of a receipt: from the replica if the request names an item, else from the receipt, else unknown.
- * Before the item is sold, only the receipt has the price that was paid.
+ * While the replica lists the item as sellable, the price comes from the receipt.
  */
 function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefined): ItemFacts {
   const signed = claims.facts?.[n]
@@ -177,8 +177,8 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
 }
 
 /**
- * Facts if no unit is free: the tag does not belong to the receipt, or all its units are used. Null if receipts do not
- * authorize this action.
+ * Facts if no unit is free: the tag does not belong to the receipt, or all covered units are used. Null if receipts do
+ * not authorize this action.
  */
 function factsWithoutUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
   if (covered === undefined) return null

@@ -91,7 +91,7 @@ export function decideByToken(
   }
 }
 
-/** True for a genuine token that only the cloud may redeem: the cloud issued it while it did not trust this ledger. */
+/** True for a genuine token that only the cloud may redeem, because this ledger was untrusted when it was issued. */
 export function isOnlyForCloud(opened: OpenedAuthorization, { request }: RequestContext): boolean {
   if (!opened.ok) return false
   const { led, act } = opened.authorization
@@ -106,15 +106,16 @@ function mismatch(
 ): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`)
     return 'token_invalid'
-  // Tokens that the agent fetched are checked at the claim instead: the ledger may void one because the right is used here.
+  // For a token that the agent fetched for this request, the claim makes this check. It answers `already_redeemed` if
+  // this ledger used the right.
   if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
-  // A cloud that was restored from a backup does not know this token, and may grant the right again.
+  // The cloud was restored from a backup since. It does not know this token and may grant the right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
-  // If the agent fetched the token for this request, the cloud chose the item, and may name it differently.
+  // If the agent fetched the token for this request, the cloud chose the item and may name it by another identifier.
   return !isFetchedForRequest && isForOtherItem(authorization, request) ? 'token_invalid' : undefined
 }
 
-/** Whether the request names an item, and the token is for another one. */
+/** True if the request names an item and the token is for another item. */
 function isForOtherItem(authorization: AuthorizationClaims, { identifiers }: RequestContext['request']): boolean {
   if (authorization.ith === undefined) return false
   const named = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {

@@ -7,17 +7,16 @@ import { decideOnline } from './online.ts'
 import type { RequestContext } from './request.ts'
 
 /**
- *   paid tag gone ─ granted by the own policy? ─▶ cloud finds the unit ─▶ its exit right is claimed and confirmed in one commit
- *
  * Uses up the exit right of a paid tag that left through a gate. The purchase becomes UNLOADED when all its goods have
- * left. No device moves, so no request waits for this. Only the cloud knows which unit has the tag.
+ * left. The agent first applies its own policy. Then it requests a token from the cloud, because only the cloud knows
+ * which unit has the tag. One commit claims and confirms the right. No device moves.
  */
 export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Promise<'claimed' | 'refused' | 'later'>
 
-/** Reasons that may end without any action, so a later attempt may succeed. */
+/** Temporary denials: a later attempt may succeed. */
 const TEMPORARY: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
-/** Throws only if the ledger throws. */
+/** Makes the function. It throws only if the ledger throws. */
 export function exitClaimer(
   parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'tokenVoider'>,
 ): ClaimExit {
@@ -35,7 +34,8 @@ export function exitClaimer(
         occurredAt: new Date(leftMs).toISOString(),
       },
     }
-    // A denial in the cloud may call staff, but the shopper has left. So the agent does not ask if its own policy denies.
+    // A denial in the cloud may alert staff, although the shopper has left. So the agent sends no request that its own
+    // policy denies.
     const { refusal } = assessItem(parts, items, context)
     if (refusal !== undefined) return TEMPORARY.has(refusal) ? 'later' : 'refused'
     if (!link.isOnline) return 'later'
@@ -60,7 +60,8 @@ export function exitClaimer(
       nowMs: clock.now().nowMs,
     })
     if (claimed.ok) return 'claimed'
-    // The ledger used the right or voided the token, and the cloud has not received that. Afterwards it may choose another unit.
+    // The cloud may not know yet that this ledger used the right or voided the token. Once it has the journal, it may
+    // choose another unit.
     const isAheadOfCloud = acknowledgedSeq !== undefined && ledger.journal.head.seq > acknowledgedSeq
     await tokenVoider.voidIfUnused(nonce)
     return isAheadOfCloud ? 'later' : 'refused'

@@ -14,8 +14,7 @@ export type ScannedCode =
   | { kind: 'unknown' }
 
 /**
- * Recognizes a scanned text by its form. The order matters: the Base32 of a receipt could contain any of the other
- * forms.
+ * Recognizes a scanned text by its form. The order matters: the Base32 of a receipt may look like another form.
  */
 export function classifyScan(text: string): ScannedCode {
   const trimmed = text.trim()
@@ -26,7 +25,7 @@ export function classifyScan(text: string): ScannedCode {
   if (/^\d{8}$|^\d{13}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: trimmed }
   // UPC-A, from scanners that do not convert it to EAN-13.
   if (/^\d{12}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: `0${trimmed}` }
-  // The GTIN of a trade unit (a case) has no EAN, and still names a product.
+  // The GTIN of a trade unit (a case) has no EAN, but it names a product.
   const item = parseDigitalLink(trimmed) ?? parseElementString(trimmed)
   if (item) return { kind: 'ean', ean: eanOfGtin14(item.gtin14) ?? item.gtin14 }
   const epc = /^[0-9A-Fa-f]{24,}$|^urn:epc:/.test(trimmed) ? parseEpc(trimmed) : undefined

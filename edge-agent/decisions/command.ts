@@ -15,7 +15,7 @@ export interface CommandParts {
   execute: Execute
 }
 
-/** Longest wait for the outcome, ms. POST /v1/authorize promises it. */
+/** Longest wait for the outcome, ms. The API of POST /v1/authorize promises this limit. */
 const OUTCOME_TIMEOUT_MS = 10_000
 
 const ALREADY_OPEN: CommandResult = {
@@ -30,7 +30,7 @@ const NOTHING_TO_OPEN: CommandResult = {
 }
 
 /**
- * Commands the device of a claimed redemption exactly once, and resolves with the device's confirmation. Never throws.
+ * Sends at most one command for a claimed redemption, and resolves with the device's result. Never throws.
  */
 export async function commandRelease(
   { platform, ledger, canRelease, execute }: CommandParts,
@@ -42,7 +42,7 @@ export async function commandRelease(
   if (request.isAlreadyOpen === true) return ALREADY_OPEN
   const isExit = device.deviceType === 'exit_gate' && action === 'authorize_exit'
   if (isExit && !canRelease(deviceId, tag !== undefined)) return NOTHING_TO_OPEN
-  // Only people who read the ledger need the time of the command. No decision depends on it, so the command does not wait for it.
+  // No decision depends on the stored time of the command, so the command does not wait for this write.
   ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
   const limit = deadline(platform.timers, OUTCOME_TIMEOUT_MS)
   try {
@@ -52,7 +52,7 @@ export async function commandRelease(
   }
 }
 
-/** Name of the tag that the device must write to. If the request has both names, the device's reader decides. */
+/** Tag that the device must write to. If the request names EPC and UID, the device's capabilities decide. */
 function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts): TagName | undefined {
   const isByUid =
     tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))

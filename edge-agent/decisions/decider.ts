@@ -17,7 +17,7 @@ export interface DeciderParts extends OfflineReceiptsParts {
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon'>
 }
 
-/** `offline`: the agent decided without the cloud. */
+/** `offline`: the agent decided without the cloud, or was offline when it decided. */
 export interface Decided {
   verdict: Verdict
   offline: boolean
@@ -25,12 +25,12 @@ export interface Decided {
 
 /**
  *   token of this ledger ─▶ by-token.ts
- *   cloud in reach ─▶ online.ts
- *   offline: ledger in doubt, or a token that only the cloud may honour ─▶ staff
- *   offline: receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts
- *   offline: named item ─▶ by-item.ts
+ *   online ─▶ online.ts: the cloud decides
+ *   offline, ledger untrusted or token only for the cloud ─▶ staff
+ *   offline, receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts
+ *   offline, anything else ─▶ by-item.ts
  *
- * Chooses who decides about a request: the first matching line. A verdict uses up nothing.
+ * Decides a request by the first line that applies. A verdict uses up no right.
  */
 export class Decider {
   readonly #parts: DeciderParts
@@ -46,8 +46,8 @@ export class Decider {
     const { token, receipt } = context.request
     const opened = token === undefined ? undefined : await openWithNewestKeys(this.#parts, link, context, token)
     if (opened && !isOnlyForCloud(opened, context)) {
-      // A fork, or this ledger before it was restored, may have used the token. So only a fresh answer of the cloud counts. Once the cloud
-      // knows of the restore, older tokens have another generation and fail.
+      // Another copy of the ledger may have used the token: a fork, or this ledger before it was restored. So staff
+      // decide. After the cloud has learned of the restore, older tokens name a former generation and fail.
       const isUntrusted = untrustedReason(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
       const verdict = isUntrusted ? NEEDS_STAFF : decideByToken(this.#parts, context, opened, false)
       return { verdict, offline: !link.isOnline }
@@ -62,7 +62,7 @@ export class Decider {
     return { verdict: decideByItem(this.#parts, items, context), offline: true }
   }
 
-  /** Whether the agent that decided about a receipt may still do so. */
+  /** True if a decision about a receipt is still valid. */
   stillHolds(grant: Grant): boolean {
     return this.#receipts.stillHolds(grant)
   }

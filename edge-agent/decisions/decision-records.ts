@@ -20,10 +20,10 @@ export interface RecordParts {
 
 /** Maximum number of denials that are recorded per device and minute: a faulty scanner must not fill the disk. */
 const DENIALS_PER_MINUTE = 30
-/** Devices whose denials are counted at a time. */
+/** Maximum number of devices with a count in memory. */
 const DEVICES_LIMIT = 1_000
 
-/** The events that report a decision and its outcome to the cloud. */
+/** Makes and stores the events that report a decision and its outcome to the cloud. */
 export class DecisionRecords {
   readonly #parts: RecordParts
   readonly #denials = new Map<string, { minute: number; count: number }>()
@@ -32,7 +32,10 @@ export class DecisionRecords {
     this.#parts = parts
   }
 
-  /** Stores a denial. Null if it is not stored: the device had too many denials, or the disk is full. The request is denied in either case. */
+  /**
+   * Stores a denial and returns its event id. Returns null if the device had too many denials or the disk is full. The
+   * request stays denied.
+   */
   async denied(
     request: AuthorizeRequest,
     device: DeviceFacts | undefined,
@@ -58,7 +61,7 @@ export class DecisionRecords {
     return event.eventId
   }
 
-  /** The event of a claim that the agent decided without the cloud. */
+  /** Makes the event of a claim that the agent decided without the cloud. */
   offlineClaim({ request, device }: RequestContext, grant: Grant): ProtectionEvent {
     return {
       type: 'protection.device.offline',
@@ -69,7 +72,7 @@ export class DecisionRecords {
     }
   }
 
-  /** The event of the device's outcome. */
+  /** Makes the event of the device's outcome. */
   outcome({ request, device }: RequestContext, grant: Grant, result: CommandResult, offline: boolean): ProtectionEvent {
     const { outcome, detail } = result
     return {
@@ -77,7 +80,7 @@ export class DecisionRecords {
       ...this.#base(request, device, offline),
       ...authorizationFields(grant),
       outcome,
-      // A driver's detail starts with its code.
+      // The detail of a driver starts with an error code.
       ...(outcome !== 'confirmed' && { reason: (detail.split(':')[0] ?? outcome).slice(0, 60) }),
       detail: detail.slice(0, 300),
     }

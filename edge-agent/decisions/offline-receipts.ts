@@ -10,17 +10,17 @@ import { NEEDS_STAFF, type RequestContext, type Grant, type Verdict } from './re
  *            └─ another agent is ─▶ home request ─┬─▶ home grant or denial
  *                                                 └─ unreachable ─▶ isolated rules
  *
- * Decides about receipts while the agent is offline: here, or by the receipt home (ADR 0012).
+ * Decides about receipts while the agent is offline (ADR 0012).
  */
 export interface OfflineReceipts {
   /**
-   * If another agent is the receipt home, the agent requests the rights there. The isolated rules apply only if the
-   * home is unreachable.
+   * If another agent is the receipt home, this agent requests the rights from it. The isolated rules apply only if the
+   * receipt home is unreachable.
    */
   decide(context: RequestContext, receipt: string): Promise<Verdict>
   /**
-   * Checks at the claim that the decision still counts. Meanwhile the receipt home may have moved, or the cloud may
-   * have reported that this ledger is not trusted.
+   * Checks at the claim that the decision is still valid. Since the decision the receipt home may have moved, or the
+   * cloud may have reported that this ledger is untrusted.
    */
   stillHolds(grant: Grant): boolean
 }
@@ -31,26 +31,26 @@ export interface OfflineReceiptsParts extends ReceiptParts {
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'request'>
 }
 
-/** Opens the offline decisions about receipts. */
+/** Makes the offline decisions about receipts. */
 export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
   const { trust, clock, ledger, agentId, home } = parts
 
-  const doubt = () => untrustedReason(ledger, clock.now().nowMs)
+  const distrustReason = () => untrustedReason(ledger, clock.now().nowMs)
 
   function role(): HomeRole {
     const isHome = trust.policy?.policy.home === agentId
     const { nowMs } = clock.now()
-    // Ignores an answer with a future time: the clock was wrong when it was received.
+    // Ignores an answer with a future time: the clock was wrong when the answer arrived.
     const lastContactMs = Math.max(trust.lastContactMs, home.lastAnswerMs > nowMs ? 0 : home.lastAnswerMs)
     return { decidesAsHome: isHome, isThisAgent: isHome, isolatedSeconds: Math.max(0, (nowMs - lastContactMs) / 1_000) }
   }
 
   return {
     async decide(context, receipt) {
-      // During the home request the cloud may have reported that this ledger is not trusted.
-      const decideAlone = () => (doubt() ? NEEDS_STAFF : decideByReceipt(parts, role(), context, receipt))
+      // During the home request the cloud may have reported that this ledger is untrusted.
+      const decideAlone = () => (distrustReason() ? NEEDS_STAFF : decideByReceipt(parts, role(), context, receipt))
       if (!home.isElsewhere) return decideAlone()
-      // Applies the rules of the home first. The home itself then decides about the rights.
+      // Applies the rules of the receipt home here first. Then the home grants or refuses the rights.
       const verdict = decideByReceipt(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
       if (!verdict.granted || verdict.grant === null) return verdict
       const answer = await home.request(homeRequestOf(context, verdict.grant))
@@ -74,7 +74,9 @@ export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
       const policy = trust.policy?.policy
       return (
         decidingHome === undefined ||
-        (policy?.home === decidingHome.agentId && policy.homeEpoch === decidingHome.epoch && doubt() === undefined)
+        (policy?.home === decidingHome.agentId &&
+          policy.homeEpoch === decidingHome.epoch &&
+          distrustReason() === undefined)
       )
     },
   }
@@ -84,7 +86,7 @@ function denial(reason: DenyReason, { unknownFacts }: Grant): Verdict {
   return { granted: false, reason, ...(unknownFacts && { unknownFacts }) }
 }
 
-/** The home may have granted the rights although its answer was lost. The claim then uses the same request id. */
+/** Adds the id of an unanswered home request to the claim: the home may have granted the rights. */
 function withHomeRequest(verdict: Verdict, homeRequestId: string | undefined): Verdict {
   return verdict.granted && verdict.grant && homeRequestId !== undefined
     ? { granted: true, grant: { ...verdict.grant, homeRequestId } }

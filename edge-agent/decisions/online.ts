@@ -8,8 +8,8 @@ import { decideByToken, openWithNewestKeys, type TokenParts } from './by-token.t
 import type { RequestContext, Verdict } from './request.ts'
 
 /**
- * Requests a decision from the cloud and verifies the token that it signs. Undefined if the cloud did not answer: the
- * agent then decides alone.
+ * Requests a decision from the cloud and verifies the token in its answer. Returns undefined if the cloud did not
+ * decide; the agent then decides alone.
  */
 export async function decideOnline(
   parts: TokenParts,
@@ -22,7 +22,7 @@ export async function decideOnline(
   const acknowledgedSeq = parts.ledger.journal.acked
   const answer = await link.call(operation, body)
   if (answer.kind === 'unreachable') return undefined
-  // An ended login is no answer about the goods, so the agent decides alone.
+  // A server error, a rate limit and an expired login are no decision, so the agent decides alone.
   if (answer.kind === 'refused')
     return answer.status >= 500 || answer.status === 429 || answer.status === 401
       ? undefined
@@ -36,7 +36,7 @@ export async function decideOnline(
   return verdictOf(parts, link, context, answer.body, acknowledgedSeq)
 }
 
-/** The agent rejects forged receipts itself. An unknown key may be a new one, so the cloud decides. */
+/** Returns why the agent rejects the receipt itself. An unknown key may be a new one, so the cloud decides. */
 function forgeryReason({ trust }: TokenParts, { request, device }: RequestContext): DenyReason | undefined {
   if (request.receipt === undefined) return undefined
   const opened = readReceipt(trust, request.receipt, device.storeId)
@@ -51,7 +51,7 @@ function cloudRequest(context: RequestContext): { operation: string; body: Recor
   const { request, device } = context
   const common = {
     deviceId: device.deviceId,
-    // Sends only the receipt token; the scanned text may have a URL or noise around it.
+    // Sends only the receipt token, without a URL or noise around it in the scanned text.
     ...(request.receipt !== undefined && { receiptToken: extractReceiptToken(request.receipt) ?? request.receipt }),
     ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
@@ -102,7 +102,7 @@ function isReason(value: unknown): value is DenyReason {
   return (DENY_REASONS as readonly unknown[]).includes(value)
 }
 
-/** The rights of the receipt that the token covers, so that they are used up here too. */
+/** Receipt rights that the token covers. The claim uses them up in this ledger, too. */
 function receiptOf(body: Record<string, unknown>): { receipt?: { cti: string; ordinals: number[] } } {
   const rights = body['receiptRights'] as { cti?: unknown; ordinals?: unknown } | undefined
   if (typeof rights?.cti !== 'string' || !Array.isArray(rights.ordinals)) return {}

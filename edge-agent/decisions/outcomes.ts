@@ -7,24 +7,24 @@ import type { Log } from '../log.ts'
 
 /**
  * Stores the outcomes of claims in the ledger. If the disk is full after the device has moved, the outcome waits in
- * memory and the request goes on. If the process ends before there is room, the next start stores `unknown`
+ * memory and the request continues. If the process ends while the disk is full, the next start stores `unknown`
  * (ledger/recovery.ts).
  */
 export interface Outcomes {
-  /** Resolves when the outcome is on the disk, or waits in memory because the disk is full. */
+  /** Resolves when the outcome is durable; if the disk is full, when the outcome is in memory. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event: ProtectionEvent): Promise<void>
   /** Keeps the outcome in memory until the disk has room. */
   retryLater(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
-  /** Tries once more to store the outcomes that wait. */
+  /** Makes a last attempt to store the outcomes in memory. */
   stop(): Promise<void>
 }
 
-/** Between tries, ms. */
+/** Interval between attempts, ms. */
 const RETRY_MS = 1_000
-/** Outcomes in memory. A full disk refuses new claims, so only outcomes of devices that were moving wait. */
+/** Maximum outcomes in memory. A full disk refuses new claims, so only devices that are moving add outcomes. */
 const WAITING_LIMIT = 1_000
 
-/** Outcomes of this ledger's claims. */
+/** Opens the outcomes of this ledger's claims. */
 export function openOutcomes({
   ledger,
   timers,
@@ -37,7 +37,7 @@ export function openOutcomes({
   const waiting = new Map<string, () => Promise<void>>()
   let cancel: Cancel | undefined
 
-  /** Stores the outcomes in order, and stops at the first for which the disk has no room. */
+  /** Stores the outcomes in order until the disk is full again. */
   async function tryAll(): Promise<void> {
     for (const [redemptionId, write] of waiting) {
       try {

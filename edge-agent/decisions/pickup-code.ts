@@ -13,18 +13,18 @@ export interface PickupOrder {
 }
 
 /**
- * `unknown`: no order of this store has this code. `unreachable`: the cloud, which alone has the codes, did not answer.
+ * `unknown`: no order of this store has this code. `unreachable`: the cloud did not answer; agents have no codes.
  */
 export type VerifiedCode = { kind: 'order'; order: PickupOrder } | { kind: 'unknown' } | { kind: 'unreachable' }
 
 const ITEMS_SHOWN = 50
 
-/** Whether a text can be a pick-up code: 8 letters and digits, perhaps in two groups, as people type them. */
+/** True if a text can be a pick-up code: 8 letters or digits, optionally in two groups. */
 export function looksLikePickupCode(text: string): boolean {
   return /^[0-9A-Z]{4}[\s-]?[0-9A-Z]{4}$/i.test(text.trim())
 }
 
-/** Asks the cloud which order a code belongs to. Never throws. */
+/** Fetches the order of a code from the cloud. Never throws. */
 export async function verifyPickupCode(link: CloudLink, storeId: string, pickupCode: string): Promise<VerifiedCode> {
   if (!link.isOnline) return { kind: 'unreachable' }
   const answer = await link.call('verifyPickupCode', { storeId, pickupCode: pickupCode.trim() })

@@ -26,7 +26,7 @@ export interface AuthorizeRequest {
   scanSource?: ScanSource | undefined
   /** Operator who approves the request. Taken only from an operator's session. */
   operatorId?: string | undefined
-  /** True if another right of the same receipt has opened the way already. This right is used up without a command. */
+  /** True if another right of the same receipt has opened the gate. This right is then used up without a command. */
   isAlreadyOpen?: boolean | undefined
   /** Time of the request if it lies in the past, ISO 8601; by default now. */
   occurredAt?: string | undefined
@@ -41,21 +41,21 @@ export interface AuthorizeAnswer {
   remaining: number
   eventId: string | null
   reason?: DenyReason
-  /** Decided with no working connection to the cloud. */
+  /** True if the agent decided while it was offline. */
   offline: boolean
-  /** null: nothing was actuated. Never null if `authorized` and the action drives an output. */
+  /** Null if no device was actuated. Always set for an authorized action that drives an output. */
   outcome: Outcome | null
   itemStatus?: ItemStatus
-  /** Age of the item status, which may have changed since, s. */
+  /** Age of a stale item status, s. Absent if the status is fresh. */
   statusAgeSeconds?: number
-  /** Facts that a rule needed and the agent lacks, in an offline decision. The strictest rule counted. Never empty. */
+  /** Facts that an offline decision needed but the agent lacked. The strictest rule applied. Never empty. */
   unknownFacts?: readonly ItemFactName[]
 }
 
 /** The fields of an answer for which no device was commanded. */
 export const NOTHING_RELEASED = { expiresAt: null, itemCount: 0, remaining: 0, outcome: null } as const
 
-/** The answer unchanged. Throws if it grants an action that drives an output, but has no outcome. */
+/** Returns the answer unchanged. Throws if it grants an action that drives an output but has no outcome. */
 export function assertOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
   assert(
     !answer.authorized || !drivesOutput(answer.action) || answer.outcome !== null,
@@ -71,7 +71,7 @@ export interface Grant {
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
   candidates: readonly number[]
-  /** True if one actuation uses all rights: a shopper leaves with a receipt. */
+  /** True if one actuation uses up all rights, as when a shopper leaves with a receipt. */
   all: boolean
   /** Number of units that the permission covers. */
   count: number
@@ -80,18 +80,16 @@ export interface Grant {
   receipt?: { cti: string; ordinals: readonly number[] }
   /** Token that the cloud issued for this request. */
   token?: string
-  /** For a token: when the cloud issued it, s by its clock. */
+  /** For a token: time of issue by the cloud's clock, seconds since 1970. */
   issuedS?: number
-  /**
-   * For a token that the agent requested: journal row up to which the cloud had acknowledged the ledger at that time.
-   */
+  /** For a token that the agent requested: last journal row that the cloud had acknowledged before the request. */
   acknowledgedSeq?: number
   isolated?: { limit: number }
   /** For a receipt: the receipt home at the time of the decision. */
   home?: { agentId: string; epoch: number }
   /** Id of the request to the receipt home. */
   homeRequestId?: string
-  /** Redemption id of the rights that the home granted; equals `homeRequestId`. */
+  /** Redemption id of the rights that the receipt home granted; equals `homeRequestId`. Absent without an answer. */
   homeRedemptionId?: string
   /** Unused rights at the receipt home. */
   remaining?: number
@@ -120,9 +118,9 @@ export function itemInfoOf({ itemStatus, statusAgeSeconds, unknownFacts }: ItemI
 
 export type Verdict =
   | { granted: true; grant: Grant }
-  /** Nothing to use up: `verify_item_status`, the only action that drives no output. */
+  /** For `verify_item_status`, the only action that drives no output. It uses up no right. */
   | ({ granted: true; grant: null; eventId: string | null } & ItemInfo)
-  /** `eventId`: the cloud has recorded it already. */
+  /** `eventId`: the event of the denial, if the cloud has recorded one. */
   | ({ granted: false; reason: DenyReason; eventId?: string } & ItemInfo)
 
 /** Denial that only staff can resolve. */

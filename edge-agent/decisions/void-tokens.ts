@@ -10,9 +10,9 @@ import type { Log } from '../log.ts'
 export interface TokenVoider {
   /** Voids the token now. Safe to repeat. */
   voidNow(nonce: string): void
-  /** Voids the token unless a step of it was used. Resolves when that is durable, or has failed. */
+  /** Voids the token if none of its steps was used. Resolves when the void is durable or has failed. */
   voidIfUnused(nonce: string): Promise<void>
-  /** Voids the token after 30 s unless it is used by then. */
+  /** Voids the token after 30 s if it is still unused. */
   voidUnlessUsedSoon(nonce: string): void
   stop(): void
 }
@@ -21,9 +21,9 @@ export interface TokenVoider {
 const VOID_AFTER_MS = 30_000
 /** Maximum token lifetime plus clock guard, s. */
 const LONGEST_TOKEN_LIFE_S = 660
-/** Voided nonces in memory. Voiding one twice does no harm. */
+/** Maximum voided nonces in memory. Voiding a token twice is harmless. */
 const VOIDED_LIMIT = 1_000
-/** Timers at a time. A token beyond them expires by itself. */
+/** Maximum timers. Without a timer, an unused token ends when it expires. */
 const TIMERS_LIMIT = 1_000
 
 /** Opens the voider for tokens of this ledger. */
@@ -48,7 +48,7 @@ export function openTokenVoider({
         if (voided.has(nonce) || (onlyUnused && used > 0)) return false
         const atMs = nowMs()
         ledger.claims.deny(nonce, Math.floor(atMs / 1_000) + LONGEST_TOKEN_LIFE_S)
-        // If steps were used, 1 ms later: a claim of the same millisecond comes first.
+        // After a used step, dates the row 1 ms later, so that a claim of the same millisecond comes first.
         ledger.journal.append({ atMs: Math.floor(atMs) + (used > 0 ? 1 : 0), evidence: { kind: 'void', nonce } })
         return true
       })
