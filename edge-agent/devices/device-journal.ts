@@ -5,12 +5,12 @@ import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 
-/** Collects device events and writes many in one commit. No signal and no output waits for it (P2). */
+/** Collects device events and writes many in one commit. Signals and outputs never wait for these writes (P2). */
 export interface DeviceJournal {
   add(event: DeviceRecord): void
-  /** Writes the collected events now. Resolves when they are durable, or wait in memory because the disk is full. */
+  /** Writes the collected events now. Resolves when they are durable; if the disk is full, they stay in memory. */
   write(): Promise<void>
-  /** Writes the collected events for the last time. If the disk is full they are lost. */
+  /** Writes the collected events before the agent stops. If the disk is full, they are lost. */
   flush(): Promise<void>
 }
 
@@ -28,17 +28,17 @@ export interface DeviceJournalParts {
 const FLUSH_MS = 250
 /** Interval between attempts while the disk is full, ms. */
 const RETRY_MS = 5_000
-/** Events of one gate per minute. A faulty reader must not fill the disk. */
+/** Maximum stored events per device and minute. A faulty reader must not fill the disk. */
 const EVENTS_PER_MINUTE = 600
 const WAITING_LIMIT = 5_000
 
-/** Collects for a quarter of a second. */
+/** Opens an empty journal that collects events for 250 ms before each commit. */
 export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: DeviceJournalParts): DeviceJournal {
   let waiting: { atMs: number; event: ProtectionEvent }[] = []
   let timer: Cancel | undefined
   const minutes = new Map<string, { minute: number; count: number }>()
 
-  /** Counts one more event of this gate, and returns the count of this minute. */
+  /** Counts an event of this device, and returns the device's count in this minute. */
   function countOf(deviceId: string): number {
     const minute = Math.floor(platform.clock.elapsed() / 60_000)
     const seen = minutes.get(deviceId)
@@ -63,7 +63,7 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
     }
   }
 
-  /** Keeps events in memory while the disk is full, up to the limit. */
+  /** Returns events to the queue while the disk is full, up to `WAITING_LIMIT`. */
   function retryLater(rows: typeof waiting): void {
     log.warn({ events: rows.length }, 'the disk is full: device events are stored when there is room')
     waiting = [...rows, ...waiting].slice(0, WAITING_LIMIT)

@@ -32,25 +32,25 @@ export interface DevicesParts {
   isOnline(): boolean
   /** The device's type in the policy; undefined without a policy. */
   deviceTypeOf(deviceId: string): DeviceType | undefined
-  /** For the pages. */
+  /** Shows an alarm on the pages. */
   onAlarm(deviceId: string, alarm: DeviceAlarm): void
   onChange(): void
 }
 
-/** Passes a command on and returns at once. */
+/** Sends a command to a device and returns at once. */
 export type SendSignal = (deviceId: string, command: DeviceCommand) => void
 
 const SIGNAL_TIMEOUT_MS = 2_000
-/** A release at a device that an emergency holds open: the way is open already. */
+/** Result of a release at a device that an emergency already holds open. */
 const HELD_OPEN = result('confirmed', false, 'already_open', 'an emergency holds it open')
 const STARTING = result('failed', false, 'not_ready', 'the agent is starting')
 
 /**
- *   command ─ does an emergency hold it open? ─▶ watch the release ─▶ supervisor ─▶ driver ─▶ relay
- *   driver ─▶ event ─┬─ emergency input, watched input ─▶ here
- *                    └─ scan, tags, passage, door ─▶ onEvent
+ *   command ─▶ release-watch.ts ─▶ supervisor ─▶ driver ─▶ relay
+ *   driver ─▶ event ─┬─ level of an emergency input ─▶ emergency.ts
+ *                    └─ any other event ─▶ onEvent
  *
- * The devices that are configured at this agent.
+ * The devices that are configured at this agent. While an emergency holds a device open, it receives no release.
  */
 export class Devices {
   readonly wiring: Wiring
@@ -59,7 +59,7 @@ export class Devices {
   readonly doors: Doors
   readonly #parts: DevicesParts
   readonly #releases: ReleaseWatch
-  // A loose plug or a wrong baud rate can cause an event every second.
+  // Rate-limited: a loose plug or a wrong baud rate can cause an event every second.
   readonly #stateLog: RateLimitedLog
   readonly #faultLog: RateLimitedLog
   #supervisor: Supervisor | undefined
@@ -97,25 +97,25 @@ export class Devices {
     return this.#supervisor?.statuses ?? []
   }
 
-  /** Undefined until the start. */
+  /** Undefined before `start`. */
   get supervisor(): Supervisor | undefined {
     return this.#supervisor
   }
 
-  /** Passes a command to a device; never throws. */
+  /** Sends a command to a device; never throws. */
   readonly execute: Execute = async (deviceId, command, signal) =>
     command.kind === 'release' && this.emergency.holdsOpen(deviceId)
       ? HELD_OPEN
       : this.#releases.execute(deviceId, command, signal)
 
-  /** Switches a light or siren, or opens the gate again. Returns at once; the command ends after 2 s. */
+  /** Sends a command to a device and returns at once. Aborts the command after 2 s. */
   readonly signal: SendSignal = (deviceId, command) => {
     const within = new AbortController()
     const cancel = this.#parts.platform.timers.after(SIGNAL_TIMEOUT_MS, () => within.abort())
     void this.execute(deviceId, command, within.signal).finally(cancel)
   }
 
-  /** Connects the devices. `onEvent` gets every event that is not handled here. */
+  /** Connects the devices. `onEvent` receives all events except levels of emergency inputs. */
   start(onEvent: (deviceId: string, event: DeviceEvent) => void): void {
     const { platform, devices, openLink, openDevice, log } = this.#parts
     this.#supervisor = (this.#parts.supervise ?? supervise)({
@@ -146,7 +146,7 @@ export class Devices {
     this.#parts.onChange()
   }
 
-  /** Returns false for an emergency input, which no lane sees. */
+  /** Returns false for an emergency input, whose events `onEvent` does not receive. */
   #handle(deviceId: string, event: DeviceEvent): boolean {
     if (event.type === 'emergency') {
       this.emergency.onLevel(deviceId, event.on)

@@ -1,10 +1,12 @@
 import type { DoorState } from '../../device-drivers/drivers/device.ts'
 import type { DeviceRecord } from './device-journal.ts'
 
-/** The doors behind locks: their sensor states, and an exception for each door that is open without a reason. */
+/**
+ * Stores the sensor state of each door behind a lock. Records an exception if a door is forced or stays open too long.
+ */
 export interface Doors {
   onDoor(deviceId: string, state: DoorState): void
-  /** Undefined if the device has no door, or no sensor has reported yet. */
+  /** Undefined until a door sensor of the device has reported. */
   stateOf(deviceId: string): DoorState | undefined
 }
 
@@ -13,7 +15,7 @@ export type DoorAlarm = 'door_forced' | 'door_left_open'
 export interface DoorsParts {
   record(event: DeviceRecord): void
   isOnline(): boolean
-  /** For the pages. */
+  /** Shows an alarm on the pages. */
   onAlarm(deviceId: string, alarm: DoorAlarm): void
   onChange(): void
 }
@@ -23,7 +25,7 @@ const ALARMS: Partial<Record<DoorState, { reason: DoorAlarm; detail: string }>> 
   left_open: { reason: 'door_left_open', detail: 'the door was not shut in time' },
 }
 
-/** Starts without any door state. */
+/** Opens the doors. All states are unknown at first. */
 export function openDoors({ record, isOnline, onAlarm, onChange }: DoorsParts): Doors {
   const states = new Map<string, DoorState>()
   return {

@@ -6,11 +6,11 @@ import type { DeviceRecord } from './device-journal.ts'
 import type { EmergencyInput, Wiring } from './wiring.ts'
 
 export interface EmergencyState {
-  /** Wall clock when it began, ms. */
+  /** Wall clock at the start of the emergency, ms. */
   sinceMs: number
   /** Devices with an active emergency input. */
   inputs: string[]
-  /** Inputs that count as active because the agent cannot read them. */
+  /** Active inputs that the agent cannot read. */
   lost: string[]
   /** Devices that the agent holds open. */
   opened: string[]
@@ -22,7 +22,7 @@ export interface EmergencyParts {
   wiring: Pick<Wiring, 'emergencyInputs' | 'openInEmergency' | 'sirens'>
   /** The device's type in the policy; undefined without a policy. An emergency never moves a detacher. */
   deviceTypeOf(deviceId: string): DeviceType | undefined
-  /** Passes a command on and returns at once. */
+  /** Sends a command to a device and returns at once. */
   command(deviceId: string, command: DeviceCommand): void
   /** Stores an event later; must return at once. */
   record(event: DeviceRecord): void
@@ -36,16 +36,16 @@ export const UNREADABLE_AFTER_MS = 10_000
 const NEVER_OPENED: ReadonlySet<DeviceType> = new Set(['self_checkout_detacher', 'pos_deactivator', 'handheld_reader'])
 
 interface Input extends EmergencyInput {
-  /** The last level; undefined before the first. */
+  /** Last reported level. Undefined before the first report. */
   level: boolean | undefined
   isConnected: boolean
-  /** A level arrived on the present connection. */
+  /** True if the device has reported a level since it last connected. */
   isFresh: boolean
   isLost: boolean
   cancel: Cancel | undefined
 }
 
-/** An unreadable input keeps its last level. A normally closed one then counts as active, like a cut wire. */
+/** An unreadable input keeps its last level. If it is normally closed, it counts as active, like a cut wire. */
 function isActive({ level, isLost, wiring }: Input): boolean {
   return level === true || (isLost && wiring === 'normally_closed')
 }
@@ -60,7 +60,7 @@ export function openEmergency(parts: EmergencyParts): Emergency {
  *   connection lost for 10 s ───────┴─▶ emergency? ─▶ command to each device ─▶ journal (later)
  *
  * The one exception to P2 and P6: while an emergency input is active, the agent holds the exits open without ledger,
- * cloud or policy. Only drivers report levels, never a request or message.
+ * cloud or policy. Only drivers report levels; requests and messages cannot.
  */
 export class Emergency {
   readonly #parts: EmergencyParts
@@ -88,13 +88,15 @@ export class Emergency {
     return this.#state?.opened.includes(deviceId) ?? false
   }
 
-  /** Starts to wait for the inputs; without one, releases every output from waiting. */
+  /**
+   * Starts to wait for the inputs. Without emergency inputs, sends the first commands, so that drivers switch outputs.
+   */
   start(): void {
     for (const input of this.#inputs.values()) this.#updateInput(input)
     if (this.#inputs.size === 0) this.refresh()
   }
 
-  /** The level of a wired input. Ignored for a device without an emergency input in the configuration. */
+  /** Handles the level of a wired input. Ignores devices without an emergency input in the configuration. */
   onLevel(deviceId: string, on: boolean): void {
     const input = this.#inputs.get(deviceId)
     if (!input) return
@@ -103,7 +105,7 @@ export class Emergency {
     this.#updateInput(input)
   }
 
-  /** The connection of a device changed. */
+  /** Handles a change of a device's connection. */
   onState({ deviceId, state }: Pick<DeviceStatus, 'deviceId' | 'state'>): void {
     const input = this.#inputs.get(deviceId)
     if (!input || input.isConnected === (state === 'ready')) return
@@ -112,13 +114,14 @@ export class Emergency {
     this.#updateInput(input)
   }
 
-  /** Opens, closes and silences devices as the inputs demand; no other code does. Call it also when the policy changed. */
+  /** Commands the devices as the inputs demand. Also call it after a policy change, which may change device types. */
   refresh(): void {
     const { wiring } = this.#parts
     if (this.#isStopped) return
     const active = [...this.#inputs].filter(([, input]) => isActive(input))
     const isUndecided = [...this.#inputs.values()].some(({ level, isLost }) => level === undefined && !isLost)
-    // Until every input was read once, drivers leave outputs as they are: the last agent may have held them open.
+    // Without an active input, sends no command until every input was read or is lost. Drivers leave the outputs as
+    // they are until then, because the agent may have held them open before its restart.
     if (active.length === 0 && isUndecided) return
     const silent = active.some(([, { silenceSirens }]) => silenceSirens)
     const opened = active.length > 0 ? wiring.openInEmergency.filter((deviceId) => this.#mayOpen(deviceId)) : []
@@ -155,7 +158,7 @@ export class Emergency {
   #commandDevice(deviceId: string, open: boolean, silent: boolean): void {
     const { wiring, command } = this.#parts
     const key = `${open} ${silent}`
-    // A device with only a siren needs no first command.
+    // Drivers that open an output in an emergency wait for a first command. Sirens do not.
     const isWaiting = wiring.openInEmergency.includes(deviceId)
     const before = this.#lastCommands.get(deviceId) ?? (isWaiting ? undefined : 'false false')
     if (before === key) return

@@ -2,18 +2,15 @@ import type { CommandResult, DeviceCommand } from '../../device-drivers/drivers/
 import type { Platform } from '../../policy/platform.ts'
 
 /**
- *   release ─▶ may move once ─▶ the input rises ─▶ as it should
- *                                 └ once more, or with no release ─▶ unexpected_release
- *
- * Compares confirm inputs with commands. Reports a movement without a command, a second movement after one command, and
- * an actuator that does not move.
+ * Compares confirm inputs with commands. Each release allows one movement. Reports a movement without a command, a
+ * second movement after one command, and an actuator that does not move.
  */
 export interface ReleaseWatch {
-  /** As the `execute` of the parts, and notes each release. */
+  /** Executes a command, and expects one movement for each release. */
   execute: Execute
-  /** Call it when a watched input of a device changed. */
+  /** Call it when an input of a device has changed. */
   onInput(deviceId: string, input: number, on: boolean): void
-  /** Releases of all devices that still wait for a movement. */
+  /** Number of releases that wait for a movement, at all devices. */
   readonly pending: number
 }
 
@@ -29,7 +26,7 @@ export interface ReleaseWatchParts {
 
 /** Time after the outcome in which a movement may still follow, ms. */
 const MOVEMENT_TIMEOUT_MS = 2_000
-/** A contact that falls and rises again within has bounced, ms. */
+/** A contact that falls and rises again within this time has bounced, ms. */
 const BOUNCE_MS = 100
 
 interface DeviceWatch {
@@ -38,7 +35,7 @@ interface DeviceWatch {
   fellMs: number
 }
 
-/** Starts without any release. */
+/** Makes a watch without releases. */
 export function watchReleases({ platform, execute, confirmInputOf, onAnomaly }: ReleaseWatchParts): ReleaseWatch {
   const { clock } = platform
   const devices = new Map<string, DeviceWatch>()
@@ -62,7 +59,7 @@ export function watchReleases({ platform, execute, confirmInputOf, onAnomaly }: 
         return execute(deviceId, command, signal)
       const watch = watchOf(deviceId)
       const movement = { untilMs: Number.POSITIVE_INFINITY }
-      // Drops expired ones, so that the list does not grow if the contact never moves.
+      // Drops expired releases: the list would grow if the contact never moved.
       watch.expected = [...stillExpected(watch), movement]
       const outcome = await execute(deviceId, command, signal)
       movement.untilMs = outcome.commanded ? clock.elapsed() + MOVEMENT_TIMEOUT_MS : -1

@@ -1,13 +1,13 @@
 import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 
-/** Assigns hardware to lanes, as configured. */
+/** Assignment of hardware to lanes, from the configuration. */
 export interface Wiring {
-  /** `deviceId` of the lane that a device serves: the device that it feeds, else its own. */
+  /** `deviceId` of the lane that a device serves: the `feeds` of its configuration, or else the device itself. */
   laneOf(sourceId: string): string
   /** True if the lane has a passage sensor or a people counter. */
   hasPassageSensor(deviceId: string): boolean
-  /** True if the device has antennas on both sides or a siren. Used while no policy names its type. */
+  /** True if the lane has a siren or a reader that locates tags. Used while no policy names the device's type. */
   looksLikeGate(deviceId: string): boolean
   /** Undefined if the reader cannot locate tags. */
   antennasOf(sourceId: string): AntennaSides | undefined
@@ -24,7 +24,7 @@ export interface Wiring {
   canRelease(deviceId: string, isTagNamed: boolean): boolean
   /** How long an alarm sounds at a device, s. */
   sirenSecondsOf(deviceId: string): number
-  /** The input that shows a release of the device; undefined: none does. */
+  /** Number of the device's confirm input. Undefined if it has none. */
   confirmInputOf(deviceId: string): number | undefined
   /** The devices with an emergency input. */
   readonly emergencyInputs: ReadonlyMap<string, EmergencyInput>

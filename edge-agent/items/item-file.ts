@@ -4,19 +4,19 @@ import type { PackedItem } from './item-slots.ts'
 import type { ItemLabel } from './item-table.ts'
 
 /**
- * SQLite file of the items and of stationary tags at the gates. The agent can fetch or learn its content again. So a commit is atomic but
- * not flushed to disk.
+ * SQLite file of the items, of stationary tags at the gates and of released units. The agent can fetch items and learn
+ * tags again. So a commit is atomic, but a power cut may lose it.
  */
 export interface ItemFile {
   read(): StoredItems
-  /** Rows and the number they reach in one transaction; a row with info 0 is removed. */
+  /** Writes rows, new labels and progress in one transaction. A row with `info` 0 deletes its item. */
   write(rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]): void
   /** Deletes all items. */
   clear(progress: ItemProgress): void
   /** Stationary tags of a gate; undefined if the gate is new. */
   stationaryTags(gate: string): StoredStationaryTag[] | undefined
   saveStationaryTags(gate: string, tags: readonly StoredStationaryTag[]): void
-  /** Released units whose silence at the gates ends after `nowMs` (trusted time), oldest first (lanes/gate/released-units.ts). */
+  /** Released units that expire after `nowMs` (trusted time), first to expire first (lanes/gate/released-units.ts). */
   releases(nowMs: number): StoredRelease[]
   /** Stores these units and deletes expired ones. */
   saveReleases(rows: readonly StoredRelease[], nowMs: number): void
@@ -34,7 +34,7 @@ export interface StoredStationaryTag {
   readonly wasOutside: boolean
 }
 
-/** A released unit as its owner writes it. */
+/** A released unit; lanes/gate/released-units.ts makes and reads `text`. */
 export interface StoredRelease {
   readonly id: string
   /** Trusted ms. */
@@ -42,11 +42,11 @@ export interface StoredRelease {
   readonly text: string
 }
 
-/** How far the replica has come. */
+/** Position of the replica in the cloud's sequence of item changes. */
 export interface ItemProgress {
   readonly epoch: number
   readonly ver: number
-  /** The floor when it was begun. */
+  /** `floor` of the first page that the agent applied. */
   readonly base: number
   /** Trusted time at which the replica was last complete, ms; 0: never. */
   readonly confirmedMs: number
@@ -65,7 +65,7 @@ interface StoredLabel {
   readonly technology: ProtectionTechnology | null
 }
 
-/** Raised also when the packing of items changes (item-slots.ts). */
+/** Increase it when the tables or the packing of items (item-slots.ts) change. */
 const SCHEMA_VERSION = 1
 const ITEMS =
   'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL) WITHOUT ROWID, STRICT'
@@ -76,7 +76,10 @@ const SCHEMA = `${ITEMS};
   CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS released (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID, STRICT;`
 
-/** Opens the file of a replica. Leaves an unreadable file in place and uses a temporary one until an operator deletes it. */
+/**
+ * Opens the file of a replica. If the file is unreadable, calls `onDamaged` and opens a temporary database. The damaged
+ * file stays until an operator deletes it.
+ */
 export function openItemFile(file: string, onDamaged: (error: unknown) => void): ItemFile {
   try {
     return itemFile(connect(file))
@@ -95,7 +98,7 @@ function connect(file: string): Connection {
     db.pragma('journal_size_limit = 16777216')
     const version = db.pragma('user_version', { simple: true }) as number
     if (version === SCHEMA_VERSION) return db
-    // Written by another version: items can be fetched again. Released units cannot, so they stay.
+    // Another version wrote the file. The agent can fetch the items again, but not the released units: it keeps them.
     db.exec(
       `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS tag; ${SCHEMA}`,
     )

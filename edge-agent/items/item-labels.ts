@@ -1,9 +1,9 @@
 import type { ItemLabel } from './item-table.ts'
 
-/** Items with a label beyond this count have an unknown one. */
+/** Maximum number of distinct labels. Items with further labels are stored without a label. */
 const LABEL_LIMIT = 65_535
 
-/** The distinct labels of the items, each under its number from 1. */
+/** The distinct labels of the items, numbered from 1. */
 export class ItemLabels {
   readonly #labels: ItemLabel[] = []
   readonly #numbers = new Map<string, number>()
@@ -20,7 +20,7 @@ export class ItemLabels {
     return this.#labels[number - 1]
   }
 
-  /** The number of this label; adds the label if it is new. 0: there are too many. */
+  /** Returns the number of this label, and adds a new label. Returns 0 if there are too many labels. */
   numberOf(label: ItemLabel): number {
     const key = JSON.stringify([label.category, label.brand, label.technology])
     const known = this.#numbers.get(key)

@@ -1,8 +1,11 @@
 /** An item packed into two numbers, as stored in memory and on disk. */
 export interface PackedItem {
-  /** Bits 0–3: number of the status, from 1; bit 4: being paid; the rest: price in cents + 1, 0 where unknown. Never 0. */
+  /**
+   * Bits 0–3: number of the item status, from 1, so never 0. Bit 4: set while an unpaid checkout names the item. Higher
+   * bits: price in cents + 1, or 0 if the price is unknown.
+   */
   readonly info: number
-  /** Number of its label, from 1; 0: unknown. */
+  /** Number of the item's label, from 1; 0 if unknown. */
   readonly label: number
 }
 
@@ -12,9 +15,8 @@ export type SlotKey = readonly [number, number, number]
 const FIRST_SLOTS = 1_024
 
 /**
- *   key ─ hash ─▶ slot: 3 words of key · info · label     (18 bytes; linear probing, at most ¾ full; info 0: empty)
- *
- * A hash table in typed arrays.
+ * Hash table in typed arrays with linear probing. A slot has 18 bytes: the key (3 × 32 bits), info and label. Info 0
+ * marks an empty slot. At most ¾ of the slots are used.
  */
 export class ItemSlots {
   #slots: number
@@ -60,7 +62,7 @@ export class ItemSlots {
     this.#become(new ItemSlots())
   }
 
-  /** The slot of this key, or the empty one where it belongs. */
+  /** Returns the slot of this key, or the empty slot for a new key. */
   #slotOf([a, b, c]: SlotKey): number {
     const [keys, infos, last] = [this.#keys, this.#infos, this.#slots - 1]
     let slot = hashOf(a, b, c) & last
@@ -106,8 +108,8 @@ export class ItemSlots {
     let at = hole
     for (let next = (hole + 1) & last; this.#infos[next] !== 0; next = (next + 1) & last) {
       const key = this.#keyAt(next)
-      const belongs = hashOf(...key) & last
-      if (((next - belongs) & last) < ((next - at) & last)) continue
+      const firstSlot = hashOf(...key) & last
+      if (((next - firstSlot) & last) < ((next - at) & last)) continue
       this.#put(at, key, this.#itemAt(next))
       at = next
     }
@@ -116,7 +118,9 @@ export class ItemSlots {
   }
 }
 
-/** Serial numbers follow one another, so every bit of the key must move every bit of the hash (the finish of MurmurHash3). */
+/**
+ * Hashes a key with the finalizer of MurmurHash3, which spreads EPCs with consecutive serial numbers over the table.
+ */
 function hashOf(a: number, b: number, c: number): number {
   let h = Math.imul(a, 0xcc9e2d51) ^ Math.imul(b, 0x1b873593) ^ Math.imul(c, 0x85ebca6b)
   h ^= h >>> 16

@@ -1,7 +1,7 @@
 import { ITEM_STATUSES, type ItemStatus, type ProtectionTechnology } from '../../policy/vocabulary.ts'
 import { ItemSlots, type PackedItem, type SlotKey } from './item-slots.ts'
 
-/** What many items have in common; each distinct set is stored once. */
+/** Attributes that many items share. The agent stores each distinct combination once (item-labels.ts). */
 export interface ItemLabel {
   /** Empty: the item has none. */
   readonly category: string
@@ -11,20 +11,18 @@ export interface ItemLabel {
   readonly technology?: ProtectionTechnology
 }
 
-/** The facts about an item that gates and decisions use. An absent label is unknown. */
+/** Facts about an item for gates and decisions. Absent fields are unknown. */
 export interface KnownItem extends Partial<ItemLabel> {
   readonly status: ItemStatus
-  /** The price that was paid for the item, else its own; absent: unknown. */
+  /** Price that was paid for the item; before a payment, the item's own price. */
   readonly priceCent?: number
-  /** Named in a checkout that was not paid yet. */
+  /** True if an unpaid checkout names the item. */
   readonly paying: boolean
 }
 
 /**
- *   EPC of 96 bits ─▶ a slot of 18 bytes (item-slots.ts)
- *   every other name ─▶ a Map
- *
- * Table of items by name. One million items need less than 40 MB; as strings in a Map they would need five times as much.
+ * Table of items by name. EPCs of 96 bits use slots of 18 bytes (item-slots.ts), all other names a Map. One million
+ * EPCs need less than 40 MB. In a Map of strings they would need five times as much.
  */
 export interface ItemTable {
   get(name: string): PackedItem | undefined
@@ -40,7 +38,7 @@ const PACKABLE = /^E[0-9A-F]{24}$/
 const HIGHEST_PRICE = 2 ** 27 - 2
 const LABEL_AT = 2 ** 32
 
-/** Packs an item. Prices above 1.3 million EUR are stored as that limit. */
+/** Packs an item. Stores prices above 1.3 million EUR as that limit. */
 export function packItem(
   item: { status: ItemStatus; priceCent?: number | undefined; paying: boolean },
   label: number,
@@ -62,10 +60,10 @@ export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): 
   }
 }
 
-/** An empty table. Names begin with a letter for their kind: E for an EPC, U for a tag's UID, T for a tag id. */
+/** Makes an empty table. The first letter of a name is its kind: E for an EPC, U for a tag UID, T for a tag id. */
 export function itemTable(): ItemTable {
   const slots = new ItemSlots()
-  /** Items whose names do not fit a slot: info and label, packed into one number. */
+  /** Items with other names: info and label, packed into one number. */
   const others = new Map<string, number>()
   return {
     get(name) {
@@ -99,9 +97,9 @@ function isPackable(name: string): boolean {
 }
 
 function keyOf(name: string): SlotKey {
-  return [word(name, 1), word(name, 9), word(name, 17)]
+  return [uint32At(name, 1), uint32At(name, 9), uint32At(name, 17)]
 }
 
-function word(name: string, at: number): number {
+function uint32At(name: string, at: number): number {
   return Number.parseInt(name.slice(at, at + 8), 16)
 }

@@ -3,20 +3,15 @@ import type { Log } from '../log.ts'
 import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
 import type { ItemLabels } from './item-labels.ts'
 
-/**
- *   rows queued ─ 50 ms ─▶ written with the number they reach
- *                  └ the disk fails ─▶ retried every minute ─ too many rows ─▶ stops: writes nothing until all items are fetched again
- */
-
 const FLUSH_MS = 50
 /** Delay before a failed write is retried, ms. */
 const RETRY_MS = 60_000
-/** Rows of one commit: about a millisecond, in which no tag is looked up. */
+/** Maximum rows per commit. A commit blocks the agent for about 1 ms. */
 const ROWS_AT_ONCE = 300
-/** So many wait for the disk at most; beyond, it is waited for. */
+/** Maximum queued entries. Above it, the writer writes at once and blocks the agent. */
 const WAITING_LIMIT = 50_000
 
-/** Rows of one entry: they reach the disk together. */
+/** Rows of one item entry. The same commit writes all of them. */
 interface Waiting {
   seq: number
   rows: readonly StoredRow[]
@@ -27,20 +22,24 @@ export interface ItemWriterParts {
   timers: Timers
   log: Log
   labels: ItemLabels
-  /** How far the replica has come in memory. */
+  /** Position of the replica in memory. */
   progress(): ItemProgress
 }
 
-/** Writes the replica to its file, in batches, after the memory has changed. */
+/**
+ * Writes the replica to its file, in batches, after the memory has changed. Each commit also stores the number of its
+ * last entry. If the disk fails, the writer retries every minute. If too many entries wait, it writes nothing until the
+ * agent fetches all items again.
+ */
 export class ItemWriter {
   readonly #parts: ItemWriterParts
   #waiting: Waiting[] = []
   #timer: Cancel | undefined
-  /** The last write did not succeed. */
+  /** True if the last write failed. */
   #isFailing = false
-  /** Too much waited for the disk: nothing is written any more. */
+  /** True after too many entries waited for the disk: the writer writes nothing until `clear`. */
   #isGivenUp = false
-  /** What is on the disk is of a sequence that was left behind. */
+  /** True while the file contains items of the former sequence. */
   #isClearDue = false
   #isProgressDirty = false
 
@@ -58,13 +57,13 @@ export class ItemWriter {
     this.#flushLater()
   }
 
-  /** The replica is complete at a later time: its mark is written. */
+  /** Call it after `confirmedMs` has changed. Writes the progress soon. */
   noteConfirmed(): void {
     this.#isProgressDirty = true
     this.#flushLater()
   }
 
-  /** Empties the replica, because another sequence starts. */
+  /** Deletes all items from the file, because a new sequence starts. */
   clear(): void {
     this.#waiting = []
     this.#isGivenUp = false
@@ -89,7 +88,9 @@ export class ItemWriter {
     })
   }
 
-  /** Writes the oldest that wait, with the number they reach. Whether that worked. */
+  /**
+   * Writes the oldest queued entries and the number of the last one in one commit. Returns false if the write failed.
+   */
   #flushSome(): boolean {
     if (!this.#clearDisk()) return false
     const { disk, labels, progress } = this.#parts
@@ -104,7 +105,7 @@ export class ItemWriter {
     return true
   }
 
-  /** How many entries one commit takes. */
+  /** Number of queued entries for the next commit. */
   #countAtOnce(): number {
     let count = 0
     for (let rows = 0; count < this.#waiting.length && rows < ROWS_AT_ONCE; count++)
@@ -121,7 +122,8 @@ export class ItemWriter {
   }
 
   /**
-   * Returns true if the disk accepted the write. If not, gates use the items in memory, and the file stays valid at its own older number.
+   * Runs a write. Returns false if it failed. Gates then use the items in memory, and the file keeps its older, valid
+   * content.
    */
   #persisting(work: () => void): boolean {
     const { log } = this.#parts

@@ -6,14 +6,6 @@ import { ItemLabels } from './item-labels.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
 import { ItemWriter } from './item-writer.ts'
 
-/**
- *   items+jwt ─ in order? ─▶ memory (at once) ─▶ disk (in batches, with the number they reach)
- *                  └ a gap: known to be behind, the rest is fetched
- *
- * The agent's copy of the store's items. Applies pages in the order of their numbers; pages may be lost, doubled or out of order. After a
- * crash the agent fetches all pages again that were not on the disk.
- */
-
 export type ItemListener = (entries: readonly ItemEntry[]) => void
 
 /** `rollback`: the page belongs to an earlier epoch. */
@@ -25,7 +17,7 @@ export interface ReplicaParts {
   log: Log
 }
 
-/** An item is stale if the replica was last complete this long ago, s: a shopper may have paid since (ADR 0021). */
+/** Age of the replica above which item statuses are stale, s: a shopper may have paid since (ADR 0021). */
 export const STALE_SECONDS = 90
 
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
@@ -36,12 +28,17 @@ export function openReplica(parts: ReplicaParts): Replica {
   return new Replica(parts)
 }
 
+/**
+ * The agent's copy of the store's items. It applies pages (`items+jwt`) in the order of their numbers. Pages may be
+ * lost, repeated or out of order; after a gap the agent fetches the missing ones. A page changes the memory at once and
+ * the disk later. After a crash the agent fetches the pages again that are not on the disk.
+ */
 export class Replica {
   readonly #table = itemTable()
   readonly #labels: ItemLabels
   readonly #writer: ItemWriter
   readonly #listeners = new Set<ItemListener>()
-  /** How far the items in memory have come. */
+  /** Position of the items in memory. */
   #at: ItemProgress
   /** The highest position that any signed document named. */
   #head: { epoch: number; ver: number }
@@ -76,7 +73,10 @@ export class Replica {
     return 'taken'
   }
 
-  /** Receives the end of the sequence, at this trusted time. */
+  /**
+   * Compares the replica with the head of the sequence. If they are equal, the replica is complete at `atMs`, trusted
+   * time.
+   */
   compareHead(head: ItemsHead, atMs: number): void {
     this.#noteHead(head)
     const { epoch, ver, confirmedMs } = this.#at
@@ -113,23 +113,26 @@ export class Replica {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Discards all items and their numbers, because they are not trusted. The agent fetches all again. */
+  /** Discards all items and their numbers, because they are not trusted. The agent then fetches all items. */
   reset(): void {
     this.#head = { epoch: 0, ver: 0 }
     this.#begin({ epoch: 0, floor: 0 })
     for (const listener of this.#listeners) listener([])
   }
 
-  /** Writes waiting changes to the disk and drops them from memory. */
+  /** Writes queued changes and closes the file. */
   close(): void {
     this.#writer.close()
   }
 
-  /** Returns the reason not to apply the page, or undefined if it is the next one. A page that begins a sequence empties the table. */
+  /**
+   * Returns why the page cannot be applied now, or undefined if it can. Empties the table before the first page of a
+   * sequence.
+   */
   #judge(page: ItemsClaims): Exclude<ItemsVerdict, 'taken'> | undefined {
     if (page.epoch < this.#at.epoch) return 'rollback'
     this.#noteHead(page)
-    // Pages that arrived meanwhile may have raised the number past the floor. The removals below the floor are missing all the same.
+    // Other pages may have raised `ver` above the floor since. Removals below the floor are still missing.
     const isAwaited = this.#restartFloor !== undefined && page.after === 0 && page.floor >= this.#restartFloor
     if (page.epoch > this.#at.epoch || this.#isBelow(page.floor) || isAwaited) {
       if (page.after !== 0) {
@@ -141,7 +144,8 @@ export class Replica {
     const { ver, base } = this.#at
     if (page.ver <= ver) return 'known'
     if (page.after > ver) return 'gap'
-    // The page is older than the floor of the first page. It may contain names that were removed since, and no later page removes them.
+    // The page has an older floor than the first page. It may contain items that were removed later, and no further
+    // page would remove them.
     return page.floor < base && ver < base ? 'gap' : undefined
   }
 
@@ -159,9 +163,9 @@ export class Replica {
       : { info: 0, label: 0 }
     const rows: StoredRow[] = []
     for (const kind of KINDS) {
-      const given = entry[kind]
-      if (given === undefined) continue
-      const name = LETTERS[kind] + given
+      const identifier = entry[kind]
+      if (identifier === undefined) continue
+      const name = LETTERS[kind] + identifier
       if (packed.info === 0) this.#table.delete(name)
       else this.#table.set(name, packed)
       rows.push({ name, ...packed })
@@ -173,7 +177,10 @@ export class Replica {
     if (epoch > this.#head.epoch || (epoch === this.#head.epoch && ver > this.#head.ver)) this.#head = { epoch, ver }
   }
 
-  /** True if removals below this floor are missing: pages no longer contain them, so the agent must fetch all items. */
+  /**
+   * True if the replica lacks removals below this floor. Pages no longer contain them, so the agent must fetch all
+   * items.
+   */
   #isBelow(floor: number): boolean {
     const { ver, base } = this.#at
     return ver > 0 && floor > ver && floor > base
