@@ -4,11 +4,11 @@ import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { AuthorizeAnswer } from '../decisions/request.ts'
 import { SIREN_SECONDS } from '../devices/wiring.ts'
 
-/** What a gate shows and sounds. Protective signals never wait for the ledger (P2). */
+/** Light or siren of a gate. Alarms never wait for the ledger (P2). */
 export interface GateSignal {
   signal: Signal
   seconds: number
-  /** True if the signal is also recorded as an exception. */
+  /** True if the agent also records an exception. */
   isAlarm: boolean
 }
 
@@ -18,9 +18,9 @@ export const GREEN_SECONDS = 4
 export const AMBER_SECONDS = 4
 
 /**
- * Chooses the signal for a decision. Green means an open gate. Only tags sound the siren; a denied receipt lights
- * amber. For a tag with unknown payment state the policy decides, by default amber. `sirenSeconds`: alarm duration of
- * the gate.
+ * Chooses the signal for a decision. Green means that the gate is open. Only tags sound the siren; a denied receipt
+ * lights amber. If it is unknown whether a tag is paid, the policy chooses, by default amber. `sirenSeconds`: alarm
+ * duration of the gate.
  */
 export function gateSignal(
   answer: AuthorizeAnswer,
@@ -29,19 +29,19 @@ export function gateSignal(
   sirenSeconds = SIREN_SECONDS,
 ): GateSignal | undefined {
   const amber: GateSignal = { signal: 'amber', seconds: AMBER_SECONDS, isAlarm: false }
-  // Green would send the shopper to a gate that stayed shut.
+  // Green would send the shopper to a closed gate.
   if (answer.authorized)
     return answer.outcome === 'failed' || answer.outcome === 'unknown'
       ? amber
       : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: sirenSeconds, isAlarm: true }
-  // Staff handle a denied item whose status lets it leave.
+  // The status allows the item to leave, but the request was denied: staff handle it.
   if (answer.itemStatus && GATE_BEHAVIOUR[answer.itemStatus] === 'pass') return amber
-  // An item with an old status may be paid by now.
+  // An item with a stale status may be paid by now.
   const isKnown = answer.statusAgeSeconds === undefined
   if (answer.itemStatus && isKnown) return siren
-  // The receipt does not cover the tag, so it did not pay for it.
+  // The receipt does not cover the tag.
   if (answer.reason === 'item_not_paid' && isKnown) return siren
   if (policy?.unknownTag === 'siren') return siren
   return policy?.unknownTag === 'ignore' ? undefined : amber

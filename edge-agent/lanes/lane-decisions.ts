@@ -16,7 +16,7 @@ export interface LaneDecisionsParts extends ReceiptParts {
   gateRequests: Pick<GateRequests, 'decide'>
 }
 
-/** Denials that can mean: the tag does not belong to the receipt, or the receipt is not valid. */
+/** Denials that can come from the receipt: it does not cover the tag, or it is not valid. */
 const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'item_not_paid',
   'token_invalid',
@@ -24,7 +24,7 @@ const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'token_revoked',
 ])
 
-/** Has requests decided: at a gate with its signals, elsewhere by `authorize` alone. */
+/** Decides the requests of lanes: at gates with `GateRequests`, which also signals; elsewhere with `authorize`. */
 export class LaneDecisions {
   readonly #parts: LaneDecisionsParts
   readonly #underWay = new Set<Promise<unknown>>()
@@ -39,16 +39,19 @@ export class LaneDecisions {
     return decided.finally(() => this.#underWay.delete(decided))
   }
 
-  /** As `decide`. A paid item needs no receipt, and the remembered one may belong to another shopper. */
+  /**
+   * Decides with the remembered receipt. If that receipt is the reason of a denial and the item is paid, decides again
+   * without it: the receipt may belong to another shopper.
+   */
   async decideWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const { receipt, ...alone } = request
-    const first = await this.decide({ ...alone, ...(receipt !== undefined && { receipt }) })
-    const isOfReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
-    const status = isOfReceipt && findByTag(this.#parts.items, alone.identifiers)?.status
-    return status === 'paid' || status === 'picked_up' ? this.decide(alone) : first
+    const { receipt, ...withoutReceipt } = request
+    const first = await this.decide({ ...withoutReceipt, ...(receipt !== undefined && { receipt }) })
+    const mayBeReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
+    const status = mayBeReceipt && findByTag(this.#parts.items, withoutReceipt.identifiers)?.status
+    return status === 'paid' || status === 'picked_up' ? this.decide(withoutReceipt) : first
   }
 
-  /** Resolves when every decision under way is stored with its outcome. */
+  /** Resolves when all running decisions are stored with their outcomes. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#underWay)
   }
@@ -59,7 +62,7 @@ export class LaneDecisions {
     return isGate ? gateRequests.decide(request) : this.#withRest(request, await authorize(request))
   }
 
-  /** For a receipt with tags the answer names one unit. This adds how many the receipt has left. */
+  /** Adds the number of unused units of the receipt, because the answer for a tag covers only one unit. */
   #withRest({ receipt, identifiers, action }: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
     const isOneUnit = answer.authorized && hasItemIdentifier(identifiers) && rightClassOf(action) === 'release'
     if (!isOneUnit || receipt === undefined) return answer

@@ -8,11 +8,11 @@ export interface LaneOperatorsParts {
   /** True if the policy lists the device. */
   isKnown(deviceId: string): boolean
   onOperator(deviceId: string, name: string | null): void
-  /** An operator signed in at the device: denied tags may be granted now. */
+  /** Called after an operator signed in at the device: denied tags may be granted now. */
   onSignIn(deviceId: string): void
 }
 
-/** Which operator is signed in at each lane. */
+/** The operators who are signed in at the lanes. */
 export class LaneOperators {
   readonly #parts: LaneOperatorsParts
 
@@ -33,7 +33,7 @@ export class LaneOperators {
     return opened
   }
 
-  /** A badge or card was held to the device. */
+  /** Signs an operator in with a badge or card that a device has read. */
   signInWithProof(deviceId: string, proof: Proof, callerId = `device ${deviceId}`): ScanResult {
     const opened = this.signIn(deviceId, proof, callerId)
     if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'wrong' ? 'wrong_badge' : opened.reason }

@@ -28,30 +28,32 @@ export interface LaneReaderParts extends ReceiptParts {
   /** The policy's facts about the device; undefined if the policy does not list it. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
-  /** A receipt was presented, which may cover stationary tags. */
+  /** Called after a receipt was presented: it may cover tags that are still at the reader. */
   onReceipt(deviceId: string): void
 }
 
-/** A scan results in a request, or in an immediate result. */
+/** A scan becomes a request for a decision, or has a result at once. */
 export type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
 
 type NotUnderstood = (ScanResult & { kind: 'not_understood' })['why']
 
-/** Workflows in which only staff use the scanner. */
+/** Workflows in which only staff scan. */
 const STAFF_WORKFLOWS: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
-/** Devices of staff, at which a printed tag number may be scanned. */
+/** Staff devices that accept a printed tag number. */
 const TAG_NUMBER_DEVICES: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
-/** A receipt shown at a device serves for the tags that follow, ms. */
+/** Time in which the last receipt at a device covers the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
 
 const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_understood', why } })
 
 /**
- *   text ─┬─ badge ─▶ signs its operator in      ├─ pick-up code at a handheld ─▶ the order
- *         ├─ receipt, token, EPC, printed tag number ─▶ request    └─ anything else ─▶ not understood
+ *   text ─┬─ badge ─▶ sign-in of the operator
+ *         ├─ receipt, token, EPC, printed tag number ─▶ request
+ *         ├─ pick-up code at a handheld ─▶ order
+ *         └─ anything else ─▶ not understood
  *   tag at a reader ─▶ request
  *
- * Reads scans and tags at a lane. Uses the lane's last receipt and operator session.
+ * Interprets scans and tags at a lane, with the lane's last receipt and operator session.
  */
 export class LaneReader {
   readonly #parts: LaneReaderParts
@@ -85,7 +87,7 @@ export class LaneReader {
     return { request: { ...base, ...presented } }
   }
 
-  /** A tag was presented to a reader: it is the request. */
+  /** Makes the request for a tag that was presented to a reader. */
   readTag(deviceId: string, tag: TagName, tagTechnology: TagTechnology | undefined): AuthorizeRequest {
     const { states, operators, deviceOf } = this.#parts
     const state = states.of(deviceId)
@@ -102,12 +104,12 @@ export class LaneReader {
     if (!mayBeCode || !looksLikePickupCode(text)) return undefined
     const verified = await this.#parts.verifyPickupCode(text)
     if (verified.kind === 'order') return { result: verified }
-    // Another text may still be the printed number of a tag.
+    // Without an order, the text may still be a tag number or another code.
     const isOnlyCode = verified.kind === 'unreachable' && scanned.kind === 'unknown'
     return isOnlyCode ? notUnderstood('needs_connection') : undefined
   }
 
-  /** Returns the unused units, for a device that reads the tags after the receipt. */
+  /** Remembers a receipt. If the device reads the tags after the receipt, returns the number of unused units. */
   #rememberReceipt(deviceId: string, device: DeviceFacts | undefined, text: string): number | undefined {
     const { states, platform, onReceipt } = this.#parts
     states.of(deviceId).receipt = { text, atMs: platform.clock.elapsed() }
@@ -127,7 +129,7 @@ export class LaneReader {
     return { identifiers, ...this.#receiptBefore(state, action) }
   }
 
-  /** The last receipt covers the following tags, except for a status request. */
+  /** Returns the remembered receipt. Undefined if it is too old, or if the action needs no right. */
   #receiptBefore({ receipt }: LaneState, action: ProtectionAction): { receipt?: string } {
     const nowMs = this.#parts.platform.clock.elapsed()
     const isFresh = receipt !== undefined && nowMs - receipt.atMs <= RECEIPT_MEMORY_MS
@@ -135,7 +137,7 @@ export class LaneReader {
   }
 }
 
-/** The tag number in a bar code, for staff devices; undefined if the text cannot be one. */
+/** Returns the tag number in a bar code. Undefined if the text is none, or if the device is not for staff. */
 function tagNumberIn(text: string, device: DeviceFacts | undefined): string | undefined {
   if (!device || !TAG_NUMBER_DEVICES.has(device.deviceType)) return undefined
   const normal = normaliseIdentifiers({ tagId: text.trim() })

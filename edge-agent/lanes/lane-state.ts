@@ -1,7 +1,7 @@
-/** A program or browser that sends a request, by the id of its pairing; `unpaired` only where the agent does not require pairing. */
+/** A program or browser that sends a request: the id of its pairing, or `unpaired` if the agent allows that. */
 export type Caller = { readonly id: string } | 'unpaired'
 
-/** What is remembered at a device. */
+/** State of a lane: its last receipt and operator session. */
 export interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
@@ -9,7 +9,7 @@ export interface LaneState {
   wasGate?: boolean
 }
 
-/** The operator session of a device, for paired callers and the device's own scanner. Undefined for unpaired callers. */
+/** Returns the device's operator session to paired callers and to its own scanner. Undefined for unpaired callers. */
 export function sessionFor({ operatorSession }: LaneState, caller: Caller | undefined): string | undefined {
   return caller === 'unpaired' ? undefined : operatorSession
 }

@@ -1,17 +1,17 @@
 import type { LaneState } from './lane-state.ts'
 
-/** What is remembered at each device. */
+/** States of the lanes, by device. */
 export interface LaneStates {
-  /** The state of this device; a new one if there is none. */
+  /** Returns the state of this device, and makes one if needed. */
   of(deviceId: string): LaneState
   find(deviceId: string): LaneState | undefined
   readonly size: number
 }
 
-/** Devices with a state; the policy may name more. */
+/** Number of states above which the agent drops those of unknown devices. */
 export const STATES_LIMIT = 1_000
 
-/** Programs may name any device. Above the limit, the oldest device for which `isKnown` is false is dropped. */
+/** Makes the states. Above the limit, drops the oldest unknown device, because programs may name any device. */
 export function laneStates(isKnown: (deviceId: string) => boolean): LaneStates {
   const states = new Map<string, LaneState>()
 

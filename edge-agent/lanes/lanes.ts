@@ -21,24 +21,24 @@ export interface LaneParts extends GateRequestsParts {
   items: Pick<Replica, 'find' | 'onChange'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
-  /** For the pages: the result of a request at a device, and its operator. */
+  /** Shows the result of a request on the pages of the device. */
   onResult(deviceId: string, result: ScanResult): void
   onOperator(deviceId: string, name: string | null): void
   onPerson(deviceId: string, direction: 'in' | 'out'): void
 }
 
-/** A lane for every device. */
+/** Opens the lanes of this agent's devices. */
 export function openLanes(parts: LaneParts): Lanes {
   return new Lanes(parts)
 }
 
 /**
- *   scanner ─▶ scan ─▶ read: lane-reader.ts ─▶ decide: lane-decisions.ts ─▶ page, lamp, siren
- *   reader ─▶ tag stays: presentations.ts ──────┘            └─▶ decisions/authorize.ts lists the next steps
- *   reader at a gate ─▶ gate/gates.ts
+ *   scan ───────────────────────────────▶ lane-reader.ts ─▶ lane-decisions.ts ─▶ page, lamp, siren
+ *   tag at a reader ─▶ presentations.ts ─────┘
+ *   tag at a gate ─▶ gate/gates.ts
  *
- * A lane is a device that people use: a staff station, a detacher, a gate. Each scan or presented tag becomes one
- * request, and so does each request of a page.
+ * A lane is a device that people use: a staff station, a detacher, a gate. Each scan and each presented tag becomes one
+ * request. decisions/authorize.ts lists the steps of a request.
  */
 export class Lanes {
   readonly #parts: LaneParts
@@ -77,7 +77,7 @@ export class Lanes {
     this.#stopListening = items.onChange(() => this.#presentations.itemsChanged())
   }
 
-  /** Handles an event of a device. */
+  /** Handles an event of a device, unless the event is a staff card. */
   onEvent(sourceId: string, event: DeviceEvent): void {
     const { wiring, gates, onPerson } = this.#parts
     const deviceId = wiring.laneOf(sourceId)
@@ -99,7 +99,7 @@ export class Lanes {
     }
   }
 
-  /** A text that was scanned or typed at a device. */
+  /** Handles a text that was scanned or typed at a device. */
   async scan(deviceId: string, text: string, by: ScanOrigin = {}): Promise<ScanResult> {
     const read = await this.#reader.readScan(deviceId, text, by)
     const result =
@@ -110,21 +110,21 @@ export class Lanes {
     return result
   }
 
-  /** A request from the page or a program, with the gate's signals if it is one. */
+  /** Decides a request of a page or program. A gate also signals. */
   async request(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const answer = await this.#decisions.decide(request)
     this.#parts.onResult(request.deviceId, decisionResult(request, answer))
     return answer
   }
 
-  /** Name of the operator who signed in at a station by badge or card. */
+  /** Name of the operator who is signed in at a device. */
   operatorAt(deviceId: string): string | undefined {
     return this.#operators.nameAt(deviceId)
   }
 
   /**
-   * An operator signs in at a device: requests there count as the operator's until `leave` or 15 idle minutes.
-   * `callerId`: the caller for which wrong PINs are counted.
+   * Signs an operator in at a device. The operator approves requests there until `signOut` or 15 idle minutes.
+   * `callerId`: caller for which wrong PINs are counted.
    */
   signIn(deviceId: string, proof: Proof, callerId: string): SignInResult {
     return this.#operators.signIn(deviceId, proof, callerId)
@@ -139,7 +139,7 @@ export class Lanes {
     this.#presentations.stop()
   }
 
-  /** Resolves when running decisions are stored with their outcomes. */
+  /** Resolves when all running decisions are stored with their outcomes. */
   settled(): Promise<void> {
     return this.#decisions.settled()
   }
@@ -174,7 +174,7 @@ export class Lanes {
     return this.#parts.trust.policy?.devices.find((d) => d.deviceId === deviceId)
   }
 
-  /** True for a gate, where tags that are read may be leaving. A gate stays one after its policy has expired (P6). */
+  /** True if tags at this device may be leaving. Without a policy, the last policy or the wiring decides (P6). */
   #isGate(deviceId: string): boolean {
     const state = this.#states.of(deviceId)
     if (this.#parts.trust.policy) state.wasGate = this.#deviceOf(deviceId)?.deviceType === 'exit_gate'

@@ -1,14 +1,16 @@
 import type { Clock } from '../../policy/platform.ts'
 
-/** Counts wrong sign-ins of one caller. Five lock the name for a minute, later ones for longer. */
+/**
+ * Counts wrong sign-ins of one caller. Five errors lock the name for a minute; each further lock lasts twice as long.
+ */
 export interface Lockouts {
-  /** Time that this name must wait, ms; 0 allows a try now. With `as`, the proof is a PIN. */
+  /** Wait before the next attempt with this name, ms; 0 if an attempt is allowed. `as` is set if the proof is a PIN. */
   waitMs(name: string, as?: NameKind): number
   failed(name: string, as?: NameKind): void
   passed(name: string): void
 }
 
-/** Unknown names have their own table, so that they cannot push out a lock. */
+/** Unknown names have their own table, so that guesses cannot displace the lock of a known name. */
 export type NameKind = 'known' | 'invented'
 
 const TRIES = 5
@@ -16,7 +18,9 @@ const FIRST_LOCK_MS = 60_000
 const LONGEST_LOCK_MS = 3_600_000
 /** A store has at most 500 operators. */
 const KNOWN_LIMIT = 500
-/** A caller that tries this many unknown names is guessing. It then waits a minute after each wrong PIN, for any name. */
+/**
+ * Number of unknown names after which a caller is guessing. It then waits a minute after each wrong PIN, for any name.
+ */
 const INVENTED_LIMIT = 50
 const REMEMBERED_MS = 86_400_000
 
@@ -27,9 +31,9 @@ interface Tries {
   lastMs: number
 }
 
-/** Makes empty tables. */
+/** Makes the counters of one caller. */
 export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
-  /** Both tables are ordered by the last try, oldest first. */
+  /** Both tables are in order of the last attempt, oldest first. */
   const known = new Map<string, Tries>()
   const invented = new Map<string, Tries>()
   let guessingUntil = 0

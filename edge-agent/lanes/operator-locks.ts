@@ -2,37 +2,41 @@ import type { Clock } from '../../policy/platform.ts'
 import { lockouts, type Lockouts, type NameKind } from './lockouts.ts'
 
 /**
- *   5 errors of one caller about an operator ──▶ that operator is locked for that caller (1 min, then longer: lockouts.ts)
- *   20 errors of several callers within an hour ──▶ the operator is locked for every caller of this agent, 15 min
+ * Locks operators after wrong PINs and badges.
  *
- * Errors are wrong PINs and badges. A caller is a paired browser or program, or a device's own scanner. Locks are in memory.
+ * - 5 errors of one caller lock the operator for that caller: 1 minute, then longer (lockouts.ts).
+ * - 20 errors of several callers within an hour lock the operator for all callers of this agent: 15 minutes.
+ *
+ * A caller is a paired browser or program, or a device's own scanner. Locks are in memory.
  */
 export interface OperatorLocks {
-  /** Time that this caller must wait before it may try this operator, ms; 0 allows a try now. With `as`, the proof is a PIN. */
+  /**
+   * Wait before this caller may try this operator, ms; 0 if an attempt is allowed. `as` is set if the proof is a PIN.
+   */
   waitMs(operatorId: string, caller: string, as?: NameKind): number
   failed(operatorId: string, caller: string, as?: NameKind): void
   passed(operatorId: string, caller: string): void
 }
 
-/** Callers with errors in memory. The one with the oldest last error is dropped first. */
+/** Maximum callers in memory. Above it, the caller whose last error is the oldest is dropped. */
 const CALLERS_LIMIT = 500
-/** Operators with errors that are remembered: as many as a store may have. */
+/** Maximum operators in memory: as many as a store may have. */
 const OPERATORS_LIMIT = 500
 const ERRORS = 20
-/** Maximum errors that count for one caller, so that a single caller never locks an operator elsewhere. */
-const ONE_CALLERS_SHARE = 10
+/** Maximum counted errors of one caller, so that one caller alone never locks an operator for others. */
+const ERRORS_OF_ONE_CALLER = 10
 const COUNTED_MS = 3_600_000
 const LOCK_MS = 15 * 60_000
 
 interface OperatorErrors {
-  /** Oldest first; fewer than `ERRORS`. */
+  /** Oldest first, fewer than `ERRORS`. */
   errors: { caller: string; atMs: number }[]
   lockedUntil: number
 }
 
-/** Makes empty tables. */
+/** Makes the locks of this agent; no operator is locked. */
 export function operatorLocks(clock: Pick<Clock, 'elapsed'>): OperatorLocks {
-  /** Both tables are ordered by the last error, oldest first. */
+  /** Both tables are in order of the last error, oldest first. */
   const callers = new Map<string, Lockouts>()
   const operators = new Map<string, OperatorErrors>()
 
@@ -40,7 +44,7 @@ export function operatorLocks(clock: Pick<Clock, 'elapsed'>): OperatorLocks {
     const nowMs = clock.elapsed()
     const { errors: before, lockedUntil } = operators.get(operatorId) ?? { errors: [], lockedUntil: 0 }
     const errors = before.filter(({ atMs }) => nowMs - atMs < COUNTED_MS)
-    if (errors.filter((error) => error.caller === caller).length < ONE_CALLERS_SHARE)
+    if (errors.filter((error) => error.caller === caller).length < ERRORS_OF_ONE_CALLER)
       errors.push({ caller, atMs: nowMs })
     const isLocked = errors.length >= ERRORS
     putLast(
@@ -70,7 +74,7 @@ export function operatorLocks(clock: Pick<Clock, 'elapsed'>): OperatorLocks {
   }
 }
 
-/** Makes the entry the newest of the table, and drops the oldest if the table is over its limit. */
+/** Sets an entry as the newest of the table. Drops the oldest entry above the limit. */
 function putLast<V>(table: Map<string, V>, name: string, value: V, limit: number): void {
   table.delete(name)
   table.set(name, value)

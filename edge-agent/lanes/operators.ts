@@ -8,20 +8,22 @@ import { operatorLocks, type OperatorLocks } from './operator-locks.ts'
 export type Proof =
   | { badge: string }
   | { operatorId: string; pin: string }
-  /** Upper-case hex, as `parseCardNumber` returns it. `readerId`: the reader that read it. */
+  /** `card`: upper-case hex, as `parseCardNumber` returns it. `readerId`: the reader of the card. */
   | { card: string; readerId: string }
 
 export type SignInResult =
   | { ok: true; session: string; operatorId: string; name: string }
   | { ok: false; reason: 'wrong' }
-  /** The agent does not hold the store key of the policy: it has to log in at the cloud first. No error is counted. */
+  /** The agent lacks the store key of the policy and must log in at the cloud first. This counts as no error. */
   | { ok: false; reason: 'no_store_key' }
   | { ok: false; reason: 'locked'; retryAfterSeconds: number }
 
 const IDLE_MS = 15 * 60_000
 const SESSIONS_LIMIT = 100
 
-/** The operators of the store as the accepted policy names them, and the key of their verifiers if the agent holds it. */
+/**
+ * Operators in the accepted policy. `storeKey` verifies their PINs, badges and cards; undefined if the agent lacks it.
+ */
 export interface StoreOperators {
   records: readonly OperatorRecord[]
   storeKey: string | undefined
@@ -39,18 +41,18 @@ function locked(waitMs: number): SignInResult {
   return { ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(waitMs / 1_000) }
 }
 
-/** Checks operators of this store; no session is open yet. */
+/** Opens the operators of this store; no session is open yet. */
 export function operatorSessions(platform: Platform, operators: () => StoreOperators): Operators {
   return new Operators(platform, operators)
 }
 
-/** Sessions of operators. The agent checks them without the network; they end after 15 idle minutes. */
+/** Checks operators without the network and stores their sessions. A session ends after 15 idle minutes. */
 export class Operators {
   readonly #platform: Platform
   readonly #operators: () => StoreOperators
   readonly #sessions = new Map<string, Session>()
   readonly #tries: OperatorLocks
-  /** Cards name no operator: wrong ones lock their reader. */
+  /** Locks readers, because a wrong card names no operator. */
   readonly #cardTries: Lockouts
   #decoy: Verifier | undefined
 
@@ -61,7 +63,9 @@ export class Operators {
     this.#cardTries = lockouts(platform.clock)
   }
 
-  /** Opens a session with a badge, with name and PIN, or with a card. Errors are counted for `caller`. */
+  /**
+   * Opens a session with a badge, a name and PIN, or a card. Counts errors for `caller`, or for the reader of a card.
+   */
   signIn(proof: Proof, caller: string): SignInResult {
     const { records: known, storeKey = '' } = this.#operators()
     if (known.length > 0 && storeKey === '') return { ok: false, reason: 'no_store_key' }
@@ -69,7 +73,7 @@ export class Operators {
     if ('card' in proof) return this.#tryCard(proof.card, proof.readerId, storeKey)
     let last: SignInResult = WRONG
     for (const { operatorId, secret } of parseBadge(proof.badge)) {
-      // A scanner that swaps Y and Z makes a second candidate: only names that exist may lock.
+      // `parseBadge` returns a second candidate with Y and Z swapped. Counts errors only for operators that exist.
       const record = this.#recordOf(operatorId)
       if (!record) continue
       last = this.#tryBadge(record, secret, caller, storeKey)
@@ -78,14 +82,14 @@ export class Operators {
     return last
   }
 
-  /** The operator of a session. Restarts the idle time. */
+  /** Returns the operator of a session, and restarts the session's idle time. */
   find(session: string | undefined): { operatorId: string; name: string } | undefined {
     const found = this.#activeSession(session)
     if (found) found.atMs = this.#platform.clock.elapsed()
     return found && { operatorId: found.operatorId, name: found.name }
   }
 
-  /** As `find`, but does not restart the idle time. For scans of shoppers and for callers that only read. */
+  /** As `find`, without a restart of the idle time: for scans of shoppers and for reading callers. */
   peek(session: string | undefined): { operatorId: string; name: string } | undefined {
     const found = this.#activeSession(session)
     return found && { operatorId: found.operatorId, name: found.name }
@@ -95,7 +99,7 @@ export class Operators {
     this.#sessions.delete(session)
   }
 
-  /** Neither the answer nor its time reveals which names exist. */
+  /** Checks a PIN. Answer and duration do not reveal which names exist. */
   #tryPin({ operatorId, pin }: { operatorId: string; pin: string }, caller: string, key: string): SignInResult {
     const record = this.#recordOf(operatorId)
     const kind = record ? 'known' : 'invented'
@@ -158,7 +162,7 @@ export class Operators {
     return this.#operators().records.find((record) => record.operatorId === operatorId)
   }
 
-  /** Makes the check of an unknown name take as long as that of a known one. */
+  /** Verifier for unknown names, so that their check takes as long as that of a known name. */
   #makeDecoy(): Verifier {
     const { random } = this.#platform
     return (this.#decoy ??= newPinVerifier(Buffer.from(random.bytes(16)).toString('hex'), random))

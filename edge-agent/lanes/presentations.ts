@@ -6,7 +6,7 @@ import type { KnownItem } from '../items/item-table.ts'
 export interface PresentingReader {
   /** Time without a read after which a tag counts as removed, ms. Null if the reader reports removals. */
   readonly absentMs: number | null
-  /** Weakest signal that counts as presented, dBm. */
+  /** Weakest signal of a presented tag, dBm. Undefined: no minimum. */
   readonly minimumRssi: number | undefined
 }
 
@@ -28,7 +28,7 @@ interface Presented {
   state: 'waiting' | 'deciding' | 'granted' | 'refused'
   /** Item status at the time of the request. */
   itemAtRequest: string
-  /** True if something changed during the request. */
+  /** True if a receipt, operator or item changed during the request. */
   isChanged: boolean
 }
 
@@ -37,25 +37,22 @@ interface Lane {
   isBusy: boolean
 }
 
-/** Older reads do not count as presentations, ms. A reader buffers reads while its network is down. */
+/** Maximum age of a read that counts as a presentation, ms. A reader buffers reads while its network is down. */
 const LATE_MS = 2_000
-/** Maximum tags at a lane. Further tags wait until one is removed. */
+/** Maximum tags at a lane. The lane ignores further tags until one is removed. */
 const TAGS_LIMIT = 100
 
 const keyOf = (tag: TagName) => ('epc' in tag ? `E${tag.epc}` : `U${tag.tagUid}`)
 
-/** Starts without any tag. */
+/** Starts without tags. */
 export function openPresentations(parts: PresentationsParts): Presentations {
   return new Presentations(parts)
 }
 
 /**
- *   read ─ near enough? ─ new? ─▶ queue ─ still here? ─▶ one request ─▶ granted or denied  
- *                                               ▲                                                 │
- *                                               └── denied, then: paid · receipt · operator ──────┘
- *
- * Tags presented at lanes that are not gates. One presentation is one request; a tag that stays is requested again only
- * after a change. A lane handles one tag at a time, and no device moves for a removed tag.
+ * Tags that are presented at lanes other than gates. Each presentation makes one request. If the request is denied and
+ * the tag stays, a new item status, receipt or operator causes another request. A lane handles one tag at a time.
+ * Before each request it drops tags that were removed.
  */
 export class Presentations {
   readonly #parts: PresentationsParts
@@ -66,14 +63,14 @@ export class Presentations {
     this.#parts = parts
   }
 
-  /** A reader of this lane sees tags. */
+  /** Handles reads of a lane. */
   onReads(deviceId: string, reads: readonly TagRead[], { absentMs, minimumRssi }: PresentingReader): void {
     const lane = this.#laneOf(deviceId)
     this.#dropAbsent(lane)
     const nowMs = this.#parts.platform.clock.elapsed()
     for (const { tag, technology, rssiDbm, seenAtMs } of reads) {
-      const isMeant = minimumRssi === undefined || rssiDbm === undefined || rssiDbm >= minimumRssi
-      if (!isMeant || nowMs - seenAtMs > LATE_MS) continue
+      const isNear = minimumRssi === undefined || rssiDbm === undefined || rssiDbm >= minimumRssi
+      if (!isNear || nowMs - seenAtMs > LATE_MS) continue
       const known = lane.tags.get(keyOf(tag))
       if (known) Object.assign(known, { seenMs: nowMs, absentMs })
       else if (lane.tags.size < TAGS_LIMIT) {
@@ -88,13 +85,13 @@ export class Presentations {
     this.#lanes.get(deviceId)?.tags.delete(keyOf(tag))
   }
 
-  /** A receipt or operator may change the answer. Requests denied tags that are still here again. */
+  /** Requests the denied tags of a lane again, because a new receipt or operator may change the decision. */
   retryRefused(deviceId: string): void {
     const lane = this.#lanes.get(deviceId)
     if (lane) this.#requeue(deviceId, lane, () => true)
   }
 
-  /** Requests denied tags again whose items changed. */
+  /** Requests denied tags again if their items have changed. */
   itemsChanged(): void {
     for (const [deviceId, lane] of this.#lanes)
       this.#requeue(deviceId, lane, ({ tag, itemAtRequest }) => this.#statusOf(tag) !== itemAtRequest)
@@ -133,7 +130,7 @@ export class Presentations {
     void this.#work(deviceId)
   }
 
-  /** Requests one tag after the other. */
+  /** Requests the waiting tags, one after the other. */
   async #work(deviceId: string): Promise<void> {
     const lane = this.#laneOf(deviceId)
     if (lane.isBusy) return

@@ -4,23 +4,26 @@ import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Caller } from './lane-state.ts'
 
-/** Origin of a scan. Empty for an unknown person. */
+/** Origin of a scan. Empty for the device's own scanner. */
 export interface ScanOrigin {
-  /** Operator of the caller's own session. */
+  /** Operator of the caller's session. */
   operatorId?: string | undefined
-  /** True if a person typed the text or pressed a button, which restarts the idle time. Shoppers scan, too. */
+  /**
+   * True if an operator typed the text or pressed a button. Only this restarts the idle time, because shoppers scan,
+   * too.
+   */
   byHand?: boolean | undefined
   /** Caller over HTTP. Undefined for the device's own scanner. */
   caller?: Caller | undefined
 }
 
 export type ScanResult =
-  /** `item`: the tag or line that was named. */
+  /** `item`: the tag or purchase line that the request named. */
   | { kind: 'decision'; answer: AuthorizeAnswer; item?: string }
   | { kind: 'operator'; name: string }
-  /** A receipt that counts for the tags that follow; `left`: units that are still to be released. */
+  /** A receipt that covers the tags that follow. `left`: units that are not released yet. */
   | { kind: 'receipt'; left: number }
-  /** An event without a request. */
+  /** An alarm of a device, without a request. */
   | { kind: 'alarm'; what: DeviceAlarm }
   /** The order of a pick-up code. */
   | { kind: 'order'; order: PickupOrder }
@@ -36,7 +39,7 @@ export type ScanResult =
         | 'out_of_order'
     }
 
-/** A decision as pages show it, with the tag or line that the request names. */
+/** Makes the result of a decision, with the tag or purchase line that the request names. */
 export function decisionResult({ identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
   const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
   const item = named && identifiers[named]

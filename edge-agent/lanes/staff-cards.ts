@@ -3,9 +3,9 @@ import type { Platform } from '../../policy/platform.ts'
 import { parseCardNumber } from '../../policy/operator-verifiers.ts'
 import type { Wiring } from '../devices/wiring.ts'
 
-/** Staff cards at readers that are configured for them. Reports each card once while it is presented. */
+/** Handles staff cards at readers that are configured for them. Reports a presented card once. */
 export interface StaffCards {
-  /** Returns true if the event belonged to a staff card. */
+  /** Handles the event if it belongs to a staff card. Returns true if it did. */
   take(sourceId: string, laneId: string, event: DeviceEvent): boolean
 }
 
@@ -18,18 +18,18 @@ export interface StaffCardsParts {
 /** Time without a read after which a card counts as removed, ms. */
 const AWAY_MS = 2_000
 
-/** Starts without any card. */
+/** Starts without cards. */
 export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): StaffCards {
   /** Reader → its last card. */
-  const held = new Map<string, { card: string; seenMs: number }>()
+  const lastCards = new Map<string, { card: string; seenMs: number }>()
 
   function show(sourceId: string, laneId: string, card: string): void {
     const nowMs = platform.clock.elapsed()
-    const last = held.get(sourceId)
-    const isHeld = last?.card === card && nowMs - last.seenMs <= AWAY_MS
-    held.set(sourceId, { card, seenMs: nowMs })
+    const last = lastCards.get(sourceId)
+    const isSame = last?.card === card && nowMs - last.seenMs <= AWAY_MS
+    lastCards.set(sourceId, { card, seenMs: nowMs })
     // The check of a card is slow on purpose, so it runs once per presentation.
-    if (!isHeld) onCard(laneId, sourceId, card)
+    if (!isSame) onCard(laneId, sourceId, card)
   }
 
   return {
@@ -37,7 +37,7 @@ export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): S
       if (!wiring.readsStaffCards(sourceId)) return false
       if (event.type === 'tag_gone') return true
       if (event.type === 'tags') {
-        // One card at a time. Buffered reads do not count.
+        // Handles one card at a time, and ignores buffered reads.
         const read = event.reads.find(
           ({ tag, seenAtMs }) => 'tagUid' in tag && platform.clock.elapsed() - seenAtMs <= AWAY_MS,
         )

@@ -6,14 +6,18 @@ import type { KnownItem } from '../../items/item-table.ts'
 import { STALE_SECONDS } from '../../items/replica.ts'
 
 /**
- * Why a gate acted as it did on a leaving tag. docs/guides/gate.md explains them.
+ * Reason of a gate's assessment of a leaving tag (docs/guides/gate.md).
  *
- * - `paid`: its status lets it leave · `receipt`: a receipt presented here covers it
- * - `released`: an agent of the store released it, and the cloud has sent nothing newer
- * - `not_paid`: its status does not let it leave · `alarm_mask`: such tags always alarm
- * - `foreign_tag`: of another shop · `unknown_tag`: not registered, owner unknown
- * - `status_stale`: its status does not let it leave, but is too old to be certain
- * - `bulk`: one of many · `replenishment`: one of very many, staff are moving goods
+ * - `paid`: the item's status allows it to leave
+ * - `receipt`: a receipt that was presented at the gate covers the tag
+ * - `released`: an agent of the store released the unit, and the cloud has sent no newer status
+ * - `not_paid`: the item's status does not allow it to leave
+ * - `alarm_mask`: by the policy, tags with this EPC mask always alarm
+ * - `foreign_tag`: the tag belongs to another shop
+ * - `unknown_tag`: the tag is not registered, and its owner is unknown
+ * - `status_stale`: the item's status does not allow it to leave, but the status is stale
+ * - `bulk`: many unpaid items leave together
+ * - `replenishment`: very many unpaid items leave, because staff move goods
  */
 export type GateReason =
   | 'paid'
@@ -42,7 +46,7 @@ export interface LeavingTag {
   readonly item: KnownItem | undefined
   /** Age of the replica, s. */
   readonly ageSeconds: number
-  /** What covers it: a receipt that was shown, or a release. */
+  /** Returns what allows an unpaid tag to leave: a presented receipt or a release. */
   coverage(): 'receipt' | 'released' | undefined
 }
 
@@ -54,7 +58,7 @@ export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GateP
   const covered = tag.coverage()
   if (covered) return { reason: covered, severity: 'pass', item }
   const { severity, rule } = severityOf(gate, item)
-  // The item may have been paid since. So people decide, unless the policy says otherwise.
+  // The shopper may have paid since. So staff look, unless the policy demands the siren for unknown tags.
   const isLouder = tag.ageSeconds > STALE_SECONDS && severity === 'siren' && policy.unknownTag !== 'siren'
   if (tag.ageSeconds > STALE_SECONDS)
     return { reason: 'status_stale', severity: isLouder ? 'notify' : severity, item, rule }
@@ -71,7 +75,7 @@ function assessUnknownTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GateP
   return { reason: 'unknown_tag', severity: policy.unknownTag }
 }
 
-/** The assessment for people, as `detail` of the event. */
+/** Describes the assessment for people, for `detail` of the event. */
 export function explain({ reason, severity, item, rule }: TagAssessment, ageSeconds: number): string {
   const parts = [
     `${severity}: ${reason}`,

@@ -1,17 +1,17 @@
 import type { GatePolicy } from '../../../policy/gate-policy.ts'
 
 /**
- * Counts the different unpaid items that left within a time. Many: a bag of stolen goods. Very many: staff are moving
- * goods.
+ * Counts the distinct unpaid items that left within the times of the policy. Many items are probably stolen. Very many
+ * items mean that staff move goods.
  */
 export interface BulkDetector {
-  /** Another one leaves. */
+  /** Counts a leaving tag. `count`: items that left within the time for bulk alarms. */
   add(tag: string, atMs: number): { isBulk: boolean; count: number; isReplenishment: boolean }
-  /** End of the time in which the siren is silent for moved goods, ms; 0: not silent. */
+  /** Time until which moved goods keep the siren silent, ms. 0 before the first such time. */
   readonly mutedUntilMs: number
 }
 
-/** Items in memory, above the counts of any policy. */
+/** Maximum items in memory. No policy needs as many. */
 const LIMIT = 10_000
 
 /** Makes the detector of one gate. It reads `policy` again for each item. */

@@ -6,13 +6,11 @@ import type { Log } from '../../log.ts'
 import { gateTagOf } from './tags/gate-tag.ts'
 
 /**
- *   paid tag gone ─▶ queue ─▶ claim, one at a time ─▶ done
- *                     └ cloud unreachable, right leased, or disk full ─▶ retry after 15 s, for 4½ minutes
- *
- * Claims the exit rights of paid tags that have left. No request and no signal waits for it.
+ * Claims the exit rights of paid tags that have left, one at a time. If the cloud is unreachable, the right is leased
+ * or the disk is full, retries every 15 s until 4½ minutes after the exit. Requests and signals never wait for it.
  */
 export interface ExitClaims {
-  /** `leftMs`: trusted time at which it left. */
+  /** Adds a tag to the queue. `leftMs`: trusted time at which the tag left. */
   add(deviceId: string, tag: TagName, leftMs: number): void
   /** Drops waiting claims. Resolves when the running claim is durable. */
   stop(): Promise<void>
@@ -27,10 +25,10 @@ export interface ExitClaimsParts {
 }
 
 const RETRY_MS = 15_000
-/** Longest time after the exit, ms. The cloud records older requests without a grant (ADR 0009). */
+/** Maximum time between exit and claim, ms. The cloud grants no older requests, it only records them (ADR 0009). */
 const CLAIM_TIMEOUT_MS = 270_000
 const WAITING_LIMIT = 2_000
-/** A tag that leaves again within this time is not claimed again, ms. */
+/** Time in which a tag that leaves again causes no second claim, ms. */
 const REMEMBERED_MS = 3_600_000
 const REMEMBERED_LIMIT = 10_000
 

@@ -23,14 +23,14 @@ export interface GateAlarmsParts {
   later(ms: number, task: () => void): void
   signal(command: DeviceCommand): void
   record(event: DeviceRecord): void
-  /** For the gate's display. */
+  /** Shows an alarm on the gate's display. */
   onAlarm(tag: string, assessment: TagAssessment): void
 }
 
 /**
- *   unpaid tag leaves ─ one of very many? ─▶ staff move goods: one light for all
- *                     ─ else ─▶ siren or amber, journal ─▶ incident ─ all its tags become valid ─▶ siren off, green
- *                                                                 └─ 10 s without an alarm ─▶ over
+ *   unpaid tag leaves ─┬─ staff move goods ─▶ one amber light and one event for all
+ *                      └─ else ─▶ siren or amber, event ─▶ incident ─┬─ all its tags are resolved ─▶ siren off, green
+ *                                                                    └─ 10 s without an alarm ─▶ incident ends
  *
  * The alarms, lights and siren of one gate.
  */
@@ -68,10 +68,12 @@ export class GateAlarms {
     if (assessment.severity !== 'silent') this.#parts.onAlarm(tag, assessment)
   }
 
-  /** Ends the alarms of tags that `isRight` accepts; the siren stops when no alarmed tag is left. */
-  resolve(isRight: (tag: string) => boolean, reason: 'late_status' | 'receipt' | 'release'): void {
+  /**
+   * Ends the alarms of tags that `isResolved` accepts. If no alarmed tag is left, switches the siren off and green on.
+   */
+  resolve(isResolved: (tag: string) => boolean, reason: 'late_status' | 'receipt' | 'release'): void {
     const { clock, itemOf, signal } = this.#parts
-    const { tags, isOver } = this.#incidents.resolve(isRight, clock.elapsed())
+    const { tags, isOver } = this.#incidents.resolve(isResolved, clock.elapsed())
     for (const tag of tags) {
       const item = itemOf(tag)
       const why = reason === 'late_status' ? `the item is ${item?.status ?? 'gone'}` : `a ${reason} covers the item`
@@ -100,7 +102,7 @@ export class GateAlarms {
     this.#parts.record({ type: 'protection.exception.raised', deviceId, reason, offline: !isOnline(), ...fields })
   }
 
-  /** One light and one event for all moved goods. */
+  /** Signals and records once that staff move goods. */
   #reportReplenishment(atMs: number): void {
     if (atMs < this.#mutedReportedUntilMs) return
     this.#mutedReportedUntilMs = this.#bulk.mutedUntilMs
@@ -113,7 +115,7 @@ export class GateAlarms {
     })
   }
 
-  /** Switches a signal on, unless more than half of its time remains. */
+  /** Switches a signal on if at most half of its time remains. */
   #light(signal: Signal, atMs: number): void {
     const seconds = this.#secondsOf[signal]
     if (atMs < this.#litUntil[signal] - seconds * 500) return
@@ -127,7 +129,7 @@ export class GateAlarms {
     this.#parts.later(RESOLVABLE_MS, () => this.#checkIncident())
   }
 
-  /** Waits for the end of the incident. */
+  /** Ends the incident if it is over, and else checks again later. */
   #checkIncident(): void {
     const { clock, later } = this.#parts
     const { endsMs } = this.#incidents

@@ -16,7 +16,7 @@ import { itemOf, tagNameOf } from './tags/gate-tag.ts'
 import { lateReads, type LateReads } from './tags/late-reads.ts'
 import { openPresence, type Presence, type StationaryTag } from './tags/presence.ts'
 
-/** Reads and tags since the start. */
+/** Numbers of reads and tags since the start. */
 export interface GateCounts {
   reads: number
   late: number
@@ -40,24 +40,24 @@ export interface GateParts {
   /** How long an alarm sounds, s. */
   sirenSeconds: number
   record(event: DeviceRecord): void
-  /** A paid tag has left and is gone; trusted ms. */
+  /** Called when a paid tag has left and is no longer read. `leftMs`: trusted time. */
   onGone(tag: string, leftMs: number): void
-  /** Stationary tags before the restart; undefined for a new gate. */
+  /** Stationary tags that the gate had before the restart. Undefined for a new gate. */
   stationaryTags: readonly StationaryTag[] | undefined
-  /** For the gate's display. */
+  /** Shows an alarm on the gate's display. */
   onAlarm(tag: string, assessment: TagAssessment): void
 }
 
-/** Age above which reads never alarm, ms. A reader buffers reads while its network is down. */
+/** Maximum age of a read that can alarm, ms. A reader buffers reads while its network is down. */
 const LATE_MS = 2_000
 const SYNC_TIMEOUT_MS = 250
 const WAITING_LIMIT = 200
 /** Time in which a new gate learns the stationary tags around it, ms. It alarms from the start. */
 const CALIBRATION_MS = 60_000
-/** After a passage, a tag seen only outside counts as left if it stays unseen inside for this time, ms. */
+/** Time after a passage in which a read inside shows that a tag outside did not leave, ms. */
 const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
-/** A tag that was read within this time before a receipt is shown counts as nearby, ms. */
+/** Maximum age of the last read of a tag that counts as nearby when a receipt is presented, ms. */
 const NEARBY_MS = 5_000
 
 /** Starts a gate. */
@@ -66,10 +66,10 @@ export function openGate(parts: GateParts): GateLane {
 }
 
 /**
- *   read ─ late? ─ repeated? ─ direction? ─▶ leaving ─ item? ─▶ assess-tag.ts ─▶ gate-alarms.ts: siren, light, nothing
- *                                                 │ being paid, or replica behind: sync, 250 ms at most  └─▶ journal, later
+ *   read ─ old or repeated? ─▶ tags/presence.ts: leaving? ─▶ assess-tag.ts ─▶ gate-alarms.ts: siren, light
  *
- * One exit gate. All work up to the signal happens in memory, in the same turn as the read.
+ * One exit gate. It decides from memory, in the same task as the read, and writes to the journal later. If an unpaid
+ * item may have been paid meanwhile, it first fetches newer items, for at most 250 ms.
  */
 export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
@@ -110,7 +110,7 @@ export class GateLane {
     this.#later(TIDY_MS, () => this.#tidy())
   }
 
-  /** `tag` as `gateTagOf` names it: an EPC as it is, a UID behind a U. */
+  /** Handles a read. `tag`: the name from `gateTagOf`. */
   see(tag: string, zone: Zone, seenAtMs: number): void {
     const atMs = this.#parts.platform.clock.elapsed()
     this.counts.reads++
@@ -126,7 +126,7 @@ export class GateLane {
     if (movement === 'leaving') this.#leave(tag)
   }
 
-  /** A person went through. */
+  /** Handles a person who passed the gate. */
   passage(): void {
     const near = this.#presence.passed(this.#parts.platform.clock.elapsed())
     if (near.length === 0) return
@@ -135,7 +135,7 @@ export class GateLane {
     })
   }
 
-  /** The nearby tags that match a receipt, each with the unused entry that it takes. */
+  /** Nearby tags that match unused entries of a receipt, each with its entry. */
   nearbyTagsOf(claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
     const atMs = this.#parts.platform.clock.elapsed()
     const here = new Set([...this.#presence.near(NEARBY_MS, atMs), ...this.#alarms.tags(atMs)])
@@ -146,22 +146,25 @@ export class GateLane {
     )
   }
 
-  /** A receipt was accepted here. `unused`: its entries with a free exit right. */
+  /**
+   * Lets the goods of an accepted receipt pass. `unused`: entries with a free exit right. `taken`: tags with their
+   * entries.
+   */
   acceptReceipt(claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[] = []): void {
     const { clock } = this.#parts.platform
-    // A released tag already has its own entry.
+    // Released tags have an entry of the receipt already.
     const released = this.#parts.released.takenOf(claims.cti)
     this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...released])
     this.#departures.drop((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
     this.#alarms.resolve((tag) => this.#receipts.covers(tag, clock.elapsed()), 'receipt')
   }
 
-  /** Items in the replica changed. */
+  /** Ends alarms of items that are paid now. */
   itemsChanged(): void {
     this.#alarms.resolve((tag) => this.#isPaid(tag), 'late_status')
   }
 
-  /** A unit was released, which may be one that alarmed a moment ago. */
+  /** Ends alarms of units that are released now. */
   releasesChanged(): void {
     this.#alarms.resolve((tag) => this.#parts.released.covers(tag), 'release')
   }
@@ -181,13 +184,13 @@ export class GateLane {
     const { items, isOnline } = this.#parts
     const assessment = this.#assess(tag)
     const mayBeOld = items.isBehind || assessment.item?.paying === true
-    const mustAsk =
+    const mustSync =
       assessment.severity !== 'pass' && mayBeOld && isOnline() && this.#waitingForItems.size < WAITING_LIMIT
-    if (mustAsk) this.#syncThenFinish(tag)
+    if (mustSync) this.#syncThenFinish(tag)
     else this.#act(tag, assessment)
   }
 
-  /** Newer item data may prevent a needless alarm. The wait is so short that the shopper is still there. */
+  /** Fetches newer items, which may prevent a needless alarm. The shopper is still near after so short a wait. */
   #syncThenFinish(tag: string): void {
     if (this.#waitingForItems.has(tag)) return
     this.#waitingForItems.add(tag)
@@ -208,7 +211,7 @@ export class GateLane {
     return assessTag(leaving, this.#parts.policy() ?? DEFAULT_POLICY, this.#gatePolicy())
   }
 
-  /** Checks both: a unit that was released and is on the receipt covers one tag, not two. */
+  /** Checks both, so that a released unit of a receipt covers only one tag. */
   #coverage(tag: string): 'receipt' | 'released' | undefined {
     const isReleased = this.#parts.released.covers(tag)
     if (this.#receipts.covers(tag, this.#parts.platform.clock.elapsed())) return 'receipt'
@@ -236,7 +239,7 @@ export class GateLane {
       ...(item && { itemStatus: item.status }),
     })
     const atMs = platform.clock.elapsed()
-    // The redemption of the receipt already used the exit right.
+    // If a receipt covers the tag, its redemption used the exit right.
     if (reason === 'paid' && !this.#receipts.covers(tag, atMs, true)) this.#departures.left(tag, atMs)
   }
 

@@ -28,7 +28,7 @@ export interface GateRequestsParts {
   journal: Pick<DeviceJournal, 'add' | 'write'>
 }
 
-/** Time in which the same receipt repeats the signal, ms. */
+/** Time in which the same receipt opens the gate again, ms. */
 const REPEAT_MS = 20_000
 const ONE_BY_ONE_TIMEOUT_MS = 4_000
 
@@ -38,23 +38,23 @@ interface OpenedGate {
   atMs: number
 }
 
-/** No receipt was shown yet. */
+/** Starts without receipts. */
 export function openGateRequests(parts: GateRequestsParts): GateRequests {
   return new GateRequests(parts)
 }
 
 /**
- *   request ─ same receipt a moment ago? ─▶ repeat the signal
- *           ─ receipt ─▶ each unit whose tag is here ─▶ the rest ─▶ remembered until a person goes through
- *           ─ anything else ─▶ authorize                           └─▶ light, siren, journal
+ *   request ─┬─ receipt that opened the gate within 20 s ─▶ repeat the signals
+ *            ├─ other receipt ─▶ authorize each unit with a nearby tag, then the other units
+ *            └─ anything else ─▶ authorize
  *
- * Decides requests at gates that name a receipt or item, and drives light and siren. Tags that readers report go to gates.ts.
+ * Decides requests at gates and drives lights and siren. gates.ts handles the tags that readers report.
  */
 export class GateRequests {
   readonly #parts: GateRequestsParts
-  /** The last receipt that opened a gate, until a passage. */
+  /** The last receipt that opened each gate. A passage removes it. */
   readonly #opened = new Map<string, OpenedGate>()
-  /** Receipts with a running decision: a scanner reads a receipt several times while it is held there. */
+  /** Running decisions, because a scanner reads a presented receipt several times. */
   readonly #underWay = new Map<string, Promise<AuthorizeAnswer>>()
   readonly #passages = new Map<string, number>()
 
@@ -76,7 +76,7 @@ export class GateRequests {
     return decided
   }
 
-  /** A person went through. */
+  /** Handles a person who passed the gate. */
   passage(deviceId: string): void {
     this.#opened.delete(deviceId)
     this.#passages.set(deviceId, this.#passagesAt(deviceId) + 1)
@@ -86,7 +86,7 @@ export class GateRequests {
     return this.#passages.get(deviceId) ?? 0
   }
 
-  /** The same receipt again before a passage: repeats the signal of the same redemption. */
+  /** Repeats the signals if the receipt has opened this gate and no person has passed since. */
   #repeatedAnswer({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
     const { platform, signal } = this.#parts
     const last = this.#opened.get(deviceId)
@@ -102,11 +102,11 @@ export class GateRequests {
     const { deviceId, receipt, identifiers } = request
     const before = this.#passagesAt(deviceId)
     const answer = await this.#authorize(request).catch((error: unknown) => {
-      // The ledger accepts no claim, so the shopper waits for staff.
+      // Amber calls staff, because the ledger accepts no claim.
       this.#parts.signal(deviceId, { kind: 'signal', signal: 'amber', seconds: AMBER_SECONDS })
       throw error
     })
-    // After a passage no repeated signal is needed.
+    // After a passage the shopper has left and presents the receipt no more.
     const mayShowAgain =
       receipt !== undefined && !hasItemIdentifier(identifiers) && this.#passagesAt(deviceId) === before
     if (mayShowAgain) this.#remember(deviceId, receipt, answer)
@@ -116,51 +116,51 @@ export class GateRequests {
 
   async #authorize(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { receipt, identifiers } = request
-    // Read before the claim: the tags of unused entries may follow.
+    // Reads the unused entries before the claim uses them up: their tags may pass next.
     const rights =
       receipt === undefined || hasItemIdentifier(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
     return rights ? this.#leaveWithReceipt(request, rights) : this.#parts.authorize(request)
   }
 
-  /** Each unit whose tag is nearby leaves on its own, all others together with the receipt. The gate opens once. */
+  /** Authorizes each unit with a nearby tag separately, then all other units together. The gate opens once. */
   async #leaveWithReceipt(request: AuthorizeRequest, { claims, unused }: UnusedRights): Promise<AuthorizeAnswer> {
     const { gates, authorize } = this.#parts
     const { deviceId } = request
-    const { first, out } = await this.#leaveOneByOne(request, gates.nearbyTagsOf(deviceId, claims, unused))
-    const isRestDue = first === undefined || (first.outcome === 'confirmed' && out.length < unused.length)
+    const { first, authorized } = await this.#leaveOneByOne(request, gates.nearbyTagsOf(deviceId, claims, unused))
+    const isRestDue = first === undefined || (first.outcome === 'confirmed' && authorized.length < unused.length)
     const rest = isRestDue ? await authorize({ ...request, isAlreadyOpen: first !== undefined }) : undefined
     const answer = first ?? rest
     if (!answer) throw new Error('a receipt without an answer')
-    const left = rest?.authorized === true ? unused : out.map(({ entry }) => entry)
-    if (answer.authorized) gates.onReceipt(deviceId, claims, left, out)
+    const left = rest?.authorized === true ? unused : authorized.map(({ entry }) => entry)
+    if (answer.authorized) gates.onReceipt(deviceId, claims, left, authorized)
     if (first === undefined) return answer
     const isRestLeft = rest?.authorized === false && rest.reason !== 'already_redeemed'
     return {
       ...answer,
       itemCount: claims.units,
-      remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - out.length : 0,
+      remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - authorized.length : 0,
     }
   }
 
-  /** `first`: the answer that opened the gate. `out`: the tags that were authorized. */
+  /** `first`: the answer that opened the gate. `authorized`: the authorized tags with their entries. */
   async #leaveOneByOne(
     request: AuthorizeRequest,
-    here: readonly TagEntry[],
-  ): Promise<{ first: AuthorizeAnswer | undefined; out: TagEntry[] }> {
+    nearby: readonly TagEntry[],
+  ): Promise<{ first: AuthorizeAnswer | undefined; authorized: TagEntry[] }> {
     const { platform, authorize } = this.#parts
     const beganMs = platform.clock.elapsed()
-    const out: TagEntry[] = []
+    const authorized: TagEntry[] = []
     let first: AuthorizeAnswer | undefined
-    for (const { tag, entry } of here) {
-      // A shopper is waiting: the remaining tags leave together with the receipt.
+    for (const { tag, entry } of nearby) {
+      // The shopper waits. So the caller authorizes all remaining units together.
       if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) break
       const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
       if (!answer.authorized) continue
       first ??= answer
-      out.push({ tag, entry })
+      authorized.push({ tag, entry })
       if (answer.outcome !== 'confirmed') break
     }
-    return { first, out }
+    return { first, authorized }
   }
 
   /** Only a confirmed outcome may be repeated (P2). A failed one frees its right, and staff resolve an unknown one. */

@@ -31,7 +31,7 @@ export interface GatesParts {
   antennasOf(sourceId: string): AntennaSides | undefined
   /** How long an alarm sounds at a gate, s. */
   sirenSecondsOf(deviceId: string): number
-  /** Uses up the exit rights of paid tags that are gone. */
+  /** Uses up the exit right of a paid tag that has left. */
   claimExit: ClaimExit
   onAlarm(deviceId: string, tag: string, assessment: TagAssessment): void
   log: Log
@@ -39,22 +39,20 @@ export interface GatesParts {
 
 const SAVE_MS = 30_000
 
-/** A gate with its stationary tags as last saved. */
+/** A gate, and its stationary tags as last saved (JSON). */
 interface KnownGate {
   lane: GateLane
   saved: string
 }
 
-/** No gate yet. */
+/** Starts without gates. */
 export function openGates(parts: GatesParts): Gates {
   return new Gates(parts)
 }
 
 /**
- *   reads ─ zone of the antenna ─▶ gate-lane.ts ─┬─▶ alarm: light, siren, journal
- *   releases, receipts ──────────────────────────┘  └─▶ paid and gone ─▶ exit-claims.ts
- *
- * The exit gates of this agent. A gate starts with its first event.
+ * The exit gates of this agent. Reads, receipts and releases go to gate-lane.ts, which signals and records alarms.
+ * exit-claims.ts claims the exit rights of paid tags that have left. A gate starts with its first read or receipt.
  */
 export class Gates {
   readonly #parts: GatesParts
@@ -81,7 +79,7 @@ export class Gates {
     })
   }
 
-  /** Tags that a reader of this gate has seen; `sourceId` is the reader. */
+  /** Handles reads of a gate. `sourceId`: the reader. */
   onReads(deviceId: string, sourceId: string, reads: readonly TagRead[]): void {
     const lane = this.#laneOf(deviceId)
     const zones = this.#zonesOf(sourceId)
@@ -96,7 +94,7 @@ export class Gates {
     this.#gates.get(deviceId)?.lane.passage()
   }
 
-  /** The nearby tags that match a receipt, each with its entry. */
+  /** Nearby tags that match unused entries of a receipt, each with its entry. */
   nearbyTagsOf(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
     return this.#gates.get(deviceId)?.lane.nearbyTagsOf(claims, unused) ?? []
   }
@@ -105,7 +103,7 @@ export class Gates {
     this.#laneOf(deviceId).acceptReceipt(claims, unused, taken)
   }
 
-  /** A verified unit was released by this agent, or by another of its store. */
+  /** Handles a verified release of this agent or of another agent of the store. */
   onReleased(unit: ReleasedUnit): void {
     if (!this.#released.add(unit)) return
     for (const { lane } of this.#gates.values()) lane.releasesChanged()
@@ -149,7 +147,7 @@ export class Gates {
   #zonesOf(sourceId: string): Map<number, Zone> | undefined {
     if (this.#zones.has(sourceId)) return this.#zones.get(sourceId)
     const antennas = this.#parts.antennasOf(sourceId)
-    // Both sides are needed to see a direction.
+    // Only a reader with antennas on both sides shows a direction.
     const isBoth = antennas !== undefined && antennas.inside.length > 0 && antennas.outside.length > 0
     const zones = isBoth
       ? new Map<number, Zone>([

@@ -1,23 +1,21 @@
 /**
- *   first alarm ─▶ open ─ more alarms join ─▶ 10 s quiet ─▶ over
- *                    └─ every tag turns out to be paid, or covered ─▶ resolved
- *
- * Groups the alarms at one gate that belong to one person or a few who leave together.
+ * Groups the alarms of people who leave a gate together. An incident starts with an alarm. It ends when each of its
+ * tags is resolved (paid, or covered by a receipt or release), or 10 s after its last alarm.
  */
 export interface Incidents {
-  /** A tag alarms. */
+  /** Adds an alarm. */
   raise(tag: string, isBulk: boolean, atMs: number): void
-  /** Removes and returns the tags of the last 10 s that `isRight` accepts. `isOver`: no alarmed tag is left. */
-  resolve(isRight: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
+  /** Removes and returns the tags of the last 10 s that `isResolved` accepts. `isOver`: no alarmed tag is left. */
+  resolve(isResolved: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
   /** Tags that alarmed within the last 10 s and are still unresolved. */
   tags(atMs: number): string[]
-  /** Ends an incident without new alarms. Returns it if it was a bulk alarm. */
+  /** Ends the incident 10 s after its last alarm. Returns a bulk alarm that ended. */
   tidy(atMs: number): { count: number; seconds: number } | undefined
-  /** Time of the next `tidy`, ms. */
+  /** Earliest time at which `tidy` ends the incident, ms. */
   readonly endsMs: number | undefined
 }
 
-/** Time after an alarm in which a payment ends it, ms. */
+/** Time after an alarm in which a payment, receipt or release resolves it, ms. */
 export const RESOLVABLE_MS = 10_000
 const TAGS_LIMIT = 1_000
 
@@ -41,9 +39,11 @@ export function incidents(): Incidents {
       if (!current.open.has(tag)) current.count++
       if (current.open.size < TAGS_LIMIT) current.open.set(tag, atMs)
     },
-    resolve(isRight, atMs) {
+    resolve(isResolved, atMs) {
       if (!current) return { tags: [], isOver: false }
-      const tags = [...current.open].flatMap(([tag, at]) => (atMs - at <= RESOLVABLE_MS && isRight(tag) ? [tag] : []))
+      const tags = [...current.open].flatMap(([tag, at]) =>
+        atMs - at <= RESOLVABLE_MS && isResolved(tag) ? [tag] : [],
+      )
       for (const tag of tags) current.open.delete(tag)
       const isOver = tags.length > 0 && current.open.size === 0
       if (isOver) current = undefined

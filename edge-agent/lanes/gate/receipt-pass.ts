@@ -3,29 +3,29 @@ import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/recei
 import { tagNameOf } from './tags/gate-tag.ts'
 
 /**
- * Receipts accepted at a gate a moment ago. Each passing tag takes one unused entry. If there are more tags than
- * entries, the others alarm (ADR 0021).
+ * Receipts that a gate accepted within the last 30 s. Each passing tag takes one unused entry. Tags without an entry
+ * alarm (ADR 0021).
  */
 export interface ReceiptPasses {
   /**
-   * `unused`: entries with a free exit right. `taken`: tags that have an entry already. Their items are paid now, so no
+   * Adds an accepted receipt. `unused`: entries with a free exit right. `taken`: tags that already have an entry. No
    * other tag may take these entries.
    */
   add(claims: ReceiptClaims, unused: readonly number[], atMs: number, taken?: readonly TagEntry[]): void
   /**
-   * Takes an entry for the tag, if one is left. The same tag keeps its entry. A paid tag takes only the entry that names
-   * it. An unpaid tag may also take an entry that names only its product.
+   * True if the tag has an entry, or takes an unused one now. A paid tag takes only the entry with its own name. An
+   * unpaid tag may also take an entry that names only its product.
    */
   covers(tag: string, atMs: number, isPaid?: boolean): boolean
 }
 
-/** A tag with the number of the entry that it takes. */
+/** A tag and the number of its receipt entry. */
 export interface TagEntry {
   readonly tag: string
   readonly entry: number
 }
 
-/** Time after a receipt is shown in which its goods may pass, ms. */
+/** Time after the acceptance of a receipt in which its goods may pass, ms. */
 const PASS_MS = 30_000
 const PASSES_LIMIT = 20
 
@@ -74,7 +74,7 @@ export function receiptPasses(): ReceiptPasses {
 
 /**
  * Matches nearby tags with the unused entries of a receipt. If more tags of a product are nearby than the receipt has
- * entries, none of them matches: the agent cannot know which ones belong to the shopper.
+ * entries, none matches: the agent cannot know which tags belong to the shopper.
  */
 export function tagsOfReceipt(
   { cti, entries }: ReceiptClaims,
@@ -91,15 +91,17 @@ export function tagsOfReceipt(
     const entry = entriesFor(cti, tag, isPaid).find((each) => free.has(each))
     if (entry !== undefined) byEntry.set(entry, [...(byEntry.get(entry) ?? []), tag])
   }
-  return [...byEntry].flatMap(([entry, here]) => {
+  return [...byEntry].flatMap(([entry, nearby]) => {
     const numbers = free.get(entry) ?? []
-    return here.length > numbers.length
+    return nearby.length > numbers.length
       ? []
-      : here.flatMap((tag, i) => (numbers[i] === undefined ? [] : [{ tag, entry: numbers[i] }]))
+      : nearby.flatMap((tag, i) => (numbers[i] === undefined ? [] : [{ tag, entry: numbers[i] }]))
   })
 }
 
-/** The entries that a tag may take, in hex: its own, and for an unpaid tag that of the product in its EPC. */
+/**
+ * Entries that a tag may take, in hex: the entry of the tag and, if the tag is unpaid, that of the product in its EPC.
+ */
 function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
   return entriesOf(tag, isPaid)(cti)
 }

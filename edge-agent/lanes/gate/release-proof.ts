@@ -9,9 +9,8 @@ import type { Trust } from '../../trust/trust.ts'
 import { unitsThatFit, type ReleasedUnit, type UnitProof } from './released-units.ts'
 
 /**
- *   device: the sender's, can release ─ age ─ receipt or token: genuine, of this store, not revoked ─ unit ─ named tag fits ─▶ released unit
- *
- * Verifies a release of this agent, or a release notice of another, before a gate stays silent for it.
+ * Verifies a release of this agent, or a release notice of another agent, before a gate stays silent for the unit.
+ * Checks the sender's device, the age, the receipt or token, and the named tag.
  */
 export interface ReleaseProofParts {
   agentId: string
@@ -28,7 +27,7 @@ const CLOCKS_DIFFER_S = 60
 
 const refuse = (why: string) => ({ ok: false as const, why })
 
-/** The unit that the proof verifies, or why there is none. `senderId` announces the release. */
+/** Returns the unit that the release proves, or why the release is rejected. `senderId`: agent that announces it. */
 export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedRelease, senderId: string): CheckedRelease {
   const fault = senderFault(parts, release, senderId) ?? ageFault(parts, release)
   if (fault !== undefined) return refuse(fault)
@@ -46,7 +45,7 @@ export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedReleas
   return { ok: true, unit: { proof: opened.proof, untilMs, ...(tag !== undefined && { tag }) } }
 }
 
-/** Checks that the sender owns the device. */
+/** Returns why the sender cannot have made the release. */
 function senderFault(
   { agentId, trust }: ReleaseProofParts,
   release: AnnouncedRelease,
@@ -54,7 +53,7 @@ function senderFault(
 ): string | undefined {
   const device = trust.policy?.devices.find(({ deviceId }) => deviceId === release.deviceId)
   if (!device || trust.stage() === 'expired') return 'the device is unknown, or the policy expired'
-  // A device that no agent has reported yet has no owner.
+  // A device that no agent has adopted counts as this agent's.
   const owner = device.agentId ?? agentId
   if (owner !== senderId) return 'the sender does not own the device'
   return device.revoked || !canPerform(device, release.protectionAction)
@@ -62,7 +61,7 @@ function senderFault(
     : undefined
 }
 
-/** Checks the age of a release. Without trusted time it is unknown. */
+/** Returns why the age of the release is not acceptable. Without trusted time the age is unknown. */
 function ageFault({ clock }: ReleaseProofParts, { releasedS }: AnnouncedRelease): string | undefined {
   const { nowMs, trust } = clock.now()
   const ageS = nowMs / 1_000 - releasedS

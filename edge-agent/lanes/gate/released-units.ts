@@ -5,7 +5,7 @@ import type { ItemFile, StoredRelease } from '../../items/item-file.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
 import { entriesOf, type TagEntry } from './receipt-pass.ts'
 
-/** One released unit; `tag` as `gateTagOf` names it. */
+/** One released unit. `tag`: the name from `gateTagOf`, if the tag is known. */
 export interface ReleasedUnit {
   readonly proof: UnitProof
   /** Trusted ms. */
@@ -13,7 +13,7 @@ export interface ReleasedUnit {
   readonly tag?: string
 }
 
-/** What verifies the unit: an entry of a receipt, or the item hash of an authorization token. */
+/** What identifies the unit: an entry of a receipt, or the item hash of an authorization token. */
 export type UnitProof =
   | { kind: 'receipt'; cti: Uint8Array; ordinal: number; entry: string }
   | { kind: 'token'; aud: string; jti: string; ith: string }
@@ -21,24 +21,24 @@ export type UnitProof =
 export interface ReleasedUnitsParts {
   nowMs(): number
   timers: Timers
-  /** Where units survive a restart of the agent. */
+  /** Stores units over a restart of the agent. */
   memory: Pick<ItemFile, 'releases' | 'saveReleases'>
   safely<T>(work: () => T): T | undefined
 }
 
 interface StoredUnit extends ReleasedUnit {
-  /** True if the cloud has sent something newer about the item. The unit then covers no tag and is not added again. */
+  /** True if the cloud has sent a newer status of the item. The unit then covers no tag and cannot be added again. */
   readonly isSuperseded?: true
 }
 
-/** Units in memory; the oldest is dropped. A store releases far fewer within an hour. */
+/** Maximum units in memory; above it, the oldest is dropped. A store releases far fewer within an hour. */
 const UNITS_LIMIT = 2_000
-/** Units without a tag. The gate compares each of them with a tag before it alarms; all comparisons take a few milliseconds. */
+/** Maximum units without a tag. Before an alarm the gate compares the tag with each of them, which takes a few ms. */
 const OPEN_LIMIT = 500
-/** Units are saved together after this time, ms. */
+/** Delay before changed units are saved together, ms. */
 const SAVE_MS = 1_000
 
-/** Whether a tag is the unit that a proof verifies: by its own name, or by the product that its EPC names. */
+/** Makes a check whether the tag can be the unit of a proof: by its own name, or by the product in its EPC. */
 export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   const name = tagNameOf(tag)
   const entries = entriesOf(tag)
@@ -49,17 +49,15 @@ export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   }
 }
 
-/** Opens the stored units that have not expired. */
+/** Opens the units, with the stored ones that have not expired. */
 export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
   return new ReleasedUnits(parts)
 }
 
 /**
- *   release ─ verified (release-proof.ts) ─▶ unit ─ its tag, or the first that fits ─▶ that tag leaves without an alarm
- *                                                     └ the cloud sends a newer item ─▶ its status decides again
- *
- * The units that agents of this store released, for all gates of this agent. They replace the item status that an
- * offline agent does not receive.
+ * The units that agents of this store released, for all gates of this agent. The tag of a unit leaves without an alarm.
+ * If the release named no tag, the first matching tag takes the unit. Released units replace item statuses that an
+ * offline agent does not receive. When the cloud sends a newer status, that status counts again.
  */
 export class ReleasedUnits {
   readonly #parts: ReleasedUnitsParts
@@ -77,7 +75,7 @@ export class ReleasedUnits {
     for (const { id, unit } of stored ?? []) this.#put(id, unit)
   }
 
-  /** Adds a verified unit. False if it is in the list already. A unit keeps its first tag. */
+  /** Adds a verified unit. Returns false if the unit is known already; it then keeps its first tag. */
   add(unit: ReleasedUnit): boolean {
     const id = idOf(unit.proof)
     const known = this.#units.get(id)
@@ -87,7 +85,7 @@ export class ReleasedUnits {
     return true
   }
 
-  /** True if the tag leaves under a release. A unit without a tag takes the first tag that fits. */
+  /** True if a released unit covers the tag. A unit without a tag takes the first tag that matches. */
   covers(tag: string): boolean {
     const own = this.#units.get(this.#byTag.get(tag) ?? '')
     if (own && this.#isActive(own)) return true
@@ -101,7 +99,7 @@ export class ReleasedUnits {
     return false
   }
 
-  /** Tags of this receipt's units, each with its unit number. */
+  /** Tags that already have a released unit of this receipt, each with its entry. */
   takenOf(cti: Uint8Array): TagEntry[] {
     return [...this.#units.values()].flatMap(({ proof, tag }) =>
       tag !== undefined && proof.kind === 'receipt' && Buffer.from(proof.cti).equals(cti)
@@ -110,7 +108,7 @@ export class ReleasedUnits {
     )
   }
 
-  /** Marks the units of these items as superseded: the cloud has sent something newer about them. */
+  /** Marks the units of these items as superseded, because the cloud has sent their newer status. */
   itemsChanged(entries: readonly Pick<ItemEntry, 'epc' | 'tagUid'>[]): void {
     if (this.#byTag.size === 0) return
     for (const { epc, tagUid } of entries) {

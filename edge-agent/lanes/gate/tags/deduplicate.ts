@@ -1,12 +1,12 @@
 /** Side of the gate where a tag was read. `none`: the reader cannot locate tags. */
 export type Zone = 'inside' | 'outside' | 'none'
 
-/** A tag counts once per zone in this time, ms. */
+/** Time in which a tag counts once per zone, ms. */
 const WINDOW_MS = 250
-/** Tags in one window. Above it, a tag may count once too often. */
+/** Maximum tags in one window. Above it, the filter may pass a repeated read. */
 const LIMIT = 20_000
 
-/** Passes each tag once per zone and 250 ms. Two alternating windows limit the memory to 500 ms. */
+/** Passes each tag once per zone and 250 ms. Stores only the reads of the current and the previous window. */
 export interface Deduplicator {
   isNew(tag: string, zone: Zone, atMs: number): boolean
   readonly size: number

@@ -1,28 +1,26 @@
 import type { Zone } from './deduplicate.ts'
 
 /**
- *   paid and leaving ─▶ not read for 30 s ─▶ gone: reported once
- *                         └ last read inside, or covered by a receipt ─▶ not reported
- *
- * Paid tags that left one gate. A shopper who is still there may present a receipt, which needs these exit rights. So
- * tags are reported only when they are gone.
+ * Paid tags that left one gate. The gate reports a tag 30 s after its last read, if that read was not inside. Until
+ * then the shopper may still present a receipt, which needs the exit right itself.
  */
 export interface Departures {
+  /** Adds a tag that left. */
   left(tag: string, atMs: number): void
-  /** Call it for every read. Most tags have not left, and are ignored. */
+  /** Call it for every read. Ignores tags that have not left. */
   seen(tag: string, zone: Zone, atMs: number): void
-  /** Drops tags whose exit right was used otherwise. */
+  /** Drops tags whose exit right a receipt used. */
   drop(isUsedUp: (tag: string) => boolean): void
-  /** Removes and returns the tags that are gone, with the time at which they left. */
+  /** Removes the tags without a read for 30 s. Returns those that left, with the time of leaving. */
   takeGone(atMs: number): { tag: string; leftMs: number }[]
 }
 
-/** Time after which a tag that left counts as gone, ms: a shown receipt covers tags for as long (receipt-pass.ts). */
+/** Time without a read after which a tag is gone, ms. A receipt covers tags equally long (receipt-pass.ts). */
 const GONE_MS = 30_000
-/** Maximum tags that left and do not yet count as gone. Further tags are not reported. */
+/** Maximum tags that left and are not gone yet. The gate does not report further tags. */
 const LIMIT = 2_000
 
-/** Nobody has left yet. */
+/** Starts without tags. */
 export function departures(): Departures {
   const waiting = new Map<string, { leftMs: number; lastMs: number; isInside: boolean }>()
   return {

@@ -2,12 +2,12 @@ import type { TagName } from '../../../../device-drivers/drivers/device.ts'
 import type { KnownItem } from '../../../items/item-table.ts'
 import type { Replica } from '../../../items/replica.ts'
 
-/** Name of a tag within a gate and in its storage: the EPC, or U and the UID. U is no hex digit. */
+/** Name of a tag at a gate, in memory and in the item file: the EPC, or U and the UID. No EPC starts with U. */
 export function gateTagOf(tag: TagName): string {
   return 'epc' in tag ? tag.epc : `U${tag.tagUid}`
 }
 
-/** The reverse. */
+/** Converts a name from `gateTagOf` back. */
 export function tagNameOf(gateTag: string): TagName {
   return gateTag.startsWith('U') ? { tagUid: gateTag.slice(1) } : { epc: gateTag }
 }

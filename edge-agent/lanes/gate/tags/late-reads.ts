@@ -1,6 +1,6 @@
 import type { Cancel, Timers } from '../../../../policy/platform.ts'
 
-/** Reports reads that came too late to alarm, in one line per five seconds. */
+/** Reports reads that came too late to alarm, in at most one line per 5 s. */
 export interface LateReads {
   add(tag: string, ageMs: number): void
   stop(): void
@@ -9,7 +9,7 @@ export interface LateReads {
 const REPORT_AFTER_MS = 5_000
 const UNPAID_LIMIT = 1_000
 
-/** `report` gets one line for staff. */
+/** `report` receives the lines, which are for staff. */
 export function lateReads(
   timers: Timers,
   isUnpaid: (tag: string) => boolean,

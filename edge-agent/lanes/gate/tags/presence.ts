@@ -21,17 +21,17 @@ export interface StationaryTag {
 
 /** Time in the field after which a tag counts as stationary, ms. */
 const STATIONARY_AFTER_MS = 20_000
-/** Time around a passage in which a tag outside belongs to it, ms. */
+/** Maximum time between a passage and a read of a tag that may have left with the person, ms. */
 const PASSAGE_MS = 1_000
 const TRACK_LIMIT = 20_000
-/** Maximum stationary tags that are stored for a restart. The gate processes no reads while it stores them, a few milliseconds. */
+/** Maximum stationary tags that are stored for a restart. Storing them blocks the gate for a few ms. */
 const STATIONARY_LIMIT = 1_000
 const GAP_STEP_MS = 100
 
 export interface PresenceOptions {
-  /** Stationary tags before the restart. */
+  /** Stationary tags that were stored before the restart. */
   stationaryTags: readonly StationaryTag[]
-  /** Until then the gate learns the stationary tags around it, ms. */
+  /** End of the time in which the gate learns the stationary tags around it, ms. */
   calibratingUntilMs: number
   nowMs: number
 }
@@ -42,14 +42,15 @@ export function openPresence(options: PresenceOptions): Presence {
 }
 
 /**
- *   inside ─▶ outside   leaves          outside ─▶ inside, and stays   has entered, may leave again
- *   inside ─▶ unseen for up to a minute ─▶ outside   leaves
- *   no antennas         every approach leaves
- *   outside alone       leaves if a person passes and it is not read inside
+ * Tracks each tag in the field: its origin, its direction, and whether it is stationary.
  *
- * Tracks each tag in the field: its origin, its direction, and whether it is stationary. A stationary tag between the
- * antennas seems to move. So the gate learns its longest gap without a read inside. A much longer gap with reads
- * outside means that a person carries it out.
+ * - A tag leaves if it is read inside and then outside, even after up to a minute without a read.
+ * - A tag enters if it is read outside and then inside.
+ * - A tag that is read only outside leaves if a person passes at that time.
+ * - If the reader cannot locate tags, each new approach of a tag counts as leaving.
+ *
+ * A stationary tag between the antennas seems to move. So the gate learns the tag's longest gap without a read inside.
+ * A much longer gap with reads outside means that a person carries the tag out.
  */
 export class Presence {
   readonly #tracks = new Map<string, Track>()
@@ -59,13 +60,15 @@ export class Presence {
     this.#calibratingUntilMs = calibratingUntilMs
     for (const { tag, longestGapMs, wasOutside } of stationaryTags.slice(0, TRACK_LIMIT)) {
       const wasInside = longestGapMs !== undefined
-      // Without antenna sides, a tag that was removed during the restart would return without an alarm. So it is not loaded.
+      // Skips tags without antenna sides: such a tag may have left during the restart, and would return without an
+      // alarm.
       if (!wasInside && !wasOutside) continue
       const track = newTrack(wasInside ? 'inside' : 'none', nowMs)
       this.#tracks.set(tag, { ...track, longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStationary: true })
     }
   }
 
+  /** Handles a read, and returns the movement of the tag. */
   see(tag: string, zone: Zone, atMs: number): Movement {
     const { track, isNew } = this.#trackOf(tag, zone, atMs)
     if (atMs - track.lastMs > APPROACH_MS) track.presentSinceMs = atMs
@@ -75,14 +78,14 @@ export class Presence {
     return zone === 'inside' ? seeInside(track, atMs) : seeOutside(track, atMs, this.#calibratingUntilMs)
   }
 
-  /** A person passed. Returns tags that may have left, to be checked again shortly after. */
+  /** Returns the tags that may have left with a person who passes at `atMs`. Check each later with `hasLeftUnseen`. */
   passed(atMs: number): string[] {
     const mayHaveGone = ({ origin, wasInside, isStationary, hasLeft, lastMs }: Track) =>
       origin === 'outside' && !wasInside && !isStationary && !hasLeft && Math.abs(atMs - lastMs) <= PASSAGE_MS
     return [...this.#tracks].flatMap(([tag, track]) => (mayHaveGone(track) ? [tag] : []))
   }
 
-  /** True if a tag that `passed` returned was then read only outside. */
+  /** True if a tag that `passed` returned has still not been read inside. The tag then counts as left. */
   hasLeftUnseen(tag: string): boolean {
     const track = this.#tracks.get(tag)
     if (!track || track.wasInside || track.hasLeft) return false
@@ -95,7 +98,7 @@ export class Presence {
     return this.#tracks.get(tag)?.isStationary === true
   }
 
-  /** Tags that are not stationary and were read within this time, ms. */
+  /** Tags that are not stationary and were last read at most `withinMs` ago. */
   near(withinMs: number, atMs: number): string[] {
     return [...this.#tracks].flatMap(([tag, { isStationary, lastMs }]) =>
       !isStationary && atMs - lastMs <= withinMs ? [tag] : [],
@@ -107,13 +110,13 @@ export class Presence {
     const stationary = [...this.#tracks]
       .filter(([, track]) => track.isStationary && (track.wasInside || track.wasOutside))
       .slice(-STATIONARY_LIMIT)
-    // Rounded, so that small changes cause no write.
+    // Rounds gaps, so that small changes cause no write.
     const gapOf = (track: Track) =>
       track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined
     return stationary.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
   }
 
-  /** Forgets tags that have not been seen for long. */
+  /** Drops tags that were not read for a minute. */
   tidy(atMs: number): void {
     for (const [tag, track] of this.#tracks) if (atMs - track.lastMs >= STATIONARY_GONE_MS) this.#tracks.delete(tag)
   }

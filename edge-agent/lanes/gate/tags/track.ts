@@ -2,21 +2,21 @@ import type { Zone } from './deduplicate.ts'
 
 export type Movement = 'leaving' | 'entering' | 'present'
 
-/** Where one tag was seen since it approached. */
+/** Reads of one tag since it approached the gate. */
 export interface Track {
   origin: Zone
   lastMs: number
-  /** Start of the present stay: since then no gap was longer than `approachMs`. */
+  /** Time since which no gap between reads was longer than `APPROACH_MS`. */
   presentSinceMs: number
   /** Time since which all reads were inside. */
   insideSinceMs: number
   lastInsideMs: number
-  /** Reads outside since the last read inside. */
+  /** Number of reads outside since the last read inside. */
   outsideRun: number
   longestGapMs: number
-  /** How often the tag was read inside again after outside. Walking shoppers do not cause that. */
+  /** How often a read inside followed reads outside. Walking shoppers cause few of them. */
   flickers: number
-  /** How often the tag seemed to leave and was read again within a minute. */
+  /** How often the tag counted as left and was read again within a minute. */
   returns: number
   hasLeft: boolean
   hasEntered: boolean
@@ -25,25 +25,25 @@ export interface Track {
   isStationary: boolean
 }
 
-/** Gap after which a tag approaches again, ms. */
+/** Gap between reads after which a tag counts as a new approach, ms. */
 export const APPROACH_MS = 5_000
 /**
  * Time for which the origin of a tag is remembered, ms. In Gen2 sessions 2 and 3 a tag stays silent for up to a minute
  * after a read.
  */
 export const REMEMBERED_MS = 60_000
-/** Gap after which a stationary tag starts as a new one, ms. */
+/** Gap after which a stationary tag counts as a new approach, ms. */
 export const STATIONARY_GONE_MS = 60_000
-/** A tag seen only inside for this time has entered, ms. */
+/** Time with reads only inside after which a tag counts as inside again, ms. */
 const SETTLED_MS = 1_000
-/** While a gate learns, a tag leaves only if it was not read inside for this time, ms. */
+/** While a gate learns: minimum time without a read inside before a tag counts as left, ms. */
 const CALIBRATION_GAP_MS = 300
-/** While a gate learns, a tag with so many returns from outside counts as stationary. */
+/** While a gate learns: number of flickers from which a tag is treated as stationary. */
 const FLICKERS = 8
-/** A stationary tag leaves after a multiple of its longest gap, within bounds, ms. */
+/** A stationary tag leaves after this multiple of its longest gap, within the bounds below (ms). */
 const GAP_FACTOR = 2.5
 const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
-/** Longer gaps teach nothing: the tag was covered, or the reader was offline. */
+/** Maximum gap that the gate learns from, ms. In a longer gap the tag was covered or the reader was offline. */
 const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
 /**
@@ -52,7 +52,7 @@ const RETURNS_COUNTED = 2
  */
 const RUN_AFTER_RETURNS = 3
 
-/** A tag that approaches for the first time. */
+/** Track of a tag that approaches for the first time. */
 export function newTrack(zone: Zone, atMs: number): Track {
   return {
     origin: zone,
@@ -72,7 +72,7 @@ export function newTrack(zone: Zone, atMs: number): Track {
   }
 }
 
-/** A tag that was here a while ago. If it was last read inside and is now outside, it has left. */
+/** Track of a known tag that approaches again. If its last read was inside and it is now outside, it is leaving. */
 export function newApproach(known: Track, zone: Zone, atMs: number): Track {
   const hadNotLeft = zone === 'none' ? known.isStationary : known.hasLeft
   const track = { ...newTrack(zone, atMs), returns: Math.min(known.returns + (hadNotLeft ? 1 : 0), RETURNS_COUNTED) }
@@ -81,15 +81,15 @@ export function newApproach(known: Track, zone: Zone, atMs: number): Track {
 }
 
 /**
- * Gap after which the tag approaches again, ms. Without antenna sides, a stationary tag that comes near may be leaving.
- * Only one with many returns is ignored.
+ * Gap after which the tag counts as a new approach, ms. If the reader cannot locate tags, a stationary tag that is read
+ * again may be leaving. The gate ignores it after two returns.
  */
 export function approachMs({ isStationary, returns }: Track, zone: Zone): number {
-  const isLeftAlone = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
-  return isLeftAlone ? STATIONARY_GONE_MS : APPROACH_MS
+  const isIgnored = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
+  return isIgnored ? STATIONARY_GONE_MS : APPROACH_MS
 }
 
-/** The tag is seen inside. */
+/** Handles a read inside. */
 export function seeInside(track: Track, atMs: number): Movement {
   const gapMs = atMs - track.lastInsideMs
   if (track.wasInside && gapMs <= GAP_LEARNT_MS) track.longestGapMs = Math.max(track.longestGapMs, gapMs)
@@ -111,7 +111,7 @@ export function seeInside(track: Track, atMs: number): Movement {
   return 'entering'
 }
 
-/** The tag is seen outside. */
+/** Handles a read outside. */
 export function seeOutside(track: Track, atMs: number, calibratingUntilMs: number): Movement {
   const isFirst = !track.wasOutside
   track.wasOutside = true
