@@ -20,7 +20,10 @@ export const ImportAnswer = z.strictObject({
   warnings: z.array(z.string()).optional(),
 })
 
-/** API form of a row. The operation checks each row by itself, so that one bad row does not reject the others. */
+/**
+ * Form of a row in the API description. The operation validates each row by itself, so that an invalid row does not
+ * reject the others.
+ */
 const Row = z.unknown().meta(rowDocument())
 
 function rowDocument() {

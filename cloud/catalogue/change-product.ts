@@ -17,8 +17,8 @@ export interface InsertedProduct {
 }
 
 /**
- * Adds a product to a store that does not sell it. If other stores sell the product, only the price is taken from the
- * input.
+ * Adds a product to a store that does not sell it. If other stores sell the product, only the price of the input is
+ * used.
  */
 export async function insertIntoStore(
   call: Call,

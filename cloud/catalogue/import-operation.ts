@@ -9,9 +9,9 @@ import { readProducts, type ReadProducts } from './import/read-products.ts'
 import { findByEans, listListings } from './queries.ts'
 import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts'
 
-/** Bytes of the form: a file of 20 MB and a few fields. */
+/** Maximum size of the form, bytes: a file of 20 MB and a few fields. */
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
-/** Limits memory: reading one file takes up to 100 MB. */
+/** Maximum number of files read at the same time. Reading one takes up to 100 MB of memory. */
 const CONCURRENT_READS_LIMIT = 3
 let filesBeingRead = 0
 
@@ -47,7 +47,7 @@ function importBatch(
   })
 }
 
-/** Counts of an import of this batch, without writing anything. */
+/** Dry run: counts the rows that an import of this batch would write. Writes nothing. */
 async function tryBatch(call: Call, storeId: string, batch: Batch): Promise<Upserted> {
   const store = await ownStore(call, storeId)
   const known = await findByEans(

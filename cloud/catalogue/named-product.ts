@@ -20,8 +20,10 @@ export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barco
 }
 
 /**
- * Finds a product of the account by productId, id, ean or barcode (ADR 0002), with its global price. Throws 400 without
- * a name or if two names differ. Throws 404 if the product is unknown or in no store that the key is bound to.
+ * Finds a product of the account by productId, id, ean or barcode (ADR 0002). Returns it with its global price.
+ *
+ * Throws 400 if the request has no identifier, or if two identifiers differ. Throws 404 if the product is unknown, or
+ * if no store of the key sells it.
  */
 export async function namedProduct(call: Call, names: ProductNames): Promise<ProductRow> {
   const caller = knownCaller(call.caller)

@@ -81,11 +81,11 @@ const OneProductAnswer = Product.extend({
   label: LabelAnswer.optional().describe('Present if the barcode is a label that a scale printed.'),
 })
 
-/** The product at the price of `storeId`, or at the global price without `storeId`. */
+/** Returns the product with the price in `storeId`; without `storeId`, with the global price. */
 async function oneProduct(call: Call, { storeId, ...asked }: z.output<typeof OneProduct>) {
   const store = storeId === undefined ? undefined : await ownStore(call, storeId)
   const code = asked.ean ?? asked.barcode
-  // Fast path for the most frequent request. An exact EAN match wins over a label.
+  // Fast path for the most frequent request: one code in one store. An exact EAN match wins over a label.
   const isCodeAlone = asked.productId === undefined && asked.id === undefined && (asked.barcode ?? code) === code
   const known = store && code !== undefined && isCodeAlone ? await findDocumentByEan(call.db, store, code) : undefined
   if (known) return new RawJson<z.input<typeof OneProductAnswer>>(known.doc)

@@ -2,7 +2,7 @@ import { centsOf } from '../operations/fields.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import type { ProductChanges, ProductInput } from './schema.ts'
 
-/** Data that only products of a POS sync have. */
+/** Data of a product that a POS sync wrote. */
 export interface PosOrigin {
   posProductId: string | null
 }

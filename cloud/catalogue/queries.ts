@@ -100,7 +100,7 @@ const countIn = prepared((db, p: { storeId: string; category: string }) =>
     .where('category', '=', p.category),
 )
 
-/** Exact number of products of a store, or of one category. Each write of a product updates the stored count. */
+/** Exact number of products of a store, or of one category. Each write of a product updates this stored number. */
 export async function countProducts(db: Db, storeId: string, category = ''): Promise<number> {
   const [row] = await countIn(db, { storeId, category })
   return row?.products ?? 0
@@ -122,7 +122,9 @@ const globalByEan = prepared((db, p: { tenant: string; ean: string }) =>
   db.selectFrom('product').selectAll().where('tenant', '=', p.tenant).where('ean', '=', p.ean),
 )
 
-/** Finds a product by id or EAN. With `storeId`, only a product that this store sells, at its price. */
+/**
+ * Finds a product by id or EAN. With `storeId`, finds it only if this store sells it, and returns the store's price.
+ */
 export async function findProduct(
   db: Db,
   tenant: string,

@@ -8,8 +8,8 @@ const NAME = 'catalogue-documents'
 const BATCH = 200
 
 /**
- * Rebuilds all product documents, search terms and counts if another `DOCUMENT_VERSION` wrote them. Call it before the
- * server accepts requests.
+ * Rebuilds all product documents, search terms and counts if `DOCUMENT_VERSION` has changed since they were written.
+ * Call it before the server accepts requests.
  */
 export async function refreshDocuments(database: Database): Promise<void> {
   const found = await database.reads

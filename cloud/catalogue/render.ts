@@ -2,7 +2,7 @@ import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import type { Nutrition, PricedProduct, Product } from './schema.ts'
 
-/** Increase this with each change of the product document: at the next start all stored documents are rebuilt. */
+/** Increase this with each change of the product document. The next start then rebuilds all stored documents. */
 export const DOCUMENT_VERSION = '1'
 
 /** Price of a product in one store. */
@@ -45,13 +45,13 @@ export function toProduct(row: PricedProduct): Product {
   }
 }
 
-/** The product at the price of one store. */
+/** Adds the price of one store to a product row. */
 export function pricedAt(product: ProductRow, listing: Listing): PricedProduct {
   const { store_id, price_cent, old_price_cent, updated_ms } = listing
   return { ...product, store_id, price_cent, old_price_cent, priced_ms: updated_ms }
 }
 
-/** Builds the row of a product in a store. All stored documents come from here. */
+/** Builds the row of a product in a store, including the stored document. */
 export function renderListing(product: ProductRow, listing: Listing): StoreProductRow {
   const { store_id, product_id, price_cent, old_price_cent, updated_ms } = listing
   const doc = JSON.stringify(toProduct(pricedAt(product, listing)))

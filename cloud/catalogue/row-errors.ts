@@ -40,7 +40,7 @@ export function rowErrors(): RowErrors {
   }
 }
 
-/** Column names of fields that have another name in files. */
+/** Names that files use for fields of the API. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
   isOrganic: 'is_organic',
   isVegan: 'is_vegan',

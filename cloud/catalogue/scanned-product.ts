@@ -9,7 +9,7 @@ export function layoutsOf({ in_store_codes }: Pick<StoreRow, 'in_store_codes'>):
   return in_store_codes === null ? DEFAULT_IN_STORE_CODES : (JSON.parse(in_store_codes) as string[])
 }
 
-/** Product that a barcode stands for, with the label if a scale printed the barcode. */
+/** Product of a barcode. `label` is set if a scale printed the barcode. */
 export interface Scanned {
   product: PricedProduct
   label?: Label

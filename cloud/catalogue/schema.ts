@@ -5,7 +5,7 @@ import { Ean } from './ean.ts'
 
 const Grams = z.number().min(0).max(200).describe('g')
 
-/** Per 100 g or 100 ml. */
+/** Nutrition values per 100 g or 100 ml. */
 export const Nutrition = z.strictObject({
   calories: z.number().min(0).max(2_000).describe('kcal').optional(),
   fat: Grams.optional(),
@@ -96,7 +96,7 @@ export const PRODUCT_FIELDS = {
   ...WITH_DEFAULT,
 }
 
-/** The same fields in an update: all are optional, and null clears optional ones. */
+/** The same fields in an update. All are optional; null clears a field that a product may lack. */
 export const PRODUCT_CHANGES = {
   name: Name.optional(),
   price: Euros.optional(),
@@ -105,7 +105,7 @@ export const PRODUCT_CHANGES = {
   ...WITH_DEFAULT,
 }
 
-/** EAN of a new product, under either name. */
+/** EAN of a new product. A request may call it `ean` or `barcode`. */
 export const BARCODE_FIELDS = { ean: Ean.optional(), barcode: Ean.describe('Another name of `ean`.').optional() }
 
 /** One row of a bulk import. */
@@ -114,7 +114,7 @@ export type ProductInput = z.output<typeof ProductInput>
 
 export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
 
-/** Identifiers of a product in a request. A request with several identifiers must name one product with all of them. */
+/** Identifiers of a product in a request. If a request has several, all of them must identify the same product. */
 export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),

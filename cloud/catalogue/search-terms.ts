@@ -1,12 +1,13 @@
 import type { ProductRow } from '../persistence/tables/stores.ts'
 
-/** Terms per product, and characters per term. */
+/** Maximum number of terms per product. */
 const TERMS_LIMIT = 40
+/** Maximum number of characters per term. */
 const LETTERS_LIMIT = 32
-/** Terms of a query. */
+/** Maximum number of terms per query. */
 export const QUERY_TERMS_LIMIT = 6
 
-/** Lower case without accents, so that "kase" finds "Käse". */
+/** Splits a text into terms in lower case without accents, so that "kase" finds "Käse". */
 function termsIn(text: string): string[] {
   const folded = text.normalize('NFKD').toLowerCase().replaceAll('ß', 'ss').replaceAll(/\p{M}/gu, '')
   return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => [...word].slice(0, LETTERS_LIMIT).join(''))

@@ -3,16 +3,19 @@ import { prepared } from '../persistence/prepared.ts'
 import { QUERY_TERMS_LIMIT, queryTermsOf } from './search-terms.ts'
 
 /**
- *   rarest term of the query ─▶ range of (store, term, product) ─▶ do the other terms match? ─▶ document
+ * A search scans the index entries of the rarest term of the query, and keeps products that match the other terms too.
  *
- * Results have the order of the index: shorter matching terms first, so that whole words come before longer ones.
+ * Results have the order of the index: a whole word comes before longer words that start with it.
  */
 
-/** Entries that are counted to find the rarest term. */
+/** Maximum number of entries that are counted per term to find the rarest. */
 const COUNT_LIMIT = 1_000
-/** Entries that one query scans. It bounds a search for two frequent terms that few products share. */
+/**
+ * Maximum number of entries that one database query scans. It bounds a search for two frequent terms that few products
+ * share.
+ */
 const SCAN_LIMIT = 20_000
-/** Character that sorts after all others. Appended to a prefix it ends the range of terms with this prefix. */
+/** Character that sorts after all others. A prefix followed by it ends the range of the terms with this prefix. */
 const LAST = '\u{10FFFF}'
 
 const countOf = prepared((db, p: { storeId: string; from: string; to: string; limit: number }) =>
@@ -73,7 +76,7 @@ export async function searchDocuments(db: Db, storeId: string, q: string, limit:
   if (rarest === undefined || !page) return []
   const patterns = Object.fromEntries(others.map((word, i) => [`other${i}`, `% ${word}%`]))
   const documents = new Map<string, string>()
-  // Reads another page only if several terms of one product start with the prefix, so that rows repeat products.
+  // A second page is needed only if rows repeat products, because several terms of one product start with the prefix.
   for (let [word, productId] = [rarest, '']; documents.size < limit;) {
     const rows = await page(db, { storeId, word, productId, to: rarest + LAST, scan: SCAN_LIMIT, limit, ...patterns })
     for (const row of rows) if (documents.size < limit) documents.set(row.product_id, row.doc)
@@ -84,7 +87,7 @@ export async function searchDocuments(db: Db, storeId: string, q: string, limit:
   return [...documents.values()]
 }
 
-/** Sorts the rarest term first; of equally rare terms the longest. */
+/** Sorts by rarity, the rarest term first; among equally rare terms the longest first. */
 async function byRarity(db: Db, storeId: string, terms: readonly string[]): Promise<string[]> {
   if (terms.length < 2) return [...terms]
   const counted = []

@@ -6,8 +6,8 @@ import { Ean } from './ean.ts'
 import type { Product } from './schema.ts'
 
 /**
- * Fields that the system sets. `updateProduct` accepts them unchanged, so that clients can edit and send back a
- * response (ADR 0002).
+ * Fields that the system sets. `updateProduct` accepts them if they are unchanged, so that clients can edit a response
+ * and send it back (ADR 0002).
  */
 export const SYSTEM_FIELDS = {
   success: z.literal(true).optional(),

@@ -38,11 +38,11 @@ interface Context {
 }
 
 /**
- * Adds products to a store, or changes the products that it already sells. A new price applies to this store, all other
- * fields to every store that sells the product. Takes at most 500 products, each EAN once.
+ * Adds products to a store, or changes products that the store already sells. A new price applies to this store. Other
+ * fields apply to every store that sells the product. Accepts at most 500 products, each EAN once.
  *
- * Omitted fields keep their values. Exception: an old price that is not above the new price is cleared. Unchanged rows
- * are not written. `repriced` counts products of the store whose price changed.
+ * Omitted fields keep their values, except that an old price not above the new price is cleared. Unchanged rows are not
+ * written. `repriced` is the number of products whose price in the store changed.
  */
 export async function upsertProducts(
   { db, nowMs, services }: Context,
@@ -97,11 +97,14 @@ function changeOf(
   const prices = priceColumns(product)
   const isSoldElsewhere = known.some((listing) => listing !== here)
   const { price_cent = 0, old_price_cent: stated } = prices
-  const kept = (old: number | null) => (old !== null && old > price_cent ? old : null)
-  const globalPrices = { price_cent, old_price_cent: stated === undefined ? kept(before.old_price_cent) : stated }
+  const ifStillHigher = (old: number | null) => (old !== null && old > price_cent ? old : null)
+  const globalPrices = {
+    price_cent,
+    old_price_cent: stated === undefined ? ifStillHigher(before.old_price_cent) : stated,
+  }
   const columns = { ...sharedColumns(product), ...originColumns(pos), ...(!isSoldElsewhere && globalPrices) }
   const after = changedRow(before, columns, nowMs)
-  const old_price_cent = stated === undefined ? kept(here?.old_price_cent ?? null) : stated
+  const old_price_cent = stated === undefined ? ifStillHigher(here?.old_price_cent ?? null) : stated
   const isSamePrice = here?.price_cent === price_cent && here.old_price_cent === old_price_cent
   if (after === before && isSamePrice) return undefined
   const updated_ms = isSamePrice && here ? here.updated_ms : nowMs

@@ -6,33 +6,29 @@ import { renderListing, type Listing } from './render.ts'
 import { joinTerms, searchTermsOf } from './search-terms.ts'
 
 /**
- *   product ─┬─▶ store_product.doc of every store that sells it
- *            ├─▶ product_word
- *            └─▶ product_count
- *
- * All writes of the catalogue go through this file. It updates documents, search terms and counts in the same
- * transaction.
+ * All writes of the catalogue use this file. One transaction updates the product, its documents in all stores
+ * (`store_product.doc`), its search terms (`product_word`) and the counts (`product_count`).
  */
 export interface ProductWrite {
   /** Row in the database; undefined for a new product. */
   before: ProductRow | undefined
   after: ProductRow
-  /** Listings in all stores before the write. May be empty if the product row itself does not change. */
+  /** Listings in all stores before the write. May be empty if the product itself does not change. */
   known: readonly Listing[]
   /** New or changed price in one store. */
   listing: Omit<Listing, 'product_id'> | undefined
 }
 
 /**
- * Writes products and listings with their documents, terms and counts. If a product row does not change, it may occur
- * once per store; otherwise only once.
+ * Writes products and listings with their documents, terms and counts. `writes` may contain an unchanged product once
+ * per store, but a changed product only once.
  */
 export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const changed = writes.filter(({ before, after }) => before !== after)
   for (const rows of insertChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
 
   const listings: StoreProductRow[] = []
-  const words: { gone: ProductWordRow[]; come: ProductWordRow[] } = { gone: [], come: [] }
+  const words: { removed: ProductWordRow[]; added: ProductWordRow[] } = { removed: [], added: [] }
   const counts = new Map<string, Count>()
   const count = (store_id: string, category: string | null, by: number) => {
     if (category === null) return
@@ -54,16 +50,16 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
         product_id: after.product_id,
         words: joined,
       })
-      if (isNew || !isSameTerms) words.come.push(...newTerms.map(word))
-      if (!isNew) words.gone.push(...oldTerms.filter((w) => !newTerms.includes(w)).map(word))
+      if (isNew || !isSameTerms) words.added.push(...newTerms.map(word))
+      if (!isNew) words.removed.push(...oldTerms.filter((w) => !newTerms.includes(w)).map(word))
       if (isNew) count(row.store_id, '', 1)
       if (!isNew) count(row.store_id, before?.category ?? null, -1)
       count(row.store_id, after.category, 1)
     }
   }
   for (const rows of insertChunks(listings)) await upsertListings(db, rows)
-  for (const rows of insertChunks(words.gone)) await deleteTerms(db, rows)
-  for (const rows of insertChunks(words.come)) await insertTerms(db, rows)
+  for (const rows of insertChunks(words.removed)) await deleteTerms(db, rows)
+  for (const rows of insertChunks(words.added)) await insertTerms(db, rows)
   await addToCounts(db, [...counts.values()])
 }
 
@@ -150,7 +146,7 @@ const addCounts = preparedInsert((db, rows: readonly Count[]) =>
 )
 
 async function addToCounts(db: Db, counts: readonly Count[]): Promise<void> {
-  // The fixed order avoids deadlocks between two transactions.
+  // Rows are always written in the same order, which avoids deadlocks between two transactions.
   const rows = counts
     .filter(({ products }) => products !== 0)
     .sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))

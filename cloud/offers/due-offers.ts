@@ -9,17 +9,18 @@ import { dueAfter, statusFrom, type OfferStatus } from './offer-status.ts'
 import { createOffer } from './operations.ts'
 import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
 
-/** Polling interval, ms. The job does not notice changes by other processes and changes of the clock by itself. */
+/** Polling interval, ms. Other processes and clock changes do not notify the job, so it polls. */
 const POLL_MS = 30_000
 /** Offers per read. */
 const READ_LIMIT = 100
-/** Concurrent transactions. On SQLite they share a commit. */
+/** Maximum number of concurrent transactions. On SQLite they share a commit. */
 const AT_ONCE = 10
 const NAME = 'due offers'
 
 /**
- * Starts the job that moves offers to their next status. Each move is one guarded UPDATE with its events in the same
- * transaction. API responses do not depend on it: they compute the status from the clock.
+ * Starts the job that moves offers to their next status. Each move is one UPDATE that also checks the old status; its
+ * events are in the same transaction. API responses do not depend on the job, because they compute the status from the
+ * clock.
  */
 export function startDueOffers(database: Database, services: Services): DueLoop {
   return startDueLoop(services, {
@@ -30,7 +31,7 @@ export function startDueOffers(database: Database, services: Services): DueLoop 
   })
 }
 
-/** Moves up to 100 due offers. Returns the ms until the next offer is due; 0 or less if more are due now. */
+/** Moves up to 100 due offers. Returns the ms until the next offer is due; 0 or less if more offers are due now. */
 export async function moveDue(database: Database, services: Services): Promise<number> {
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
@@ -73,8 +74,8 @@ async function moveAlone(
 }
 
 /**
- * Moves an offer to its status at this time; returns false if nothing changes. An offer that started and ended
- * unnoticed is not announced.
+ * Moves an offer to its status at this time. Returns false if nothing changes. An offer that started and ended between
+ * two runs of the job does not emit `offer.published`.
  */
 async function moveOffer(call: Call, groupId: string): Promise<boolean> {
   const group = await readGroup(call.db, groupId)

@@ -39,7 +39,9 @@ export async function presentOffers(
   })
 }
 
-/** Converts one offer to its list form. The status depends on the clock, not on the stored status. */
+/**
+ * Converts one offer to its list form. Computes the status from the clock, because the stored status may be outdated.
+ */
 export function toListed(
   group: OfferGroupRow,
   storeIds: string[],

@@ -26,8 +26,8 @@ export interface PricedBranches {
 }
 
 /**
- * Creates an offer: its group, one document for each store in the order of `storeIds`, one product list for each price
- * list.
+ * Creates an offer: one group, one document for each store in the order of `storeIds`, and one product list for each
+ * entry of `prices`.
  */
 export async function makeOffer(
   call: Call,

@@ -31,7 +31,7 @@ export interface StoreProducts {
 /**
  * Adds products to listed offers.
  *
- * @param storeId Reads the prices of this store only. Without it, every store in `storeIds` of the offer.
+ * @param storeId Reads only the prices of this store. If absent, reads the prices of all stores of the offer.
  */
 export async function withProducts(
   db: Db,

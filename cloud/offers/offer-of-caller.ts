@@ -10,9 +10,9 @@ export interface OfferOfCaller {
   branches: OfferRow[]
   /** Documents of branches that are still in the offer. */
   active: OfferRow[]
-  /** The document that the request names; the first active one if it names the group. */
+  /** Document that the request identifies. If the request identifies the group: the first active document. */
   named: OfferRow
-  /** Document whose products and prices apply to `named`: another active one if `named` was removed. */
+  /** Document with the products and prices: `named`, or another active document if `named` was removed. */
   priced: OfferRow
 }
 
@@ -23,8 +23,8 @@ export function offerIdOf({ offerId, id }: { offerId?: string | undefined; id?: 
 }
 
 /**
- * Finds an offer with all its branches. Throws 404 if it is unknown, 403 if it has branches in stores that the key may
- * not change.
+ * Finds an offer with all its branches. Throws 404 if the offer is unknown. Throws 403 if it has branches in stores
+ * that the key may not change.
  */
 export async function offerOfCaller(call: Call, offerId: string): Promise<OfferOfCaller> {
   const caller = knownCaller(call.caller)

@@ -1,8 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 
 /**
- * Lowest offer price (cents) by EAN, of the offers that are active in a store at this time. EANs without an offer are
- * absent.
+ * Returns the lowest offer price (cents) by EAN among the active offers of a store. EANs without an offer are absent.
  */
 export async function offerPrices(
   db: Db,

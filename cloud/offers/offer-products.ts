@@ -17,8 +17,9 @@ export interface OfferProduct {
   description?: string
 }
 
-/** Maximum number of EANs in one error, and of stores for each EAN. */
+/** Maximum number of EANs in one error. */
 const DETAILS_LIMIT = 20
+/** Maximum number of stores that an error lists for one EAN. */
 const STORES_LISTED = 5
 
 /** Converts the products of a request. Throws 400 with details if a store does not sell a product that has an EAN. */
@@ -47,7 +48,7 @@ function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], 
   }
 }
 
-/** Throws 400 unless each store sells each EAN. Returns the product names by EAN. */
+/** Throws 400 if a store does not sell one of the EANs. Returns the product names by EAN. */
 export async function assertSold(
   call: Call,
   eans: readonly (string | undefined)[],

@@ -1,4 +1,4 @@
-/** Scope of an offer by its number of stores, from the specification. Each entry includes up to `stores` stores. */
+/** Scope of an offer by its number of stores, from the specification. `stores` is the maximum number for a scope. */
 const SCOPES = [
   { scope: 'LOCAL', stores: 1 },
   { scope: 'MULTI_STORE', stores: 10 },

@@ -1,7 +1,8 @@
 /**
- *   DRAFT ── validFrom ──▶ ACTIVE ── validTo ──▶ EXPIRED ── 90 days ──▶ ARCHIVED
+ *  DRAFT ── validFrom ──▶ ACTIVE ── validTo ──▶ EXPIRED ── 90 days ──▶ ARCHIVED
  *
- * States of an offer. Time moves an offer forward; new dates (updateOffer) start again.
+ * Statuses of an offer. Time only moves an offer forward. `updateOffer` with new dates computes the status again from
+ * DRAFT.
  */
 export const OFFER_STATUSES = ['DRAFT', 'ACTIVE', 'EXPIRED', 'ARCHIVED'] as const
 export type OfferStatus = (typeof OFFER_STATUSES)[number]
@@ -12,7 +13,7 @@ export interface Validity {
   toMs: number
 }
 
-/** Time between expiry and archiving. */
+/** Time from expiry to archiving, ms. */
 export const ARCHIVE_AFTER_MS = 90 * 24 * 3_600_000
 
 interface OfferMove {

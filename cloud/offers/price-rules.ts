@@ -40,7 +40,7 @@ export function discountPercentOf({
   return halfUp((oldPriceCent - priceCent) * 100, oldPriceCent)
 }
 
-/** Exact while 2 · a + b is below 2^53: prices reach 1e8 cents, factors 1.1e7. */
+/** Returns a / b, rounded half up. Exact while 2 · a + b is below 2^53: prices reach 1e8 cents, factors 1.1e7. */
 function halfUp(a: number, b: number): number {
   return Math.floor((2 * a + b) / (2 * b))
 }

@@ -2,7 +2,7 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { OfferGroupRow, OfferListRow, OfferRow } from '../persistence/tables/offers.ts'
 
-/** Rows per INSERT. */
+/** Maximum number of rows per INSERT. */
 const AT_ONCE = 500
 
 const groupOfOffer = prepared((db, p: { tenant: string; offerId: string }) =>
@@ -30,7 +30,7 @@ export function readBranches(db: Db, groupId: string): Promise<OfferRow[]> {
   return db.selectFrom('offer').selectAll().where('group_id', '=', groupId).orderBy('branch_no').execute()
 }
 
-/** Active branches of these offers, and the sums of the counters of all branches. */
+/** Active branches of these offers, and the sum of each counter over all branches. */
 export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
   if (groupIds.length === 0) return { branches: [], counts: [] }
   const branches = await db
@@ -178,7 +178,7 @@ export function countSellers(db: Db, tenant: string, eans: readonly string[], st
     .execute()
 }
 
-/** Selects from these stores the ones that sell the EAN. */
+/** Returns those of the given stores that sell the EAN. */
 export async function readSellers(
   db: Db,
   tenant: string,
@@ -208,7 +208,7 @@ export async function mostDiscount(db: Db, groupId: string): Promise<number> {
   return Number(row?.most ?? 0)
 }
 
-/** A page of a tenant's offers, the newest first. `only` filters by the clock. */
+/** A page of a tenant's offers, the newest first. `only` filters by the status that the clock gives. */
 export async function listGroups(
   db: Db,
   of: {

@@ -14,10 +14,10 @@ import { isSandbox, mockDetail, mockOffer, mockOffers } from './sandbox-offers.t
 import { Sandbox } from './schema.ts'
 
 const DEFAULT_PAGE = 20
-/** Offers per page. An offer has up to 500 products; this limits a page to 10 MB. */
+/** Maximum number of offers per page. It limits a page to 10 MB, because an offer has up to 500 products. */
 const LARGEST_PAGE = 100
 
-/** Prices in one response, about 4 MB. */
+/** Maximum number of prices in one response, about 4 MB. */
 const PRICES_LIMIT = 50_000
 
 const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'

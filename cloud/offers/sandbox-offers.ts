@@ -18,9 +18,9 @@ import { DEFAULT_COLOR } from './schema.ts'
 /** Mock offers for test keys: nothing is stored, responses have the form of live mode (ADR 0041). */
 
 const DAY_MS = 24 * 3_600_000
-/** Stores that an id can refer to. */
+/** Maximum number of stores that an id can refer to. */
 const STORES_NAMED = 32
-/** Stores of the preconfigured offers. */
+/** Bit mask of the stores of the preconfigured offers: the tenant's first two stores. */
 const PRECONFIGURED = 0b11
 
 interface MockOffer {

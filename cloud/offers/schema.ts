@@ -83,7 +83,7 @@ const Title = text(80, 3).refine(
   (title) => title.length < 3 || title.trim().length >= 3,
   'must have at least 3 characters without leading and trailing spaces',
 )
-const Description = text(1_000, 0).transform((words) => words.trim())
+const Description = text(1_000, 0).transform((value) => value.trim())
 const Color = z
   .string()
   .regex(/^[0-9A-Fa-f]{6}$/, 'must be six hex digits, without #')
@@ -129,7 +129,7 @@ function checkEnds(
   }
 }
 
-/** Names of an offer in requests: any id of its group, under either field name. */
+/** Identifier of an offer in requests: any id of its group, as `offerId` or as `id`. */
 const OfferName = {
   offerId: Id.optional().describe('Any id of the group.'),
   id: Id.optional().describe('The same as offerId.'),

@@ -76,8 +76,8 @@ export function newValidity(
 }
 
 /**
- * Changes an offer in all its branches. Added stores get documents; documents of removed stores become inactive. The
- * caller must have checked `storeIds` and the remaining stores.
+ * Changes an offer in all its branches. Creates documents for added stores and makes documents of removed stores
+ * inactive. The caller must have checked `storeIds` and the remaining stores.
  */
 export async function updateOffer(
   call: Call,

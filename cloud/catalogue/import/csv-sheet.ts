@@ -10,8 +10,8 @@ const SEPARATORS = [',', ';', '\t'] as const
 /** Maximum characters per row. A valid row has fewer than 2,000. */
 const ROW_LIMIT = 100_000
 /**
- * Characters that are parsed at a time; then other work may run. The number is small, because csv-parse is slow for
- * short rows of different lengths.
+ * Characters that are parsed before the event loop may run other work. The number is small, because csv-parse is slow
+ * for short rows of different lengths.
  */
 const PIECE = 4 * 1024
 
@@ -55,7 +55,7 @@ function separatorOf(text: string): string {
   )
 }
 
-/** Yields between pieces: parsing 20 MB takes a second. */
+/** Splits the text and lets the event loop run after each piece, because parsing 20 MB takes a second. */
 async function* pieces(text: string): AsyncGenerator<string> {
   for (let at = 0; at < text.length; at += PIECE) {
     yield text.slice(at, at + PIECE)

@@ -27,7 +27,7 @@ export function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Reco
 function asText(cell: Cell): string | null {
   if (cell === null) return null
   if (cell instanceof Date) return Number.isNaN(cell.getTime()) ? '' : cell.toISOString().slice(0, 10)
-  // Spreadsheets turn EANs into numbers; `toFixed` avoids the exponent of long ones.
+  // Spreadsheets store EANs as numbers. `toFixed` formats long numbers without an exponent.
   return typeof cell === 'number' && Number.isSafeInteger(cell) ? cell.toFixed(0) : String(cell)
 }
 
@@ -41,7 +41,7 @@ export function asPrice(cell: Cell): unknown {
   return /^-?\d+(?:[.,]\d+)?$/.test(written) ? Number(written.replace(',', '.')) : cell
 }
 
-/** Converts 7 and 19, `7%`, `7,0` and the 0.07 that spreadsheets store for a percentage. */
+/** Accepts 7 and 19, `7%`, `7,0`, and 0.07, which spreadsheets store for 7 %. */
 export function asVat(cell: Cell): unknown {
   const written = typeof cell === 'string' ? cell.replace(/\s*%$/, '').replace(',', '.') : cell
   const number = typeof written === 'string' && /^\d+(?:\.\d+)?$/.test(written) ? Number(written) : written

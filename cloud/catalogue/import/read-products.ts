@@ -8,9 +8,8 @@ import { ROWS_LIMIT, type Sheet } from './sheet.ts'
 import { readXlsxSheet } from './xlsx-sheet.ts'
 
 /**
- *   .xlsx ─▶ preflight ─▶ hucre ─┐
- *                                ├─▶ rows ─▶ header ─▶ fields ─▶ validation of products
- *   .csv ──▶ encoding ─▶ csv ────┘
+ * Reads a spreadsheet (.xlsx or .csv), finds the columns by its header, converts each row and validates it as a
+ * product.
  */
 
 const TOO_MANY_CELLS =
@@ -31,7 +30,7 @@ export interface ReadProducts {
   warnings: string[]
 }
 
-/** The first bytes decide the kind of the file, not its name. */
+/** Detects the kind of the file by its first bytes, because its name may be wrong. */
 async function readSheet(file: Buffer): Promise<Sheet> {
   if (file.length === 0) throw invalid('file', 'is empty', 'empty_file')
   const magic = file.subarray(0, 4).toString('latin1')

@@ -17,14 +17,14 @@ export interface Sheet {
   warnings: readonly string[]
 }
 
-/** Products per file. */
+/** Maximum number of products per file. */
 export const ROWS_LIMIT = 10_000
-/** Columns that are read. */
+/** Maximum number of columns that are read. */
 export const COLUMNS_LIMIT = 100
 /** Maximum number of empty rows; a file with more is rejected. */
 export const EMPTY_ROWS_LIMIT = 20_000
 
-/** Rows that are read at a time; then other work may run. */
+/** Rows that are read before the event loop may run other work. */
 export const ROWS_AT_A_TIME = 100
 
 /** True if all cells are empty or blank. */

@@ -3,21 +3,20 @@ import { invalid, type Failure } from '../../foundation/failure.ts'
 import { ROWS_LIMIT } from './sheet.ts'
 
 /**
- *   end record ─▶ central directory ─▶ limits ─▶ parts that hucre reads as a whole: no DTD, not too many texts
- *
- * Rejects unsafe workbooks before anything unpacks them. Layout: APPNOTE.TXT 6.3.10 §4.3.
+ * Rejects unsafe workbooks before hucre unpacks them. It checks the sizes in the central directory of the zip archive.
+ * Then it scans the parts that hucre reads as a whole for DTDs and for too many texts. Layout: APPNOTE.TXT 6.3.10 §4.3.
  */
 
-/** Unpacked size of all parts together, bytes. */
+/** Maximum unpacked size of all parts together, bytes. */
 const SIZE_LIMIT = 64 * 1024 * 1024
-/** Unpacked size of a part that hucre reads into memory: workbook, styles, relations. Bytes. */
+/** Maximum unpacked size of a part that hucre reads as a whole (workbook, styles, relations), bytes. */
 const SMALL_PART_LIMIT = 4 * 1024 * 1024
 /** Maximum unpacked size of the shared strings, bytes. The largest valid file has 7 MB. */
 const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
 const ENTRIES_LIMIT = 1_000
 /** Maximum compression ratio. Real sheets reach about 60, deflate can reach 1032. */
 const RATIO_LIMIT = 200
-/** The ratio is not checked below this unpacked size, bytes. */
+/** Smaller parts may have any compression ratio. Unpacked size, bytes. */
 const RATIO_FROM = 1024 * 1024
 /** Maximum number of shared strings. The largest valid file has 100,000: 10,000 rows of 10 columns. */
 const TEXTS_LIMIT = 200_000
@@ -31,7 +30,7 @@ const LOCAL_SIZE = 30
 const COMMENT_LIMIT = 65_535
 
 const DTD = /<!(?:DOCTYPE|ENTITY)/i
-/** Ends of a shared string: `</si>`, `</x:si>` or `<si/>`. */
+/** Markers that end a shared string: `</si>`, `</x:si>` or `<si/>`. */
 const TEXT_ENDS = ['/si>', ':si>', 'si/>']
 
 interface Entry {
@@ -116,8 +115,8 @@ function findEnd(file: Buffer): number {
 }
 
 /**
- * Unpacks a part in chunks without storing it, counts shared strings and rejects DTDs. Rejects a part that is larger
- * than the directory claims.
+ * Unpacks a part in chunks without storing it. Counts the shared strings and rejects DTDs. Rejects a part that is
+ * larger than its size in the directory.
  */
 async function scanPart(file: Buffer, entry: Entry, isTexts: boolean): Promise<void> {
   const { name, method, packed, size, offset } = entry
@@ -131,7 +130,7 @@ async function scanPart(file: Buffer, entry: Entry, isTexts: boolean): Promise<v
     if (seen > size)
       throw refuse('damaged', `contains a part that is larger than the directory claims (${name.slice(0, 80)})`)
     const text = chunk.toString('latin1')
-    // The end of a chunk may split a marker.
+    // The end of the previous chunk is searched too, because a marker may span two chunks.
     if (DTD.test(before + text)) throw refuse('dtd', 'contains a document type definition, which workbooks do not need')
     if (isTexts) {
       for (const mark of TEXT_ENDS) texts += occurrences(before.slice(1 - mark.length) + text, mark)
