@@ -14,7 +14,7 @@ import type { DataType } from './systems.ts'
 /** Records per transaction. */
 export const BATCH_LIMIT = 500
 
-/** Destination of a batch of records. */
+/** Where a batch of records is written. */
 export interface Target {
   call: Call
   store: StoreRow
@@ -94,7 +94,7 @@ async function applyStock(records: readonly unknown[], { call, store, from, dryR
 
 const keyOf = ({ name }: StockRecord) => ('ean' in name ? `ean ${name.ean}` : `id ${name.productId}`)
 
-/** Product ids of the records that the store sells, by `keyOf`. */
+/** Returns the product ids of the records whose product the store sells, by `keyOf`. */
 async function sold({ db }: Call, store: StoreRow, records: readonly StockRecord[]): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   const eans = records.flatMap(({ name }) => ('ean' in name ? [name.ean] : []))
@@ -121,13 +121,13 @@ async function applyDocuments(
   { call, store, system, from, dryRun }: Target,
 ): Promise<BatchCounts> {
   const errors: SyncError[] = []
-  const kept = new Map<string, ErpDocument>()
+  const documents = new Map<string, ErpDocument>()
   for (const { index, record } of each(records, from, errors, (raw, at) => readErpDocument(dataType, raw, at))) {
-    if (kept.has(record.externalId))
+    if (documents.has(record.externalId))
       errors.push({ ...repeated(dataType, index, 'externalId'), externalId: record.externalId })
-    else kept.set(record.externalId, record)
+    else documents.set(record.externalId, record)
   }
-  const rows = [...kept.values()].map(({ externalId, doc }) => ({
+  const rows = [...documents.values()].map(({ externalId, doc }) => ({
     store_id: store.store_id,
     data_type: dataType,
     system,

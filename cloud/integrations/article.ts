@@ -4,7 +4,7 @@ import type { Upsert } from '../catalogue/upsert-products.ts'
 import { CLEARED_BY_NULL } from './mapping.ts'
 import { printable, type SyncError } from './sync-error.ts'
 
-/** Text fields of a product; some systems send numbers. */
+/** Text fields of a product. Some systems send numbers in them. */
 const TEXTS = ['ean', 'barcode', 'name', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight'] as const
 const PRICES = ['price', 'oldPrice', 'deposit'] as const
 const VATS = ['vat', 'depositVat'] as const
@@ -63,6 +63,6 @@ export function productOfArticle(record: unknown, index: number): { upsert: Upse
 
 function asText(value: unknown): unknown {
   if (typeof value === 'string') return value.trim()
-  // Many systems store EANs as numbers; `toFixed` avoids the exponent of long ones.
+  // Many systems store EANs as numbers. `toFixed` formats long numbers without an exponent.
   return typeof value === 'number' && Number.isSafeInteger(value) ? value.toFixed(0) : value
 }

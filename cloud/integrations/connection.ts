@@ -17,12 +17,15 @@ export type Credentials = z.output<typeof Credentials>
 const FIELDS_LIMIT = 40
 const MAPPING_LIMIT = 100
 
-/** Rules for a merchant's system address. Credentials are sent over HTTPS only, except to simulators. */
+/**
+ * Rules for the address of a merchant's system. Requires HTTPS and a public address, unless the server allows private
+ * targets, such as simulators.
+ */
 export function systemRules(config: CloudConfig): TargetRules {
   return { plainHttp: config.allowPrivateTargets, privateTargets: config.allowPrivateTargets }
 }
 
-/** Lists what is wrong with credentials. Contains no values. */
+/** Lists the errors of credentials. The texts contain no values, because these are secret. */
 export function faultsOf(connector: Connector, credentials: Credentials): ErrorDetail[] {
   if (
     Object.keys(credentials).length > FIELDS_LIMIT ||
@@ -39,15 +42,15 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
   const read = connector.credentials.safeParse(credentials)
   if (read.success) return []
   return validationFindings(read.error.issues, credentials).map((finding): ErrorDetail => {
-    const there = { ...finding, path: ['credentials', ...finding.path] }
-    const path = pathText(there.path)
+    const located = { ...finding, path: ['credentials', ...finding.path] }
+    const path = pathText(located.path)
     if (finding.code === 'unknown_field')
       return {
         path,
         code: finding.code,
         message: `${path}: ${connector.name} does not have this setting; its settings are ${connector.needs}`,
       }
-    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: findingMessage(there) }
+    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: findingMessage(located) }
   })
 }
 
@@ -71,12 +74,12 @@ export function readCredentials(connector: Connector, credentials: Credentials, 
 
 const contextOf = (connectionId: string) => `integration_connection/${connectionId}`
 
-/** Encrypts credentials, bound to their row. */
+/** Encrypts credentials. Only the row of this connection can decrypt them. */
 export function sealCredentials({ authority }: Services, connectionId: string, credentials: Credentials): string {
   return authority.sealer.seal(Buffer.from(JSON.stringify(credentials)), contextOf(connectionId))
 }
 
-/** Stored credentials; undefined if there are none. */
+/** Decrypts the stored credentials. Returns undefined if none are stored. */
 export function storedCredentials(
   { authority }: Services,
   row: IntegrationConnectionRow | undefined,

@@ -13,11 +13,11 @@ export interface Connector<C = unknown> {
   readonly credentials: z.ZodType<C>
   /** Description of the credentials for the API documentation. */
   readonly needs: string
-  /** Address of the system. Requests must stay on its origin. */
+  /** Address of the system. All requests must have its origin. */
   addressOf(credentials: C): string
   /** Identifies the data source (address, shop, branch). Cursors of another source are invalid. */
   sourceOf(credentials: C): string
-  /** Reason why the system accepts no records; absent if it accepts them. */
+  /** Reason why the system accepts no records; absent if it accepts records. */
   readonly takesNoRecords?: string
   connect(credentials: C, client: VendorClient, side: Side): Connection
 }
@@ -28,23 +28,23 @@ export interface Connection {
   readonly push?: Push
 }
 
-/** Reads the page at `cursor` (null: the first) with our field names (mapping.ts). */
+/** Reads the page at `cursor`; null means the first page. The records have our field names (mapping.ts). */
 export type Pull = (cursor: string | null) => Promise<Page>
 
 export interface Page {
   readonly records: readonly unknown[]
-  /** Cursor of the next page; null after the last. */
+  /** Cursor of the next page; null on the last page. */
   readonly next: string | null
 }
 
 export type PushedRecord = Readonly<Record<string, unknown>>
 
 export interface Push {
-  /** Accepted data types; undefined for any. */
+  /** Accepted data types; undefined if the system accepts all. */
   readonly dataTypes: readonly string[] | undefined
-  /** Records per request. */
+  /** Maximum number of records per request. */
   readonly batch: number
-  /** Writes a batch. `key` is the same for each attempt of the same batch. */
+  /** Writes a batch. Each attempt of the same batch uses the same idempotency `key`. */
   send(dataType: string, records: readonly PushedRecord[], key: string): Promise<PushFault[]>
 }
 

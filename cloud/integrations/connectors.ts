@@ -27,7 +27,7 @@ const CONNECTORS: readonly Connector[] = [
 
 const BY_NAME: ReadonlyMap<string, Connector> = new Map(CONNECTORS.map((connector) => [connector.name, connector]))
 
-/** Connector of a system, if it supports `side` (till or ERP). */
+/** Finds the connector of a system; undefined if the system does not support `side` (till or ERP). */
 export function findConnector(system: SystemName, side: Side): Connector | undefined {
   const connector = BY_NAME.get(canonical(system))
   return connector?.sides.includes(side) === true ? connector : undefined

@@ -38,7 +38,7 @@ interface Articles<A> {
   byNumber(number: string): Promise<A | undefined> | A
 }
 
-/** Record index of the lines, and the field for faults: `items` or a refund. */
+/** Place that faults of the lines name: index of the record, and its field (`items` or a refund). */
 interface LinesPlace {
   readonly index: number
   readonly field: string
@@ -59,7 +59,10 @@ const MISSING = {
   },
 }
 
-/** Articles of all lines, or the fault of the first line without one, because a document is written as a whole. */
+/**
+ * Finds the articles of all lines. Returns a fault if a line has none, because a system accepts a document only as a
+ * whole.
+ */
 export async function articlesOf<A>(
   lines: readonly TransactionLine[],
   { index, field }: LinesPlace,

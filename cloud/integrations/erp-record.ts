@@ -65,7 +65,6 @@ const Supplier = z.object({
 })
 
 export interface StockRecord {
-  /** One of the two identifiers. */
   readonly name: { ean: string } | { productId: string }
   readonly quantity: number
 }
@@ -108,8 +107,8 @@ function read<T, R>(
     externalId: printable(stated['externalId'] ?? stated['externalProductId']),
   }
   try {
-    const kept = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null && value !== ''))
-    const made = make(validate(schema, kept))
+    const present = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null && value !== ''))
+    const made = make(validate(schema, present))
     return made === undefined
       ? {
           errors: [

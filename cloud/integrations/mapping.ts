@@ -73,15 +73,15 @@ const DEFAULTS: Readonly<Record<DataType, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Depth of a field path, such as `prices.gross`. */
+/** Maximum depth of a field path, such as `prices.gross`. */
 const STEPS_LIMIT = 5
 
-/** Entries of a mapping without a field of ours. */
+/** Entries of a mapping that contain none of our field names. */
 export function unknownTargets(written: Readonly<Record<string, string>>): string[] {
   return Object.entries(written).flatMap(([from, to]) => (EVERY_TARGET.has(to) || EVERY_TARGET.has(from) ? [] : [from]))
 }
 
-/** Default mapping with a merchant's entries, `{their field: our field}`. Reversed entries are accepted. */
+/** Default mapping with a merchant's entries, `{their field: our field}`. Also accepts `{our field: their field}`. */
 export function mappingOf(dataType: DataType, written: Readonly<Record<string, string>> = {}): Mapping {
   const own = Object.entries(written).map(([from, to]) =>
     EVERY_TARGET.has(to) ? ([from, to] as const) : ([to, from] as const),
@@ -92,8 +92,8 @@ export function mappingOf(dataType: DataType, written: Readonly<Record<string, s
 }
 
 /**
- * Maps a record. If several fields map to one of ours, the last with a value wins; mapped fields win over fields with
- * our name.
+ * Maps a record. If several fields map to one of ours, the last field with a value wins. A mapped field wins over a
+ * field with our name.
  */
 export function mapRecord(
   record: Readonly<Record<string, unknown>>,

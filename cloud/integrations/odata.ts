@@ -6,7 +6,7 @@ import { readAnswer, readRecord } from './vendor-values.ts'
 /** OData 4 lists (Business Central, SAP Business One): rows in `value`, and the address of the next page. */
 const Listed = z.looseObject({ value: z.array(z.unknown()), '@odata.nextLink': z.string().nullish() })
 
-/** A page of a list. Rejects a next link outside of `base`, because requests contain credentials. */
+/** Reads a page of a list. Rejects a next link outside of `base`, because requests to it would contain credentials. */
 export function odataPage<S extends z.ZodType>(
   json: unknown,
   base: string,

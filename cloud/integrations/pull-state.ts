@@ -1,7 +1,7 @@
 import type { IntegrationPullRow } from '../persistence/tables/integrations.ts'
 import { SYNC_ERRORS_LIMIT, type SyncError } from './sync-error.ts'
 
-/** Counts of one data type over all calls of a round. */
+/** Counts of one data type over all calls of a round. A round reads a system once from the first page to the last. */
 export interface Counts {
   seen: number
   taken: number
@@ -19,7 +19,7 @@ export interface PullState {
   counts: Counts
 }
 
-/** Distinct categories per round; further ones are not counted. */
+/** Maximum number of distinct categories per round; further ones are not counted. */
 const CATEGORIES_LIMIT = 1_000
 /** Maximum age of a round, ms: cursors expire and the data has changed. */
 const ROUND_LIMIT_MS = 24 * 3_600_000
@@ -34,7 +34,7 @@ export function freshState(startedMs: number): PullState {
   }
 }
 
-/** Stored state of a round; a fresh state if the source differs or the round is too old. */
+/** Returns the stored state of a round. Returns a fresh state if the source differs or the round is too old. */
 export function stateOf(row: IntegrationPullRow | undefined, source: string, nowMs: number): PullState {
   if (!row || row.source !== source || row.started_ms <= nowMs - ROUND_LIMIT_MS) return freshState(nowMs)
   return {
@@ -52,7 +52,7 @@ export interface BatchCounts {
   repriced?: number
   categories?: readonly string[]
   errors: readonly SyncError[]
-  /** Records with errors; one record may have several. */
+  /** Number of records with errors. One record may have several errors. */
   failed: number
 }
 

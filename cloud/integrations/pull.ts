@@ -12,14 +12,14 @@ import { VendorFault } from './vendor-fault.ts'
 /** Limits per call. The next call continues. */
 const PAGES_LIMIT = 1_000
 const RECORDS_LIMIT = 100_000
-/** Records per page. */
+/** Maximum number of records per page. */
 const PAGE_LIMIT = 30_000
 const CURSOR_LIMIT = 4_096
 
 export interface Pulled {
-  /** Over all calls of the round. */
+  /** Counts over all calls of the round. */
   counts: ReadonlyMap<DataType, Counts>
-  /** Of this call. */
+  /** Errors of this call only. */
   errors: SyncError[]
   /** True if a limit ended the call early. */
   hasMore: boolean
@@ -37,8 +37,8 @@ interface Reading {
 }
 
 /**
- * Reads all data types page by page. Stores each page with its cursor. Throws a `VendorFault`; pages that were read
- * until then stay.
+ * Reads all data types page by page. Stores each page with its cursor. Throws a `VendorFault`; the pages that were
+ * stored before remain.
  */
 export async function pullAll(reading: Reading): Promise<Pulled> {
   const { round, connection } = reading
@@ -58,7 +58,7 @@ export async function pullAll(reading: Reading): Promise<Pulled> {
       pulled.counts.set(dataType, end.counts)
       if (!end.isDone) return { ...pulled, hasMore: true }
     } catch (error) {
-      // An ERP need not have all data types.
+      // An ERP may lack some data types.
       const hasNone =
         error instanceof VendorFault && error.status === 404 && round.key.side === 'erp' && state.cursor === null
       if (!hasNone) throw error
@@ -141,7 +141,8 @@ async function storePage(
       })
       const counts = addCounts(state.counts, done)
       const after = isLast ? { ...state, counts, cursor: next, isDone: next === null } : { ...state, counts }
-      // The cursor is stored with the last batch: after a crash the page is read again, without harm.
+      // The cursor is stored with the last batch of a page. After a crash before that, the page is read again; writing
+      // its records twice does no harm.
       if (isLast) await round.storeState(call, store, dataType, after)
       if (isLast && storesCredentials) await round.storeCredentials(call, credentials)
       call.afterCommit(() => addErrors(pulled.errors, done.errors))

@@ -33,29 +33,29 @@ export interface Pushed {
 const CALL_WITHIN_MS = 120_000
 const BYTES_LIMIT = 64 * 1024 * 1024
 
-/** Emits the event of a push, within the step that ends the call. */
+/** Emits the event of a push. It runs within the step that ends the call. */
 export type EmitPushed = (call: Call, storeId: string, pushed: Pushed) => void
 
 /**
- * Writes records to a till or ERP system in batches. Throws 503 if the system does not respond; the caller may repeat
- * with the same key.
+ * Writes records to a till or ERP system in batches. Throws 503 if the system does not respond; the caller may then
+ * repeat the call with the same key.
  */
 export async function push(work: StepContext, side: Side, input: PushInput, announce: EmitPushed): Promise<Pushed> {
   const connector = findConnector(input.system, side)
   if (connector?.takesNoRecords !== undefined) throw invalid('system', connector.takesNoRecords, 'not_supported')
   if (keyCaller(work.caller).mode === 'test') return pushSandbox(work, input, connector, announce)
   if (!connector) throw invalid('system', `${input.system} is not available yet`, 'system_not_built')
-  const { storeId, kept } = await work.read(async (call) => {
+  const { storeId, stored } = await work.read(async (call) => {
     const store = await ownStoreOrOnly(call, input.storeId)
     const row = await findConnection(call.db, { storeId: store.store_id, side, system: canonical(input.system) })
-    return { storeId: store.store_id, kept: input.credentials ?? storedCredentials(call.services, row) }
+    return { storeId: store.store_id, stored: input.credentials ?? storedCredentials(call.services, row) }
   })
-  if (!kept)
+  if (!stored)
     throw precondition(
       'system_not_connected',
       'no credentials of this system are stored: send them, or synchronise first',
     )
-  const credentials = readCredentials(connector, kept, work.services.config)
+  const credentials = readCredentials(connector, stored, work.services.config)
   try {
     const errors = await pushWith(work, side, connector, credentials, input)
     const failed = new Set(errors.map(({ index }) => index)).size
@@ -104,7 +104,7 @@ function checkDataType(connector: Connector, to: Push | undefined, dataType: str
     throw invalid('dataType', `${connector.name} accepts only ${to.dataTypes.join(', ')}`, 'not_supported')
 }
 
-/** The same call has the same batch keys, so that systems with idempotency keys write each batch once. */
+/** A repeated call computes the same batch keys, so that systems with idempotency keys write each batch once. */
 async function sendAll(work: StepContext, to: Push, { dataType, records }: PushInput): Promise<SyncError[]> {
   const errors: SyncError[] = []
   const key = work.repeatKey ?? newId('psh', work.services.platform)

@@ -55,8 +55,8 @@ export async function writeSealed(
 }
 
 /**
- * Takes or renews the lease. Returns false if another call holds it. A lease may also be taken if its end is
- * implausibly late, because a fast clock wrote it.
+ * Takes or renews the lease. Returns false if another call holds it. Ignores a lease whose end is implausibly late,
+ * because a fast clock wrote it.
  */
 export async function takeLease(
   db: Db,
@@ -125,7 +125,7 @@ export async function deletePulls(db: Db, { storeId, side, system }: ConnectionK
     .execute()
 }
 
-/** Inserts or updates ERP records; each record once per call. */
+/** Inserts or updates ERP records. `rows` must contain each record once. */
 export const upsertErpRecords = preparedInsert((db, rows: readonly ErpRecordRow[]) =>
   db
     .insertInto('erp_record')

@@ -20,12 +20,9 @@ import {
 import { DATA_TYPES, type DataType } from './systems.ts'
 
 /**
- *   begin ─▶ batch ─ batch ─ … ─▶ end
- *     │        each: records, cursor and lease in one transaction
- *     └─ continues an interrupted round
- *
- * Durable state of reading a system. A lease allows one reader at a time, because two would overwrite each other's
- * cursor.
+ * Durable state of a round. A round reads a system once, in one or more calls. Each batch stores its records and renews
+ * the lease in one transaction. The last batch of a page also stores the cursor, so that the next call continues an
+ * interrupted round. The lease allows one reader at a time, because two would overwrite each other's cursor.
  */
 export interface Round {
   readonly key: ConnectionKey
@@ -33,17 +30,17 @@ export interface Round {
   readonly states: ReadonlyMap<DataType, PullState>
   /** Runs one transaction that holds and renews the lease. Throws 409 if another call took it over. */
   step<T>(change: (call: Call, store: StoreRow) => Promise<T>): Promise<T>
-  /** Stores the progress; within a step. */
+  /** Stores the progress. Call it within a step. */
   storeState(call: Call, store: StoreRow, dataType: DataType, state: PullState): Promise<void>
-  /** Stores the credentials, or deletes them with `undefined`; within a step. */
+  /** Stores the credentials; deletes them if `undefined`. Call it within a step. */
   storeCredentials(call: Call, credentials: Credentials | undefined): Promise<void>
-  /** Deletes the progress, so that the next round starts at the beginning; within a step. */
+  /** Deletes the progress, so that the next round starts at the first page. Call it within a step. */
   reset(call: Call): Promise<void>
   /** Ends the lease; never throws. */
   release(): Promise<void>
 }
 
-/** Lease time, ms: a reader that finishes no step for this long counts as crashed. */
+/** Lease time, ms. A reader that completes no step in this time is regarded as crashed. */
 export const ROUND_LEASE_MS = 60_000
 
 /** Starts a round or continues an interrupted one. Throws 409 `sync_in_progress` while another call reads. */

@@ -35,7 +35,7 @@ export interface Synced {
   warnings: string[]
 }
 
-/** Emits the event of a whole round, within the step that ends it. */
+/** Emits the event of a whole round. It runs within the step that ends the round. */
 export type EmitSynced = (
   call: Parameters<Parameters<StepContext['step']>[0]>[0],
   counts: ReadonlyMap<DataType, Counts>,
@@ -44,11 +44,11 @@ export type EmitSynced = (
 /** Time limit of a call, ms; the next call continues. */
 const CALL_WITHIN_MS = 240_000
 const BYTES_LIMIT = 256 * 1024 * 1024
-/** Concurrent reads; each needs memory for some pages. */
+/** Maximum number of concurrent reads; each needs memory for some pages. */
 const CONCURRENT_SYNCS_LIMIT = 16
 let syncsInProgress = 0
 
-/** Reads a till or ERP system into a store: from the records of the request, or page by page from the system. */
+/** Reads a till or ERP system into a store. The records come from the request, or page by page from the system. */
 export async function sync(work: StepContext, side: Side, input: SyncInput, announce: EmitSynced): Promise<Synced> {
   const isSandbox = keyCaller(work.caller).mode === 'test'
   const connector = findConnector(input.system, side)
@@ -166,7 +166,7 @@ async function syncRecords(
   })
 }
 
-/** Invents counts; writes nothing but the event. */
+/** Returns invented counts. Writes only the event. */
 function syncSandbox(
   work: StepContext,
   side: Side,

@@ -51,17 +51,20 @@ export interface NamedLine {
 interface Stated {
   readonly isCancelled: boolean
   readonly totalCent: number
-  /** Refunded amount that the record states, cents; 0 if absent. */
+  /** Refunded amount in the record, cents; 0 if absent. */
   readonly refundedCent: number
-  /** Field of that amount. */
+  /** Name of the field that contains that amount. */
   readonly field: string
 }
 
 type Read = { refunds: TransactionRefund[] } | { fault: Omit<PushFault, 'index'> }
 
 /**
- * Reads the refunds to write: completed ones, without `late` payments, which never belonged to the sale. Returns a
- * fault if `refunds[]` add up to less than the stated refund, because the books would then show too much revenue.
+ * Reads the completed refunds of a sale. Ignores refunds of `late` payments, because these payments never belonged to
+ * the sale.
+ *
+ * Returns a fault if `refunds[]` add up to less than the refunded amount in the record. Otherwise the books would show
+ * too much revenue.
  */
 export function readRefunds(sent: readonly SentRefund[], lines: readonly NamedLine[], stated: Stated): Read {
   const done = sent.filter(
@@ -117,8 +120,8 @@ function refundsOf(done: readonly SentRefund[], lines: readonly NamedLine[]): Re
 }
 
 /**
- * Lines that a refund returns: the named ones, or all remaining ones of a whole refund. Undefined if the amount differs
- * from their price.
+ * Returns the lines of a refund: the lines that it names, or all remaining lines if it is a whole refund. Returns
+ * undefined if the refunded amount differs from the price of the lines.
  */
 function returnedBy(
   { itemLineIds, kind }: SentRefund,
@@ -134,7 +137,7 @@ function returnedBy(
   return goods.length > 0 && cost === amountCent ? goods : undefined
 }
 
-/** Splits an amount by VAT rate, like the closing of the day. */
+/** Splits an amount by VAT rate, as the daily closing does. */
 function amounts(
   { refundId, itemLineIds }: SentRefund,
   amountCent: number,

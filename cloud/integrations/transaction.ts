@@ -20,7 +20,7 @@ export interface Transaction {
   readonly refunds: readonly TransactionRefund[]
 }
 
-/** Refunds per record. */
+/** Maximum number of refunds per record. */
 const REFUNDS_LIMIT = 100
 
 const Cents = z.int().min(0)
@@ -52,9 +52,8 @@ const Sent = z.looseObject({
 type Sent = z.output<typeof Sent>
 
 /**
- *   an item of exportSalesData (cents) ──────────────────────────────┐
- *   a purchase of the API (EUR) ─ its receipt: EAN and VAT of lines ─┼─▶ Transaction or fault
- *   its transaction data form (cents; id, times in ms) ──────────────┘
+ * Reads a record in one of three forms: an item of exportSalesData (cents), a purchase of the API (EUR; its receipt
+ * contains EAN and VAT of the lines), or a purchase's transaction data (cents; `id`, times in ms).
  */
 export function readTransaction(
   record: PushedRecord,
@@ -89,7 +88,7 @@ function plainItem(item: unknown): unknown {
   return isFields(item) ? { ...item, priceUnit: item['priceUnit'] ?? item['price'] } : item
 }
 
-/** Converts a purchase to the field names of the export. `at`: path of the fields in the record. */
+/** Converts a purchase to the field names of the export. `at` is the path of the fields in the record. */
 function plainForm(record: PushedRecord): { at: string[]; form: Fields } {
   const { receipt } = record
   const isWrapped = isFields(receipt) && Array.isArray(receipt['items'])
@@ -141,7 +140,10 @@ function transactionOf(sent: Sent): { transaction: Transaction } | { fault: Omit
   return { transaction }
 }
 
-/** Refunded amount that the record states, and its field: in total, else summed over the lines. */
+/**
+ * Returns the refunded amount in the record and the name of its field. Without a total, adds up the amounts of the
+ * lines.
+ */
 function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: number; field: string } {
   if ((refundedCent ?? 0) > 0) return { refundedCent: refundedCent ?? 0, field: 'refundedCent' }
   if ((refunded ?? 0) > 0) return { refundedCent: Math.round((refunded ?? 0) * 100), field: 'refunded' }
@@ -152,16 +154,16 @@ function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: nu
 
 /** Writes sales and refunds to a system. A fault of a refund names a field of the refund, or no field. */
 export interface TransactionWriter {
-  /** Writes a sale unless the system already has it. */
+  /** Writes a sale, if the system does not have it yet. */
   sale(transaction: Transaction, index: number): Promise<PushFault | undefined>
   /**
-   * Writes a refund of a written sale unless the system already has it. A text instead of a function says why the
-   * system supports no refunds.
+   * Writes a refund of a written sale, if the system does not have it yet. A text means that the system supports no
+   * refunds, and says why.
    */
   readonly refund: string | ((refund: TransactionRefund, place: RefundPlace) => Promise<PushFault | undefined>)
 }
 
-/** Sale of a refund, with record index and field. */
+/** Place of a refund: its sale, the index of the record, and the field. */
 export interface RefundPlace {
   readonly sale: Transaction
   readonly index: number

@@ -4,11 +4,9 @@ import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../outgoi
 import { VendorFault } from './vendor-fault.ts'
 
 /**
- *   request ─▶ 2xx JSON ─▶ response
- *          ├─▶ 429, 5xx, no response ─▶ wait ─▶ repeat, at most five times and within the time of the call
- *          └─▶ 4xx, invalid ─▶ fault
- *
- * All requests to merchants' systems go through this client.
+ * All requests to merchants' systems use this client. It repeats a request after status 429 or 5xx, or without a
+ * response: at most five attempts, within the time limit of the call. Other 4xx statuses and invalid responses become a
+ * `VendorFault`.
  */
 export interface VendorRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -45,7 +43,7 @@ export interface VendorClient {
 
 /** Resources that one call may use. */
 export interface VendorBudget {
-  /** Bytes of all responses. */
+  /** Bytes that all responses together may still have. */
   bytes: number
   /** Aborts when the time of the call ends. */
   readonly signal: AbortSignal
@@ -56,7 +54,7 @@ export interface VendorClientParts {
   readonly platform: Platform
   readonly rules: TargetRules
   readonly budget: VendorBudget
-  /** Renews the lease of the running work before each attempt, so that a long wait does not look like a crash. */
+  /** Renews the lease of the running call before each attempt, so that a long wait does not look like a crash. */
   beat(): Promise<void>
 }
 
@@ -65,7 +63,9 @@ const ANSWER_WITHIN_MS = 20_000
 export const ATTEMPTS = 5
 const FIRST_WAIT_MS = 500
 const LAST_WAIT_MS = 8_000
-/** Longer waits are left to the caller. */
+/**
+ * Maximum wait before a repetition, ms. If the system requests more, the request fails and the caller may repeat it.
+ */
 const WAIT_LIMIT_MS = 30_000
 /** Statuses of proxies, overload and restarts. */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
@@ -73,7 +73,7 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502
 /** Heartbeat interval, ms. */
 const BEAT_MS = 15_000
 
-/** Runs `task` at most every 15 s; used for `beat`. */
+/** Returns a function that runs `task` at most every 15 s. It serves as `beat`. */
 export function every15Seconds({ clock }: Platform, task: () => Promise<unknown>): () => Promise<void> {
   let lastMs = clock.elapsed()
   return async () => {
@@ -121,7 +121,7 @@ async function sendRequest(
 
 type Outcome = { answer: VendorAnswer } | { fault: VendorFault; waitMs: number | undefined; mayHaveArrived: boolean }
 
-/** One attempt. Throws faults that a repeat cannot fix. */
+/** Sends a request once. Throws faults that a repetition cannot fix. */
 async function attemptOnce(request: VendorRequest, parts: VendorClientParts, throttled: Throttled): Promise<Outcome> {
   const { outgoing, platform, rules, budget } = parts
   const limit = deadline(platform.timers, ANSWER_WITHIN_MS, budget.signal)

@@ -52,7 +52,7 @@ export function urlOf(base: string, path: string, query: Readonly<Record<string,
   return url.href
 }
 
-/** VAT rate of articles whose system states none; the default is the standard rate. */
+/** VAT rate of articles whose system has no VAT rate. Default: the standard rate. */
 export const VatSetting = z.enum(['7', '19'])
 /** Address of a simulator that replaces the vendor's. */
 export const BaseUrlSetting = z.string().min(1).max(2_048).optional()

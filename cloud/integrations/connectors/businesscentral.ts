@@ -41,7 +41,7 @@ type BcCredentials = z.output<typeof BcCredentials>
 const addressOf = ({ baseUrl }: BcCredentials) => baseUrl ?? HOST
 
 interface Api {
-  /** Address of the company's lists. */
+  /** Address of the company in the API. */
   readonly base: string
   get(url: string): Promise<unknown>
   post(path: string, json: object): Promise<unknown>

@@ -14,13 +14,13 @@ export interface CloverApi {
 }
 
 /**
- * Age up to which an order is searched by title, ms. Clover's limit is 90 days; one day is the reserve for different
- * clocks.
+ * Maximum age of an order that is searched by title, ms. Clover searches 90 days; one day is a reserve for clock
+ * differences.
  */
 const FOUND_FOR_MS = 89 * 24 * 60 * 60 * 1_000
-/** Line items per order; each unit is one. */
+/** Maximum number of line items per order. Each unit is one line item. */
 const LINE_ITEMS_LIMIT = 3_000
-/** Line items per request. */
+/** Maximum number of line items per request. */
 const LINES_AT_ONCE = 100
 const RATE_UNIT = 100_000
 
@@ -36,7 +36,7 @@ const TaxRates = elements(z.looseObject({ id: z.string(), rate: z.number().nulli
 
 /**
  * Writes a sale as an order in four steps: order, line items, total, payment record with a tender of the merchant.
- * Clover has no idempotency keys for them, so an order is found by its title, and a repeated call continues with the
+ * Clover has no idempotency keys for these steps. A repeated call finds the order by its title and continues with the
  * missing step.
  */
 export function cloverSales(api: CloverApi, tenderId: string | undefined): Push {
@@ -125,7 +125,7 @@ async function createOrder(api: CloverApi, title: string): Promise<string> {
   return readAnswer(Id, await api.post('orders', order), 'POST orders').id
 }
 
-/** Number of line items that earlier calls wrote. */
+/** Number of line items of the order that earlier calls wrote. */
 async function countLines(api: CloverApi, orderId: string): Promise<number> {
   let count = 0
   while (count <= LINE_ITEMS_LIMIT) {

@@ -7,7 +7,8 @@ import { BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting 
 
 /**
  * Clover, REST API v3 (https://docs.clover.com/dev/reference: Inventory, get all items; Orders; API usage and rate
- * limits). Prices are cents, gross if the merchant pays VAT; a tax rate of 19 % is 1,900,000. Paged by offset.
+ * limits). Prices are in cents, and gross if the merchant pays VAT. A tax rate of 19 % is 1,900,000. Lists have pages
+ * with an offset.
  */
 const PAGE = 500
 const RATE_UNIT = 100_000
@@ -53,7 +54,7 @@ function articleOf(raw: unknown, { vat }: CloverCredentials): Record<string, unk
       externalProductId: id,
       ean: code,
       name: fit(name, 120),
-      // Items without a fixed price cannot be sold by price.
+      // An item with a variable price has no valid price, so it is rejected.
       price: priceType === 'VARIABLE' ? undefined : eurosOf(price),
       vat: typeof rate === 'number' ? rate / RATE_UNIT : Number(vat ?? 19),
       unit: fit(unitName, 40),

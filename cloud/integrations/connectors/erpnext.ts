@@ -9,8 +9,8 @@ import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
 
 /**
  * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is read from the
- * bins of one warehouse. EANs are in a separate table. If that table has no EAN of an item, the item code is used,
- * provided that it is a valid EAN.
+ * bins of one warehouse. EANs are in a separate table. If that table has no EAN of an item, the item code is used if it
+ * is a valid EAN.
  */
 /** Items per page. The URL of the EAN query contains all item codes of a page, so pages stay small. */
 const PAGE = 100
@@ -87,7 +87,9 @@ function frappe(client: VendorClient, { baseUrl, apiKey, apiSecret }: ErpnextCre
   }
 }
 
-/** Pages by offset until a page is empty, because the server may have a smaller limit than requested. */
+/**
+ * Reads pages by offset until a page is empty. A short page may not be the last, because the server may limit pages.
+ */
 function paged(
   read: (start: number) => Promise<{ count: number; records: unknown[] }>,
 ): (cursor: string | null) => Promise<Page> {

@@ -5,7 +5,7 @@ import type { DataType } from '../systems.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 
-/** A merchant's own system or a bridge to one: a few JSON paths (ADR 0033, docs/guides/integrations.md). */
+/** Connector for a merchant's own system, or for a bridge to a system (ADR 0033, docs/guides/integrations.md). */
 
 const GenericCredentials = z
   .strictObject({
@@ -23,7 +23,7 @@ const GenericCredentials = z
       .optional(),
   })
   .refine(
-    (given) => given.username === undefined || (given.token ?? given.apiKey) === undefined,
+    (sent) => sent.username === undefined || (sent.token ?? sent.apiKey) === undefined,
     'must contain either token (or apiKey), or username and password',
   )
 type GenericCredentials = z.output<typeof GenericCredentials>

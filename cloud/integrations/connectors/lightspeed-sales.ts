@@ -16,7 +16,7 @@ export interface LightspeedApi {
   send(method: 'POST' | 'PUT', path: string, json: object): Promise<unknown>
 }
 
-/** Settings for writing, in addition to a token. */
+/** Settings that only writing sales needs, besides a token. */
 export interface LightspeedWriting extends BookingArticles {
   readonly registerId?: string | undefined
   readonly userId?: string | undefined
@@ -44,7 +44,7 @@ const Taxes = z.looseObject({
   ),
 })
 
-/** Sale id that the caller chooses: the same for each push of a sale to a shop. */
+/** Id of a sale in Lightspeed. It is derived from shop and sale, so that each push of the sale uses the same id. */
 const saleIdOf = (shop: string, id: string) => v5(`${shop}/untag/${id}`, v5.URL)
 
 const round5 = (euros: number) => Math.round(euros * 1e5) / 1e5
@@ -60,9 +60,9 @@ interface Line {
 export type FindProduct = (code: string) => Promise<string | undefined>
 
 /**
- * Writes sales as closed sales with an id that we choose. Refunds of goods become returns of that sale:
- * `actions/return` creates a parked return, and an update with negative quantities closes it. Prices are net, with the
- * tax of one unit.
+ * Writes sales as closed sales with an id that untag chooses. Refunds of goods become returns of that sale:
+ * `actions/return` creates a parked return, and an update with negative quantities closes it. Prices are net; `tax` is
+ * the tax of one unit.
  */
 export function lightspeedSales(
   api: LightspeedApi,
@@ -141,7 +141,7 @@ class LightspeedSales {
     return undefined
   }
 
-  /** Finds the return document that an earlier call created for this refund, else creates one. */
+  /** Finds the return document that an earlier call created for this refund. Creates one if there is none. */
   async #returnFor(saleId: string, refundId: string): Promise<Sale> {
     const known = await this.#read(saleId)
     for (const id of known?.return?.return_sale_ids ?? []) {

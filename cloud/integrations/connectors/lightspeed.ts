@@ -8,12 +8,12 @@ import { amountOf, BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, V
 
 /**
  * Lightspeed Retail X-Series, API 2026-04 (https://x-series-api.lightspeedhq.com: versioning by date, pagination, rate
- * limiting). Sales: https://x-series-api.lightspeedhq.com/v2026.04/docs/sales_101 and …/sales_returns. Paged by
- * version: `after` is the greatest version so far, until a page is empty. Retry-After is a date.
+ * limiting). Sales: https://x-series-api.lightspeedhq.com/v2026.04/docs/sales_101 and …/sales_returns. Lists have pages
+ * by version: `after` is the greatest version so far, and an empty page is the last. Retry-After is a date.
  */
 const VERSION = '2026-04'
 const PAGE = '200'
-/** Product pages that one push reads: 100,000 products. */
+/** Maximum number of product pages that one push reads: together 100,000 products. */
 const PRODUCT_PAGES_LIMIT = 500
 
 const Uuid = z.string().regex(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, 'must be a UUID')
@@ -60,7 +60,7 @@ type Product = z.output<typeof Product>
 
 const RATES = [7, 19] as const
 
-/** VAT rate between the net and the gross price. Both are rounded, so the nearest rate is used. */
+/** VAT rate from net and gross price. Both prices are rounded, so the nearest rate is used. */
 function rateOf({ price_including_tax, price_excluding_tax }: Product): number | undefined {
   const [gross, net] = [Number(price_including_tax), Number(price_excluding_tax)]
   const percent = net > 0 && gross > net ? (gross / net - 1) * 100 : Number.NaN
@@ -118,7 +118,7 @@ async function readArticles(
   return { records, next }
 }
 
-/** Finds products by EAN, UPC or SKU. Reads the product list once, only as many pages as needed. */
+/** Finds products by EAN, UPC or SKU. Reads each page of the product list at most once, and only if it is needed. */
 function productFinder(client: VendorClient, credentials: LightspeedCredentials): FindProduct {
   const ids = new Map<string, string>()
   let cursor: string | null | undefined

@@ -9,8 +9,8 @@ import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
 
 /**
  * Odoo: the External JSON-2 API of Odoo 19
- * (https://www.odoo.com/documentation/19.0/developer/reference/external_api.html). With `api: jsonrpc` the older
- * JSON-RPC of Odoo 14 to 21, which Odoo 22 will remove. Paged by id.
+ * (https://www.odoo.com/documentation/19.0/developer/reference/external_api.html). `api: jsonrpc` selects the older
+ * JSON-RPC of Odoo 14 to 21, which Odoo 22 will remove. Lists have pages by id.
  */
 const PAGE = 200
 
@@ -33,7 +33,7 @@ const OdooCredentials = z
     prices: PricesSetting.optional(),
   })
   .refine(
-    (given) => given.api !== 'jsonrpc' || (given.database !== undefined && given.username !== undefined),
+    (sent) => sent.api !== 'jsonrpc' || (sent.database !== undefined && sent.username !== undefined),
     'requires database and username with jsonrpc',
   )
 type OdooCredentials = z.output<typeof OdooCredentials>

@@ -31,7 +31,7 @@ const Login = z.looseObject({ SessionId: z.string().min(1) })
 
 interface Api {
   readonly base: string
-  ask(request: Omit<VendorRequest, 'headers'>): Promise<unknown>
+  call(request: Omit<VendorRequest, 'headers'>): Promise<unknown>
 }
 
 function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, password }: SapCredentials): Api {
@@ -51,7 +51,7 @@ function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, pass
     client.send({ ...request, headers: { cookie: session, prefer: `odata.maxpagesize=${PAGE}` }, expected: [401] })
   return {
     base,
-    async ask(request) {
+    async call(request) {
       const isNew = cookie === undefined
       cookie ??= await login()
       let answer = await send(request, cookie)
@@ -101,27 +101,27 @@ function stockOf(
 }
 
 function pull<S extends z.ZodType>(
-  { base, ask }: Api,
+  { base, call }: Api,
   list: string,
   query: Record<string, string>,
   row: S,
   make: (row: z.output<S>) => Record<string, unknown>,
 ): (cursor: string | null) => Promise<Page> {
   return async (cursor) =>
-    odataPage(await ask({ method: 'GET', url: cursor ?? urlOf(base, list, query) }), base, row, make)
+    odataPage(await call({ method: 'GET', url: cursor ?? urlOf(base, list, query) }), base, row, make)
 }
 
-/** Returns ISO 4217 codes; undefined for other currency signs. */
+/** Returns an ISO 4217 code. Returns undefined for other currency signs. */
 const currencyOf = (currency: string | null | undefined) => (/^[A-Z]{3}$/.test(currency ?? '') ? currency : undefined)
 
-function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
+function pushTo({ base, call }: Api, credentials: SapCredentials): Push {
   const { cardCode, warehouse, prices } = credentials
   const find = async <S extends z.ZodType>(list: string, filter: string, select: string, row: S) =>
     odataRows(
-      await ask({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }),
+      await call({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }),
       row,
     )
-  /** Orders and credit notes have the same form. */
+  /** Writes an order or a credit note. Both have the same form. */
   const write = async (
     document: 'Orders' | 'CreditNotes',
     { id, day, lines }: Pick<Transaction, 'id' | 'day' | 'lines'>,
@@ -147,7 +147,7 @@ function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
         ...(warehouse !== undefined && { WarehouseCode: warehouse }),
       }
     })
-    await ask({
+    await call({
       method: 'POST',
       url: `${base}/${document}`,
       json: {

@@ -68,7 +68,7 @@ function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): 
   }
 }
 
-/** Order line of a sale's line. Shopify stores title and sku, but not our line id. */
+/** Finds the order line of a line of the sale by title and sku, because Shopify does not store our line id. */
 function lineIdOf(line: TransactionLine, sale: Transaction, order: Order): string | undefined {
   const isAlike = ({ name, ean }: TransactionLine) => name === line.name && ean === line.ean
   const nth = sale.lines.slice(0, sale.lines.indexOf(line)).filter(isAlike).length
@@ -76,7 +76,7 @@ function lineIdOf(line: TransactionLine, sale: Transaction, order: Order): strin
     ?.id
 }
 
-/** Refunds goods by order line. If a line is not found, refunds only the amount. */
+/** Refunds goods by order line. If one line is not found, refunds only the amount. */
 function refundOf({ id, amountCent, lines }: TransactionRefund, order: Order, sale: Transaction): object {
   const payment = order.transactions.find(({ kind }) => kind === 'SALE')
   const refundLineItems = lines.flatMap((line) => {
@@ -109,14 +109,15 @@ function faultOf(errors: z.output<typeof UserErrors>, index: number, field: stri
 }
 
 /**
- * Writes sales as orders, and refunds with refundCreate. orderCreate has no idempotency key. An earlier order is found
- * by its sourceIdentifier, but only after some seconds, so the ids of this call are also stored.
+ * Writes sales as orders, and refunds with refundCreate. orderCreate has no idempotency key, so an earlier order is
+ * searched by its sourceIdentifier. Shopify finds a new order only after some seconds, so the ids of this call are also
+ * kept in memory.
  */
-export function shopifySales(ask: SendQuery): Push {
+export function shopifySales(sendQuery: SendQuery): Push {
   const written = new Map<string, string>()
   const find = async (saleId: string): Promise<string | undefined> => {
     const query = `source_identifier:"${saleId.replaceAll(/["\\]/g, '')}"`
-    const { nodes } = readAnswer(Found, await ask(FIND_ORDER, { query }, true), 'orders').data.orders
+    const { nodes } = readAnswer(Found, await sendQuery(FIND_ORDER, { query }, true), 'orders').data.orders
     return nodes[0]?.id
   }
   const sale = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
@@ -127,7 +128,7 @@ export function shopifySales(ask: SendQuery): Push {
     }
     const { order, userErrors } = readAnswer(
       Created,
-      await ask(CREATE_ORDER, { order: orderOf(transaction) }, false),
+      await sendQuery(CREATE_ORDER, { order: orderOf(transaction) }, false),
       'orderCreate',
     ).data.orderCreate
     if (order) written.set(transaction.id, order.id)
@@ -137,11 +138,11 @@ export function shopifySales(ask: SendQuery): Push {
     const saleId = place.sale.id
     const id = written.get(saleId)
     const { order } =
-      id === undefined ? { order: null } : readAnswer(Order, await ask(READ_ORDER, { id }, true), 'order').data
+      id === undefined ? { order: null } : readAnswer(Order, await sendQuery(READ_ORDER, { id }, true), 'order').data
     if (!order) throw new VendorFault('answer_not_understood', 'Shopify does not return the order of this sale')
     if (order.refunds.some(({ note }) => note === noteOf(back.id, saleId))) return undefined
     const input = refundOf(back, order, place.sale)
-    const json = await ask(CREATE_REFUND, { input, key: back.id }, true)
+    const json = await sendQuery(CREATE_REFUND, { input, key: back.id }, true)
     return faultOf(readAnswer(Refunded, json, 'refundCreate').data.refundCreate.userErrors, place.index, place.field)
   }
   return {

@@ -17,7 +17,7 @@ import { shopifySales, type SendQuery } from './shopify-sales.ts'
 
 /**
  * Shopify, GraphQL Admin API 2026-07 (https://shopify.dev/docs/api/admin-graphql/2026-07; the REST Admin API is legacy
- * since October 2024). One variant is one article. Throttling is a GraphQL error with status 200.
+ * since October 2024). One variant is one article. Shopify reports throttling as a GraphQL error with status 200.
  */
 const VERSION = '2026-07'
 const PAGE = 100
@@ -71,7 +71,7 @@ function codesOf(json: unknown): string[] {
     : (errors ?? []).map(({ message, extensions }) => extensions?.code ?? message)
 }
 
-/** Time until the rate limit allows the query's cost again. */
+/** Time until the rate limit allows the query's cost again, ms. */
 function throttledMs({ json }: VendorAnswer): number | undefined {
   if (!codesOf(json).includes('THROTTLED')) return undefined
   const cost = Cost.safeParse(json).data?.extensions.cost
@@ -181,8 +181,16 @@ function articleOf(
   })
 }
 
-async function readArticles(ask: SendQuery, credentials: ShopifyCredentials, cursor: string | null): Promise<Page> {
-  const { data } = readAnswer(Articles, await ask(ARTICLES, { first: PAGE, after: cursor }, true), 'productVariants')
+async function readArticles(
+  sendQuery: SendQuery,
+  credentials: ShopifyCredentials,
+  cursor: string | null,
+): Promise<Page> {
+  const { data } = readAnswer(
+    Articles,
+    await sendQuery(ARTICLES, { first: PAGE, after: cursor }, true),
+    'productVariants',
+  )
   if (data.shop.currencyCode !== 'EUR')
     throw new VendorFault(
       'system_refused',
@@ -203,7 +211,10 @@ export const shopify = connector<ShopifyCredentials>({
   addressOf,
   sourceOf: addressOf,
   connect(credentials, client) {
-    const ask = querySender(client, credentials)
-    return { pull: { articles: (cursor) => readArticles(ask, credentials, cursor) }, push: shopifySales(ask) }
+    const sendQuery = querySender(client, credentials)
+    return {
+      pull: { articles: (cursor) => readArticles(sendQuery, credentials, cursor) },
+      push: shopifySales(sendQuery),
+    }
   },
 })

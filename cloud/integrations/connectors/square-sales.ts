@@ -7,13 +7,13 @@ import type { VendorAnswer } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { readAnswer } from '../vendor-values.ts'
 
-/** Requests to one seller. Returns responses with status 400. */
+/** Requests to one seller. `post` also returns responses with status 400. */
 export interface SquareApi {
   get(path: string, query: Readonly<Record<string, string | undefined>>): Promise<unknown>
   post(path: string, json: object): Promise<VendorAnswer>
 }
 
-/** Pages of payments with the same amount, 100 each. */
+/** Maximum number of pages, 100 payments each, that the search for a payment reads. */
 const PAYMENT_PAGES_LIMIT = 50
 
 const Refusal = z.looseObject({
@@ -35,8 +35,10 @@ const Refund = z.looseObject({ refund: z.looseObject({ reason: z.string().nullis
 /**
  * Writes a sale as an order and an external payment, and a refund as a refund of that payment (RefundPayment also
  * records refunds of external payments). Idempotency keys depend on the ids, so that Square carries out each request
- * once. Square does not document how long it stores keys; therefore a refund first searches the payment, so that a late
- * refund does not write the sale again.
+ * once.
+ *
+ * Square does not document how long it stores keys. A sale with refunds therefore first searches its payment, so that a
+ * late refund does not write the sale again.
  */
 export function squareSales(api: SquareApi, locationId: string | undefined): Push {
   const key = (what: string, id: string) => hashOf(`${what} ${locationId} ${id}`)
@@ -111,7 +113,7 @@ function orderOf({ id, currency, lines }: Transaction, locationId: string | unde
   return { location_id: locationId, reference_id: id.slice(0, 40), line_items }
 }
 
-/** External payment of an earlier sale: same amount, not older than the sale. */
+/** Finds the external payment of an earlier sale among payments of the same amount that are not older than the sale. */
 async function findPayment(
   api: SquareApi,
   locationId: string | undefined,

@@ -12,7 +12,7 @@ import { squareSales, type SquareApi } from './square-sales.ts'
  * taxes are separate objects.
  */
 const VERSION = '2026-09-16'
-/** Pages of categories and taxes, 100 each. */
+/** Maximum number of pages of categories and taxes, 100 objects each. */
 const NAMES_PAGES_LIMIT = 50
 
 const SquareCredentials = z.strictObject({

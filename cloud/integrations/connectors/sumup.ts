@@ -5,12 +5,12 @@ import { VendorFault } from '../vendor-fault.ts'
 import { amountOf, BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
- * SumUp POS, formerly Goodtill (https://support.thegoodtill.com/support/api, https://apidoc.thegoodtill.com): a login
- * returns a short-lived token, one response contains all products. SumUp's payment API has no articles. The fields for
+ * SumUp POS, formerly Goodtill (https://support.thegoodtill.com/support/api, https://apidoc.thegoodtill.com). A login
+ * returns a short-lived token. One response contains all products. SumUp's payment API has no articles. The fields for
  * EAN and VAT differ by shop: `eanField` and `vat` of the credentials name them.
  */
 const HOST = 'https://api.thegoodtill.com'
-/** Products per page; the API itself has no pages. */
+/** Products per page of this connector. SumUp itself returns all products in one response. */
 const PAGE = 500
 
 const SumupCredentials = z.strictObject({
