@@ -12,8 +12,8 @@ import { insertRefund } from '../purchases/refunds.ts'
  * Applies a provider's notification about a session. Notifications may arrive in any order and repeatedly. Returns
  * undefined if nothing changes. A payment for an ended purchase is refunded automatically (ADR 0032).
  *
- *   asking, open ──ended──▶ ended          the purchase is CANCELLED
- *   asking, open, ended ──paid──▶ paid     the purchase is SUCCESS, or the payment is refunded
+ *  asking, open ──ended──▶ ended         cancels the purchase (CANCELLED)
+ *  asking, open, ended ──paid──▶ paid    completes the purchase (SUCCESS), or refunds the payment
  */
 export async function applyNotice(call: Call, paymentId: string, notice: PaymentNotice): Promise<true | undefined> {
   const payment = await findPayment(call.db, paymentId)

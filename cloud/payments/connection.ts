@@ -12,14 +12,17 @@ import { providerNamed } from './providers.ts'
 export const ANSWER_WITHIN_MS = 10_000
 const ANSWER_LIMIT = 256 * 1024
 
-/** Rules for a provider's address. Credentials are sent over HTTPS only, except to simulators. */
+/**
+ * Rules for a provider's address. Requires HTTPS and a public address, unless the server allows private targets, such
+ * as simulators.
+ */
 export function providerRules(config: CloudConfig): TargetRules {
   return { plainHttp: config.allowPrivateTargets, privateTargets: config.allowPrivateTargets }
 }
 
 const contextOf = (configId: string) => `psp_config/${configId}`
 
-/** Encrypts settings, bound to their row. */
+/** Encrypts settings. Only their own row can decrypt them. */
 export function sealConfig({ authority }: Services, configId: string, config: unknown): string {
   return authority.sealer.seal(Buffer.from(JSON.stringify(config)), contextOf(configId))
 }

@@ -16,16 +16,18 @@ import { currentConfig, findPayment, readConfig, updatePayment } from './queries
 import type { Runner } from './runner.ts'
 
 /**
- *   [ purchase CREATED, payment asking ] ─ provider: createSession ─ [ PENDING_PAYMENT, payment open ]
- *                                                    └─ fails, times out ─ [ CANCELLED, payment ended ] ─ 503
+ * Opens a payment. First a transaction stores it as `asking`, then the provider creates a session, then a second
+ * transaction stores it as `open` (purchase: PENDING_PAYMENT). If the provider fails or does not respond in time, the
+ * purchase is cancelled and the call fails with 503.
  *
- * Concurrent openings of a payment send the same request to the provider: the payment id is the idempotency key.
+ * Concurrent calls for the same payment send the same request to the provider, because the payment id is the
+ * idempotency key.
  */
 
 /** Time after which the job regards an opening as crashed, ms. */
 const OPENING_MS = 2 * 60_000
 
-/** Minutes after creation at which the job queries an open session; the last query ends it. */
+/** Minutes after creation at which the job queries an open session. */
 export const CHECK_MINUTES = [2, 5, 10, 20, 29, 35, 65] as const
 
 /** Address of the checkout page. It redirects to the provider's page, or waits for staff approval. */
@@ -78,7 +80,7 @@ export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<P
   return payment
 }
 
-/** True if a payment is open or can still be opened. An ended payment has also ended its purchase. */
+/** True if a payment is open or can still be opened. When a payment ended, its purchase ended too. */
 export async function canStillBeOpened({ db }: Pick<Call, 'db'>, paymentId: string | null): Promise<boolean> {
   return paymentId === null || (await findPayment(db, paymentId))?.state !== 'ended'
 }

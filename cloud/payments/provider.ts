@@ -10,7 +10,7 @@ export interface SessionRequest {
   readonly paymentId: string
   readonly amountCent: number
   readonly currency: string
-  /** Where the provider sends the shopper's browser afterwards, paid or not. */
+  /** Page to which the provider redirects the shopper's browser after success or failure. */
   readonly returnUrl: string
   /** Address for notifications, for providers that need it per session. */
   readonly notifyUrl: string
@@ -58,7 +58,7 @@ export interface RefundRequest {
   readonly chargeId: string | null
   readonly amountCent: number
   readonly currency: string
-  /** An earlier attempt had an unknown result. */
+  /** True if an earlier attempt had an unknown result. */
   readonly isRepeated: boolean
   /** Other completed refunds of this payment, cents, for providers without idempotency keys. */
   readonly doneCents: readonly number[]
@@ -116,7 +116,7 @@ export interface PaymentProvider {
   connect(config: unknown, send: SendToProvider, nowMs: () => number): ProviderConnection
   /** Body of the response to a notification; default: some JSON. */
   readonly acknowledgement?: string
-  /** The provider has no idempotency keys for refunds, so refunds of a payment are sent one at a time. */
+  /** True if the provider has no idempotency keys for refunds. Then refunds of a payment are sent one at a time. */
   readonly refundsOneByOne?: boolean
 }
 

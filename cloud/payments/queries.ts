@@ -2,8 +2,7 @@ import type { Db } from '../persistence/database.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from '../persistence/tables/payments.ts'
 
 /**
- * Maximum number of configurations that a notification is checked against: the current one and the latest replaced
- * ones.
+ * Maximum number of configurations that may verify a notification: the current one and those it replaced most recently.
  */
 const CONFIGS_LIMIT = 10
 
@@ -89,10 +88,10 @@ export function updatePayment(
     .executeTakeFirst()
 }
 
-/** Maximum wait until the next check or attempt, ms. A due time that is further ahead comes from a fast clock. */
+/** Maximum wait until the next check or attempt, ms. A later due time comes from a clock that was ahead. */
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
-/** Due payments, the longest due first. */
+/** Due payments, sorted by due time. */
 export function duePayments(db: Db, nowMs: number, limit: number): Promise<PaymentRow[]> {
   const due = db
     .selectFrom('payment')
@@ -106,7 +105,7 @@ export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + LONGEST_WAIT_MS
 }
 
-/** Due refunds, the longest due first. */
+/** Due refunds, sorted by due time. */
 export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<RefundRow[]> {
   const due = db
     .selectFrom('refund')

@@ -12,16 +12,15 @@ import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
 /**
- *   due, failed ──done──▶ done       updates reports and loyalty points; a whole refund: CANCELLED
- *   due, done ──failed──▶ failed     reverses these updates, and staff must act
+ * Records the result of a refund, from the provider's response or a later notification. A completed refund changes
+ * reports and loyalty points; a whole refund also cancels the purchase. If the refund fails later, these changes are
+ * reversed and staff must act.
  *
- * Result of a refund, from the provider's response or a later notification. A cancelled purchase has one of these
- * values of `refund_status`.
+ * Values of `refund_status` of a cancelled purchase: `pending` if a refund is pending or an agent may still hold a
+ * token; `done` if the whole amount was refunded; `failed` if some refunds of the cancellation completed and some
+ * failed.
  *
- * `pending`: a refund is pending, or an agent may still hold a token. `done`: the whole amount was refunded. `failed`:
- * some refunds of the cancellation completed, and some failed.
- *
- * If none completed and one failed, the purchase returns to SUCCESS with `failed`.
+ * If no refund completed and one failed, the purchase returns to SUCCESS with `failed`.
  */
 
 /** Records that the provider accepted a refund. */
@@ -32,7 +31,7 @@ export async function recordRefundDone(
 ): Promise<RefundRow | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
-  // A notification of failure arrived before the response to the request; the notification is newer.
+  // A notification of the failure arrived before the response to our request. The notification is newer.
   if (
     !refund ||
     refund.state === 'done' ||
@@ -61,8 +60,8 @@ export async function recordRefundDone(
 }
 
 /**
- * Purchase of a completed refund. If a whole refund had failed, so that the purchase was restored, cancels the purchase
- * now.
+ * Returns the purchase of a completed refund. If a whole refund had failed first and the purchase was restored, cancels
+ * the purchase now.
  */
 async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<PurchaseRow> {
   if (refund.kind !== 'whole' || purchase.status === 'CANCELLED') return purchase
@@ -74,8 +73,8 @@ async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund:
 }
 
 /**
- * Updates a cancelled purchase after one of its refunds completed. Does nothing while others are pending, because the
- * last one ends the cancellation.
+ * Updates a cancelled purchase after one of its refunds completed. Does nothing while other refunds are pending; the
+ * last of them ends the cancellation.
  */
 async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
@@ -88,8 +87,8 @@ async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promi
 }
 
 /**
- * Records that a refund failed: restores the cancelled purchase and raises an exception. `inDoubt`: the result is
- * unknown, so it may only be repeated under its own id.
+ * Records that a refund failed: restores the cancelled purchase and raises an exception. `inDoubt` means that the
+ * result is unknown; such a refund may only be repeated with the same refund id.
  */
 export async function recordRefundFailed(
   call: Call,
@@ -130,7 +129,7 @@ async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<vo
   else await updatePurchase(call.db, purchase, { refund_status: refunds.some(isPending) ? 'pending' : 'failed' })
 }
 
-/** Applies a notification about a refund. Returns undefined if it contains no news. */
+/** Applies a notification about a refund. Returns undefined if nothing changes. */
 export async function applyRefundNotice(
   call: Call,
   refundId: string,

@@ -140,8 +140,8 @@ async function beginRefund(
 }
 
 /**
- * Releases waiting refunds after staff confirmed the goods. `done`: no provider has to pay anything and nothing is
- * pending.
+ * Releases held refunds after staff confirmed that they have the goods. Returns `done` if no provider has to pay
+ * anything and nothing is pending.
  */
 async function releaseConfirmedRefunds(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_send' | 'nothing'> {
   if (purchase.refund_status !== 'pending') return 'nothing'
@@ -163,7 +163,7 @@ async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reaso
   return cancelPurchase(call, purchase, reason)
 }
 
-/** Repeats a failed refund of a cancelled purchase or returns a pending one. Includes refunds of late payments. */
+/** Repeats a failed refund of a cancelled purchase, or returns a pending one. Also handles refunds of late payments. */
 async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: readonly RefundRow[]): Promise<RefundRow> {
   const failed = refunds.find(
     (refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds),
@@ -193,7 +193,10 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
   throw precondition('already_refunded', 'nothing of this purchase is left to refund', { allowedNext: [] })
 }
 
-/** True if a later refund already repeats this late one. If this one was rejected, a repetition in doubt suffices. */
+/**
+ * True if another refund already repeats this refund of a late payment. If the provider rejected this refund, a
+ * repetition with an unknown result is enough.
+ */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(
     (other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late',
@@ -252,7 +255,7 @@ async function refundPart(
   return refund
 }
 
-/** The named lines and their deposits that were not refunded separately. */
+/** Returns the named lines, and those of their deposits that no earlier refund included. */
 function linesToRefund(
   lines: WholePurchase['lines'],
   refunds: readonly RefundRow[],

@@ -16,9 +16,7 @@ import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts
 const GUARD_MS = 60_000
 const READ_LIMIT = 100
 
-/**
- * Releases refunds of cancelled purchases whose tokens have all ended and whose denial all agents have acknowledged.
- */
+/** Releases the refunds of a cancelled purchase after all its tokens ended and all agents acknowledged its denial. */
 export async function releaseRefunds(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
   let after: string | undefined = ''
@@ -35,8 +33,10 @@ export async function releaseRefunds(database: Database, services: Services): Pr
 }
 
 /**
- * Cancelled purchases with a held refund or without a pending one, page by page, so that long waits do not delay
- * others. The query runs every few seconds. Its constants are literals, because SQLite prepares a statement again if a
+ * Cancelled purchases that wait: a refund is held, or no refund is due. Reads page by page, so that purchases with a
+ * long wait do not delay others.
+ *
+ * The query runs every few seconds. Its constants are literals, because SQLite prepares a statement again if a
  * parameter might change its plan.
  */
 const waitingPage = prepared((db, p: { after: string }) =>
@@ -88,8 +88,8 @@ async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise
 }
 
 /**
- * True if no ledger accepts the token again. The cloud's own ledger rejects revoked tokens; an agent's token needs
- * evidence of all steps.
+ * True if no ledger accepts the token again. The cloud's own ledger rejects revoked tokens. For an agent's token, the
+ * cloud needs evidence of all steps.
  */
 async function isUsedUp(db: Db, row: ProtectionAuthorizationRow): Promise<boolean> {
   if (row.agent_id === null) return row.revoked_ms !== null

@@ -5,7 +5,7 @@ import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
 
 /**
- * Runs work that needs several transactions, with requests to a provider between them. Operations in steps,
+ * Runs work that needs several transactions with requests to a provider between them. Operations in steps,
  * notifications and jobs use it.
  */
 export interface Runner {
@@ -31,8 +31,8 @@ class NothingChanged extends Error {
 }
 
 /**
- * Runs without a caller, in the tenant and under the name of this operation. A step that returns undefined is rolled
- * back.
+ * Runs work without a caller, for this tenant and under the name of this operation. Rolls back a step that returns
+ * undefined.
  */
 export function taskRunner(operation: Operation, tenant: Tenant, database: Database, services: Services): Runner {
   const caller = systemCaller(tenant, 'payments')

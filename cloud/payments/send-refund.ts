@@ -11,12 +11,12 @@ import type { Runner } from './runner.ts'
 /** Minutes until the next attempt if the provider does not respond; after the last one staff must act. */
 const RETRY_MINUTES = [1, 5, 30, 120, 720] as const
 
-/** Wait for another refund of the same payment, ms. */
+/** Delay of a refund while another refund of the same payment runs, ms. */
 const QUEUE_MS = 60_000
 
 /**
- * Sends a due refund and records the result. Safe to repeat, also after a crash: the refund id is the idempotency key.
- * Returns the updated refund.
+ * Sends a due refund and records the result. May be repeated after a crash, because the refund id is the idempotency
+ * key. Returns the updated refund.
  */
 export async function sendRefund(run: Runner, refundId: string): Promise<RefundRow | undefined> {
   const begun = await run.step((call) => beginTry(call, refundId))
@@ -55,7 +55,7 @@ function isUnderWay(other: RefundRow, due: RefundRow): boolean {
   return other.state === 'due' && other.attempts > 0 && (due.attempts === 0 || other.refund_id < due.refund_id)
 }
 
-/** Records the attempt before sending, so that after a crash the refund is due again. */
+/** Records the attempt before the refund is sent. After a crash the refund is then due again. */
 async function beginTry(call: Call, refundId: string) {
   const { db, nowMs } = call
   const due = await findRefund(db, refundId)

@@ -13,11 +13,11 @@ import { needsSpotCheck, clearSpotCheck, type Shopper } from './spot-check.ts'
 export const PAYMENT_MS = 30 * 60_000
 
 /**
- * Stock reservation of a purchase in payment, ms: longer than the payment time, so that the purchase ends first and
- * releases it.
+ * Time of the stock reservation of a purchase in payment, ms. It is longer than the payment time, so that the purchase
+ * ends first and releases its stock.
  */
 const STOCK_MS = PAYMENT_MS + 5 * 60_000
-/** Stock reservation while staff approval is pending, ms. */
+/** Time of the stock reservation while staff approval is pending, ms. */
 const STOCK_AWAITING_MS = 4 * 3_600_000
 
 /** End of the stock reservation of a new purchase, ms since 1970. */
@@ -27,7 +27,7 @@ export function stockReservedUntil({ approval }: Pick<PurchaseRow, 'approval'>, 
 
 export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
 
-/** Reason why staff must approve the basket: age check or spot check; null if they need not. */
+/** Reason why staff must approve the basket: age check or spot check. Null if no approval is necessary. */
 export async function approvalNeeded(
   { db, nowMs, services }: Call,
   lines: readonly { requiresHumanVerification: boolean }[],
@@ -38,7 +38,7 @@ export async function approvalNeeded(
   return (await needsSpotCheck(db, store, shopper, { random: services.platform.random, nowMs })) ? 'spot_check' : null
 }
 
-/** First state of a purchase. In live mode the payment must be opened before it is pending. */
+/** First state of a purchase. In live mode it becomes PENDING_PAYMENT only when its payment is opened. */
 export function firstState(
   reason: ApprovalReason | null,
   isLive: boolean,
@@ -54,7 +54,7 @@ export function firstState(
   return { status: 'CREATED', approval: 'awaiting', approval_reason: reason, payment_by_ms: null }
 }
 
-/** Records the decision of staff: the payment may start, or the purchase is cancelled. */
+/** Records the decision of staff. If they approve, the payment may start; otherwise the purchase is cancelled. */
 export async function decideApproval(
   call: Call,
   purchase: PurchaseRow,

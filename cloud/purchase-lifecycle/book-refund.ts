@@ -10,7 +10,7 @@ import { countsAgainstTotal, unrefundedCent } from '../purchases/refunds.ts'
 
 /**
  * Updates the reports and the customer's loyalty points after a refund completed. Ignores refunds of late payments,
- * which never belonged to the purchase.
+ * because such payments never belonged to the purchase.
  */
 export async function bookRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
   if (refund.kind === 'late' || refund.counted !== null) return
@@ -39,7 +39,7 @@ async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
   const own = linesOfRefund(lines, refund, refunds)
   const uncounted = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
   const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? uncounted : own), refund.amount_cent)
-  // Subtracts the purchase from the reports once, even if several refunds repay the rest.
+  // The reports subtract the purchase once, even if several refunds repay the rest.
   const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
   return { shares, units: unitsOf(uncounted), lineIds: uncounted.map((line) => line.line_id), isWhole }
 }

@@ -15,8 +15,8 @@ import { isItemOf } from '../protection/leases/return-units.ts'
 import { findRight } from '../protection/rights/rights.ts'
 
 /**
- * Cancels a purchase (ADR 0008). For a paid purchase, first revokes all authorizations; the refund is sent when no
- * token can be used any more. Repeated after a failed refund, it refunds the missing amount.
+ * Cancels a purchase (ADR 0008). For a paid purchase, revokes all authorizations at once, and sends the refund when no
+ * device can use a token any more. If an earlier refund failed, a repeated call refunds the missing amount.
  */
 export async function cancelPurchase(
   call: Call,
@@ -72,7 +72,7 @@ async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
   }
 }
 
-/** Unreleased items become `cancelled`, and staff make them sellable again. Released items are put on hold. */
+/** Moves items that were not released to `cancelled`; staff make them sellable again. Puts released items on hold. */
 async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   const { db, nowMs, services } = call
   let released = 0
@@ -106,7 +106,7 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   )
 }
 
-/** True if a token may still be used, or an agent has not acknowledged the denial yet. */
+/** True if a device may still use a token, or if the store has agents: they must acknowledge the denial first. */
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
   return (await authorizationsOf(call, purchase.purchase_id)).some(

@@ -31,7 +31,7 @@ import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
 /** Events that `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 
-/** Completes a paid purchase: items become paid, units are bound to items, the receipt is signed. */
+/** Completes a paid purchase: marks items as paid, binds units to items, and signs the receipt. */
 export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
   const allLines = await readLines(db, purchase.purchase_id)
@@ -67,7 +67,8 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
   await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
-  // Renumbers all items of the checkout, also those that another purchase paid first: they are no longer in payment.
+  // Renumbers all items of the checkout, because none is in payment any more. This includes items that another purchase
+  // paid first.
   if (await renumberItemsOf(db, purchase)) notifyGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
   call.emit({
@@ -101,8 +102,8 @@ async function receiptFacts(db: Db, line: PurchaseLineRow, item: ProtectedItemRo
 }
 
 /**
- * Subtracts the reserved stock. Raises an exception if the pieces were reserved for others meanwhile, because the
- * payment cannot be undone.
+ * Subtracts the reserved stock. If the reservation lapsed and the pieces were reserved for others meanwhile, raises an
+ * exception, because the payment cannot be undone.
  */
 async function consumeReservedStock({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
   const oversold = await consumeStock(db, purchase.purchase_id)
@@ -114,7 +115,7 @@ async function consumeReservedStock({ db, nowMs, services }: Call, purchase: Pur
       kind: 'stock_oversold',
       subject: purchase.purchase_id,
       purchaseId: purchase.purchase_id,
-      detail: `paid after its reservation had run out, when others had been promised the last pieces of ${oversold.join(', ')}`,
+      detail: `paid after its stock reservation had expired; other orders had already reserved the last pieces of ${oversold.join(', ')}`,
     },
   )
 }

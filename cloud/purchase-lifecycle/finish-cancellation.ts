@@ -8,8 +8,8 @@ import { insertRefund, refundableCent } from '../purchases/refunds.ts'
 import { bookRefund } from './book-refund.ts'
 
 /**
- * Ends a cancellation that needs no refund by a provider: in the sandbox, or if nothing is left to refund. Inserts a
- * completed refund, possibly of 0 cents, so that the purchase leaves the reports.
+ * Ends a cancellation that needs no refund by a provider: in the sandbox, or if nothing remains to refund. Inserts a
+ * completed refund, possibly of 0 cents, so that the reports subtract the purchase.
  */
 export async function finishCancellation(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
   const amountCent = isTest(purchase.tenant)

@@ -6,17 +6,15 @@ import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purc
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /**
- *   not due ──a checkout is selected──▶ due ──staff approve a basket──▶ not due
- *
- * Each checkout may be selected at random. From then on all checkouts of this session and shopper need approval, so
- * that a new checkout does not avoid the check. A checkout that is repeated may be selected although the first one was
- * not.
+ * Each checkout may be selected at random for a spot check. The check is then due until staff approve a basket.
+ * Meanwhile all checkouts of this session and shopper need approval, so that a new checkout does not avoid the check. A
+ * repeated checkout is drawn again, so it may be selected although the first was not.
  */
 
-/** Time for which a spot check that was not done in one session stays due for the same shopper, ms. */
+/** Time for which a spot check stays due for the same shopper in other sessions, ms. */
 const DUE_MS = 24 * 3_600_000
 
-/** A literal: with a parameter SQLite would not use the partial index. */
+/** Contains a literal, because SQLite would not use the partial index with a parameter. */
 const IS_DUE = sql<boolean>`spot_check_due = 1`
 
 /** Shopper at a checkout. */
@@ -37,7 +35,7 @@ export async function needsSpotCheck(
   if (spotCheckRate === 0) return false
   const isPicked = (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate
   const isDue = isPicked || shopper.session.spot_check_due === 1 || (await isDueFor(db, shopper, nowMs))
-  // Written in both cases, so that concurrent checkouts of a session conflict.
+  // Writes the row even if no check is due, so that concurrent checkouts of a session conflict.
   await db
     .updateTable('shopping_session')
     .set({ spot_check_due: isDue ? 1 : 0 })
@@ -61,11 +59,11 @@ export async function clearSpotCheck(
   { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: PurchaseRow,
 ): Promise<void> {
   const others = userId === null ? [] : await dueOf(db, tenant, storeId, userId).execute()
-  const looked = [sessionId, ...others.map((session) => session.session_id)]
+  const sessionIds = [sessionId, ...others.map((session) => session.session_id)]
   await db
     .updateTable('shopping_session')
     .set({ spot_check_due: 0 })
-    .where('session_id', 'in', looked)
+    .where('session_id', 'in', sessionIds)
     .where(IS_DUE)
     .execute()
 }

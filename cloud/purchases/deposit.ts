@@ -10,8 +10,8 @@ export interface Deposit {
 const NAME = 'Pfand'
 
 /**
- * Deposit on one piece of a product; undefined if there is none. Its VAT rate is the product's unless the merchant sets
- * another.
+ * Deposit on one piece of a product; undefined if there is none. Its VAT rate is the product's, unless the merchant
+ * sets another rate.
  */
 export function depositOf({ deposit_cent, deposit_vat, vat }: PricedProduct): Deposit | undefined {
   return deposit_cent === null || deposit_cent === 0

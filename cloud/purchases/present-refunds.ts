@@ -5,7 +5,7 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { Purchase, TransactionData } from './schema.ts'
 
-/** Refunds as they are shown beside a purchase. The receipt itself never changes. */
+/** Converts refunds for display beside a purchase. The receipt itself never changes. */
 
 type RefundInCents = TransactionData['refunds'][number]
 
@@ -36,7 +36,7 @@ export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Pro
   return found
 }
 
-/** True if the refund is completed and belongs to the purchase's own money; late payments never did. */
+/** True if the refund is completed and repays the purchase. Late payments never belonged to the purchase. */
 export function isRefunded(refund: RefundRow): boolean {
   return refund.state === 'done' && refund.kind !== 'late'
 }

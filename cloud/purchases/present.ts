@@ -11,7 +11,7 @@ import type { PriceOrigin, Purchase, PurchaseStatus, StoreData, TransactionData 
 import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
-/** Fixed placeholder for the signature of a certified fiscal device, so that it cannot be mistaken for evidence. */
+/** Placeholder for the signature of a certified fiscal device. Its texts show that it is no evidence. */
 export const SANDBOX_TSE = {
   state: 'simulated',
   serialNumber: 'SANDBOX-0000000000',
@@ -55,13 +55,13 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
 }
 
 /**
- * Reader of a purchase. `public` omits the buyer and the session id, because a publishable key with the session id may
- * read more. `list` omits QR codes, because drawing them takes milliseconds.
+ * Who reads a purchase. `public` omits the buyer and the session id, because a publishable key with the session id
+ * could read more. `list` omits QR codes, because drawing them takes milliseconds.
  */
 export type Audience = 'merchant' | 'public' | 'list'
 
 /**
- * True after devices stop accepting the receipt token of this purchase.
+ * True after the expiry of the receipt token: devices no longer accept it.
  *
  * @param nowMs Wall clock, ms since 1970.
  */

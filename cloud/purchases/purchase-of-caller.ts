@@ -9,7 +9,7 @@ import type { WholePurchase } from './present.ts'
 import { findPurchase, readLines } from './queries.ts'
 import { refundsToShow } from './present-refunds.ts'
 
-/** Reads the purchase id from its synonyms (ADR 0002). Throws 400 if none is sent or two differ. */
+/** Reads the purchase id from its synonyms (ADR 0002). Throws 400 if the request has none, or two that differ. */
 export function purchaseIdOf(names: {
   transactionId?: string | undefined
   purchaseId?: string | undefined
@@ -22,7 +22,7 @@ export function purchaseIdOf(names: {
   return first
 }
 
-/** Finds a purchase of the caller. Throws 404 if it is unknown or in a store that the caller may not see. */
+/** Finds a purchase of the caller. Throws 404 if it is unknown, or if the caller may not see its store. */
 export async function purchaseOfCaller(call: Call, purchaseId: string): Promise<WholePurchase> {
   const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
   if (!purchase) throw notFound('purchase')

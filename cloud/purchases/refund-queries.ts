@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 
-/** The payment that paid a purchase. */
+/** The payment with which a purchase was paid. */
 export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
   return db
     .selectFrom('payment')

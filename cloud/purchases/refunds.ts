@@ -46,14 +46,14 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
   return row
 }
 
-/** True unless the refund certainly failed. Amount and lines of such a refund must not be refunded again. */
+/** True if the refund succeeded or may still succeed. Its amount and lines must not be refunded again. */
 export function countsAgainstTotal(refund: RefundRow): boolean {
   return refund.state !== 'failed' || refund.in_doubt === 1
 }
 
 /**
- * Amount of a purchase that can still be refunded, cents. Ignores refunds of late payments, which never belonged to the
- * purchase.
+ * Amount of a purchase that can still be refunded, cents. Ignores refunds of late payments, because such payments never
+ * belonged to the purchase.
  */
 export function refundableCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
   return refunds
@@ -75,14 +75,14 @@ export function unrefundedCent(purchase: PurchaseRow, refunds: readonly RefundRo
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
-/** True if a refund of the purchase's own money was not sent yet or has no result yet. */
+/** True if the refund has no result yet and repays the purchase. Late payments never belonged to the purchase. */
 export function isPending({ kind, state }: RefundRow): boolean {
   return kind !== 'late' && (state === 'held' || state === 'due')
 }
 
 /**
- * Repeats a refund with unknown result. The request keeps the id of the refund, so that the provider cannot pay twice.
- * The result stays unknown until the provider answers.
+ * Repeats a refund with unknown result. The repeated request has the same refund id, so that the provider cannot pay
+ * twice. The result stays unknown until the provider responds.
  */
 export function retryRefundInDoubt(
   call: Call,
@@ -98,8 +98,8 @@ export function retryRefundInDoubt(
 }
 
 /**
- * Creates a refund of the remaining amount of a cancelled purchase, `held` while an agent may still hold a token.
- * Refunds in doubt are sent again under their own ids.
+ * Creates a refund of the remaining amount of a cancelled purchase. `state` is `held` while an agent may still hold a
+ * token. Refunds with an unknown result are sent again with their own ids.
  *
  * Returns the last pending refund. Returns undefined if there is none, or if no provider was paid: in the sandbox and
  * for free baskets.
@@ -140,8 +140,8 @@ export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Pro
 }
 
 /**
- * Makes the held refunds of a cancelled purchase due. Returns `sent` if no refund was held but some are pending, and
- * `none` if none is pending.
+ * Makes the held refunds of a cancelled purchase due. Returns `sent` if no refund is held but some are pending. Returns
+ * `none` if no refund is pending.
  */
 export async function releaseHeldRefunds(
   call: Pick<Call, 'db' | 'nowMs'>,

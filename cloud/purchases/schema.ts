@@ -9,9 +9,11 @@ export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 export const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
 export type PriceOrigin = (typeof PRICE_ORIGINS)[number]
 
-/** Lines per checkout, units per line, units per purchase. */
+/** Maximum number of lines per checkout. */
 const LINES_LIMIT = 500
+/** Maximum number of units per line. */
 const QUANTITY_LIMIT = 1_000
+/** Maximum number of units per purchase. */
 export const UNITS_LIMIT = 5_000
 
 const Identifiers = z.array(text(128)).min(1).max(QUANTITY_LIMIT).optional()

@@ -4,7 +4,7 @@ import type { Call } from '../operations/operation.ts'
 import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 
-/** Finds a session of the caller. Throws 404 if it is unknown or in a store that the caller may not see. */
+/** Finds a session of the caller. Throws 404 if it is unknown, or if the caller may not see its store. */
 export async function sessionOfCaller(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
   const { tenant } = knownCaller(call.caller)
   const session = await call.db

@@ -25,7 +25,7 @@ export const PageUrl = z
     'must be a web address that starts with https:// or http://',
   )
 
-/** `49.90`. */
+/** Amount in the form `49.90`. */
 export const Decimal = z.string().regex(/^\d{1,9}(?:\.\d{1,2})?$/)
 
 /** Formats cents as `49.90`. */

@@ -15,8 +15,9 @@ import {
 import { BaseUrl, basicOf, Credential, PageUrl, parseJson } from './fields.ts'
 
 /**
- * Klarna Hosted Payment Page (https://docs.klarna.com, Payments v1, HPP v1, Order Management v1), captured immediately.
- * Notifications are not signed and contain only a session id, so the session and its order are queried.
+ * Klarna Hosted Payment Page (https://docs.klarna.com, Payments v1, HPP v1, Order Management v1) with immediate
+ * capture. Notifications are not signed and contain only a session id, so the connector queries the session and its
+ * order.
  */
 
 const Config = z.strictObject({
@@ -146,7 +147,7 @@ class Klarna implements ProviderConnection {
   }
 }
 
-/** Klarna's form of a payment. */
+/** Builds the body of the request for a Klarna session. */
 function sessionOf({ paymentId, amountCent, currency, title }: SessionRequest, country: string) {
   const line = {
     name: title,

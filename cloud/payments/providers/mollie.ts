@@ -10,8 +10,9 @@ import {
 import { BaseUrl, centOf, decimalOf } from './fields.ts'
 
 /**
- * Mollie Payments (v2). Notifications are not signed and contain only a payment id, so the payment and its refunds are
- * queried. Idempotency keys expire after an hour, so a refund in doubt is first searched by our refund id.
+ * Mollie Payments (v2). Notifications are not signed and contain only a payment id, so the connector queries the
+ * payment and its refunds. Idempotency keys expire after an hour. Before the connector repeats a refund with an unknown
+ * result, it searches for the refund by our refund id.
  */
 
 const Config = z.strictObject({

@@ -59,7 +59,10 @@ const CaptureResource = z.object({
 
 /** Statuses of a capture whose money arrived, even if it was refunded later. */
 const CAPTURED = new Set(['COMPLETED', 'PARTIALLY_REFUNDED', 'REFUNDED'])
-/** The shopper has not finished, or must choose another payment method. */
+/**
+ * Issues of a capture for which the session stays open: the shopper has not finished, or must choose another payment
+ * method.
+ */
 const STILL_OPEN = new Set(['ORDER_NOT_APPROVED', 'PAYER_ACTION_REQUIRED', 'INSTRUMENT_DECLINED'])
 const REFUND_STATES: Readonly<Record<string, 'done' | 'failed'>> = {
   COMPLETED: 'done',
@@ -142,7 +145,7 @@ class PayPal implements ProviderConnection {
     return { sessionId: order.id, url: page.href }
   }
 
-  /** PayPal captures an order once, so that the order id acts as idempotency key. */
+  /** Captures an approved order. The order id acts as idempotency key, because PayPal captures an order once. */
   async findSession(id: string): Promise<PaymentNotice | undefined> {
     const found = await this.#call('GET', orderPath(id))
     // PayPal deletes orders that were never approved after some hours.
@@ -175,8 +178,8 @@ class PayPal implements ProviderConnection {
     if (!transmission || !event.success) return undefined
     const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
     const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
-    // A webhook reports all orders of an application and is not signed locally: only known orders are verified with
-    // PayPal.
+    // A webhook reports all orders of an application, and only PayPal can verify its signature. The connector asks
+    // PayPal only about orders that the cloud stored.
     const isOurs = order
       ? await notification.isOurs(order.id, order.paymentId)
       : refund

@@ -4,7 +4,9 @@ import { paymentProvider, ProviderFault, readAnswer, type Notice } from '../prov
 import { BaseUrl, Credential, PageUrl, parseJson, PathName } from './fields.ts'
 import { isWorldlineSigned } from './signed-notifications.ts'
 
-/** Worldline Direct, Hosted Checkout Page (API v2), as a sale. https://docs.direct.worldline-solutions.com */
+/**
+ * Worldline Direct, Hosted Checkout Page (API v2), with immediate capture. https://docs.direct.worldline-solutions.com
+ */
 
 const Config = z.strictObject({
   merchantId: PathName.describe('The PSPID.'),
@@ -38,7 +40,7 @@ const REFUND_FAILS = new Set(['REJECTED', 'CANCELLED', 'REJECTED_CREDIT'])
 
 interface SignedRequest {
   readonly method: string
-  /** With the query. */
+  /** Path with the query string. */
   readonly path: string
   readonly date: string
   readonly contentType?: string
