@@ -7,10 +7,10 @@ import { addDays, dayOf } from './days.ts'
 import type { Closing } from './schema.ts'
 import { firstDay, readDays, sumVat, type StoreKey } from './store-days.ts'
 
-/** A day is over this long after midnight, ms, because sales that started before midnight may be stored later. */
+/** Time after midnight until a day can be closed, ms. Sales that started before midnight may be stored later. */
 const AFTER_MIDNIGHT_MS = 10 * 60_000
 
-/** Closes all days since the last closing up to `day`; default: the last day that is over. */
+/** Closes all days since the last closing up to `day`. Default: the last day that can be closed. */
 export async function closeDay(
   { db, nowMs }: Pick<Call, 'db' | 'nowMs'>,
   store: StoreKey,

@@ -6,20 +6,20 @@ import { sharesOf, type TaxShare } from './refund-shares.ts'
 import { addToDay, addToVat } from './store-days.ts'
 
 /**
- * Counts scan and go purchases. Reports show the current state: a cancelled or refunded part leaves the day of its
- * payment. Closings show events: a refund counts on the day on which it completed.
+ * Counts scan and go purchases. Reports show the current state: a refund is subtracted from the day of the payment.
+ * Closings show events: a refund is added to the day on which it completed.
  */
 
-type Moment = Pick<Call, 'db' | 'nowMs'>
+type EventContext = Pick<Call, 'db' | 'nowMs'>
 
 /** Counts a check-in. */
-export async function countSession({ db }: Moment, session: ShoppingSessionRow): Promise<void> {
+export async function countSession({ db }: EventContext, session: ShoppingSessionRow): Promise<void> {
   await addToDay(db, session, dayOf(session.created_ms), { sessions: 1 })
 }
 
 /** Counts a paid purchase. */
 export async function countCompleted(
-  { db, nowMs }: Moment,
+  { db, nowMs }: EventContext,
   purchase: PurchaseRow,
   lines: readonly PurchaseLineRow[],
 ): Promise<void> {
@@ -42,7 +42,7 @@ export interface CountedRefund {
   units: number
   /** Lines of the returned units. */
   lineIds: string[]
-  /** True if the whole purchase ended. */
+  /** True if no part of the purchase remains. */
   isWhole: boolean
 }
 
@@ -51,7 +51,7 @@ export interface CountedRefund {
  * failed later.
  */
 export async function countRefund(
-  { db, nowMs }: Moment,
+  { db, nowMs }: EventContext,
   purchase: PurchaseRow,
   { shares, units, isWhole }: CountedRefund,
   sign: 1 | -1,
@@ -63,19 +63,19 @@ export async function countRefund(
     items_scanned: -sign * units,
     completed_checkouts: isWhole ? -sign : 0,
   })
-  // Does not count a refund of 0 cents: it ends a purchase whose whole amount was refunded in parts before.
+  // A refund of 0 cents is not counted: it ends a purchase whose whole amount was refunded in parts before.
   if (cent > 0) await addToDay(db, purchase, day, { refunds: sign })
   for (const share of shares)
     await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
   if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
 }
 
-/** Pieces of goods, without deposits. */
+/** Number of pieces of goods, without deposits. */
 export function unitsOf(lines: readonly PurchaseLineRow[]): number {
   return lines.reduce((sum, line) => sum + (line.deposit_of === null ? line.quantity : 0), 0)
 }
 
-/** Gross and tax per rate, as on the receipt. */
+/** Gross amount and tax by VAT rate, as on the receipt. */
 export function taxesOf(lines: readonly PurchaseLineRow[]): TaxShare[] {
   return sharesOf(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
 }

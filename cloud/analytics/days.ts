@@ -14,7 +14,7 @@ export function dayOf(ms: number): string {
   return inZone.format(ms)
 }
 
-/** First moment of a day, ms since 1970. */
+/** Start of a day, ms since 1970. */
 export function startOfDay(day: string): number {
   const utc = Date.parse(`${day}T00:00:00Z`)
   // Central Europe is one or two hours ahead of UTC and never changes its clocks at midnight.

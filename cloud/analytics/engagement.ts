@@ -23,8 +23,8 @@ export interface EngagementRequest {
   userId?: string | undefined
 }
 
-type Moment = Pick<Call, 'db' | 'nowMs'>
-type Rule = (call: Moment, store: StoreRow, engaged: EngagementRequest) => Promise<boolean>
+type EventContext = Pick<Call, 'db' | 'nowMs'>
+type Rule = (call: EventContext, store: StoreRow, engaged: EngagementRequest) => Promise<boolean>
 
 const RULES: Readonly<Record<Engagement, Rule>> = {
   profile_view: (call, store) => count(call, store, { profile_views: 1 }),
@@ -40,17 +40,21 @@ const RULES: Readonly<Record<Engagement, Rule>> = {
 }
 
 /** Counts an engagement. Returns false if nothing changed. Throws 400 if the type needs an id that is missing. */
-export function countEngagement(call: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
+export function countEngagement(call: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   return RULES[engaged.type](call, store, engaged)
 }
 
-async function count({ db, nowMs }: Moment, store: StoreKey, counts: Parameters<typeof addToDay>[3]): Promise<true> {
+async function count(
+  { db, nowMs }: EventContext,
+  store: StoreKey,
+  counts: Parameters<typeof addToDay>[3],
+): Promise<true> {
   await addToDay(db, store, dayOf(nowMs), counts)
   return true
 }
 
-/** A named shopper can like an offer once; anonymous likes are all counted. */
-async function favorite(call: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
+/** Counts a favourite. A shopper with an id can like an offer once; anonymous likes are all counted. */
+async function favorite(call: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   const { db, nowMs } = call
   const offerId = await offerOfStore(db, store, offerOf(engaged))
   if (engaged.userId !== undefined) {
@@ -72,8 +76,8 @@ async function favorite(call: Moment, store: StoreRow, engaged: EngagementReques
   return count(call, store, { offer_favorites: 1 })
 }
 
-/** Removes a favourite, also from the day on which it was counted. */
-async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
+/** Removes a favourite. Also subtracts it from the day on which it was counted. */
+async function unfavorite({ db, nowMs }: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   const offerId = await offerOfStore(db, store, offerOf(engaged))
   let sinceMs = nowMs
   if (engaged.userId !== undefined) {
@@ -92,7 +96,7 @@ async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: Engag
   return true
 }
 
-async function follow(call: Moment, store: StoreRow, userId: string): Promise<boolean> {
+async function follow(call: EventContext, store: StoreRow, userId: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await call.db
     .insertInto('follower')
     .values({ store_id: store.store_id, user_id: userId, tenant: store.tenant, since_ms: call.nowMs })
@@ -103,9 +107,10 @@ async function follow(call: Moment, store: StoreRow, userId: string): Promise<bo
 }
 
 /**
- * Removes a follower. Unfollowing on the same day reduces `new_followers`; later it counts as a lost follower of today.
+ * Removes a follower. On the day of the follow, this reduces `new_followers`. On a later day, it increases
+ * `lost_followers` of that day.
  */
-export async function unfollow(call: Moment, store: StoreKey, userId: string): Promise<boolean> {
+export async function unfollow(call: EventContext, store: StoreKey, userId: string): Promise<boolean> {
   const removed = await call.db
     .deleteFrom('follower')
     .where('store_id', '=', store.store_id)

@@ -7,10 +7,10 @@ import { prorate, sharesOf, shareRefund } from './refund-shares.ts'
 type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
 
 /**
- * Distributes refunds over lines, cents. The shares add up to the refunded amount of the purchase, and per VAT rate to
- * the amounts in the closings.
+ * Distributes refunds over lines, cents. A refund is split by VAT rate, as it was counted. Each part goes first to the
+ * lines that the refund names. The rest goes to the other lines of the rate, in proportion to their remaining amounts.
  *
- *   refund ─by rate, as it was counted─▶ its own lines ─▶ other lines of the rate, in proportion to their rest
+ * The shares add up to the refunded amount of the purchase, and per VAT rate to the amounts in the closings.
  */
 export function refundedByLine(lines: readonly Line[], refunds: readonly RefundRow[]): Map<string, number> {
   const gone = new Map(lines.map((line) => [line.line_id, 0]))
@@ -27,7 +27,7 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
     }
     return cent - taken
   }
-  // Distributes refunds that name lines before all others.
+  // Refunds that name lines are distributed first.
   for (const refund of refunds
     .filter(isRefunded)
     .toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {

@@ -63,7 +63,7 @@ export const recordEngagement = operation({
     'it. Offer types require an `offerId`. `recorded` is false if nothing changed.',
   callers: ['secret', 'publishable'],
   changes: true,
-  // Not audited: thousands of shoppers a day are not changes of the merchant.
+  // Not audited: these are actions of thousands of shoppers a day, and not changes by the merchant.
   audited: false,
   request: z.strictObject({
     type: z.enum(ENGAGEMENTS),

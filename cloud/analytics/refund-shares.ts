@@ -16,7 +16,7 @@ export function sharesOf(amounts: readonly GrossAmount[]): TaxShare[] {
   }))
 }
 
-/** Amounts that remain after refunds. */
+/** Amounts by VAT rate that remain after refunds. */
 export function sharesLeft(sold: readonly TaxShare[], gone: readonly TaxShare[]): TaxShare[] {
   return sold.map(({ rate, cent, tax }) => {
     const back = gone.filter((share) => share.rate === rate)
@@ -25,9 +25,9 @@ export function sharesLeft(sold: readonly TaxShare[], gone: readonly TaxShare[])
 }
 
 /**
- * Splits a refund by VAT rate: first over the named lines (`own`), then over the rest, in proportion, limited by the
- * remaining amount of each rate. The tax is the difference to the tax of the rest, so that all refunds together equal
- * the receipt.
+ * Splits a refund by VAT rate: first over the named lines (`own`), then over the rest in proportion. The share of a
+ * rate is at most its remaining amount. The tax of a share is the tax before the refund minus the tax of the remaining
+ * amount, so that all refunds together equal the receipt.
  */
 export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[], amountCent: number): TaxShare[] {
   const leftCents = left.map((share) => Math.max(0, share.cent))
@@ -46,8 +46,8 @@ export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[],
 }
 
 /**
- * Splits whole cents in proportion to weights, limited by each weight. The largest remainders receive the cents lost by
- * rounding.
+ * Splits whole cents in proportion to weights. A share is at most its weight. The largest remainders receive the cents
+ * lost by rounding.
  */
 export function prorate(cent: number, weights: readonly number[]): number[] {
   const total = sum(weights)

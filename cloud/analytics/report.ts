@@ -20,7 +20,7 @@ export interface ReportInput {
   offers: readonly OfferDays[]
 }
 
-/** One report per period, including periods without data. Only days within from … to count. */
+/** Makes one report per period, including periods without data. Counts only days within from … to. */
 export function makeReports({
   storeId,
   from,

@@ -6,7 +6,7 @@ export async function* asCsv(pages: AsyncIterable<Sale[]>): AsyncGenerator<strin
   for await (const sales of pages) yield sales.map(rowsOf).join('')
 }
 
-/** Writes the columns explicitly, because it runs a million times. */
+/** Lists the columns explicitly, because this runs for millions of lines and must be fast. */
 function rowsOf({ transactionId, storeId, completedAt, status, currency, items }: Sale): string {
   const head = `${transactionId},${storeId},${completedAt},${status},${csvCell(currency)}`
   return items
@@ -18,8 +18,8 @@ function rowsOf({ transactionId, storeId, completedAt, status, currency, items }
 }
 
 /**
- * Formats a CSV cell. An apostrophe prevents spreadsheets from running text as a formula: product names come from
- * outside.
+ * Formats a CSV cell. A leading apostrophe prevents a spreadsheet from running the text as a formula, because product
+ * names may come from untrusted sources.
  */
 export function csvCell(value: string | number | undefined): string {
   if (value === undefined) return ''

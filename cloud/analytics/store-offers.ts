@@ -8,14 +8,14 @@ import { addDays, dayOf, startOfDay } from './days.ts'
 import type { OfferDays } from './report.ts'
 import type { StoreKey } from './store-days.ts'
 
-/** Connects analytics and offers. */
+/** Queries of the analytics area about offers. */
 
 /** Maximum number of branch documents of a store in one report. */
 const OFFERS_LIMIT = 10_000
 
 /**
- * Id of the store's branch document, by any id of the offer. Throws 404 if the store is not in the offer. Sandbox ids
- * contain the stores, because the sandbox does not store offers.
+ * Returns the id of the store's branch document for any id of the offer. Throws 404 if the store is not in the offer.
+ * The sandbox does not store offers, so a sandbox id itself contains the stores.
  */
 export async function offerOfStore(db: Db, store: StoreKey, offerId: string): Promise<string> {
   if (isTest(store.tenant)) {

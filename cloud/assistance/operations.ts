@@ -83,7 +83,8 @@ export const fetchZones = operation({
 })
 
 /**
- * Finds a zone of the caller. Throws 404 if it is unknown or its store is not visible, 403 if the package is too low.
+ * Finds a zone of the caller. Throws 404 if it is unknown or the caller may not see its store. Throws 403 if the
+ * package of the store is too low.
  */
 export async function zoneOfCaller(call: Call, zoneId: string): Promise<ZoneRow> {
   const zone = await findZone(call.db, zoneId)

@@ -28,7 +28,7 @@ export function findRequest(db: Db, tenant: string, requestId: string): Promise<
     .executeTakeFirst()
 }
 
-/** Request of a shopper's ticket, of any tenant: the ticket is the secret. */
+/** Finds a request of any tenant by the shopper's ticket. The ticket is a secret, so that it proves access. */
 export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceRequestRow | undefined> {
   return db
     .selectFrom('assistance_request')
@@ -66,7 +66,7 @@ export async function countOpen(db: Db, storeId: string, reason: AssistanceReque
 export interface RequestFilter {
   storeId: string
   status: string | undefined
-  /** Last request of the previous page. */
+  /** Id of the last request of the previous page. */
   below: string | undefined
   limit: number
 }

@@ -9,8 +9,8 @@ import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket } from './
 import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
 
 /**
- * Maximum number of open requests per store and reason. Each reason has its own limit. Everyone who saw a zone's code
- * can send requests, and these must not displace requests for tags.
+ * Maximum number of open requests per store and reason. Everyone who saw a zone's code can send requests. Each reason
+ * has its own limit, so that these requests do not displace requests for tags.
  */
 const OPEN_LIMIT = 500
 /** Requests are deleted this long after the last message, ms. */
@@ -28,7 +28,10 @@ export function newTicket({ random }: Pick<Platform, 'random'>): string {
   return Buffer.from(random.bytes(16)).toString('base64url')
 }
 
-/** Opens a request in a zone. The same ticket returns the same request, for example if a form is sent twice. */
+/**
+ * Opens a request in a zone. If the ticket was used before, for example because a form is sent twice, returns its
+ * request.
+ */
 export async function openRequest(
   { db, platform, nowMs }: Scope,
   zone: ZoneRow,
@@ -123,7 +126,7 @@ export interface Denial {
   item: string | null
 }
 
-/** Opens a request for a tag that needs staff, unless one is open for this device and purchase or item. */
+/** Opens a request for a tag that needs staff. Does nothing if one is open for this device and purchase or item. */
 export async function openRequestForDenial({ db, platform, nowMs }: Scope, denial: Denial): Promise<void> {
   const subject = `${denial.deviceId ?? '-'} ${denial.purchaseId ?? denial.item ?? '-'}`
   const open = await db
@@ -133,7 +136,7 @@ export async function openRequestForDenial({ db, platform, nowMs }: Scope, denia
     .where('subject', '=', subject)
     .where('status', '<>', sql.lit('closed'))
     .executeTakeFirst()
-  // Limits the requests that a gate can open; further denials are only in the event list.
+  // Limits the requests that a gate can open. Further denials appear only in the event list.
   if (open || (await countOpen(db, denial.storeId, 'manual_assistance_required')) >= OPEN_LIMIT) return
   await db
     .insertInto('assistance_request')

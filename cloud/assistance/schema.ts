@@ -7,7 +7,7 @@ export const MESSAGES_LIMIT = 50
 /** Message of a shopper or of staff; must not be blank. */
 export const Message = text(MESSAGE_LENGTH).refine((message) => message.trim() !== '', 'must not be blank')
 
-/** `open` waits for staff, `answered` for the shopper; `closed` is final. */
+/** `open` waits for staff. `answered` waits for the shopper. `closed` is final. */
 export const REQUEST_STATUSES = ['open', 'answered', 'closed'] as const
 
 export const Zone = z.strictObject({

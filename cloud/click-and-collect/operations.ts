@@ -137,9 +137,9 @@ export const fetchClickCollectOrders = operation({
   }),
   response: z.strictObject({ ...Success, orders: z.array(Order), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'ready' },
-  async run(call, { storeId, status: word, ...paging }) {
+  async run(call, { storeId, status: name, ...paging }) {
     await ownStore(call, storeId)
-    const status = word === undefined ? undefined : statusOf(word)
+    const status = name === undefined ? undefined : statusOf(name)
     const page = pageLimits(paging, DEFAULT_PAGE)
     const rows = await listOrders(call.db, storeId, status, { ...page, limit: page.limit + 1 })
     const { items, nextCursor } = toPage(rows, (row) => row.order_id, page)

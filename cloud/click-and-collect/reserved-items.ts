@@ -9,12 +9,12 @@ import { renumberItems, notifyGates } from '../protection/items/item-sequence.ts
 import { deleteReservedItems, insertReservedItems, itemsOf, linesOf, sellableItems } from '../pickup-orders/queries.ts'
 
 /**
- *   sellable ─ reserveItems ─▶ reserved_bopis ─ handOverItems ─▶ picked_up
- *      ▲                            │
- *      └──────── releaseItems ──────┘
+ *  sellable ─ reserveItems ─▶ reserved_bopis ─ handOverItems ─▶ picked_up
+ *     ▲                            │
+ *     └──────── releaseItems ──────┘
  *
- * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items. Staff may replace them by the
- * items that they picked from the shelf.
+ * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items. Staff may pick other items from
+ * the shelf, which then replace the reserved items.
  */
 export async function reserveItems(
   call: Call,
@@ -33,7 +33,7 @@ export async function reserveItems(
   notifyGates(call, order.store_id)
 }
 
-/** Moves the order's items to `picked_up`. Items on hold keep their status. */
+/** Moves the order's reserved items to `picked_up`. Items on hold keep their status. */
 export async function handOverItems(call: Call, order: PickupOrderRow): Promise<void> {
   const { db, nowMs } = call
   await moveItems(db, await reservedItemIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
@@ -118,7 +118,7 @@ async function namedItems({ db }: Call, order: PickupOrderRow, { epcs = [], tagU
 
 const ROWS_AT_ONCE = 500
 
-/** Moves those of the items that have status `from`. Returns their ids. */
+/** Moves the items whose status is `from`. Returns their ids. */
 async function moveItems(
   db: Call['db'],
   itemIds: readonly string[],

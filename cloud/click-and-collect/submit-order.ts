@@ -15,7 +15,7 @@ import { UNITS_LIMIT, type OrderRequest } from '../pickup-orders/schema.ts'
 
 /** Time to prepare an order, ms. */
 const PREPARATION_MS = 30 * 60_000
-/** Time after the estimated pick-up until an order is cancelled, ms. */
+/** Time from the estimated pick-up until the order is cancelled, ms. */
 const RESERVATION_MS = 7 * 86_400_000
 const AHEAD_LIMIT_MS = 366 * 86_400_000
 
@@ -25,7 +25,8 @@ export function reservedUntil(estimatedMs: number): number {
 }
 
 /**
- * End of the stock reservation, ms since 1970: a day later, so that the order always ends first and releases its stock.
+ * End of the stock reservation, ms since 1970. It is one day after the end of the order's reservation, so that the
+ * order always ends first and releases its stock.
  */
 export function stockReservedUntil(estimatedMs: number): number {
   return reservedUntil(estimatedMs) + 86_400_000

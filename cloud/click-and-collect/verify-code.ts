@@ -5,8 +5,8 @@ import { isPickupCode } from '../pickup-orders/pickup-code.ts'
 import { findOrder, orderCodes } from '../pickup-orders/queries.ts'
 
 /**
- * Orders that a code may belong to: open ones, and recent ones that were picked up, so that the operation recognises a
- * second pick-up.
+ * Statuses of orders that a code may belong to: open orders, and recent orders that were picked up. With the latter the
+ * operation recognises a second pick-up.
  */
 const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: number }[] = [
   { statuses: OPEN_STATUSES, limit: 5_000 },
@@ -14,8 +14,8 @@ const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: num
 ]
 
 /**
- * Finds the order of a pick-up code. Stored hashes include the order id, so the code is hashed for each candidate: a
- * few ms within the limits above.
+ * Finds the order of a pick-up code. Stored hashes include the order id, so the code is hashed once for each candidate.
+ * This takes a few ms within the limits above.
  */
 export async function orderOfCode(
   db: Db,

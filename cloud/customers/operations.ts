@@ -9,7 +9,8 @@ import { PERSONAL_TABLES } from './personal-tables.ts'
 const UserId = text(128).describe('The customer id that you sent at check-in, at checkout or with engagements.')
 
 /**
- * The customer of a caller. Throws 403 for keys bound to stores, because the data of a customer includes all stores.
+ * Returns the customer in the account of the caller. Throws 403 for keys bound to stores, because the data of a
+ * customer includes all stores.
  */
 function customerOf(caller: Caller, userId: string): Customer {
   const { tenant, storeIds } = keyCaller(caller)

@@ -16,7 +16,10 @@ function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
   return own.where('program_id', '>', after).orderBy('program_id').limit(ROWS_AT_ONCE).execute()
 }
 
-/** Position `after`: `{programId} {entryId}`. Filters by program, so that the index of the ledger applies. */
+/**
+ * Ledger entries of a customer after position `{programId} {entryId}`. Filters by program, so that the query uses the
+ * ledger's index.
+ */
 function entriesOf(db: Db, { tenant, userId }: Customer, after: string) {
   const [programId = '', entryId = ''] = after.split(' ')
   const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)

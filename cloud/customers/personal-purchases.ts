@@ -3,7 +3,7 @@ import { iso, definedFields } from '../operations/fields.ts'
 import { grouped, personalPage, ROWS_AT_ONCE, type PersonalTable } from './personal-table.ts'
 import { ordersOf, purchasesOf } from './queries.ts'
 
-/** Purchases stay; a random pseudonym replaces the buyer. */
+/** Erasure keeps purchases. A random pseudonym replaces the buyer. */
 
 export const purchases: PersonalTable = {
   table: 'purchase',
@@ -83,7 +83,7 @@ export const pickupOrders: PersonalTable = {
       }),
     )
   },
-  /** An open order can still be picked up with its code. */
+  /** A random pseudonym replaces the customer. An open order can still be picked up with its code. */
   async erase({ db, services }, who) {
     const ids = (await ordersOf(db, who, '', ROWS_AT_ONCE)).map((row) => row.order_id)
     if (ids.length === 0) return 0

@@ -95,9 +95,9 @@ function monthsUntil(nowMs: number, count: number): string[] {
 }
 
 /**
- * Figures of some programs: in total, by month and by program.
+ * Figures of the given programs: in total, by month and by program.
  *
- * @param months Months in `monthly`, up to the month of `nowMs`.
+ * @param months Number of months in `monthly`. The last is the month of `nowMs`.
  */
 export async function analyseLoyalty(db: Db, programs: readonly LoyaltyProgramRow[], nowMs: number, months: number) {
   const cells = await readCells(db, programs)

@@ -9,7 +9,7 @@ import { findMember, recordCheckIn } from './queries.ts'
 
 /** Maximum distance between customer and store, km. */
 const NEAR_KM = 0.2
-/** Time until the next check-in of the same kind, ms (specification, Limits). */
+/** Minimum time between two check-ins of the same kind, ms (specification, Limits). */
 const WAIT_MS = { qr_checkin: 3_600_000, store_checkin: 86_400_000 } as const
 const COLUMN = { qr_checkin: 'last_qr_ms', store_checkin: 'last_visit_ms' } as const
 
@@ -17,15 +17,15 @@ export type CheckIn = { method: 'qr_checkin'; code: string } | { method: 'store_
 
 export interface CheckedIn {
   enrolled: boolean
-  /** Units. */
+  /** Earned units: points, stamps, or cents of cashback. */
   earned: number
   balance: number
   nextMs: number
 }
 
 /**
- * Checks a customer in. Requires the program's code or a position near the store, and the minimum time since the last
- * check-in.
+ * Checks a customer in. Requires the program's code or a position near the store. Rejects a check-in that comes too
+ * soon after the last one of the same kind.
  */
 export async function checkInCustomer(
   scope: Scope,

@@ -23,8 +23,8 @@ export const EARNING_EVENTS = [
 ] as const
 
 /**
- * Credits a paid transaction in the store's programs. Never fails because of program rules, so that the payment
- * succeeds.
+ * Credits a paid transaction in the store's programs. Ignores programs whose rules do not allow it, because the payment
+ * must succeed.
  */
 export async function earnAutomatically(
   scope: Scope,
@@ -56,7 +56,7 @@ export interface RefundedTransaction {
 /**
  * Adjusts the earnings of a refunded transaction to the amount that the customer still pays. Reverses points, or
  * returns them after a refund failed. If the purchase was partly refunded before it earned, only later refunds reduce
- * the earning. Stamps stay until everything is refunded.
+ * the earning. Stamps stay until the whole amount is refunded.
  */
 export async function adjustEarnings(
   scope: Scope,

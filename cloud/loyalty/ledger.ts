@@ -51,7 +51,7 @@ export interface Earning {
   userId: string
   units: number
   source: EarningSource
-  /** A transaction earns once per program; a repeated call of `earn` returns the first result. */
+  /** A transaction earns once per program. A repeated call of `earn` returns the first result. */
   transactionId?: string | undefined
   /** Amount that the customer still pays, cents, if a part of the transaction was refunded. */
   earnedOnCent?: number | undefined
@@ -137,7 +137,7 @@ export async function redeem(
   return moved
 }
 
-/** Subtracts up to this many units, because they expired or their transaction was refunded. */
+/** Subtracts units that expired, or whose transaction was refunded. Subtracts at most the balance. */
 export async function deduct(
   scope: Scope,
   program: Program,

@@ -14,12 +14,12 @@ const add = prepared((db, p: LoyaltyMonthRow) =>
     ),
 )
 
-/** Adds to the monthly figures of a program, within the transaction of the entry or the new member (`join`). */
+/** Adds to the monthly figures of a program. Call it in the transaction of the entry or of the new member (`join`). */
 export async function addToMonth(db: Db, { program_id, month, kind, amount, entries }: LoyaltyMonthRow): Promise<void> {
   await add(db, { program_id, month, kind, amount, entries })
 }
 
-/** Monthly figures of programs. The number of rows does not grow with the ledger. */
+/** Monthly figures of programs. The number of rows depends on the months, and not on the size of the ledger. */
 export async function monthsOf(db: Db, programIds: readonly string[]): Promise<LoyaltyMonthRow[]> {
   if (programIds.length === 0) return []
   return db

@@ -107,7 +107,7 @@ async function toAdd(
   if (amount !== undefined) return { units: unitsOf(program.type, amount, 'amount'), earnedOnCent }
   const isAllBack = earnedOnCent <= 0 && purchase.total_cent > 0
   const units = isAllBack ? 0 : earnedByPurchase(program, earnedOnCent)
-  // An earlier earning of this purchase is returned unchanged.
+  // If this purchase earned before, `earn` returns that earning unchanged.
   if (units === 0 && !(await findEarned(call.db, program.row.program_id, purchaseId)))
     throw precondition(
       'nothing_earned',

@@ -43,7 +43,7 @@ export function blankProgram(
   }
 }
 
-/** Applies settings to a program. Throws 400 for amounts with decimals that the program's type does not allow. */
+/** Applies settings to a program. Throws 400 if an amount has more decimals than the program's type allows. */
 export function withSettings(
   row: LoyaltyProgramRow,
   settings: ProgramSettings,

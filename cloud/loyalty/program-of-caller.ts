@@ -7,7 +7,8 @@ import { openProgram, type Program } from './program.ts'
 import { findProgram } from './queries.ts'
 
 /**
- * Finds a program of the caller with its store. Throws 404 if it is unknown or in a store that the caller may not see.
+ * Finds a program of the caller with its store. Throws 404 if the program is unknown, or if the caller may not see its
+ * store.
  */
 export async function programOfCaller(call: Call, programId: string): Promise<{ program: Program; store: StoreRow }> {
   const row = await findProgram(call.db, knownCaller(call.caller).tenant, programId)

@@ -19,7 +19,7 @@ const ACTIVE_PER_STORE = 50
 /** Maximum number of programs per store. Programs cannot be deleted, and `getStoreLoyaltyPrograms` returns all. */
 const PROGRAMS_PER_STORE = 500
 
-/** Throws 400 if the store has too many programs for this new or changed one. */
+/** Throws 400 if the store would have too many programs with this new or changed program. */
 async function assertProgramLimits(
   { db }: Call,
   { program_id: programId, store_id: storeId, is_active: isActive }: LoyaltyProgramRow,

@@ -23,9 +23,9 @@ export interface Program {
   readonly row: LoyaltyProgramRow
   readonly type: ProgramType
   readonly methods: readonly EarningMethod[]
-  /** The cheapest first. */
+  /** Sorted by cost, the cheapest first. */
   readonly rewards: readonly Reward[]
-  /** The lowest first. */
+  /** Sorted by threshold, the lowest first. */
   readonly tiers: readonly Tier[]
   /** True if the store's package includes tier events. */
   readonly hasTierEvents: boolean
@@ -68,12 +68,12 @@ export function earnedByVisit({ type, row }: Program): number {
   return type === 'cashback' ? 0 : row.stamps_per_visit
 }
 
-/** Tier of a balance: the highest whose threshold it reaches. */
+/** Tier of a balance: the highest tier whose threshold the balance reaches. */
 export function tierOf({ tiers }: Pick<Program, 'tiers'>, balance: number): Tier | undefined {
   return tiers.findLast((tier) => tier.threshold <= balance)
 }
 
-/** Rewards that the new balance can pay and the old one could not. */
+/** Rewards that the new balance can pay and the old balance could not. */
 export function unlockedRewards({ rewards }: Pick<Program, 'rewards'>, before: number, after: number): Reward[] {
   return rewards.filter((reward) => before < reward.cost && reward.cost <= after)
 }
@@ -92,7 +92,7 @@ export function expiryOf({ row }: Pick<Program, 'row'>, nowMs: number): number |
   return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + row.points_valid_months, day) + (nowMs % 86_400_000)
 }
 
-/** `2026-11`, in UTC. */
+/** Month of a time in UTC, such as `2026-11`. */
 export function monthOf(ms: number): string {
   return iso(ms).slice(0, 7)
 }

@@ -44,7 +44,7 @@ export function programsOfStore(db: Db, storeId: string): Promise<LoyaltyProgram
   return db.selectFrom('loyalty_program').selectAll().where('store_id', '=', storeId).orderBy('program_id').execute()
 }
 
-/** Programs of a tenant, optionally only in these stores. */
+/** Programs of a tenant; `storeIds` limits them to these stores. */
 export interface ProgramFilter {
   tenant: string
   storeIds: readonly string[] | null
@@ -110,7 +110,7 @@ export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boo
   return true
 }
 
-/** Changes a balance. Returns the new balance; undefined, without a change, if it would be negative. */
+/** Changes a balance and returns the new balance. If that would be negative, changes nothing and returns undefined. */
 export async function moveBalance(
   db: Db,
   programId: string,
@@ -134,7 +134,7 @@ export async function moveBalance(
   return row?.balance
 }
 
-/** Records a check-in. Returns false if the last one of this kind is too recent. */
+/** Records a check-in. Returns false if the last check-in of this kind is too recent. */
 export async function recordCheckIn(
   db: Db,
   programId: string,
@@ -221,7 +221,7 @@ export async function setNextExpiry(
 type MemberKey = Pick<LoyaltyMemberRow, 'program_id' | 'user_id'>
 
 /**
- * Units that are due to expire. Spending uses the oldest earnings first; a reversal counts against the earning that it
+ * Units that are due to expire. Spending uses up the oldest earnings first. A reversal reduces the earning that it
  * reverses.
  */
 export async function expiredUnits(db: Db, { program_id, user_id }: MemberKey, nowMs: number): Promise<number> {

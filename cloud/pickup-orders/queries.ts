@@ -132,7 +132,7 @@ export async function deleteReservedItems(db: Db, orderId: string, itemIds: read
     await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
 }
 
-/** Deletes the item's reservations for open orders. Completed orders keep theirs. */
+/** Deletes the item's reservations for open orders. Completed orders keep their reservations. */
 export async function deleteOpenReservations(db: Db, itemId: string): Promise<void> {
   const open = db.selectFrom('pickup_order').select('order_id').where('status', 'in', OPEN_STATUSES)
   await db.deleteFrom('pickup_order_item').where('item_id', '=', itemId).where('order_id', 'in', open).execute()

@@ -3,7 +3,7 @@ import { isAtLeast, PACKAGES, type Package } from '../foundation/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { packagesOf } from '../stores/queries.ts'
 
-/** The package of an account, which must exist. */
+/** Package of an account. The account must exist. */
 export async function packageOfAccount(db: Db, accountId: string): Promise<Package> {
   const { package: have } = await db
     .selectFrom('account')
@@ -13,7 +13,7 @@ export async function packageOfAccount(db: Db, accountId: string): Promise<Packa
   return have as Package
 }
 
-/** Raises the package of an account to that of its new live store. Demo stores do not count. */
+/** Raises the package of an account to the package of its new live store. Demo stores do not change it. */
 export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
   if (!isAtLeast(await packageOfAccount(db, accountId), to))
     await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()

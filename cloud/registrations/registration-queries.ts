@@ -16,7 +16,7 @@ export async function updateRegistration(db: Db, registrationId: string, set: Pa
   await db.updateTable('registration').set(set).where('registration_id', '=', registrationId).execute()
 }
 
-/** Number of a tenant's pending registrations; null: those without a key. */
+/** Number of pending registrations of a tenant. With null, counts requests that were sent without a key. */
 export async function countPending(db: Db, tenant: string | null): Promise<number> {
   const { count } = await db
     .selectFrom('registration')

@@ -16,9 +16,9 @@ export interface RegistrationDetails {
   contactEmail?: string | undefined
 }
 
-/** Maximum of pending registrations of one account. */
+/** Maximum number of pending registrations of one account. */
 const PENDING_PER_ACCOUNT = 100
-/** Maximum of pending requests without a key. */
+/** Maximum number of pending requests without a key. */
 const PENDING_REQUESTS = 10_000
 
 /** Registers a store of the caller for review. Throws 403 or 409. */
@@ -31,7 +31,7 @@ export async function registerStore(
   if ((await countPending(call.db, caller.tenant)) >= PENDING_PER_ACCOUNT) {
     throw precondition(
       'too_many_registrations',
-      `${PENDING_PER_ACCOUNT} registrations of this account wait for review, which is the most`,
+      `${PENDING_PER_ACCOUNT} registrations of this account wait for review, which is the maximum`,
     )
   }
   return register(call, details, {
@@ -42,7 +42,10 @@ export async function registerStore(
   })
 }
 
-/** Registers a request for an account, without a key. `claimHash`: hash of the secret that claims its keys. Throws 429. */
+/**
+ * Registers a request for an account, without a key. `claimHash` is the hash of the secret that claims its keys. Throws
+ * 429.
+ */
 export async function requestAccount(
   call: Call,
   details: RegistrationDetails,
@@ -80,7 +83,7 @@ async function register(
   return row
 }
 
-/** Throws 403 for a key that is bound to stores: it could not see a new one. */
+/** Throws 403 for a key that is bound to stores, because it could not see the new store. */
 export function assertUnbound(caller: KeyCaller): void {
   if (caller.storeIds !== null)
     throw new Failure(

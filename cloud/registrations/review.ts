@@ -14,7 +14,7 @@ import { findRegistration, updateRegistration } from './registration-queries.ts'
 import { Registration, toRegistration } from './registration-schema.ts'
 import type { RegistrationDetails } from './registrations.ts'
 
-/** Finds a pending registration. Throws 404, or 409 if it is already decided. */
+/** Finds a pending registration. Throws 404 if it is unknown. Throws 409 if it is already decided. */
 
 async function undecided(call: Call, registrationId: string): Promise<RegistrationRow> {
   const row = await findRegistration(call.db, registrationId)
@@ -23,10 +23,14 @@ async function undecided(call: Call, registrationId: string): Promise<Registrati
   return row
 }
 
-/** The requested package if the account's package includes it. */
-async function includedWish({ db }: Call, { account_id: accountId }: RegistrationRow, wish: Package | undefined) {
-  if (wish === undefined || accountId === null) return undefined
-  return isAtLeast(await packageOfAccount(db, accountId), wish) ? wish : undefined
+/** Returns the requested package if the account's package includes it. */
+async function includedPackage(
+  { db }: Call,
+  { account_id: accountId }: RegistrationRow,
+  requested: Package | undefined,
+) {
+  if (requested === undefined || accountId === null) return undefined
+  return isAtLeast(await packageOfAccount(db, accountId), requested) ? requested : undefined
 }
 
 export const approveStoreRegistration = operation({
@@ -49,13 +53,13 @@ export const approveStoreRegistration = operation({
   example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', package: 'grow' },
   async run(call, { registrationId, package: chosen }) {
     const row = await undecided(call, registrationId)
-    const { fields, package: wish } = JSON.parse(row.details) as RegistrationDetails
-    const given = chosen ?? (await includedWish(call, row, wish)) ?? 'DISCOVER'
-    const accountId = row.account_id ?? (await makeAccount(call.db, row.company_name, given, call.services.platform))
-    // A live store needs an address.
+    const { fields, package: requested } = JSON.parse(row.details) as RegistrationDetails
+    const granted = chosen ?? (await includedPackage(call, row, requested)) ?? 'DISCOVER'
+    const accountId = row.account_id ?? (await makeAccount(call.db, row.company_name, granted, call.services.platform))
+    // A registration without an address gets a demo store, because a live store needs an address.
     const tenant = tenantOf(accountId, fields.street === undefined ? 'test' : 'live')
-    const store = await makeStore(call, tenant, fields, given)
-    if (tenant.endsWith('.live')) await raiseAccountPackage(call.db, accountId, given)
+    const store = await makeStore(call, tenant, fields, granted)
+    if (tenant.endsWith('.live')) await raiseAccountPackage(call.db, accountId, granted)
     await updateRegistration(call.db, registrationId, {
       status: 'approved',
       account_id: accountId,

@@ -106,7 +106,7 @@ const PurchaseNames = z.strictObject({
   sessionId: Id.optional().describe('Required with a publishable key: the session of the purchase.'),
 })
 
-/** A publishable key must also name the session of the purchase. */
+/** Reads a purchase. A publishable key must also send the session id of the purchase. */
 async function readPurchase(call: Call, names: z.output<typeof PurchaseNames>): Promise<WholePurchase> {
   const whole = await purchaseOfCaller(call, purchaseIdOf(names))
   const mustMatch = knownCaller(call.caller).kind === 'publishable' || names.sessionId !== undefined

@@ -16,9 +16,9 @@ import type { CheckoutLine, PriceOrigin } from '../purchases/schema.ts'
 import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**
- * Priced line of a basket with the items that it names (ADR 0008). The price comes from one of these sources.
- *
- *   ean / productId ─▶ catalogue or offer      items named ─▶ registry      neither ─▶ client
+ * Priced line of a basket with the items that it names (ADR 0008). A line with `ean` or `productId` has a price of the
+ * catalogue or an offer. A line that only names items has their registered price. Any other line has the price that the
+ * client sent.
  */
 export interface PricedLine {
   name: string
@@ -42,7 +42,7 @@ export interface PricedLine {
   items: ProtectedItemRow[]
 }
 
-/** Returns the request path of an item. */
+/** Returns the path of an item in the request. */
 type WhereOf = (item: ProtectedItemRow) => string
 
 /** Prices all lines. Throws 409 with all price differences, so that an app can show them. */
@@ -97,7 +97,7 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
   }
 }
 
-/** Finds the registered items that a line names. Throws 400 if one is unknown or named twice. */
+/** Finds the registered items that a line names. Throws 400 if one of them is unknown or named twice. */
 async function namedItems(
   db: Db,
   store: StoreRow,
@@ -119,7 +119,7 @@ async function namedItems(
     named.set(key, where)
     const item = await findItem(db, store.tenant, normal.identifiers)
     if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
-    // A line may name one item by several identifiers; that is one unit.
+    // A line may name one item by several identifiers. They count as one unit.
     const earlier = named.get(item.item_id)
     if (earlier !== undefined && !items.has(item.item_id))
       throw invalid(where, `names the same item as ${earlier}`, 'repeated')
@@ -202,8 +202,8 @@ async function productOfLine(db: Db, store: StoreRow, line: CheckoutLine, path: 
 }
 
 /**
- * Product of the named items; undefined if none is registered with a product. Throws 409 if they have different
- * products.
+ * Returns the product of the named items. Returns undefined if no item is registered with a product. Throws 409 if the
+ * items have different products.
  */
 async function productOfItems(
   db: Db,
@@ -223,8 +223,8 @@ async function productOfItems(
 }
 
 /**
- * Throws 409 unless the registry or the SGTIN of each item confirms the product. Otherwise the payment of a cheap line
- * could release any item.
+ * Throws 409 if an item is not known to be this product, by its SGTIN or the registry. Without this check, the payment
+ * of a cheap line could release any item.
  */
 function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[], whereOf: WhereOf): void {
   const wrong = items.flatMap((item) => {
@@ -242,7 +242,7 @@ function mismatchOf(product: PricedProduct, item: ProtectedItemRow): string | un
   return item.product_id === null && gtin === undefined ? 'it is registered without a product' : undefined
 }
 
-/** Registered price of the items; undefined if they have none. Throws 409 if they differ. */
+/** Registered price of the items; undefined if they have none. Throws 409 if the prices differ. */
 function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
   const price = items[0]?.price_cent
   const others = items.filter((item) => item.price_cent !== price)
@@ -254,7 +254,7 @@ function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): 
   return price ?? undefined
 }
 
-/** Builds a 409 that names each item as in the request, so that an app can show the wrong tag. */
+/** Builds a 409. It names each item by its path in the request, so that an app can show the wrong tag. */
 function refused(
   reason: 'item_mismatch' | 'item_not_sellable',
   items: readonly { where: string; why: string }[],

@@ -78,7 +78,8 @@ function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller):
 }
 
 /**
- * Source of the purchase's prices. If a shopper's app set one (`shopper`), goods are released only by staff (ADR 0008).
+ * Source of the purchase's prices. If it is `shopper`, a shopper's app set a price, and only staff may release the
+ * goods (ADR 0008).
  */
 function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
   if (lines.every((line) => line.priceOrigin !== 'client')) return 'server'

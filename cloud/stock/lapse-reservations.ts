@@ -3,12 +3,12 @@ import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { endReservation, deleteLapsed, markLapsed, overdueReservations } from './queries.ts'
 
-/** How long a lapsed reservation is stored, ms: its checkout may still be paid. */
+/** Time for which a lapsed reservation stays stored, ms, because its checkout may still be paid. */
 const LAPSED_RETENTION_MS = 7 * 86_400_000
 
 /**
- * Releases reservations that have timed out, each in its own transaction. Several processes may run this at the same
- * time: each row lapses once.
+ * Releases reservations that have expired, each in its own transaction. Several processes may run this at the same
+ * time, because each row lapses only once.
  */
 export async function lapseReservations(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()

@@ -43,7 +43,7 @@ export async function countStock(db: Db, storeId: string): Promise<number> {
   return Number(count)
 }
 
-/** Sets the count. Reserved pieces stay reserved. */
+/** Sets the number of pieces. Reserved pieces stay reserved. */
 export function writeStock(db: Db, level: Omit<StockLevelRow, 'reserved'>): Promise<StockLevelRow> {
   const { on_hand, updated_ms } = level
   return db
@@ -71,20 +71,21 @@ const addReserved = prepared((db, p: Amount) =>
 )
 
 /**
- * Reserves pieces if enough are available. One guarded statement, so that two callers cannot reserve the same piece.
+ * Reserves pieces if enough are available. One statement checks and reserves, so that two callers cannot reserve the
+ * same piece.
  */
 export async function tryReserve(db: Db, amount: Amount): Promise<boolean> {
   return (await addReserved(db, amount)).length > 0
 }
 
-/** Subtracts sold pieces down to zero, not below: the count may have been wrong. */
+/** Subtracts sold pieces. The result is at least 0, because the number of pieces may have been wrong. */
 function reducedOnHand(quantity: number) {
   return sql<
     number | null
   >`CASE WHEN on_hand IS NULL THEN NULL WHEN on_hand > ${quantity} THEN on_hand - ${quantity} ELSE 0 END`
 }
 
-/** Ends a reservation. With `gone`, also subtracts the pieces. */
+/** Ends a reservation. With `gone`, also subtracts the pieces, because they left the store. */
 export async function endReservation(db: Db, { storeId, productId, quantity }: Amount, gone: boolean): Promise<void> {
   await db
     .updateTable('stock_level')
@@ -94,7 +95,7 @@ export async function endReservation(db: Db, { storeId, productId, quantity }: A
     .execute()
 }
 
-/** Subtracts pieces without a reservation. Returns false if they were reserved for others. */
+/** Subtracts pieces without a reservation. Returns false if other reservations needed them. */
 export async function removeUnreserved(db: Db, { storeId, productId, quantity }: Amount): Promise<boolean> {
   const before = await findStock(db, storeId, productId)
   await db
@@ -120,7 +121,8 @@ const deleteOf = prepared((db, p: { ownerId: string }) =>
 )
 
 /**
- * Deletes all reservations of an order or purchase. Returns them sorted by product, the order in which stock is locked.
+ * Deletes all reservations of an order or purchase. Returns them sorted by product, because stock is always locked in
+ * this order.
  */
 export async function deleteReservations(db: Db, ownerId: string): Promise<StockReservationRow[]> {
   const rows = await deleteOf(db, { ownerId })

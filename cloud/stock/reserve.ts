@@ -42,7 +42,7 @@ export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs 
   if (stocked.size === 0) return
   const missing = new Map<string, number>()
   const held = []
-  // The fixed order avoids deadlocks between two baskets.
+  // Reserves products always in the same order, which avoids deadlocks between two baskets.
   for (const productId of [...stocked].sort()) {
     const quantity = wanted.get(productId) ?? 0
     if (await tryReserve(db, { storeId, productId, quantity })) {
@@ -80,7 +80,7 @@ function shortages(lines: readonly StockLine[], missing: ReadonlyMap<string, num
   })
 }
 
-/** Releases the reservations of an order or purchase that ended without goods. */
+/** Releases the reservations of an order or purchase that ended without a sale. */
 export async function releaseStock(db: Db, ownerId: string): Promise<void> {
   for (const row of await deleteReservations(db, ownerId)) {
     if (row.state === 'held') await endReservation(db, amountOf(row), false)

@@ -14,14 +14,14 @@ const upsertLevels = preparedInsert((db, rows: readonly StockLevelRow[]) =>
     ),
 )
 
-/** Sets the counts of many products, by product id. Reserved pieces stay reserved. */
+/** Sets the numbers of pieces of many products, by product id. Reserved pieces stay reserved. */
 export async function setLevels(
   db: Db,
   storeId: string,
   levels: ReadonlyMap<string, number>,
   updated_ms: number,
 ): Promise<void> {
-  // The fixed order avoids deadlocks between two writers.
+  // Writes products always in the same order, which avoids deadlocks between two writers.
   const rows = [...levels]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([product_id, on_hand]) => ({ store_id: storeId, product_id, on_hand, reserved: 0, updated_ms }))

@@ -10,7 +10,7 @@ import { ownStore } from '../stores/own-store.ts'
 import { Store, StoreMasterData, toMasterData, toStore } from '../stores/schema.ts'
 
 const DEFAULT_PAGE = 100
-/** Products in the response of fetchStore. */
+/** Maximum number of products in the response of fetchStore. */
 const PRODUCTS_IN_STORE = 100
 
 const Latitude = z.number().min(-90).max(90)

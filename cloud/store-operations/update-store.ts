@@ -72,7 +72,7 @@ function assertUnchanged(store: StoreRow, sent: SystemSet): void {
   if (sent.rating !== undefined && sent.rating !== rating) throw refuse('rating')
   if (sent.package !== undefined && sent.package.toUpperCase() !== store.package)
     throw invalid('package', 'is set by an administrator with setStorePackage')
-  // The count may have grown since the client read it.
+  // Accepts a lower count, because the count may have grown since the client read it.
   if (sent.receiptCount !== undefined && (sent.receiptCount < 0 || sent.receiptCount > receiptCount))
     throw refuse('receiptCount')
 }

@@ -13,7 +13,7 @@ export interface StoreFilter {
   lng?: number | undefined
 }
 
-/** Stores of one tenant that a listing reads. */
+/** Maximum number of stores of one tenant that a listing reads. */
 const STORES_LIMIT = 10_000
 
 /** Stores of the caller in a city or within a radius (ADR 0005), sorted by creation time. */
@@ -32,7 +32,7 @@ export async function findStores(call: Call, filter: StoreFilter): Promise<Store
   })
 }
 
-/** An Ö is one code point or two, depending on the keyboard. */
+/** Normalises the name of a city, because keyboards write an Ö as one code point or as two. */
 function comparable(city: string): string {
   return city.normalize('NFC').trim().toLowerCase()
 }

@@ -15,7 +15,7 @@ import { priceCheckDigit } from '../../policy/gs1/price-check-digit.ts'
  */
 const SHAPE = /^(2\d{1,3})(I{1,8})(V?)(P{4,6}|W{4,6})C$/
 
-/** Layouts per store. */
+/** Maximum number of layouts per store. */
 const LAYOUTS_LIMIT = 20
 
 /** Layouts of the codes of a store's scales. */
@@ -56,7 +56,7 @@ export interface Label {
   kind: 'price' | 'weight'
   /** Cents or grams; 0 for the registered product itself. */
   value: number
-  /** False if a check digit is wrong: the code was misread and must not be priced. */
+  /** False if a check digit is wrong. Then the code was misread and must not be priced. */
   isSound: boolean
 }
 

@@ -7,8 +7,8 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, listStores } from './queries.ts'
 
 /**
- * Finds a store by id. Throws 404 if it is unknown or not visible to the caller, 403 if its package is too low for the
- * operation.
+ * Finds a store by id. Throws 404 if it is unknown or the caller may not see it. Throws 403 if its package is too low
+ * for the operation.
  */
 export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
   const caller = knownCaller(call.caller)
@@ -23,7 +23,7 @@ export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
   return store
 }
 
-/** Finds the named store, or the caller's only store if `storeId` is undefined (ADR 0002). */
+/** Finds the store with this id. If `storeId` is undefined, finds the caller's only store (ADR 0002). */
 export async function ownStoreOrOnly(call: Call, storeId: string | undefined): Promise<StoreRow> {
   if (storeId !== undefined) return ownStore(call, storeId)
   const caller = knownCaller(call.caller)
@@ -34,7 +34,10 @@ export async function ownStoreOrOnly(call: Call, storeId: string | undefined): P
   throw invalid('storeId', `is required, because this key has ${stores.length} stores`, 'missing')
 }
 
-/** Finds the store of an object that was named by its own id. Throws 404 for the object if the store is not visible. */
+/**
+ * Finds the store of an object that the request identifies by its own id. If the caller may not see the store, throws
+ * 404 for the object.
+ */
 export async function ownStoreOf(call: Call, storeId: string, what: string): Promise<StoreRow> {
   try {
     return await ownStore(call, storeId)

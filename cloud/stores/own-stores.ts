@@ -5,10 +5,10 @@ import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { packageTooLow } from '../operations/perform.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
-/** Ids per query. */
+/** Maximum number of ids per query. */
 const IDS_PER_QUERY = 1_000
 
-/** Like `ownStore` for many ids; keeps their order. */
+/** Like `ownStore`, for many ids. Returns the stores in the order of the ids. */
 export async function ownStores(call: Call, storeIds: readonly string[]): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const byId = new Map<string, StoreRow>()

@@ -137,7 +137,7 @@ export const STORE_INPUT_SHAPE = {
 const StoreInput = z.strictObject(STORE_INPUT_SHAPE)
 export type StoreInput = z.output<typeof StoreInput>
 
-/** Collects validation errors; a zod refinement context. */
+/** Collector of validation errors: a zod refinement context. */
 type Faults = Pick<z.RefinementCtx, 'addIssue'>
 
 /** Returns the value that was sent under either name. Adds an issue to the second name if the values differ. */

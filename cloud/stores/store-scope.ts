@@ -17,7 +17,7 @@ export type StoreScope =
     }
 
 /**
- * Scopes of a list with optional `storeId`: that store, else the stores of the key, else the whole tenant. Skips stores
+ * Scopes of a list with optional `storeId`: this store, or all stores of the key, or the whole tenant. Skips stores
  * whose package is too low. Throws 403 if `storeId` names such a store.
  */
 export async function ownScopes(call: Call, storeId: string | undefined): Promise<StoreScope[]> {
@@ -68,13 +68,13 @@ export const ALL_STORES =
   'Without `storeId`, the list contains all stores of the account that the key may see, except stores whose ' +
   'package is too low.'
 
-/** At most limit + 1 rows of one scope in list order, and their number up to `TOTAL_LIMIT`. */
+/** Rows of one scope in list order, at most limit + 1. `total` counts all matching rows up to `TOTAL_LIMIT`. */
 export interface ScopePage<R> {
   rows: R[]
   total: number
 }
 
-/** Merges one page of all scopes. Each scope is read by its own index, so that no query sorts more than a page. */
+/** Merges one page of all scopes. Reads each scope by its own index, so that no query sorts more than a page. */
 export async function pageOfScopes<R>(
   scopes: readonly StoreScope[],
   read: (scope: StoreScope) => Promise<ScopePage<R>>,
