@@ -6,19 +6,11 @@ import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, Protect
 /**
  * States of a device:
  *
- *     absent ◀──────────────┐
- *       ▲ │ next try        │ cannot be opened
- *       │ ▼                 │
- *     opening ─▶ identifying ─▶ ready
- *       ▲             │           │
- *       │ later       ▼           │ silent, unplugged
- *       └───────── degraded ◀─────┘
- *
- * - absent: the link cannot be opened
- * - opening: the link is being opened
+ * - absent: the link cannot be opened; the driver retries
+ * - opening: the driver opens the link for the first time in this attempt
  * - identifying: the link is open; the driver identifies the device and restores its outputs
  * - ready: commands are accepted
- * - degraded: the device was lost, or does not answer as expected
+ * - degraded: the device was lost, or the driver could not identify it; the agent reconnects after a delay
  * - stopped: the agent has closed the device
  */
 export type DeviceState = 'absent' | 'opening' | 'identifying' | 'ready' | 'degraded' | 'stopped'
@@ -31,7 +23,7 @@ export interface DeviceStatus {
   readonly since: number
   /** For a person: the reason for the state, or the device's description when it is ready. */
   readonly detail: string
-  /** Result of the last identification; it stays while the device is away. */
+  /** Result of the last identification. Kept while the device is disconnected. */
   readonly identity?: DeviceIdentity
 }
 
@@ -57,12 +49,12 @@ export interface ConnectionOptions {
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 const IDENTIFY_WITHIN_MS = 5_000
-/** Minimum time in state ready before the retry delay starts again at its first value, ms. */
+/** If the device was `ready` for longer than this time, the next retry delay is `FIRST_RETRY_MS`, ms. */
 const STEADY_AFTER_MS = 15_000
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Starts to connect and returns at once. */
+/** Starts to connect in the background, and returns at once. */
 export function maintainConnection(options: ConnectionOptions): DeviceConnection {
   const { device, platform } = options
   const { clock, timers } = platform
@@ -127,8 +119,8 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
       return status
     },
     async execute(command, signal) {
-      // Signals and emergency commands pass in any state but `stopped`: the device stores them, and writes them after
-      // a reconnect.
+      // The device accepts signals and emergency commands in any state but `stopped`. It stores them, and writes them
+      // after a reconnect.
       if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)

@@ -24,14 +24,14 @@ export interface SupervisorOptions {
   onListenerError?(error: unknown): void
 }
 
-/** Keeps the devices of one agent connected, and passes commands and events. */
+/** Keeps the devices of one agent connected, and forwards commands and events. */
 export interface Supervisor {
   readonly statuses: readonly DeviceStatus[]
   /** Null if no device with this id is configured. */
   status(deviceId: string): DeviceStatus | null
   /** Never rejects. If the device is not ready, the result is `failed` and nothing was commanded. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
-  /** Drops the device's connection and reconnects at once. False if the id is unknown. */
+  /** Closes the device's connection and reconnects at once. Returns false if the id is unknown. */
   restart(deviceId: string): boolean
   /** Switches reachable outputs off and closes all links, within `limitMs` (default 3,000). Idempotent. */
   stop(limitMs?: number): Promise<void>
@@ -39,7 +39,7 @@ export interface Supervisor {
 
 const STOP_WITHIN_MS = 3_000
 
-/** Starts to connect all devices and returns at once: the agent also works while devices are absent. */
+/** Starts to connect all devices, and returns at once. The agent also works while devices are absent. */
 export function supervise(options: SupervisorOptions): Supervisor {
   const { platform } = options
   const links = sharedLinks(options.openLink ?? openLink, platform)

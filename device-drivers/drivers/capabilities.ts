@@ -13,20 +13,20 @@ export interface Capabilities {
   readonly passage: boolean
   /** How the agent learns that a tag left the field; undefined for a device that reads no tags. */
   readonly departures: Departures | undefined
-  /** Antennas by the direction they face; undefined if reads do not show where a tag is. */
+  /** Antennas by the direction that they face. Undefined if reads do not distinguish inside from outside. */
   readonly antennas: AntennaSides | undefined
   readonly siren: SirenCapability | undefined
   /** `deviceId` of the device that receives this device's reads and scans; undefined for a separate device. */
   readonly feeds: string | undefined
   /** True if only staff present cards at this reader: each card signs its operator in. */
   readonly staffCards: boolean
-  /** Outside gates, the agent ignores tags with a weaker signal, dBm; undefined accepts every tag. */
+  /** Minimum signal of a tag, dBm; undefined accepts every tag. Gates do not use this limit. */
   readonly minimumRssiDbm: number | undefined
   /** The wired input of a fire panel or emergency switch; undefined if the device has none. */
   readonly emergency: Pick<EmergencyInput, 'wiring' | 'silenceSirens'> | undefined
-  /** True if an emergency opens the main output; undefined if the settings leave it open. */
+  /** True if an emergency opens the main output; undefined if the setting is missing. */
   readonly opensInEmergency: boolean | undefined
-  /** Where the reader posts its reads at the agent; undefined if the agent connects to the device. */
+  /** Endpoint of the agent to which the reader posts its reads. Undefined if the agent connects to the device. */
   readonly webhook: WebhookCapability | undefined
 }
 
@@ -37,12 +37,12 @@ export interface Capabilities {
 export type Releases = 'output' | 'tag' | 'nothing'
 
 /**
- * `reported`: the driver sends `tag_gone` when a tag leaves. `afterMs`: the driver sends only reads, so a tag counts as
- * gone after this time without one.
+ * `reported`: the driver sends `tag_gone` when a tag leaves. `afterMs`: the driver sends only reads, and a tag without
+ * a read for this time has left.
  */
 export type Departures = 'reported' | { readonly afterMs: number }
 
-/** Time without a read after which a tag counts as gone, for readers that report every tag at least once a second, ms. */
+/** Value of `afterMs` for readers that report each tag at least once a second, ms. */
 export const TAG_ABSENT_MS = 2_000
 
 /** Antenna numbers of a gate: `inside` faces the shop, `outside` faces the exit. */
@@ -52,12 +52,12 @@ export interface AntennaSides {
 }
 
 export interface SirenCapability {
-  /** Duration of an alarm, s; undefined if the settings leave it to the agent. */
+  /** Duration of an alarm, s; undefined if the agent chooses it. */
   readonly seconds: number | undefined
 }
 
 export interface WebhookCapability {
-  /** Last part of the address `/ingest/NAME`; upper and lower case are equal. */
+  /** NAME in the path `/ingest/NAME`; case-insensitive. */
   readonly name: string
   /** Secret that the reader sends with each request. */
   readonly secret: string

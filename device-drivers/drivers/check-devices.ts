@@ -17,7 +17,7 @@ const pathText = (path: readonly PropertyKey[]): string =>
     .join('')
     .replace(/^\./, '')
 
-/** Finds the form that a link of the configuration has, by its first key. */
+/** Returns the schema whose first key this link has; null if no schema fits. */
 function linkForm(link: unknown): z.ZodType | null {
   if (typeof link !== 'object' || link === null) return null
   const web = [...WebLink.options, ...MqttLink.options].find((form) =>

@@ -9,7 +9,10 @@ export interface RunningCommand {
 
 /** Runs the commands of one device one after the other. */
 export interface CommandQueue {
-  /** Begins the command after all earlier ones have finished. Returns `cancelled` at once if `signal` aborts before. */
+  /**
+   * Begins the command after all earlier commands have finished. Returns `cancelled` at once if `signal` aborts while
+   * the command waits.
+   */
   run(signal: AbortSignal, begin: () => RunningCommand): Promise<CommandResult>
   /** Resolves when all commands so far have finished. */
   idle(): Promise<void>
@@ -25,7 +28,7 @@ export function commandQueue(limit: number): CommandQueue {
       if (signal.aborted) return result('failed', false, 'cancelled')
       if (waiting >= limit)
         return result('failed', false, 'queue_full', `${limit} commands wait for this device already`)
-      const turn = tail
+      const previous = tail
       let finish = () => {}
       tail = new Promise<void>((resolve) => {
         finish = resolve
@@ -36,11 +39,11 @@ export function commandQueue(limit: number): CommandQueue {
       })
       signal.addEventListener('abort', giveUp, { once: true })
       waiting++
-      await Promise.race([turn, givenUp])
+      await Promise.race([previous, givenUp])
       waiting--
       signal.removeEventListener('abort', giveUp)
       if (signal.aborted) {
-        void turn.then(finish)
+        void previous.then(finish)
         return result('failed', false, 'cancelled')
       }
       const { outcome, finished } = begin()

@@ -3,22 +3,22 @@ import type { Platform } from '../../policy/platform.ts'
 import type { ExchangeAnswer } from './exchange.ts'
 
 /**
- * Keeps a reader, which sends tags by itself, in its reading mode. Such readers stop without notice, for example after a power
- * failure. While they read they send something all the time, at least "no tag". If the reader is quiet, the agent
- * stops it, waits for its answer, and starts it again.
+ * Keeps a reader in continuous mode, in which it sends tags without requests. A reader leaves this mode without notice,
+ * for example after a power failure. In this mode it always sends something, at least "no tag". If the reader is quiet,
+ * the agent sends a stop command, waits for the answer, and starts the reader again.
  */
 export interface ContinuousReading {
-  /** Call it when the reader sent something. */
+  /** Call this function when the reader has sent data. */
   noteActivity(): void
-  /** Stops reading, for a command. False if the reader does not answer. */
+  /** Stops reading, so that a command can be sent. Resolves with true if the reader confirms the stop. */
   suspend(): Promise<boolean>
-  /** Ends a `suspend`. */
+  /** Ends one `suspend`. Reading restarts when all have ended. */
   resume(): Promise<void>
 }
 
 export interface ContinuousReadingOptions {
   readonly platform: Platform
-  /** Quiet time after which the reader is restarted, ms. */
+  /** Time without data after which reading is restarted, ms. */
   readonly quietMs: number
   /** True if the reader reads already; else reading starts with the first `resume`. */
   readonly isReading?: boolean
@@ -26,10 +26,11 @@ export interface ContinuousReadingOptions {
   readonly over: AbortSignal
   stop(): Promise<ExchangeAnswer<unknown>>
   /**
-   * Starts reading. Check `isWanted` again before the last of several commands: a `suspend` may have come in between.
+   * Starts reading. If the start needs several commands, call `isWanted` before the last one: a `suspend` may have come
+   * meanwhile.
    */
   start(isWanted: () => boolean): Promise<unknown>
-  /** Called when the reader did not answer three stops in a row. */
+  /** Called when three stop commands in a row had no answer. */
   onUnresponsive(detail: string): void
 }
 
@@ -65,7 +66,7 @@ export function startContinuousReading({
 
   async function startNow(): Promise<void> {
     lastActivityMs = clock.elapsed()
-    // If a `suspend` comes during this start, its stop is sent afterwards.
+    // A `suspend` during this start sends its stop command after the start command.
     if (isWanted()) await start(isWanted)
   }
 

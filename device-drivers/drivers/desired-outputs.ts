@@ -10,7 +10,7 @@ export interface OutputOptions {
   /** The releasing output, if the device has one. */
   readonly release: number | undefined
   readonly signals: ReadonlyMap<Signal, number>
-  /** The setting: true if an emergency opens the releasing output. */
+  /** Setting `opensInEmergency`: true if an emergency opens the releasing output. */
   readonly opensInEmergency: boolean | undefined
   /** Name of an output in the settings, such as `output` or `gpo`. */
   readonly setting: string
@@ -25,9 +25,9 @@ export function desiredOutputs(options: OutputOptions): DesiredOutputs {
 }
 
 /**
- * The desired state of a device's outputs, over all connections. The releasing output is on during a pulse and while an
- * emergency holds it open. A signal is on until its time is over. The driver writes the state after each connect, and
- * modbus also checks it later.
+ * The desired states of a device's outputs; they outlast each connection. The releasing output is on during a pulse and
+ * while an emergency holds it open. A signal is on until its time is over. The driver writes the states after each
+ * connect.
  */
 export class DesiredOutputs {
   readonly #options: OutputOptions
@@ -67,7 +67,7 @@ export class DesiredOutputs {
     return writeResult(await this.#options.write(output, seconds > 0), 'while its time lasts')
   }
 
-  /** Holds the releasing output open and keeps the siren silent, or ends that. */
+  /** Applies the state of an emergency. `open` holds the releasing output on; `silent` keeps the siren off. */
   async emergency(open: boolean, silent: boolean): Promise<CommandResult> {
     this.#isSilent = silent
     this.#version++
@@ -86,29 +86,32 @@ export class DesiredOutputs {
     return this.#hold.isOpen === true
   }
 
-  /** Every output with its desired state. Lacks the releasing output while that must keep its present state. */
+  /** Desired state of each output. Omits the releasing output while it must keep its present state. */
   desired(): Map<number, boolean> {
     return this.#outputsNow(this.#pulses > 0 || this.#hold.isOpen === true)
   }
 
-  /** What a new connection writes: the desired state, but never the ON of a release. */
+  /** States that a new connection writes. They never switch the releasing output on for a pulse. */
   atConnect(): Map<number, boolean> {
     return this.#outputsNow(this.#hold.isOpen === true)
   }
 
-  /** The outputs to switch off when the agent stops: all but those that an emergency holds open. */
+  /**
+   * Outputs to switch off when the agent stops. Omits a releasing output that an emergency holds open, or may hold
+   * open.
+   */
   toSwitchOff(): number[] {
     return [...this.#outputsNow(false).keys()].filter(
       (output) => output !== this.#options.release || this.#hold.isOpen === false,
     )
   }
 
-  /** Grows with every change of the desired state. */
+  /** Increases with each change of a desired state. */
   get version(): number {
     return this.#version
   }
 
-  /** Sets the releasing output to on, until the returned function is called. */
+  /** Sets the desired state of the releasing output to on, until the returned function is called. */
   pulse(): Cancel {
     this.#pulses++
     this.#version++
@@ -121,7 +124,7 @@ export class DesiredOutputs {
     }
   }
 
-  /** Sets everything to off. */
+  /** Sets all signals to off, and stops the repeated writes of an emergency. */
   allOff(): void {
     this.#hold.stop()
     for (const cancel of this.#timers.values()) cancel()

@@ -29,14 +29,15 @@ export interface DeviceCommandsOptions {
   dispose(): void
 }
 
-/** Makes a finished command from its result. */
+/** Wraps a result as a command that has finished. */
 export function completedCommand(outcome: CommandResult): RunningCommand {
   return { outcome: Promise.resolve(outcome), finished: Promise.resolve() }
 }
 
 /**
- * Executes the commands of one device until it is closed. Signals and emergencies are written at once; releases wait
- * for each other. `close` ends them, switches off reachable outputs within 2 s and disposes of the device.
+ * Executes the commands of one device until it is closed. Signals and emergencies are written at once; releases run one
+ * after the other. `close` cancels the releases, switches the reachable outputs off within 2 s, and disposes of the
+ * device.
  */
 export class DeviceCommands {
   readonly #options: DeviceCommandsOptions
@@ -93,7 +94,7 @@ export class DeviceCommands {
 
 export interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
   readonly outputs: DesiredOutputs
-  /** Called when an emergency opens the device, or ends. */
+  /** Called for each emergency command. `open`: the device must open. */
   onEmergency?(open: boolean): void
 }
 

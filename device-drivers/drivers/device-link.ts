@@ -7,16 +7,19 @@ export interface DeviceLink<S extends ProtocolClient> {
   readonly member: Membership<S> | null
   /** Leaves the current link and joins again. Retries until `signal` aborts, and reports each failure. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<Membership<S>>
-  /** The member; throws the reason if the link was lost. */
+  /** Returns `member`. If the link was lost, throws the reason. */
   joined(): Membership<S>
-  /** Resolves with the reason when the member is gone. */
+  /** Resolves with the reason when the link is lost. */
   lost(): Promise<string>
   leave(): void
 }
 
 const LOST = 'the link was lost'
 
-/** Makes the connection of a device; it has not joined yet. `onLost` is not called for a link that the device left. */
+/**
+ * Makes the connection of a device; `connect` joins the link. `onLost` is called for a lost link, but not after
+ * `leave`.
+ */
 export function deviceLink<S extends ProtocolClient>(
   links: SharedLinks,
   link: AnyLink,

@@ -22,7 +22,7 @@ export type Signal = (typeof SIGNALS)[number]
 export const LONGEST_SIGNAL_S = 3_600
 
 /**
- * Why a command ended as it did; `detail` begins with this code.
+ * Code of a command result; `detail` begins with it.
  *
  * - `input_changed`: the confirm input changed (confirmed)
  * - `already_open`: an emergency holds the device open (confirmed, nothing commanded)
@@ -55,7 +55,7 @@ export interface CommandResult {
   readonly outcome: Outcome
   /** True as soon as the first byte of the command was passed to the link. */
   readonly commanded: boolean
-  /** A `ResultCode`; after `: ` a text for a person. */
+  /** A `ResultCode`. A text for a person may follow after `: `. */
   readonly detail: string
 }
 
@@ -76,8 +76,8 @@ export interface TagRead {
   readonly antenna?: number
   readonly rssiDbm?: number
   /**
-   * Time of the first sighting, ms on the agent's elapsed clock. It is the reader's timestamp with the offset measured
-   * at connect, else the time of the report. Buffered reads have old times.
+   * Time of the first sighting, ms on the agent's elapsed clock. The driver adds the offset that it measured at connect
+   * to the reader's timestamp. Without a timestamp, it uses the time of the report. Buffered reads have old times.
    */
   readonly seenAtMs: number
 }
@@ -107,17 +107,17 @@ export type DeviceEvent =
   /** Bytes that are no valid frame; at most one such event a second. */
   | { readonly type: 'noise'; readonly bytes: number; readonly detail: string }
 
-/** What `identify` found. */
+/** Result of `identify`. */
 export interface DeviceIdentity {
   /** Kind and address for a person, such as `Modbus unit 1 at tcp:10.0.0.7:502`. */
   readonly description: string
-  /** As the device reports it. */
+  /** Firmware version, as the device reports it. */
   readonly firmwareVersion?: string
   readonly serialNumber?: string
 }
 
 /**
- * One device for as long as the agent runs. After each loss the supervisor calls `connect` → `identify` → (ready) →
+ * One configured device, for as long as the agent runs. After each loss the supervisor calls `connect`, `identify` and
  * `untilLost` again. The device stores commands that still apply, such as a running siren, and writes them at the next
  * `identify`.
  */
@@ -126,13 +126,16 @@ export interface ProtectionDevice {
    * Leaves the old link and resolves when a new one is open. Retries until `signal` aborts, and reports each failure.
    */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
-  /** Checks that the expected device answers, and writes its outputs. Rejects if it does not. */
+  /** Identifies the device and writes its outputs. Rejects if no device or another device answers. */
   identify(signal: AbortSignal): Promise<DeviceIdentity>
   /** Resolves with the reason when the identified device is gone. */
   untilLost(): Promise<string>
-  /** Never rejects. Once the first byte was sent, only an answer or an input makes the outcome other than `unknown`. */
+  /**
+   * Never rejects. After the first byte was sent, the outcome is `unknown` until an answer or an input shows the
+   * result.
+   */
   execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
-  /** Events of all connections, for one reader. At most 1,000 wait. */
+  /** Events of all connections, for one consumer. At most 1,000 events wait. */
   readonly events: AsyncIterable<DeviceEvent>
   /** Switches reachable outputs off and leaves the link, within about 2 s. */
   close(): Promise<void>

@@ -12,7 +12,10 @@ export const OpenSeconds = z.number(secondsError).min(1, secondsError).max(LONGE
 export interface DoorWatch {
   /** Sets the state of the door sensor, after a change or a reconnect. */
   set(open: boolean): void
-  /** A release began: the door may be opened until the pulse and the grace period end. */
+  /**
+   * Call this function when a release begins. Until the pulse and the grace period end, opening the door raises no
+   * alarm.
+   */
   released(): void
   /** Sets whether an emergency holds the lock open; then an open door raises no alarm. */
   heldOpen(held: boolean): void
@@ -21,15 +24,15 @@ export interface DoorWatch {
 
 export interface DoorOptions {
   readonly platform: Platform
-  /** Time after which an open door counts as left open, s. */
+  /** Time after which an open door raises the alarm `left_open`, s. */
   readonly openSeconds: number
-  /** Time that a release opens the lock, ms. */
+  /** Duration of a release pulse, ms. */
   readonly pulseMs: number
   /** Called at each change. `alarm` is a text for a person; null ends the alarm. */
   onState(state: DoorState, alarm?: string | null): void
 }
 
-/** Time after a pulse in which a hand may still pull the door, ms. */
+/** Grace period: time after a pulse in which a person may still open the door, ms. */
 const GRACE_MS = 3_000
 
 /** Makes a watch. The first `set` raises no alarm: the door may have been open before the agent started. */
@@ -46,10 +49,10 @@ export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptio
       alarmed = true
       onState('forced', 'the door was opened without a release')
     } else onState('open')
-    countOpen()
+    startOpenTimer()
   }
 
-  function countOpen(): void {
+  function startOpenTimer(): void {
     cancel()
     if (isHeld) return
     cancel = timers.after(openSeconds * 1_000, () => {
@@ -74,7 +77,7 @@ export function doorWatch({ platform, openSeconds, pulseMs, onState }: DoorOptio
       isHeld = held
       // A person may still hold the door when the emergency ends.
       allowedUntil = Math.max(allowedUntil, clock.elapsed() + GRACE_MS)
-      if (open) countOpen()
+      if (open) startOpenTimer()
     },
     stop: () => cancel(),
   }

@@ -12,7 +12,7 @@ export const DeviceId = z
   .min(1, { error: 'give the deviceId of this device in the cloud' })
   .max(128, { error: 'at most 128 characters' })
 
-/** Fields that every entry of the configuration has. */
+/** Fields of every entry of `devices` in the configuration. */
 export interface DeviceSettings {
   readonly deviceId: string
   readonly driver: string
@@ -21,29 +21,29 @@ export interface DeviceSettings {
 
 /** An output, input or address that only one device may use. The configuration check rejects a second use. */
 export interface ExclusiveResource {
-  /** The setting that uses it, such as `siren.output`. */
+  /** Name of the setting that uses the resource, such as `siren.output`. */
   readonly setting: string
   /** Equal for two uses of the same resource. */
   readonly key: string
 }
 
-/** What the file of a driver exports: its settings, capabilities and device. */
+/** A driver: its settings, capabilities and device. */
 export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodType<Settings>> {
   /** Value of the setting `driver`. */
   readonly name: string
   /** Schema of one entry of `devices`; its messages name the fix. */
   readonly settings: Schema
-  /** How the link is used. Devices with equal values may share a link; null means that they may not. */
+  /** Devices with equal values may share a link. Null means that the device must have its own link. */
   linkUse(settings: Settings): string | null
   /** The outputs, inputs and addresses that this device uses alone. */
   exclusiveResources(settings: Settings): readonly ExclusiveResource[]
-  /** What the agent's wiring may use. */
+  /** Capabilities of a device with these settings. */
   capabilities(settings: Settings): Capabilities
   /** Makes the device; it opens nothing before `connect`. */
   open(settings: Settings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 
-/** A driver that validates its settings when it opens, so that the table of drivers needs no type parameters. */
+/** A driver without type parameters, for the table of drivers. Each function validates its settings first. */
 export interface AnyDriver {
   readonly name: string
   use(entry: DeviceSettings): { link: string; use: string | null; exclusiveResources: readonly ExclusiveResource[] }
@@ -51,7 +51,7 @@ export interface AnyDriver {
   open(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 
-/** Hides the settings type of a driver: its schema validates settings first. */
+/** Wraps a driver: its schema validates the settings at each call. */
 export function anyDriver<S extends DeviceSettings, Z extends z.ZodType<S>>(driver: Driver<S, Z>): AnyDriver {
   return {
     name: driver.name,

@@ -1,8 +1,8 @@
 import type { Cancel } from '../../policy/platform.ts'
 
 /**
- * Makes a signal that aborts with the first of two; `done` removes its listeners. Use it with long-lived signals: on
- * Node 20, `AbortSignal.any` leaks memory on its sources.
+ * Makes a signal that aborts as soon as `one` or `other` aborts; `done` removes its listeners. Use it with long-lived
+ * signals: on Node 20, `AbortSignal.any` leaks memory on its sources.
  */
 export function eitherSignal(one: AbortSignal, other: AbortSignal): { signal: AbortSignal; done: Cancel } {
   const both = new AbortController()

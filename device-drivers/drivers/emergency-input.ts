@@ -10,7 +10,9 @@ export interface EmergencyInput {
 }
 
 export const WIRINGS = ['normally_closed', 'normally_open'] as const
-/** `normally_closed`: no current means emergency, so a cut wire counts. `normally_open`: current means emergency. */
+/**
+ * `normally_closed`: no current means emergency, so a cut wire starts one. `normally_open`: current means emergency.
+ */
 export type Wiring = (typeof WIRINGS)[number]
 
 /** The setting `emergency` of a driver that reads the level of its inputs. `input` is the schema of the driver's input numbers. */
@@ -43,7 +45,7 @@ export function isEmergency({ wiring }: Pick<EmergencyInput, 'wiring'>, level: b
   return level === (wiring === 'normally_open')
 }
 
-/** The event for a level of an input; undefined if it is not the emergency input. */
+/** The event for a level of an input. Undefined if `input` is not the emergency input. */
 export function emergencyEvent(
   emergency: EmergencyInput | undefined,
   input: number,

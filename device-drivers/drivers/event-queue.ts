@@ -1,7 +1,7 @@
 import type { DeviceEvent, TagRead } from './device.ts'
 
 const MAX_WAITING = 1_000
-/** Maximum reads in one event, as device.ts promises. */
+/** Maximum reads in one event; `DeviceEvent` documents the same limit. */
 const MAX_READS = 1_000
 /**
  * Maximum tag reads that wait. A gate reads up to 1,500 tags a second, and a reader may replay tens of thousands after
@@ -15,14 +15,14 @@ interface TagBatch {
 }
 
 /**
- * Makes a queue of at most 1,000 events and 100,000 tag reads. A full queue drops the oldest and reports their number
- * in a `fault`. Consecutive reads share one event, so that a burst displaces no other event.
+ * Makes a queue of at most 1,000 events and 100,000 tag reads. A full queue drops its oldest entries and reports their
+ * number in a `fault`. Consecutive reads share one event, because a burst of reads must not displace other events.
  */
 export function eventQueue(): EventQueue {
   return new EventQueue()
 }
 
-/** Events that wait for one reader. */
+/** Events of a device that wait for their consumer. */
 export class EventQueue {
   #waiting: DeviceEvent[] = []
   #open: TagBatch | null = null
@@ -42,7 +42,7 @@ export class EventQueue {
     this.#push(event)
   }
 
-  /** Adds any number of tag reads; unread ones share events. */
+  /** Adds tag reads to the last waiting event of reads, or to new events. */
   putReads(more: readonly TagRead[]): void {
     if (this.#ended) return
     for (const read of more) {
@@ -102,7 +102,7 @@ export class EventQueue {
     this.#wake()
   }
 
-  /** Puts an emergency in front and replaces an older one, so that a flood of tags neither delays nor drops it. */
+  /** Puts an emergency first and removes an older one. A flood of tags must not delay or drop it. */
   #pushFirst(event: DeviceEvent): void {
     this.#waiting = [event, ...this.#waiting.filter(({ type }) => type !== 'emergency')]
     this.#wake()

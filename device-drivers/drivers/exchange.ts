@@ -4,7 +4,7 @@ import type { Noise, ResyncingCodec } from '../protocols/codec.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { ProtocolClient } from '../transports/shared-links.ts'
 
-/** A request on a link that carries one at a time. */
+/** A request on a link that carries one request at a time. */
 export interface ExchangeRequest<Frame> {
   readonly frame: Frame
   /** Name of the device, for a person. */
@@ -15,7 +15,7 @@ export interface ExchangeRequest<Frame> {
   isAnswer?(frame: Frame): boolean
   /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. Default: command. */
   readonly lane?: Lane
-  /** Cancels the request while it waits; it has no effect after the first byte. */
+  /** Cancels a request that waits; has no effect after the first byte was sent. */
   readonly signal?: AbortSignal
   /** Called before the first byte is passed to the link. */
   readonly onSend?: () => void
@@ -30,7 +30,7 @@ export interface LostAnswer {
   readonly detail: string
 }
 
-/** `sent`: the request has no answer. */
+/** `sent`: the request was sent, and its protocol defines no answer. */
 export type ExchangeAnswer<Frame> =
   | { readonly kind: 'answered'; readonly frame: Frame }
   | { readonly kind: 'sent' }
@@ -40,7 +40,7 @@ export interface ExchangeOptions<Frame> {
   readonly codec: ResyncingCodec<Frame>
   /** Minimum quiet time between two frames, ms. */
   readonly gapMs: number
-  /** Quiet time after a lost answer, so that a late answer cannot pass for the next one, ms. */
+  /** Quiet time after a lost answer, ms. A late answer must not be taken for the answer to the next request. */
   readonly quarantineMs: number
   /** Called for a frame that is no answer. Returns what to report as noise, or null for an expected frame. */
   onStray(frame: Frame): Noise | null

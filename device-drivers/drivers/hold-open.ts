@@ -4,12 +4,13 @@ import type { WriteAnswer } from './write-answer.ts'
 /** Holds the releasing output on during an emergency. */
 export interface HoldOpen {
   /**
-   * True while the output must stay on. Undefined until the agent has read its emergency inputs; until then the output
-   * keeps its state, so that a restart during an emergency closes nothing.
+   * True while the output must stay on. Undefined until the agent has read its emergency inputs. Until then the output
+   * keeps its state, because the agent may have restarted during an emergency.
    */
   readonly isOpen: boolean | undefined
   /**
-   * Writes the output every second until the device confirms it, and an open output for as long as the emergency lasts.
+   * Writes the output every second until the device confirms the write. An open output is written until the emergency
+   * ends.
    */
   set(open: boolean): Promise<WriteAnswer>
   stop(): void
@@ -25,11 +26,11 @@ export interface HoldOpenOptions {
   write(on: boolean): Promise<WriteAnswer>
 }
 
-/** Interval of the writes, ms: boards lose outputs, and some end each pulse themselves. */
+/** Interval of the writes, ms. A board may lose its outputs, or switch an output off by its own timer. */
 const REPEAT_MS = 1_000
 const DONE: WriteAnswer = { kind: 'answered' }
 
-/** Makes the holder; nothing is held open yet. */
+/** Makes the holder; it writes nothing before the first `set`. */
 export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): HoldOpen {
   let isOpen: boolean | undefined = waits ? undefined : false
   let generation = 0
@@ -39,9 +40,9 @@ export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): 
     const open = isOpen === true
     const answer = !open && isPulsing() ? DONE : await write(open)
     if (own !== generation) return answer
-    // A disconnected device writes its outputs when it reconnects.
-    const isTaken = answer.kind === 'answered' || (answer.kind === 'lost' && !answer.possiblySent)
-    if (open || !isTaken) cancel = timers.after(REPEAT_MS, () => void writeState(own))
+    // If the device is disconnected, the driver writes its outputs at the next connect.
+    const isSettled = answer.kind === 'answered' || (answer.kind === 'lost' && !answer.possiblySent)
+    if (open || !isSettled) cancel = timers.after(REPEAT_MS, () => void writeState(own))
     return answer
   }
 

@@ -18,12 +18,12 @@ import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
 import { readOf } from './tag-read.ts'
 
-/** Maximum size of one body, as the agent's endpoint allows, bytes. */
+/** Maximum size of a body that the agent's endpoint accepts, bytes. */
 export const MAX_PUSHED_BYTES = 524_288
 
 const CHECK_EVERY_MS = 1_000
 
-/** The tags of one reader that posts its reads. */
+/** One reader that posts its reads to the agent. */
 class IngestReader implements ProtectionDevice {
   readonly #settings: HttpIngestSettings
   readonly #platform: Platform
@@ -66,7 +66,7 @@ class IngestReader implements ProtectionDevice {
     await this.#line.connect(signal, onFailure)
   }
 
-  // The agent cannot request anything. Until the first post it only knows that the address is open.
+  // The agent cannot send requests to the reader. It waits only if the reader was silent for `silentAfterSeconds`.
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     while (this.#silentMs() >= this.#silenceMs) {
       await pause(this.#platform.timers, CHECK_EVERY_MS, signal).catch(() => {
@@ -98,7 +98,10 @@ class IngestReader implements ProtectionDevice {
   #emit({ sightings, faults, strange }: Mapped): void {
     for (const detail of faults) this.#queue.put({ type: 'fault', detail })
     if (strange > 0)
-      this.#noise.add({ bytes: strange, detail: 'reads that are none; does the mapping fit what the reader sends?' })
+      this.#noise.add({
+        bytes: strange,
+        detail: 'entries that are not tag reads; check that the mapping fits the reader’s format',
+      })
     const arrived = this.#settings.clock === 'arrival' ? { seenAtMs: this.#platform.clock.elapsed() } : {}
     this.#queue.putReads(sightings.map((sighting) => ({ ...readOf(sighting, this.#clock), ...arrived })))
   }

@@ -39,7 +39,7 @@ const MAX_MISSED = 2
 const KEEPALIVES_MISSED = 3
 const NOT_CONNECTED = 'the reader is not connected'
 
-/** The commands and tags of one Impinj reader. */
+/** One Impinj reader. */
 class ImpinjDevice implements ProtectionDevice {
   readonly #settings: ImpinjIotSettings
   readonly #timers: Timers
@@ -162,7 +162,7 @@ class ImpinjDevice implements ProtectionDevice {
     if (answer.kind === 'answered' && answer.status >= 200 && answer.status < 300) return { kind: 'answered' }
     if (answer.kind === 'answered' && answer.status < 500)
       return { kind: 'refused', detail: `the reader ${refusalDetail(answer)}` }
-    // The output's state is unknown: the next session writes all outputs again.
+    // The output's state is unknown, so the session ends. The next session writes all outputs again.
     if (answer.kind === 'answered' || answer.possiblySent) current.end(refusalDetail(answer))
     return {
       kind: 'lost',
@@ -197,7 +197,7 @@ class ImpinjDevice implements ProtectionDevice {
     })
   }
 
-  /** Ends the session when the reader stops to answer or to read. */
+  /** Ends the session when the reader no longer answers or no longer reads. */
   async #monitorReading(current: Session): Promise<void> {
     for (let missed = 0; missed < MAX_MISSED;) {
       await pause(this.#timers, CHECK_EVERY_MS, current.over).catch(() => {})

@@ -11,7 +11,10 @@ export type Reading =
 
 /** Polls the inputs of one device. */
 export interface InputWatch {
-  /** Resolves with the first reading that is requested after this call. It is requested at most `withinMs` after the previous one. */
+  /**
+   * Resolves with the first reading that starts after this call. It starts at most `withinMs` after the previous
+   * reading ended.
+   */
   next(withinMs?: number): Promise<Reading>
 }
 
@@ -21,7 +24,7 @@ export interface WatchOptions {
   read(): Promise<ReadonlyMap<number, boolean> | null>
   /** Pause between two rounds, ms. */
   readonly pollMs: number
-  /** States that `identify` read; later changes are reported. */
+  /** States that `identify` read; `onChange` reports later changes. */
   readonly initial: ReadonlyMap<number, boolean>
   /** Ends the polling. */
   readonly signal: AbortSignal

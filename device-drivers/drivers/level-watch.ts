@@ -5,14 +5,14 @@ export interface LevelWatchOptions {
   readonly timers: Timers
   /** Ends the watch. */
   readonly over: AbortSignal
-  /** The level of the input, or null if the reader did not answer. */
+  /** Reads the level of the input; null if the reader did not answer. */
   read(): Promise<boolean | null>
   onLevel(level: boolean): void
   /** Called when the reader did not answer three times in a row. */
   onUnresponsive(): void
 }
 
-/** Readers report changes; these reads detect a lost report, ms. */
+/** Interval of the reads, ms. Readers report changes by themselves; the reads correct a lost report. */
 const READ_EVERY_MS = 1_000
 const MAX_MISSED = 3
 

@@ -18,9 +18,12 @@ export interface LinkSession<S extends ProtocolClient> {
   readonly client: S
   /** Aborts when the session is over. */
   readonly over: AbortSignal
-  /** Call it when the device answered. */
+  /** Call this function when the device has answered. */
   markResponsive(): void
-  /** Call it when the device does not answer. It ends the session, and the link if no other device on it answers. */
+  /**
+   * Call this function when the device does not answer. It ends the session. It also ends the link if no other device
+   * on the link answers.
+   */
   markUnresponsive(detail: string): void
   /** Ends the session for another reason. */
   end(reason: string): void
@@ -33,25 +36,26 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   readonly queue: EventQueue
   readonly protocol: LinkProtocol<S>
   /**
-   * Identifies the device, configures it and starts what runs until `session.over`. Rejects if the device does not fit.
+   * Identifies and configures the device, and starts its background tasks; they end with `session.over`. Rejects if the
+   * device does not fit the settings.
    */
   begin(session: LinkSession<S>, signal: AbortSignal): Promise<DeviceIdentity>
   /**
-   * Begins a release on a ready device; nothing begins after `signal` aborts. Undefined for a device that releases
-   * nothing.
+   * Begins a release on a ready device. After `signal` aborts, it must not move the device. Undefined for a device that
+   * releases nothing.
    */
   release?(command: ReleaseCommand, session: LinkSession<S>, signal: AbortSignal): RunningCommand
-  /** Switches a siren or lamp. Undefined for a device without. */
+  /** Switches a siren or lamp. Undefined for a device without them. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
   /** Applies the state of an emergency. Undefined for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult>
   /** Switches outputs off, after the last release. `session` is null if the device is not connected. */
   switchOff?(session: LinkSession<S> | null): Promise<void>
-  /** Called last. */
+  /** Called at the end of `close`, before the events end. */
   stopped?(): void
 }
 
-/** Makes a device on a link: joins, sessions, commands and closing are the same for all protocols. */
+/** Makes a device on a link. It handles links, sessions, commands and closing, which are the same for all protocols. */
 export function linkDevice<S extends ProtocolClient>(options: LinkDeviceOptions<S>): ProtectionDevice {
   return new LinkDevice(options)
 }

@@ -49,11 +49,11 @@ interface Connection {
   readonly access: TagAccess
   /** Null until the reader is configured. */
   reader: ReaderCapabilities | null
-  /** True once the reader has its settings, so that single outputs may be written. */
+  /** True once the reader has its settings. From then on the driver may write single outputs. */
   isConfigured: boolean
 }
 
-/** The commands and tags of one LLRP reader. */
+/** One LLRP reader. */
 class LlrpDevice implements ProtectionDevice {
   readonly #settings: LlrpSettings
   readonly #platform: Platform
@@ -77,7 +77,8 @@ class LlrpDevice implements ProtectionDevice {
       platform,
       write: (output, on) => this.#write(output, on),
     })
-    // Devices that pass the same protocol object share a link. A reader serves one client, so each has its own object.
+    // Devices that pass the same protocol object share a link. A reader serves one client, so each device has its own
+    // object.
     const protocol: LinkProtocol<LlrpConversation> = { name: 'llrp', start: (link) => this.#start(link) }
     this.#line = deviceLink(links, settings.link, protocol)
     this.#commands = outputCommands({
@@ -148,7 +149,7 @@ class LlrpDevice implements ProtectionDevice {
       (id) => outputWrite(id, output, on),
       { timeoutMs: this.#settings.requestTimeoutMs },
     )
-    // The output's state is unknown: the next connection writes all outputs again.
+    // The output's state is unknown, so the connection ends. The next connection writes all outputs again.
     if (answer.kind === 'lost') current.conversation.end(answer.detail)
     if (answer.kind === 'refused' && !on) this.#onFault(`output ${output} could not be switched off: ${answer.detail}`)
     return answer
@@ -194,7 +195,11 @@ class LlrpDevice implements ProtectionDevice {
   }
 
   /** Converts the reader's messages into events. */
-  #listen(stamps: ReaderClock, greet: (refusal: string | null) => void, end: (reason: string) => void): LlrpListener {
+  #listen(
+    stamps: ReaderClock,
+    onDecision: (refusal: string | null) => void,
+    end: (reason: string) => void,
+  ): LlrpListener {
     const readOf = ({ epc, antenna, rssiDbm, utcUs, uptimeUs }: TagSighting): TagRead => ({
       tag: { epc },
       seenAtMs: stamps.seenAt({ utcUs, uptimeUs }),
@@ -208,7 +213,7 @@ class LlrpDevice implements ProtectionDevice {
       if (refusal !== undefined && !isDecided) {
         isDecided = true
         stamps.set(stampOf(notification))
-        greet(refusal)
+        onDecision(refusal)
         if (refusal !== null) return end(refusal)
       } else if (refusal !== undefined && refusal !== null)
         this.#onFault('another program tried to connect to this reader')
@@ -261,17 +266,21 @@ class LlrpDevice implements ProtectionDevice {
   async #closeReader(signal: AbortSignal): Promise<void> {
     const current = this.#connection()
     if (!current?.isConfigured) return
-    const ask = { timeoutMs: CLOSE_WITHIN_MS, signal }
+    const requestOptions = { timeoutMs: CLOSE_WITHIN_MS, signal }
     const { conversation } = current
-    // Sent at once: the reader receives all of it even if it answers late.
+    // Sends all messages at once: a slow reader then receives them even if its answers are late.
     await Promise.all([
       ...this.#outputs
         .toSwitchOff()
         .map((output) =>
-          conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), ask),
+          conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), requestOptions),
         ),
-      conversation.request('DELETE_ROSPEC_RESPONSE', (id) => message('DELETE_ROSPEC', id, { ROSpecID: 0 }), ask),
-      conversation.request('CLOSE_CONNECTION_RESPONSE', (id) => message('CLOSE_CONNECTION', id, {}), ask),
+      conversation.request(
+        'DELETE_ROSPEC_RESPONSE',
+        (id) => message('DELETE_ROSPEC', id, { ROSpecID: 0 }),
+        requestOptions,
+      ),
+      conversation.request('CLOSE_CONNECTION_RESPONSE', (id) => message('CLOSE_CONNECTION', id, {}), requestOptions),
     ])
   }
 

@@ -40,7 +40,7 @@ import type { WriteAnswer } from './write-answer.ts'
 const NO_OUTPUT = 'the board releases nothing; give "output" in its settings'
 const NOT_CONNECTED = 'the board is not connected'
 
-/** The outputs and inputs of one Modbus board. */
+/** One Modbus board. */
 class ModbusDevice implements ProtectionDevice {
   readonly #settings: ModbusSettings
   readonly #platform: Platform
@@ -168,7 +168,7 @@ class ModbusDevice implements ProtectionDevice {
   async #writeDesired(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
     for (const output of this.#outputs.atConnect().keys()) {
       if (signal.aborted) throw signal.reason as Error
-      // Reads the desired state just before the write; a signal that comes later is written after this one.
+      // Reads the desired state just before the write. A signal that starts later is written after this write.
       const on = this.#outputs.atConnect().get(output) === true
       const answer = await board.writeCoil(output, on)
       if (answer.kind !== 'answered') throw misfit(member, this.#settings, answer, `output ${output}`)
@@ -195,7 +195,7 @@ class ModbusDevice implements ProtectionDevice {
       this.#sensors.released()
       return this.#outputs.pulse()
     }
-    // The pulse of a lock ends when the door opens; that of a deactivator ends after one deactivation.
+    // A lock's pulse ends when the door opens. A deactivator's pulse ends after one deactivation.
     const endInput = this.#settings.door?.input ?? (this.#settings.interlock && this.#settings.confirmInput)
     const feedbackInput = this.#settings.interlock?.armedInput
     return startRelease({

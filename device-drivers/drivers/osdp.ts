@@ -39,7 +39,7 @@ import { writeResult } from './write-answer.ts'
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the device is not connected' }
 const NO_INPUTS: InputWatch = { next: async () => ({ kind: 'missed' }) }
 
-/** The commands and events of one OSDP device. */
+/** One OSDP device. */
 class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   readonly #settings: OsdpSettings
   readonly protocol = OSDP_LINE
@@ -134,7 +134,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
         [OSDP_REPLY.ack, OSDP_REPLY.outputStatus],
         `output ${this.#output}`,
       )
-    // From now on signals are written at once, after those of the loop below.
+    // From here on `#send` works. A signal that starts during the loop is sent after the loop's current command.
     this.#dialogue = dialogue
     for (const name of this.#signals.due().keys()) {
       // Reads the state just before the write: it may have changed while another signal was written.
@@ -198,7 +198,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
     this.#signals.allOff()
     this.#hold.stop()
     if (!session) return
-    // If an emergency holds the output open, it stays open after the agent has stopped.
+    // An output that an emergency holds open stays open after the agent has stopped.
     if (this.#output !== undefined && this.#hold.isOpen === false) await this.#send(outputOff(this.#output))
     for (const name of this.#configured) await this.#send(signalCommand(this.#settings, name, 0))
   }
@@ -213,7 +213,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   }
 
   #onCard({ bits, hex }: OsdpCard): void {
-    // A UID has whole bytes. Other numbers were programmed by an installer.
+    // Only a number of whole bytes can be a UID. An installer has programmed the others.
     if (this.#settings.cards === 'scans' || bits % 8 !== 0) this.queue.put({ type: 'scan', text: hex })
     else this.queue.put({ type: 'tags', reads: [{ tag: { tagUid: hex }, seenAtMs: this.platform.clock.elapsed() }] })
   }

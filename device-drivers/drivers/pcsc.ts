@@ -26,7 +26,7 @@ const CLOSE_WITHIN_MS = 2_000
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 
-/** The tags of one NFC reader. */
+/** One NFC reader. */
 class PcscReader implements ProtectionDevice {
   readonly #settings: PcscSettings
   readonly #platform: Platform

@@ -12,13 +12,15 @@ export interface ReaderLineOptions<Frame> {
   /** Name for a person, such as `M100 reader`. */
   readonly name: string
   readonly codec: () => ResyncingCodec<Frame>
-  /** Called for a frame that is no answer: a tag, a keepalive, or noise, which it returns. */
+  /** Called for a frame that is no answer: a tag, a keepalive or noise. Returns the noise, or null. */
   onStray(frame: Frame): Noise | null
   readonly noise: NoiseReport
   readonly platform: Platform
 }
 
-/** Makes the protocol of a serial reader that answers requests and sends tags in between. Its line is not shared. */
+/**
+ * Makes the protocol of a serial reader that answers requests and also sends tags by itself. Its line is not shared.
+ */
 export function readerLine<Frame>({
   name,
   codec,
@@ -36,7 +38,7 @@ export function readerLine<Frame>({
   }
 }
 
-/** The frame of an answer during identification. Throws if there is none, and ends the session. */
+/** Returns the frame of an answer during identification. Without an answer, ends the session and throws. */
 export function frameOrThrow<Frame>(
   answer: ExchangeAnswer<Frame>,
   session: LinkSession<Exchange<Frame>>,

@@ -20,16 +20,14 @@ export type SwitchOutput = (
 ) => Promise<SwitchAnswer>
 
 /**
- * One release, from the first read of the input until the output is off.
+ * One release. The agent waits until the confirm input is 0, writes ON once, waits for the end of the pulse, and writes
+ * OFF. It watches the input from ON until 1 s after OFF.
  *
- *     input is 0 ─▶ ON ─────── pulse ───────▶ OFF ── 1 s more ──▶ result
- *                    └──────── the input is watched ────────┘
- *
- * The input changed → confirmed; else an answer was lost → unknown; else the board executed everything and nothing
- * moved → failed. ON is written once and never repeated.
+ * If the input changed, the outcome is `confirmed`. If it did not change and an answer was lost, the outcome is
+ * `unknown`. Otherwise it is `failed`. Without a confirm input, the device's answer to ON decides.
  */
 export interface ReleaseOptions {
-  /** For a device with its own timer, ON may mean on for the duration of the pulse. */
+  /** Switches the output. A device with its own timer may end ON by itself after `pulseMs`. */
   readonly switchOutput: SwitchOutput
   readonly inputs: InputWatch
   readonly clock: Clock
@@ -38,13 +36,13 @@ export interface ReleaseOptions {
   readonly output: number
   readonly confirmInput: number | undefined
   readonly pulseMs: number
-  /** True if the device itself ends the pulse, so that the agent may miss a whole pulse between two reads. */
+  /** True if the device itself ends the pulse. The agent may then miss a whole movement between two reads. */
   readonly deviceEnds: boolean
   /** The pulse ends when this input turns on: the door is open, or the deactivation is done. */
   readonly endInput?: number | undefined
   /** Input wired to the output itself; it must be off within 1 s after OFF. */
   readonly feedbackInput?: number | undefined
-  /** If the caller aborts it, nothing begins afterwards, and a running pulse ends at once. */
+  /** After it aborts, no pulse begins, and a running pulse ends at once. */
   readonly signal: AbortSignal
   /** Aborts when the connection ends. */
   readonly over: AbortSignal
@@ -59,14 +57,14 @@ export interface ReleaseOptions {
 export interface Release {
   /** Resolves as soon as the outcome is known, perhaps before the pulse ends. Never rejects. */
   readonly outcome: Promise<CommandResult>
-  /** Resolves when the output is off, or the board is unreachable. */
+  /** Resolves when the output is off, or when the agent has given up switching it off. */
   readonly finished: Promise<void>
 }
 
 /** Time limit for an input to fall before the release, and to rise after the pulse, ms. */
 const CONFIRM_WITHIN_MS = 1_000
 
-/** Poll interval during a release, so that short movements are seen, ms. */
+/** Poll interval during a release, ms; short, because the input may change only briefly. */
 const WATCH_EVERY_MS = 5
 
 const MAX_OFF_TRIES = 3
@@ -118,7 +116,7 @@ async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
   limit.done()
 }
 
-/** Reports an output that is still on after OFF: a deactivator stays armed or a lock open. */
+/** Reports a fault if the output is still on after OFF. A deactivator would stay armed, or a lock open. */
 async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.over)
   try {
@@ -137,7 +135,7 @@ function mayHaveMoved(answer: SwitchAnswer): answer is Exclude<SwitchAnswer, { k
   return answer.kind === 'lost' || (answer.kind === 'refused' && answer.outputMayHaveMoved)
 }
 
-/** OFF may be repeated, unlike ON. */
+/** Switches the output off. OFF may be repeated, unlike ON. */
 async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
   let off: SwitchAnswer = { kind: 'done' }
   for (let tries = 0; tries < MAX_OFF_TRIES && !o.isHeldOpen(); tries++) {
@@ -147,7 +145,7 @@ async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
   return off
 }
 
-/** The last observation of the input, up to 1 s after the pulse. */
+/** Waits for a change of the input until 1 s after the pulse. Returns the last observation. */
 async function finalObservation(
   o: ReleaseOptions,
   observed: Promise<InputObservation>,

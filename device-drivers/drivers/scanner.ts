@@ -61,7 +61,7 @@ function scannerCapabilities(settings: ScannerSettings): Capabilities {
   }
 }
 
-/** An incomplete line is discarded after this time, ms. */
+/** Time after which an incomplete line is discarded, ms. */
 const HALF_LINE_MS = 1_000
 
 function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
@@ -99,7 +99,8 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
     }
   }
 
-  // Devices that pass the same protocol object share a link. A scanner shares none, so it has its own object.
+  // Devices that pass the same protocol object share a link. A scanner must not share its link, so each has its own
+  // object.
   const protocol: LinkProtocol<ProtocolClient> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
 
   return linkDevice({

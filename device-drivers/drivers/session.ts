@@ -7,7 +7,7 @@ export interface Session {
   end(reason: string): void
 }
 
-/** Makes a session; only the first reason of `end` counts. */
+/** Makes a session. Only the first call of `end` has an effect. */
 export function openSession(): Session {
   let resolveLost = (_reason: string) => {}
   const lost = new Promise<string>((resolve) => {

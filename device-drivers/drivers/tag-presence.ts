@@ -15,9 +15,9 @@ export interface TagPresence {
 
 export interface PresenceOptions {
   readonly platform: Platform
-  /** Interval in which a present tag is reported again, per antenna, ms. */
+  /** Interval at which a present tag is reported again, per antenna, ms. */
   readonly repeatMs: number
-  /** A tag counts as gone after this time without a read, ms. */
+  /** Time without a read after which a tag is gone, ms. */
   readonly goneMs: number
   emit(event: DeviceEvent): void
 }
@@ -29,12 +29,12 @@ interface Present {
   readonly reportedMs: Map<number, number>
 }
 
-/** More tags than any pad or station reads; beyond it the oldest counts as gone. */
+/** Maximum number of tracked tags; pads and stations read fewer. At more tags, the oldest is reported as gone. */
 const MAX_PRESENT = 1_000
 
 const keyOf = (tag: TagName): string => ('epc' in tag ? `epc ${tag.epc}` : `uid ${tag.tagUid}`)
 
-/** Tracks at most 1,000 tags. */
+/** Makes a tracker of at most 1,000 tags. */
 export function tagPresence({ platform, repeatMs, goneMs, emit }: PresenceOptions): TagPresence {
   const { clock, timers } = platform
   /** Ordered by the last read, oldest first. */

@@ -2,7 +2,10 @@ import type { TagSighting } from '../protocols/tag-sighting.ts'
 import type { TagRead } from './device.ts'
 import type { ReaderClock } from './llrp/reader-clock.ts'
 
-/** Converts the reader's timestamp to the agent's clock: a buffered read keeps its age. */
+/**
+ * Converts a sighting to a read. Converts the reader's timestamp to the agent's clock, so that a buffered read keeps
+ * its age.
+ */
 export function readOf({ epc, antenna, rssiDbm, utcUs }: TagSighting, clock: ReaderClock): TagRead {
   return {
     tag: { epc },

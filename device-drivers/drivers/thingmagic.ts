@@ -12,7 +12,7 @@ import {
   statusText,
   STILL_READING,
   STOP_READING,
-  TELL_EVERY_READ,
+  REPORT_EVERY_READ,
   THINGMAGIC_REGIONS,
   thingMagicCommand,
   TOO_HOT,
@@ -45,9 +45,9 @@ import type { TimedSignals } from './timed-signals.ts'
 
 type Line = Exchange<ThingMagicFrame>
 
-/** The module sends a keepalive every second while it reads. */
+/** Time without data after which reading is restarted, ms. A module that reads sends a keepalive every second. */
 const QUIET_MS = 2_500
-/** Overheating is reported once, and again only after this time without overheating, ms. */
+/** Time without overheating after which overheating is reported again, ms. */
 const HEAT_OVER_MS = 60_000
 const MAX_OFF_TRIES = 3
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the reader is not connected' }
@@ -59,7 +59,7 @@ interface Reader {
   end(reason: string): void
 }
 
-/** The signals and tags of one ThingMagic reader. */
+/** One ThingMagic reader. */
 class ThingMagicReader implements LinkDeviceOptions<Line> {
   readonly #settings: ThingMagicSettings
   readonly links: SharedLinks
@@ -124,7 +124,8 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
       return reply
     }
 
-    // It may still be reading from an earlier session. A module that does not read may refuse to stop.
+    // The module may still read because of an earlier session. A refusal is ignored, because a module that does not
+    // read may refuse to stop.
     await requestOrThrow(STOP_READING, null)
     if (isBootLoader(await requestOrThrow(thingMagicCommand(THINGMAGIC.currentProgram), 'to report its program'))) {
       await requestOrThrow(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
@@ -139,20 +140,20 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     await requestOrThrow(setAntennas(this.#settings.antennas), `antennas ${this.#settings.antennas.join(', ')}`)
     if (this.#settings.powerDbm !== undefined)
       await requestOrThrow(setReadPower(this.#settings.powerDbm), `a power of ${this.#settings.powerDbm} dBm`)
-    await requestOrThrow(TELL_EVERY_READ, 'to report every read')
+    await requestOrThrow(REPORT_EVERY_READ, 'to report every read')
     const written = new Map<Signal, boolean>()
     for (const [name, ms] of this.#signals.due()) {
       const pin = this.#settings[name]?.output
       if (pin === undefined) continue
       await requestOrThrow(useAsOutput(pin, ms > 0), `pin ${pin} as an output`)
-      // Some firmware ignores the level that comes with the direction.
+      // Some firmware ignores the level in the command that sets the direction.
       await requestOrThrow(setOutput(pin, ms > 0), `pin ${pin}`)
       written.set(name, ms > 0)
     }
     await requestOrThrow(START_READING, 'to read')
     async function start(): Promise<void> {
       const answer = await request(START_READING)
-      // After a short power failure the module has lost its region and all other settings.
+      // After a short power failure the module has lost its settings and refuses; the next session sets them again.
       if (answer.kind === 'answered' && answer.frame.status !== 0) {
         session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
       }
@@ -167,7 +168,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
       onUnresponsive: session.markUnresponsive,
     })
     this.#current = { reading, request, end: session.end }
-    // Signals that changed during the set-up have not been written.
+    // Writes the signals that changed during the set-up.
     for (const [name, ms] of this.#signals.due()) if (written.get(name) !== ms > 0) void this.#write(name, ms)
     return {
       description: `ThingMagic reader ${version.hardware} at ${linkKey(this.#settings.link)}`,
@@ -223,7 +224,10 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return null
   }
 
-  /** Suspends reading: the modules take no other command while they read. */
+  /**
+   * Writes the level of a pin. Suspends reading, because a module that reads accepts no other command. Does not resume
+   * it.
+   */
   async #writePin({ reading, request }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
     const answer = (await reading.suspend()) ? await request(setOutput(pin, on)) : NOT_CONNECTED
     if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
@@ -231,7 +235,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), outputMayHaveMoved: false }
   }
 
-  /** Writes the level of a pin. */
+  /** Switches a signal on for `ms`, or off with 0. A timer of the agent switches it off. */
   async #write(signal: Signal, ms: number): Promise<SwitchAnswer> {
     this.#offTimers.get(signal)?.()
     this.#offTimers.delete(signal)
@@ -244,13 +248,13 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     const reader = this.#current
     if (!reader || pin === undefined) return NOT_CONNECTED
     const answer = await this.#writePin(reader, pin, ms > 0)
-    // The pin's state is unknown, or the pin stays on. Ends the session, because the next one writes all pins again.
+    // If the pin's state is unknown or the pin stays on, ends the session. The next session writes all pins again.
     if (answer.kind === 'lost' || (answer.kind === 'refused' && ms === 0)) reader.end(`pin ${pin}: ${answer.detail}`)
     await reader.reading.resume()
     return answer
   }
 
-  /** Switches a pin off before the agent stops. Retries at once, because no later session repeats it. */
+  /** Switches a pin off before the agent stops. Retries at once, because no later session can do it. */
   async #switchOffForGood(reader: Reader, pin: number | undefined): Promise<void> {
     if (pin === undefined) return
     for (let tries = 0; tries < MAX_OFF_TRIES; tries++)

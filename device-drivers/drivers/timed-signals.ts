@@ -4,7 +4,9 @@ import type { CommandResult, Signal } from './device.ts'
 import type { SwitchAnswer } from './release.ts'
 import { SILENCED, writeResult } from './write-answer.ts'
 
-/** Signals on a device that ends them itself. After a reconnect the remaining time is written again. */
+/**
+ * Signals on a device that ends them by its own timer. After a reconnect the driver writes the remaining time again.
+ */
 export interface TimedSignals {
   signal(signal: Signal, seconds: number): Promise<CommandResult>
   /** Remaining time of each signal, ms; 0 for off. */

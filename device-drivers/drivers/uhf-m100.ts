@@ -40,11 +40,11 @@ import type { TagPresence } from './tag-presence.ts'
 
 type Line = Exchange<M100Frame>
 
-/** Longest EPC that a select command can name: its length field has 8 bits. */
+/** Longest EPC that a select command can name, hex digits; its length field has 8 bits. */
 const LONGEST_EPC_DIGITS = 62
 
 const MAX_POLLS = 65_535
-/** A full round of polls without a tag takes about 10 ms. */
+/** Time without data after which polling is restarted, ms. A poll without a tag takes about 10 ms. */
 const QUIET_MS = 500
 
 const printable = (bytes: Uint8Array): string =>
@@ -52,7 +52,7 @@ const printable = (bytes: Uint8Array): string =>
     .replace(/[^\x20-\x7e]/g, '')
     .trim()
 
-/** The commands and tags of one M100 reader. */
+/** One M100 reader. */
 class M100Reader implements LinkDeviceOptions<Line> {
   readonly #settings: M100Settings
   readonly links: SharedLinks
@@ -111,7 +111,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
       return reply
     }
 
-    // It may still be polling from an earlier session; its tags are no answers.
+    // The reader may still poll because of an earlier session; the tags that it sends are no answers.
     await requestOrThrow(m100Command(M100.stop), 'to stop')
     const hardware = await requestOrThrow(
       m100Command(M100.information, [M100_INFORMATION.hardware]),
@@ -129,7 +129,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
       over: session.over,
       stop: () => request(m100Command(M100.stop)),
       start: async (isWanted) => {
-        // After a short power failure the reader has lost its settings.
+        // Writes the settings again, because the reader loses them at a short power failure.
         for (const { frame } of this.#setUp) await request(frame)
         return isWanted() ? request(pollMany(MAX_POLLS)) : undefined
       },

@@ -11,7 +11,7 @@ export type WriteAnswer =
 /** Result for a siren that an emergency keeps off. */
 export const SILENCED = result('failed', false, 'silenced', 'an emergency keeps the siren off')
 
-/** Result of a command whose output the agent writes again; `until` is the text about how long. */
+/** Makes the result of a write that the agent repeats. `until` is a text that says how long the agent repeats it. */
 export function writeResult(answer: WriteAnswer, until: string): CommandResult {
   if (answer.kind === 'answered') return result('confirmed', true, 'acknowledged')
   if (answer.kind === 'refused') return result('failed', true, 'refused', answer.detail)

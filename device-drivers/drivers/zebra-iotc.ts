@@ -40,7 +40,10 @@ import {
 
 const CHECK_EVERY_MS = 3_000
 const MAX_MISSED = 2
-/** A radio may be reported as inactive between two rounds. */
+/**
+ * Number of consecutive status answers with an inactive radio that end the session. A reader that reads may report one
+ * between two rounds.
+ */
 const MAX_INACTIVE = 3
 const NOT_CONNECTED = 'the reader is not connected'
 
@@ -48,7 +51,7 @@ interface ZebraSession extends Session {
   readonly commands: ZebraCommands
 }
 
-/** The commands and tags of one Zebra reader. */
+/** One Zebra reader. */
 class ZebraDevice implements ProtectionDevice {
   readonly #settings: ZebraIotcSettings
   readonly #platform: Platform
@@ -145,7 +148,7 @@ class ZebraDevice implements ProtectionDevice {
       return { kind: 'lost', possiblySent: false, detail: NOT_CONNECTED }
     const current = this.#session
     const answer = await this.#setGpo(current, output, on)
-    // The output's state is unknown: the next session writes all outputs again.
+    // The output's state is unknown, so the session ends. The next session writes all outputs again.
     if (answer.kind === 'lost' && answer.possiblySent) current.end(answer.detail)
     return answer
   }
@@ -163,15 +166,15 @@ class ZebraDevice implements ProtectionDevice {
     this.#queue.putReads(sightings.map((sighting) => readOf(sighting, this.#clock)))
   }
 
-  async #expectAnswer(what: string, asked: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
-    const answer = await asked
+  async #expectAnswer(what: string, pendingAnswer: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
+    const answer = await pendingAnswer
     if (answer.kind === 'answered') return answer.payload
     throw new Error(
       `${what}: ${answer.detail}${answer.kind === 'lost' ? '; is the reader on, and does it use this broker and these topics?' : ''}`,
     )
   }
 
-  /** Ends the session when the reader stops to answer or to read. */
+  /** Ends the session when the reader no longer answers or no longer reads. */
   async #monitorReading(current: ZebraSession): Promise<void> {
     let missed = 0
     let inactive = 0
@@ -211,7 +214,7 @@ class ZebraDevice implements ProtectionDevice {
     const utcUs = utcUsOf(status['systemTime'])
     if (utcUs !== null) this.#clock.set({ utcUs })
     for (const output of this.#outputs.atConnect().keys()) {
-      // Read the state at the last moment: a later signal is written after this one.
+      // Reads the desired state just before the write. A signal that starts later is written after this write.
       const on = this.#outputs.atConnect().get(output) === true
       await this.#expectAnswer(`output ${output}`, this.#setGpo(current, output, on))
     }
@@ -225,7 +228,7 @@ class ZebraDevice implements ProtectionDevice {
     }
   }
 
-  /** Starts reading. A reader that already reads refuses the command. */
+  /** Starts reading. Accepts a refusal if the reader already reads. */
   async #startReading(commands: ZebraCommands): Promise<void> {
     const started = await commands.request('control', 'start', { doNotPersistState: true })
     if (started.kind === 'answered') return
@@ -268,7 +271,9 @@ class ZebraDevice implements ProtectionDevice {
   }
 }
 
-/** True if the radio is on; null if the status lacks it. Firmwares spell the field in two ways. */
+/**
+ * True if the radio is active; null if the status does not report it. Firmware versions spell the field in two ways.
+ */
 function isActive(status: Record<string, unknown>): boolean | null {
   const activity = status['radioActivity'] ?? status['radioActivitiy']
   return typeof activity === 'string' ? activity === 'active' : null

@@ -75,7 +75,7 @@ describe('killing a tag', () => {
     [5, 'unknown'],
   ])('maps result %i of the reader: %s', async (Result, outcome) => {
     const access: TagAccess = {
-      run: async () => ({ kind: 'told', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }),
+      run: async () => ({ kind: 'results', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }),
     }
     expect(await killTag(access, EPC, '12AB34CD', new AbortController().signal)).toMatchObject({
       outcome,

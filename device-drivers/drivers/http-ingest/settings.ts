@@ -52,7 +52,7 @@ export const HttpIngestSettings = z.strictObject({
     }),
   clock: z
     .enum(['reader', 'arrival'], {
-      error: 'use "reader" (the reader’s stamps, put right) or "arrival" (they are not used)',
+      error: 'use "reader" (the reader’s timestamps, corrected) or "arrival" (the time of the post)',
     })
     .default('reader'),
   silentAfterSeconds: z.int(silence).min(5, silence).max(86_400, silence).optional().meta({
@@ -73,7 +73,7 @@ export function httpIngestCapabilities(settings: HttpIngestSettings): Capabiliti
     feeds: settings.feeds,
     staffCards: false,
     minimumRssiDbm: settings.nearDbm,
-    // A request over the network does not count as a wired input.
+    // An emergency input must be wired; a post over the network must not replace it.
     emergency: undefined,
     opensInEmergency: undefined,
     webhook: { name: settings.link.push, secret: settings.secret },

@@ -14,8 +14,8 @@ export interface HttpRequest {
   /** Cancels the request before it is sent; a sent request waits for its answer. */
   readonly signal?: AbortSignal
   /**
-   * Receives the body of a 2xx response in chunks. The request then counts as answered at its headers, and the
-   * connection carries nothing but this stream.
+   * Receives the body of a 2xx response in chunks. The request then ends as `answered` when the headers arrive. From
+   * then on the connection carries only this stream.
    */
   readonly onData?: (data: Uint8Array) => void
 }
@@ -116,7 +116,7 @@ export class HttpConversation implements ProtocolClient {
     try {
       for await (const chunk of this.#link.bytes) {
         for (const piece of this.#parser.push(chunk)) if (this.#endReason === null) this.#onPart(piece)
-        if (this.#parser.fault !== null) this.end(`what answers is no HTTP server (${this.#parser.fault})`)
+        if (this.#parser.fault !== null) this.end(`the peer is no HTTP server (${this.#parser.fault})`)
         if (this.#endReason !== null) return
       }
       for (const piece of this.#parser.end()) if (this.#endReason === null) this.#onPart(piece)
@@ -136,7 +136,7 @@ export class HttpConversation implements ProtocolClient {
         done()
       }
       this.#open = { request, settle: answered, status: 0, headers: new Map(), body: [], size: 0, isStream: false }
-      // A late response would be taken for the next one, so the connection ends.
+      // Ends the connection. Otherwise a late response would be taken for the answer to the next request.
       const late = () => this.end(`no answer within ${request.timeoutMs} ms`)
       limit.signal.addEventListener('abort', late, { once: true })
       this.#link

@@ -13,12 +13,15 @@ export interface RestRequest {
   readonly body?: object
   readonly signal?: AbortSignal
   /**
-   * True for a request that must not be executed twice. Others are sent again if the device closed the idle connection.
+   * True for a request that must not be executed twice. The client repeats other requests if the device closed the idle
+   * connection.
    */
   readonly once?: boolean
 }
 
-/** Requests to a device over a persistent connection. It is reopened when the device has closed it. */
+/**
+ * Sends requests to a device over a persistent connection. The client reopens a connection that the device has closed.
+ */
 export interface RestClient {
   /** Opens a connection. Retries until `signal` aborts, and reports each failure. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>

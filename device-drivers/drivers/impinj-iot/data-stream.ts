@@ -27,12 +27,14 @@ export interface DataStreamOptions {
   onNoise(noise: Noise | null): void
 }
 
-/** An event has some hundred bytes; with tag memory, some thousand. */
+/** Maximum size of one event. An event has some hundred bytes; with tag memory, some thousand. */
 const MAX_EVENT_BYTES = 65_536
 
 /** The reader's event stream, on its own connection. */
 export interface DataStream {
-  /** Resolves once the reader streams, and rejects if it does not. Ends `session` when the stream ends. */
+  /**
+   * Resolves when the reader has accepted the stream request; otherwise rejects. Ends `session` when the stream ends.
+   */
   open(session: Session, signal: AbortSignal): Promise<void>
 }
 

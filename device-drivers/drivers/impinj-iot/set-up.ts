@@ -46,8 +46,8 @@ const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, 100) : undefined
 
 /**
- * Configures a connected reader: reads its identity and clock, writes its outputs, then restarts the inventory, because
- * a running one has unknown settings. Rejects with an error that names the fix.
+ * Configures a connected reader: reads its identity and clock, writes its outputs, then restarts the inventory. A
+ * running inventory has unknown settings. Rejects with an error that names the fix.
  */
 export async function setUpReader({
   rest,

@@ -99,12 +99,12 @@ export function inputsOf({ passageInput, inputs, emergency, readWhile }: ImpinjI
   ])
 }
 
-/** Outputs have one purpose each. */
+/** The outputs that only this device may use; each has one purpose. */
 export function exclusiveResourcesOf(settings: ImpinjIotSettings): ExclusiveResource[] {
   return outputResources(settings, `at ${linkKey(settings.link)}`)
 }
 
-/** Releases by an output; the reader reports each tag as often as it reads it. */
+/** The reader releases by an output, and reports each read of a tag. */
 export function impinjIotCapabilities(settings: ImpinjIotSettings): Capabilities {
   return {
     releases: settings.release ? 'output' : 'nothing',

@@ -4,7 +4,7 @@ import { signalOutputs } from '../reader-settings.ts'
 import { antennasOf, inputsOf } from './settings.ts'
 import type { LlrpSettings } from './settings.ts'
 
-/** The capabilities that matter here. */
+/** Capabilities of a reader that the driver uses. */
 export interface ReaderCapabilities {
   readonly maker: string
   readonly model: number
@@ -15,15 +15,15 @@ export interface ReaderCapabilities {
   /** True if the reader buffers events and reports after a reconnect until the client requests them. */
   readonly canHold: boolean
   readonly canWarnOfFullBuffer: boolean
-  /** True if it executes Gen2 operations on single tags. */
+  /** True if the reader executes Gen2 operations on single tags. */
   readonly canReachTags: boolean
-  /** Lowest first. */
+  /** Transmit powers, lowest first. */
   readonly powers: readonly { readonly index: number; readonly dbm: number }[]
   readonly hopTableId: number
   readonly channelIndex: number
 }
 
-// IANA private enterprise numbers; readers identify their makers by them.
+// IANA private enterprise numbers, by which readers identify their makers.
 const MAKERS: Readonly<Record<number, string>> = {
   161: 'Zebra',
   17_996: 'Alien',

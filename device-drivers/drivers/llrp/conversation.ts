@@ -46,7 +46,7 @@ const KEEPALIVE = MESSAGES.KEEPALIVE.type
 const MAX_PENDING = 64
 /** Maximum bytes in a row without a message; then the peer is no LLRP reader. */
 const MAX_NOISE = 65_536
-/** Time after which the codec gives up a wrong message start, while it resynchronises, ms. */
+/** Time after which a codec that resynchronises discards a wrong message start, ms. */
 const FREE_AFTER_MS = 1_000
 
 interface Pending {
@@ -89,7 +89,7 @@ export class LlrpConversation implements ProtocolClient {
     void this.#listen()
   }
 
-  /** Sends a request. `make` receives the message id that the answer repeats. Never rejects. */
+  /** Sends a request. `make` builds the message with the given id; the answer repeats this id. Never rejects. */
   async request<A extends MessageName>(
     answer: A,
     make: (id: number) => Message,
@@ -100,20 +100,20 @@ export class LlrpConversation implements ProtocolClient {
     if (options.signal?.aborted) return unsent('given up')
     if (this.#pending.size >= MAX_PENDING) return unsent(`${MAX_PENDING} requests wait for this reader already`)
     const id = this.#newId()
-    const said = make(id)
-    const bytes = encodeMessage(said)
+    const sent = make(id)
+    const bytes = encodeMessage(sent)
     const limit = deadline(this.#timers, options.timeoutMs, options.signal)
-    const got = new Promise<LlrpAnswer>((resolve) => {
-      this.#pending.set(id, { answer: answerTo(said.name) ?? answer, settle: resolve })
+    const answered = new Promise<LlrpAnswer>((resolve) => {
+      this.#pending.set(id, { answer: answerTo(sent.name) ?? answer, settle: resolve })
       const giveUp = () => {
-        const detail = options.signal?.aborted ? 'given up' : `no answer to ${said.name} within ${options.timeoutMs} ms`
+        const detail = options.signal?.aborted ? 'given up' : `no answer to ${sent.name} within ${options.timeoutMs} ms`
         resolve({ kind: 'lost', possiblySent: true, detail })
       }
       limit.signal.addEventListener('abort', giveUp, { once: true })
     })
     options.onSend?.()
     void this.#write(bytes, limit.signal)
-    const result = await got
+    const result = await answered
     limit.done()
     this.#pending.delete(id)
     // `#onAnswer` accepts only messages of this name.
@@ -125,16 +125,16 @@ export class LlrpConversation implements ProtocolClient {
     if (!this.#over.signal.aborted) void this.#write(encodeMessage(make(this.#newId())), this.#over.signal)
   }
 
-  /** From now on, the connection ends after this time without a message, ms. */
+  /** Ends the connection when `ms` milliseconds pass without a message. Replaces an earlier limit. */
   expectMessageWithin(ms: number): void {
     this.#stopWatch()
     if (this.#over.signal.aborted) return
-    const look = () => {
+    const check = () => {
       const quietMs = this.#platform.clock.elapsed() - this.#lastReceivedAt
       if (quietMs >= ms) this.end(`nothing from the reader for ${Math.round(ms / 1_000)} s`)
-      else this.#stopWatch = this.#timers.after(ms - quietMs, look)
+      else this.#stopWatch = this.#timers.after(ms - quietMs, check)
     }
-    this.#stopWatch = this.#timers.after(ms, look)
+    this.#stopWatch = this.#timers.after(ms, check)
   }
 
   /** Ends the connection. */
@@ -169,26 +169,26 @@ export class LlrpConversation implements ProtocolClient {
     if (this.#noiseInARow > MAX_NOISE) this.end('the peer does not speak LLRP; check address and port (5084)')
   }
 
-  #onAnswer(said: Message, id: number): void {
-    const asked = this.#pending.get(id)
-    if (!asked || (said.name !== asked.answer && said.name !== 'ERROR_MESSAGE')) return
+  #onAnswer(sent: Message, id: number): void {
+    const pending = this.#pending.get(id)
+    if (!pending || (sent.name !== pending.answer && sent.name !== 'ERROR_MESSAGE')) return
     this.#pending.delete(id)
-    const status = first(said, 'LLRPStatus')
-    if (said.name !== 'ERROR_MESSAGE' && status?.fields.StatusCode === 0)
-      asked.settle({ kind: 'answered', message: said })
-    else asked.settle({ kind: 'refused', detail: statusText(status) })
+    const status = first(sent, 'LLRPStatus')
+    if (sent.name !== 'ERROR_MESSAGE' && status?.fields.StatusCode === 0)
+      pending.settle({ kind: 'answered', message: sent })
+    else pending.settle({ kind: 'refused', detail: statusText(status) })
   }
 
   #onFrame(frame: LlrpFrame): void {
-    const said = decodeMessage(frame)
-    if (said.name === 'malformed') {
-      this.#noise({ bytes: frame.body.length, detail: `a message that makes no sense: ${said.fault}` })
+    const sent = decodeMessage(frame)
+    if (sent.name === 'malformed') {
+      this.#noise({ bytes: frame.body.length, detail: `a message that makes no sense: ${sent.fault}` })
       this.#pending
         .get(frame.id)
-        ?.settle({ kind: 'lost', possiblySent: true, detail: `the answer makes no sense: ${said.fault}` })
+        ?.settle({ kind: 'lost', possiblySent: true, detail: `the answer makes no sense: ${sent.fault}` })
       this.#pending.delete(frame.id)
-    } else if (said.name === 'READER_EVENT_NOTIFICATION') this.#listener.onNotification(said)
-    else if (said.name !== 'unknown') this.#onAnswer(said, frame.id)
+    } else if (sent.name === 'READER_EVENT_NOTIFICATION') this.#listener.onNotification(sent)
+    else if (sent.name !== 'unknown') this.#onAnswer(sent, frame.id)
   }
 
   #onReport(frame: LlrpFrame, seen: TagSighting[]): void {
@@ -196,12 +196,12 @@ export class LlrpConversation implements ProtocolClient {
     if (!tags) return this.#noise({ bytes: frame.body.length, detail: 'a tag report that makes no sense' })
     for (const tag of tags) seen.push(tag)
     if (!this.#listener.onReport) return
-    const said = decodeMessage(frame)
-    if (said.name === 'RO_ACCESS_REPORT') this.#listener.onReport(said)
+    const sent = decodeMessage(frame)
+    if (sent.name === 'RO_ACCESS_REPORT') this.#listener.onReport(sent)
   }
 
   #onFrames(frames: readonly LlrpFrame[]): void {
-    // Readers send one message for each tag; tags of one chunk are passed on together.
+    // Readers send one message for each tag. The listener receives all tags of a chunk together.
     let seen: TagSighting[] = []
     const flush = () => {
       if (seen.length > 0) this.#listener.onTags(seen)

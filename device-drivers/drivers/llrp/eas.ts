@@ -45,14 +45,14 @@ async function readChip({ access, epc, password, signal }: EasOptions): Promise<
     (nextId) => [read(nextId(), TID_WORDS, TID_WORDS.count), read(nextId(), EAS_WORD, 1)],
     signal,
   )
-  if (answer.kind === 'undone') return { kind: 'unseen', why: { ...answer.result, commanded: false } }
+  if (answer.kind === 'notExecuted') return { kind: 'unseen', why: { ...answer.result, commanded: false } }
   if (answer.kind === 'silent')
     return notReadable(
       signal.aborted ? 'the command was cancelled before the tag came' : 'the tag did not come into the field',
     )
   const tid = wordsOf(answer.results[0])
   if (!tid || tid.length < TID_WORDS.count) return notReadable('the tag does not let its TID be read; hold it closer')
-  // A chip without this word refuses the second read. Then its model explains more.
+  // A chip without this word refuses the second read. `easOfChip` then gives the reason for its model.
   const word = wordsOf(answer.results[1])?.[0]
   const eas = easOfChip(tid)
   if (eas.kind === 'none') return { kind: 'unseen', why: result('failed', false, 'not_supported', eas.why) }
@@ -64,9 +64,9 @@ async function readChip({ access, epc, password, signal }: EasOptions): Promise<
 const isOn = (word: number): boolean => (word & EAS_WORD.mask) !== 0
 
 /**
- * Switches the EAS bit of one tag off, by the standard Read and Write. The bit can only be toggled, so it is read
- * first. A tag whose bit is off stays unchanged, also at a retry. The bit is toggled once, and its state after that
- * decides the result. Never rejects.
+ * Switches the EAS bit of one tag off, by the standard Read and Write. A write can only toggle the bit, so the driver
+ * reads the bit first. If the bit is off, the driver writes nothing. After one toggle the driver reads the bit again,
+ * and its state decides the result. Never rejects.
  */
 export async function switchEasOff(options: EasOptions): Promise<CommandResult> {
   const { access, epc, password, signal } = options
@@ -81,20 +81,21 @@ export async function switchEasOff(options: EasOptions): Promise<CommandResult> 
     (nextId) => [parameter('C1G2Write', { OpSpecID: nextId(), AccessPassword, MB, WordPointer, WriteData: [mask] })],
     signal,
   )
-  if (answer.kind === 'undone') return answer.result
-  const told = answer.kind === 'told' ? answer.results[0]?.fields.Result : undefined
-  if (signal.aborted && told !== WRITTEN)
+  if (answer.kind === 'notExecuted') return answer.result
+  const resultCode = answer.kind === 'results' ? answer.results[0]?.fields.Result : undefined
+  if (signal.aborted && resultCode !== WRITTEN)
     return result('unknown', true, 'cancelled', 'the command was cancelled before the tag showed the result')
 
   const after = await readChip({ ...options, signal: new AbortController().signal })
   if (after.kind === 'seen' && !isOn(after.word))
     return result('confirmed', true, 'acknowledged', 'the tag shows that its EAS bit is off')
-  const refusal = told === undefined || told === WRITTEN ? undefined : (REFUSALS[told] ?? `result ${told}`)
+  const refusal =
+    resultCode === undefined || resultCode === WRITTEN ? undefined : (REFUSALS[resultCode] ?? `result ${resultCode}`)
   if (after.kind === 'seen')
     return refusal
       ? result('failed', true, 'refused', refusal)
       : result('failed', true, 'no_confirmation', 'its EAS bit is still on')
-  if (told === WRITTEN)
+  if (resultCode === WRITTEN)
     return result(
       'confirmed',
       true,

@@ -6,7 +6,7 @@ const GPI_STATE = 9
 const LOW = 0
 const HIGH = 1
 
-/** Reads the level of an input; null if the reader does not answer or does not know it. */
+/** Reads the level of an input; null if the reader does not answer or does not report the level. */
 export async function readInputLevel(
   conversation: LlrpConversation,
   input: number,

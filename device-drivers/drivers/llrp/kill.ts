@@ -15,8 +15,8 @@ const RESULTS: Readonly<Record<number, string>> = {
 }
 
 /**
- * Kills one tag for ever; `password` has 8 hex digits. Once the reader has the order, only the tag's own answer makes
- * the outcome other than `unknown`: the tag may be dead and its report lost. Never rejects.
+ * Kills one tag for ever; `password` has 8 hex digits. Once the reader has the order, the outcome is `unknown` until
+ * the tag answers: the tag may be dead and its report lost. Never rejects.
  */
 export async function killTag(
   access: TagAccess,
@@ -30,10 +30,10 @@ export async function killTag(
     (nextId) => [parameter('C1G2Kill', { OpSpecID: nextId(), KillPassword })],
     signal,
   )
-  if (answer.kind === 'undone') return answer.result
-  const told = answer.kind === 'told' ? answer.results[0]?.fields.Result : undefined
-  if (told === 0) return result('confirmed', true, 'acknowledged', 'the tag is dead')
-  if (told === undefined)
+  if (answer.kind === 'notExecuted') return answer.result
+  const resultCode = answer.kind === 'results' ? answer.results[0]?.fields.Result : undefined
+  if (resultCode === 0) return result('confirmed', true, 'acknowledged', 'the tag is dead')
+  if (resultCode === undefined)
     return result(
       'unknown',
       true,
@@ -41,6 +41,7 @@ export async function killTag(
       'the reader did not report the result of the tag',
     )
   // A killed tag may not answer, and a reader error says nothing about the tag.
-  if (told === NO_ANSWER || told === READER_ERROR) return result('unknown', true, 'answer_lost', RESULTS[told])
-  return result('failed', true, 'refused', RESULTS[told] ?? `result ${told}`)
+  if (resultCode === NO_ANSWER || resultCode === READER_ERROR)
+    return result('unknown', true, 'answer_lost', RESULTS[resultCode])
+  return result('failed', true, 'refused', RESULTS[resultCode] ?? `result ${resultCode}`)
 }

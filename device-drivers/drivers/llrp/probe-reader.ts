@@ -10,7 +10,7 @@ const MAX_BYTES = 65_536
 
 /**
  * Waits for the first message of an LLRP reader and disconnects; the reader keeps its settings. Returns why the reader
- * would refuse a client, or null. Rejects with the fix if no LLRP reader answers within 3 s.
+ * would refuse a client, or null. Rejects if no LLRP reader answers within 3 s.
  */
 export async function probeReader(open: LinkFactory, platform: Platform): Promise<string | null> {
   const limit = deadline(platform.timers, WITHIN_MS)
@@ -23,8 +23,8 @@ export async function probeReader(open: LinkFactory, platform: Platform): Promis
       let bytes = 0
       for await (const chunk of link.bytes) {
         for (const frame of codec.push(chunk)) {
-          const said = decodeMessage(frame)
-          const refusal = said.name === 'READER_EVENT_NOTIFICATION' ? connectionRefusal(said) : undefined
+          const received = decodeMessage(frame)
+          const refusal = received.name === 'READER_EVENT_NOTIFICATION' ? connectionRefusal(received) : undefined
           if (refusal !== undefined) return refusal
         }
         bytes += chunk.length

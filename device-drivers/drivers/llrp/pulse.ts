@@ -19,12 +19,10 @@ export interface PulseOptions {
   onFault(detail: string): void
 }
 
-/** OFF may be repeated, unlike ON. */
+/** Maximum number of OFF writes. Unlike ON, OFF may be repeated. */
 const MAX_OFF_TRIES = 3
 
-/**
- * Switches an output on once, and off after `pulseMs`. The outcome is known as soon as the reader has confirmed the ON.
- */
+/** Switches an output on once, and off after `pulseMs`. The outcome is known when the reader has answered the ON. */
 export function startPulse(options: PulseOptions): RunningCommand {
   const { gpo, timers, signal } = options
   let report = (_known: CommandResult) => {}

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../policy/platform.ts'
 
-/** A timestamp of a reader: since 1970 or since its start, µs. */
+/** A timestamp of a reader: time since 1970 or since the reader's start, µs. */
 export interface ReaderStamp {
   readonly utcUs?: number | undefined
   readonly uptimeUs?: number | undefined
@@ -8,16 +8,17 @@ export interface ReaderStamp {
 
 /** Converts a reader's timestamps to the agent's elapsed clock. */
 export interface ReaderClock {
-  /** Sets the offset, by the timestamp of an event that happened now, such as the accepted connection. */
+  /** Calculates the offset from the timestamp of an event that happens now, such as the accepted connection. */
   set(stamp: ReaderStamp): void
   /** Time of the timestamp, ms on the agent's elapsed clock, never in the future. Without a timestamp: now. */
   seenAt(stamp: ReaderStamp): number
 }
 
 /**
- * Decides when late timestamps prove that the reader's clock is behind. Then all timestamps are late by the same time.
- * The lateness of replayed reads shrinks, and that of reads that wait in the reader grows, both beyond these bounds.
- * Only the freshest read of each window counts, because some readers send in batches.
+ * Rule by which late timestamps prove that the reader's clock is behind. If the clock is behind, all timestamps are
+ * late by the same time. Other causes change the lateness by more than these bounds. It shrinks while a reader replays
+ * old reads, and grows while reads wait in the reader. Some readers send in batches, so the rule compares only the
+ * least late read of each window.
  */
 interface DriftRule {
   /** Minimum duration of a window, from its first read, ms. */
@@ -25,7 +26,7 @@ interface DriftRule {
   /** Number of consecutive windows whose minimum lateness must agree within `withinMs`. */
   readonly windows: number
   readonly withinMs: number
-  /** Or one window in which all lateness agrees within this time, ms. */
+  /** Alternatively, one window is enough if the lateness of all its reads agrees within this time, ms. */
   readonly allWithinMs: number
 }
 const RULES: readonly DriftRule[] = [
@@ -39,13 +40,13 @@ const FEWEST_IN_WINDOW = 5
 
 interface DriftWatch {
   readonly rule: DriftRule
-  /** Time of its first read, ms. */
+  /** Time of the first read of this window, ms. */
   from: number
   count: number
   least: number
   most: number
   /** Minimum lateness of the previous windows, ms. */
-  leasts: readonly number[]
+  leastLateness: readonly number[]
 }
 
 interface Scale {
@@ -54,16 +55,16 @@ interface Scale {
   watches: readonly DriftWatch[]
 }
 
-const beginWatch = (rule: DriftRule, leasts: readonly number[] = []): DriftWatch => ({
+const beginWatch = (rule: DriftRule, leastLateness: readonly number[] = []): DriftWatch => ({
   rule,
   from: 0,
   count: 0,
   least: Infinity,
   most: -Infinity,
-  leasts,
+  leastLateness,
 })
 
-/** How far the reader's clock is behind according to this timestamp, ms; 0 if it proves nothing. */
+/** Adds one lateness to the watch. Returns how far the reader's clock is behind, ms; 0 if this is not proved. */
 function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
   const { windowMs, windows, withinMs, allWithinMs } = watch.rule
   if (watch.count++ === 0) watch.from = now
@@ -71,18 +72,18 @@ function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
   watch.most = Math.max(watch.most, lateMs)
   if (now - watch.from < windowMs || watch.count < FEWEST_IN_WINDOW) return 0
   const { least, most } = watch
-  const leasts = [...watch.leasts, least].slice(-windows)
-  Object.assign(watch, beginWatch(watch.rule, leasts))
-  const smallest = Math.min(...leasts)
-  const isSteady = leasts.length === windows && Math.max(...leasts) - smallest < withinMs
+  const leastLateness = [...watch.leastLateness, least].slice(-windows)
+  Object.assign(watch, beginWatch(watch.rule, leastLateness))
+  const smallest = Math.min(...leastLateness)
+  const isSteady = leastLateness.length === windows && Math.max(...leastLateness) - smallest < withinMs
   const behind = isSteady ? smallest : most - least < allWithinMs ? least : 0
   return behind > SMALL_MS ? behind : 0
 }
 
 /**
- * Makes the clock. A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. If a
- * timestamp would lie in the future, the reader's clock went forward. If timestamps stay late by the same time, the
- * clock went back.
+ * Makes the clock. A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. A
+ * timestamp in the future shows that the reader's clock went forward. Timestamps that stay late by the same time show
+ * that it went back.
  */
 export function readerClock(clock: Clock): ReaderClock {
   const scales = new Map<keyof ReaderStamp, Scale>()

@@ -17,7 +17,7 @@ const PERIODIC = 1
 
 export const ROSPEC_ID = 1
 
-/** The reader's notifications, keepalives and outputs. */
+/** Makes the message that sets the reader's notifications, keepalives and outputs. */
 export function readerConfig(
   id: number,
   settings: LlrpSettings,
@@ -49,7 +49,7 @@ export function readerConfig(
   )
 }
 
-/** The message that writes one output. */
+/** Makes the message that writes one output. */
 export function outputWrite(id: number, GPOPortNumber: number, GPOData: boolean): Message<'SET_READER_CONFIG'> {
   return message(
     'SET_READER_CONFIG',
@@ -104,7 +104,10 @@ function inventory(settings: LlrpSettings, reader: ReaderCapabilities) {
   return parameter('AntennaConfiguration', { AntennaID: ALL }, ...power, command)
 }
 
-/** The ROSpec: read all configured antennas continuously, or after a beam, and report each tag at once. */
+/**
+ * Makes the message that adds the ROSpec. The reader then reads all configured antennas, always or after a beam, and
+ * reports each tag at once.
+ */
 export function addRoSpec(id: number, settings: LlrpSettings, reader: ReaderCapabilities): Message<'ADD_ROSPEC'> {
   const antennas = antennasOf(settings)
   const selector = parameter('TagReportContentSelector', {
@@ -119,7 +122,7 @@ export function addRoSpec(id: number, settings: LlrpSettings, reader: ReaderCapa
     EnableTagSeenCount: true,
     EnableAccessSpecID: false,
   })
-  const look = parameter(
+  const inventorySpec = parameter(
     'AISpec',
     { AntennaIDs: antennas.length > 0 ? antennas : [ALL] },
     parameter('AISpecStopTrigger', { AISpecStopTriggerType: STOP.never, DurationTrigger: 0 }),
@@ -133,7 +136,7 @@ export function addRoSpec(id: number, settings: LlrpSettings, reader: ReaderCapa
       'ROSpec',
       { ROSpecID: ROSPEC_ID, Priority: 0, CurrentState: 0 },
       boundary(settings),
-      look,
+      inventorySpec,
       parameter('ROReportSpec', { ROReportTrigger: UPON_N_TAGS_OR_END, N: 1 }, selector),
     ),
   )

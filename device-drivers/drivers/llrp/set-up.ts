@@ -19,7 +19,7 @@ export interface SetUpOptions {
   readonly signal: AbortSignal
   /** The outputs with their desired states; called just before they are written. */
   desiredOutputs(): ReadonlyMap<number, boolean>
-  /** Called when the outputs are written; later changes must be written one by one. */
+  /** Called just before all outputs are written; the caller must write later changes one by one. */
   onOutputsWritten(): void
 }
 
@@ -27,7 +27,7 @@ const EVERYTHING = 0
 const IDENTIFICATION = 1
 const ALL_SPECS = 0
 
-/** Waits until the reader accepts the connection. Rejects if the connection or the time ends before. */
+/** Waits until the reader accepts the connection. Rejects if the connection ends first or `signal` aborts. */
 async function untilAccepted({ conversation, accepted, signal }: SetUpOptions): Promise<void> {
   let giveUp = () => {}
   const timeUp = new Promise<never>((_, reject) => {
@@ -57,7 +57,7 @@ async function untilAccepted({ conversation, accepted, signal }: SetUpOptions): 
  *     accepted → capabilities → DELETE_ROSPEC 0 → SET_READER_CONFIG (events, keepalive, outputs) → ADD, ENABLE_ROSPEC
  *              → ENABLE_EVENTS_AND_REPORTS
  *
- * The reader keeps its other settings, such as region and power. Rejects with what an operator should do.
+ * The reader keeps its other settings, such as region and power. Rejects with an error that names the fix.
  */
 export async function setUpReader(
   options: SetUpOptions,
@@ -66,22 +66,24 @@ export async function setUpReader(
   const { requestTimeoutMs: timeoutMs } = settings
 
   async function ask<A extends MessageName>(answer: A, make: (id: number) => Message): Promise<Message<A>> {
-    let asked = ''
-    const noted = (id: number) => {
-      const said = make(id)
-      asked = said.name
-      return said
+    let requestName = ''
+    const makeNamed = (id: number) => {
+      const request = make(id)
+      requestName = request.name
+      return request
     }
-    const got = await conversation.request(answer, noted, { timeoutMs, signal })
-    if (got.kind === 'answered') return got.message
-    throw new Error(got.kind === 'refused' ? `the reader refuses ${asked}: ${got.detail}` : got.detail)
+    const answered = await conversation.request(answer, makeNamed, { timeoutMs, signal })
+    if (answered.kind === 'answered') return answered.message
+    throw new Error(
+      answered.kind === 'refused' ? `the reader refuses ${requestName}: ${answered.detail}` : answered.detail,
+    )
   }
 
   await untilAccepted(options)
-  const told = await ask('GET_READER_CAPABILITIES_RESPONSE', (id) =>
+  const capabilities = await ask('GET_READER_CAPABILITIES_RESPONSE', (id) =>
     message('GET_READER_CAPABILITIES', id, { RequestedData: EVERYTHING }),
   )
-  const reader = capabilitiesIn(told)
+  const reader = capabilitiesIn(capabilities)
   if (!reader) throw new Error('the reader does not report its capabilities')
   const wrong = misfit(settings, reader)
   if (wrong !== null) throw new Error(`${wrong}; check the settings of ${settings.deviceId}`)
@@ -91,7 +93,7 @@ export async function setUpReader(
     await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
   await ask('SET_READER_CONFIG_RESPONSE', (id) => {
     const config = readerConfig(id, settings, reader, options.desiredOutputs())
-    // The reader executes messages in order, so single writes from now on come after this one.
+    // The reader executes messages in order, so it executes later writes of single outputs after this message.
     options.onOutputsWritten()
     return config
   })

@@ -111,15 +111,18 @@ export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSe
   ])
 }
 
-/** Outputs have one purpose each. */
+/** The outputs that only this device may use; each has one purpose. */
 export function exclusiveResourcesOf(settings: LlrpSettings): ExclusiveResource[] {
   return outputResources(settings, `at ${linkKey(settings.link)}`)
 }
 
-/** Time without a read after which a tag counts as gone, by Gen2 session, ms: sessions 1 to 3 silence a tag after each read. */
+/**
+ * Time without a read after which a tag has left, by Gen2 session, ms. In sessions 1 to 3 a tag is silent for a time
+ * after each read.
+ */
 const ABSENT_IN_SESSION_MS = [TAG_ABSENT_MS, 6_000, 60_000, 60_000]
 
-/** Releases by an output, or by killing the tag or clearing its EAS bit. */
+/** The reader releases by an output, by killing the tag, or by clearing its EAS bit. */
 export function llrpCapabilities(settings: LlrpSettings): Capabilities {
   return {
     releases: settings.release ? 'output' : settings.kill || settings.eas ? 'tag' : 'nothing',

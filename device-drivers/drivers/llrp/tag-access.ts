@@ -25,16 +25,19 @@ export type OperationResult = Parameter<(typeof RESULTS)[number]>
 
 /** Result of operations on one tag. */
 export type AccessAnswer =
-  /** The results, in the order of the operations; the reader may have stopped early. */
-  | { readonly kind: 'told'; readonly results: readonly OperationResult[] }
-  /** Nothing was done to the tag. */
-  | { readonly kind: 'undone'; readonly result: CommandResult }
-  /** No report: the tag was away, or the report was lost. */
+  /** The results, in the order of the operations. The reader may omit the last ones. */
+  | { readonly kind: 'results'; readonly results: readonly OperationResult[] }
+  /** The reader did not execute the operations. */
+  | { readonly kind: 'notExecuted'; readonly result: CommandResult }
+  /** No report arrived: the tag was not in the field, or the report was lost. */
   | { readonly kind: 'silent' }
 
 /** Executes operations on single tags over one connection, one after the other. */
 export interface TagAccess {
-  /** Executes `operations` once on the tag with this EPC. `nextId` numbers each operation uniquely. Never rejects. */
+  /**
+   * Executes `operations` once on the tag with this EPC. `nextId` returns a unique id for each operation. Never
+   * rejects.
+   */
   run(
     epc: string,
     operations: (nextId: () => number) => readonly TagOperation[],
@@ -71,7 +74,7 @@ export function accessSpec(id: number, epc: string, operations: readonly TagOper
   )
 }
 
-/** The results of these operations in a report of this tag; null if it has none. */
+/** Results of these operations in a report about this tag; null if there are none. */
 function resultsIn(
   report: Message<'RO_ACCESS_REPORT'>,
   epc: string,
@@ -101,16 +104,19 @@ export function tagAccess(
     return lastId
   }
 
-  /** Deletes the AccessSpec. Ends the connection if the reader may still have it: a new connection starts without AccessSpecs. */
+  /**
+   * Deletes the AccessSpec. If the reader may still have it, ends the connection, because each new connection deletes
+   * all AccessSpecs.
+   */
   async function remove(isCarriedOut: boolean): Promise<void> {
-    const gone = await conversation.request(
+    const deleted = await conversation.request(
       'DELETE_ACCESSSPEC_RESPONSE',
       (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }),
       { timeoutMs },
     )
     // The reader deletes an executed AccessSpec itself, and may refuse a second deletion.
-    if (gone.kind === 'lost' || (gone.kind === 'refused' && !isCarriedOut))
-      conversation.end(`an operation on a tag could not be taken back: ${gone.detail}`)
+    if (deleted.kind === 'lost' || (deleted.kind === 'refused' && !isCarriedOut))
+      conversation.end(`an operation on a tag could not be cancelled: ${deleted.detail}`)
   }
 
   async function run(
@@ -119,14 +125,17 @@ export function tagAccess(
     signal: AbortSignal,
   ): Promise<AccessAnswer> {
     const pending = operations(nextId)
-    const notDone = (...why: Parameters<typeof result>): AccessAnswer => ({ kind: 'undone', result: result(...why) })
+    const notDone = (...why: Parameters<typeof result>): AccessAnswer => ({
+      kind: 'notExecuted',
+      result: result(...why),
+    })
     const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, pending), {
       timeoutMs,
       signal,
     })
     if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
     if (added.kind === 'lost') {
-      // The reader may have received the AccessSpec, and would then accept no other one with this id.
+      // The reader may have received the AccessSpec. It would then reject the next one with the same id.
       if (added.possiblySent) await remove(false)
       return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
     }
@@ -153,11 +162,11 @@ export function tagAccess(
       if (!reported) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
     } finally {
       signal.removeEventListener('abort', stopWaiting)
-      // An operation that was not executed must not happen later.
+      // The reader must not execute a waiting operation later.
       await remove(reported !== null)
       listener.onReport = undefined
     }
-    return reported ? { kind: 'told', results: reported } : { kind: 'silent' }
+    return reported ? { kind: 'results', results: reported } : { kind: 'silent' }
   }
 
   return { run }

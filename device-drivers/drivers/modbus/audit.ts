@@ -5,13 +5,16 @@ import type { Board } from './board.ts'
 import { readSpans } from './inputs.ts'
 import type { DesiredOutputs } from '../desired-outputs.ts'
 
-/** Interval of reading the outputs back, ms. It also shows that a board without inputs is alive. */
+/**
+ * Interval at which the agent reads the outputs, ms. For a board without inputs, only these reads show that the board
+ * is alive.
+ */
 const AUDIT_EVERY_MS = 1_000
 
 export interface UncertainOptions {
   readonly board: Board
   readonly outputs: DesiredOutputs
-  /** The releasing output. The audit switches it off if it is on, except while an emergency holds it open. */
+  /** The releasing output. The audit may switch it off. It switches it on only while an emergency holds it open. */
   readonly release: number | undefined
   /** Outputs whose last write was lost or refused. */
   readonly uncertain: Set<number>
@@ -26,7 +29,7 @@ export interface AuditOptions extends UncertainOptions {
   onFault(detail: string): void
 }
 
-/** Maximum audits between two attempts to read a board that never reported its outputs. The interval grows up to it. */
+/** Maximum of `skipped`, s. */
 const MAX_SKIPPED = 64
 
 type AuditResult = 'compared' | 'unable' | 'silent'
@@ -50,7 +53,7 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
   return 'compared'
 }
 
-/** Writes the uncertain outputs again with their desired states; a second ON of a siren does no harm. */
+/** Writes the desired states of the uncertain outputs again. A second ON of a siren does no harm. */
 export async function writeUncertain({ board, outputs, release, uncertain }: UncertainOptions): Promise<void> {
   // Iterates over a copy, because a refused output is added to the set again.
   const toWrite = [...uncertain]
@@ -64,14 +67,16 @@ export async function writeUncertain({ board, outputs, release, uncertain }: Unc
 }
 
 /**
- * Compares the outputs with their desired states every second, and corrects them. A board that lost power has lost the
- * siren, and a lost OFF leaves a lock open. If a board cannot report its outputs, lost and refused writes are repeated.
+ * Compares the outputs with their desired states every second, and corrects them. A board that lost power no longer
+ * sounds the siren; a lost OFF leaves a lock open. Each round also repeats lost and refused writes, because some boards
+ * cannot report their outputs.
  */
 export async function auditOutputs(options: AuditOptions): Promise<void> {
   const { signal, timers, alone } = options
   let isUnable = false
   let everyNth = alone ? 1 : 0
-  // A board that ignores Read Coils blocks the bus each time; noise may have the same effect.
+  // Seconds until the next audit of a board that has never reported its outputs; doubles each time. A board that
+  // ignores Read Coils blocks the bus until each request times out.
   let skipped = 1
   for (let left = 1; ;) {
     await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})

@@ -1,6 +1,6 @@
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 
-/** The two beams of a people counter, as seen from the shop. */
+/** The two beams of a people counter: `outside` is on the street side, `inside` on the shop side. */
 export type Beam = 'outside' | 'inside'
 
 /** Counts people by the beam that they break first. */
@@ -15,11 +15,11 @@ export interface BeamOptions {
   onBlocked(beam: Beam): void
 }
 
-/** Maximum time between the beams, so that two people do not count as one, ms. */
+/** Maximum time in which one person breaks both beams, ms. */
 const WITHIN_MS = 2_000
 const BLOCKED_MS = 30_000
 
-/** A beam that is broken at the start counts nobody. */
+/** Makes a counter. It ignores a beam that is already broken at the start. */
 export function beamCounter({ platform, onPerson, onBlocked }: BeamOptions): BeamCounter {
   const { clock, timers } = platform
   const broken = new Map<Beam, boolean>()

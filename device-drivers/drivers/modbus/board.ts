@@ -4,19 +4,19 @@ import type { ModbusMessage } from '../../protocols/modbus/pdu.ts'
 import type { SwitchAnswer } from '../release.ts'
 import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
 
-/** One unit on a bus: its coils and inputs, and whether it answers. */
+/** One unit on a bus, with its coils and inputs. */
 export interface Board {
   writeCoil(address: number, on: boolean, options?: { signal?: AbortSignal; onSend?: () => void }): Promise<BusAnswer>
-  /** Switches a coil on; the board switches it off after `ms` (whole 100 ms). */
+  /** Switches a coil on; the board itself switches it off after `ms`, rounded up to 100 ms. */
   flashCoil(address: number, ms: number, options?: { signal?: AbortSignal; onSend?: () => void }): Promise<BusAnswer>
   readCoils(address: number, quantity: number): Promise<BusAnswer>
   readInputs(address: number, quantity: number, lane?: BusRequest['lane']): Promise<BusAnswer>
 }
 
-/** Consecutive lost answers after which the board counts as gone. */
+/** Number of consecutive lost answers after which the board is lost. */
 export const MAX_MISSED = 3
 
-/** `onUnresponsive` is called once, after three lost answers in a row. */
+/** Makes a board. Calls `onUnresponsive` when three answers in a row were lost. */
 export function board(
   bus: ModbusBus,
   unit: number,
@@ -53,19 +53,19 @@ export function board(
   }
 }
 
-/** A text for a failed answer. */
+/** Describes a failed answer for a person. */
 export function answerText(answer: FailedAnswer): string {
   return answer.kind === 'exception' ? exceptionText(answer.code) : answer.detail
 }
 
 /**
- * Exceptions after which the coil has not moved: unknown function, address or value, busy, and a gateway without a
- * path. After others it may have moved, such as 4 (device failure), 5 (still working) and 11 (no answer behind the
- * gateway).
+ * Exceptions that show that the coil has not switched: unknown function, address or value, busy, and a gateway without
+ * a path. After other exceptions the coil may have switched: 4 (device failure), 5 (still working), 11 (no answer
+ * behind the gateway).
  */
 const DECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([1, 2, 3, 6, 10])
 
-/** Converts an answer for a release. */
+/** Converts the answer to a coil write into a `SwitchAnswer`. */
 export function switchAnswer(answer: BusAnswer): SwitchAnswer {
   if (answer.kind === 'answered') return { kind: 'done' }
   if (answer.kind === 'lost') return answer

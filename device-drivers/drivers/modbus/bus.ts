@@ -19,7 +19,7 @@ export interface BusRequest {
   readonly timeoutMs: number
   /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. */
   readonly lane: Lane
-  /** Cancels the request while it waits; it has no effect after the first byte. */
+  /** Cancels a request that waits; has no effect after the first byte was sent. */
   readonly signal?: AbortSignal
   /** Called before the first byte is passed to the link. */
   readonly onSend?: () => void
@@ -32,7 +32,7 @@ export type BusAnswer =
 
 export type FailedAnswer = Exclude<BusAnswer, { kind: 'answered' }>
 
-/** All boards on one link. Requests wait in a queue; one is sent at a time. */
+/** All boards on one link. Requests wait in a queue; the bus sends one at a time. */
 export interface ModbusBus extends ProtocolClient {
   /** Never rejects. */
   request(request: BusRequest): Promise<BusAnswer>
@@ -40,12 +40,12 @@ export interface ModbusBus extends ProtocolClient {
   onNoise(listener: (noise: Noise) => void): Cancel
 }
 
-/** RTU only: quiet time after a lost answer, so that a late answer cannot pass for the next one, ms. */
+/** Quiet time after a lost answer in RTU, ms. A late answer must not be taken for the answer to the next request. */
 const QUARANTINE_MS = 100
 
 /**
- * 3.5 characters of 11 bits, at least 1.75 ms (Modbus over serial line V1.02, 2.5.1.1). Behind a device server 9600
- * baud is assumed.
+ * Minimum gap between two frames: 3.5 characters of 11 bits, at least 1.75 ms (Modbus over serial line V1.02, 2.5.1.1).
+ * For a device server it assumes 9600 baud.
  */
 function frameGapMs(link: AnyLink): number {
   const baudRate = 'serial' in link ? link.baudRate : 9_600
@@ -54,7 +54,7 @@ function frameGapMs(link: AnyLink): number {
 
 interface Wire {
   readonly codec: ResyncingCodec<ModbusFrame>
-  /** True if answers repeat the number of their request (Modbus TCP). */
+  /** True if each answer repeats the transaction number of its request (Modbus TCP). */
   readonly numbered: boolean
   /** Minimum quiet time between two frames, ms. */
   readonly gapMs: number

@@ -9,7 +9,10 @@ interface Span {
   readonly quantity: number
 }
 
-/** The fewest requests that cover `inputs` without reading distant addresses, which the board may not have. */
+/**
+ * Returns spans that cover `inputs`, each at most 16 addresses wide. Wider spans could include addresses that the board
+ * does not have.
+ */
 export function readSpans(inputs: readonly number[]): Span[] {
   const spans: Span[] = []
   for (const input of [...new Set(inputs)].sort((a, b) => a - b)) {

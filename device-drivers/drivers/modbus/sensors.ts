@@ -6,15 +6,15 @@ import { beamCounter } from './beams.ts'
 import type { Beam } from './beams.ts'
 import type { ModbusSettings } from './settings.ts'
 
-/** Turns the inputs of one board into events, over all connections. */
+/** Converts the inputs of one board into events, over all connections. */
 export interface Sensors {
   /** The inputs to poll. */
   readonly watched: readonly number[]
-  /** Sets the states after a connect. */
+  /** Applies the input states that `identify` has read. */
   initial(states: ReadonlyMap<number, boolean>): void
-  /** An input changed. */
+  /** Applies the change of one input. */
   onChange(input: number, on: boolean): void
-  /** Call it when a release begins. */
+  /** Call this function when a release begins. */
   released(): void
   /** Sets whether an emergency holds the lock open. */
   heldOpen(held: boolean): void

@@ -26,7 +26,7 @@ export function beginSession(member: Membership<ModbusBus>, settings: ModbusSett
   return { ...session, board, inputs: null, uncertain: new Set() }
 }
 
-/** Why the board does not fit the settings. Also reports to the link whether the board answers at all. */
+/** Makes the error of a failed identification. Also marks the board as responsive or unresponsive on its link. */
 export function misfit(
   member: Membership<ModbusBus>,
   settings: ModbusSettings,

@@ -48,7 +48,7 @@ const Beams = z.strictObject(
 /** A board needs at least one of these settings. */
 const PURPOSES = ['output', 'siren', 'amber', 'green', 'passageInput', 'beams', 'emergency'] as const
 
-/** One relay and input board, or the part of one that a device uses. */
+/** One relay and input board, or the part of a board that this device uses. */
 export const ModbusSettings = z
   .strictObject({
     deviceId: DeviceId,
@@ -127,7 +127,7 @@ export function framingOf(settings: {
   return settings.framing ?? ('tcp' in settings.link ? 'tcp' : 'rtu')
 }
 
-/** Devices on one link must agree on this. */
+/** Framing and line settings, which all devices on one link must share. */
 export function linkUseOf(settings: ModbusSettings): string {
   return `Modbus ${framingOf(settings).toUpperCase()}, ${linkMode(settings.link)}`
 }
@@ -142,7 +142,7 @@ export function signalOutputs(settings: ModbusSettings): Map<Signal, number> {
   return outputs
 }
 
-/** Outputs have one purpose each; several devices may watch one input. */
+/** The outputs that only this device may use. Several devices may watch the same input. */
 export function exclusiveResourcesOf(settings: ModbusSettings): ExclusiveResource[] {
   const key = (output: number) => `output ${output} of unit ${settings.unit} at ${linkKey(settings.link)}`
   const signals = [...signalOutputs(settings)].map(([signal, output]) => ({
@@ -153,7 +153,7 @@ export function exclusiveResourcesOf(settings: ModbusSettings): ExclusiveResourc
   return [...release, ...signals]
 }
 
-/** Releases by its output, if it has one; a people counter reports passages too. */
+/** The board releases by its output, if the settings name one. A people counter also reports passages. */
 export function modbusCapabilities(settings: ModbusSettings): Capabilities {
   return {
     releases: settings.output === undefined ? 'nothing' : 'output',

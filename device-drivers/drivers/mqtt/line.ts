@@ -6,9 +6,9 @@ import { linkKey } from '../../transports/link-settings.ts'
 import type { AnyLink } from '../../transports/link-settings.ts'
 import type { LinkProtocol, ProtocolClient } from '../../transports/shared-links.ts'
 
-/** A message that was passed to the link. */
+/** A published message that was passed to the link. */
 export interface Published {
-  /** True if the broker has received it. */
+  /** True if the broker has received the message. */
   isAcknowledged(): boolean
 }
 
@@ -18,7 +18,7 @@ const MISSED = 2
 const MAX_LISTENERS = 1_024
 const NEVER_ABORTED = new AbortController().signal
 
-/** An MQTT 3.1.1 client with QoS 0 and 1: one connection to a broker, for all devices on it. */
+/** An MQTT 3.1.1 client with QoS 0 and 1. All devices of a broker share this connection. */
 export class MqttLine implements ProtocolClient {
   readonly #link: ByteLink
   readonly #platform: Platform
@@ -66,7 +66,7 @@ export class MqttLine implements ProtocolClient {
   async subscribe(topics: readonly string[], listener: (topic: string, payload: Uint8Array) => void): Promise<Cancel> {
     if (this.#endReason !== null) throw new Error(this.#endReason)
     if (this.#listeners.size + topics.length > MAX_LISTENERS)
-      throw new Error(`${MAX_LISTENERS} topics are listened to already`)
+      throw new Error(`this connection already has ${MAX_LISTENERS} subscriptions`)
     const messageId = this.#nextId()
     const granted = new Promise<void>((done, fail) => this.#pendingSubscriptions.set(messageId, { done, fail }))
     for (const topic of topics) this.#listeners.set(topic, (this.#listeners.get(topic) ?? new Set()).add(listener))
@@ -87,11 +87,12 @@ export class MqttLine implements ProtocolClient {
   }
 
   /**
-   * Publishes to the subscribers that are online now. False if the connection is gone. Success does not mean that a
-   * subscriber received it.
+   * Publishes a message to the subscribers that are online now. Resolves with false if the connection has ended.
+   * Success does not mean that a subscriber received the message.
    */
   async publish(topic: string, payload: string): Promise<Published | false> {
-    // QoS 0: with QoS 1 a broker would store it for an offline reader, and a barrier would open after the reconnect.
+    // With QoS 1 a broker would store the message for an offline reader. The reader would open a barrier after its
+    // reconnect.
     const message = this.#send({
       cmd: 'publish',
       topic,
@@ -156,7 +157,7 @@ export class MqttLine implements ProtocolClient {
     } else if (packet.cmd === 'pingresp') this.#pongs++
     else if (packet.cmd === 'publish') {
       if (packet.messageId !== undefined) void this.#send({ cmd: 'puback', messageId: packet.messageId })
-      // The age of a retained message is unknown.
+      // Ignores retained messages, because their age is unknown.
       if (!packet.retain)
         for (const listener of this.#listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
     }
@@ -167,7 +168,7 @@ export class MqttLine implements ProtocolClient {
       for await (const chunk of this.#link.bytes) {
         this.#lastReceivedAt = this.#platform.clock.elapsed()
         for (const packet of this.#codec.push(chunk)) if (this.#endReason === null) this.#onPacket(packet)
-        if (this.#codec.fault !== null) this.end(`what answers is no MQTT broker (${this.#codec.fault})`)
+        if (this.#codec.fault !== null) this.end(`the peer is no MQTT broker (${this.#codec.fault})`)
         if (this.#endReason !== null) return
       }
       this.end('the broker closed the connection')
@@ -188,7 +189,7 @@ export const MQTT_LINE: LinkProtocol<MqttLine> = {
   start: (link, settings, platform) => new MqttLine(link, settings, platform),
 }
 
-/** Devices on one broker must agree on this. */
+/** Link use of a broker: devices with the same broker and user share a connection. */
 export function brokerUse(settings: AnyLink): string {
   return `MQTT, ${linkKey(settings)}`
 }

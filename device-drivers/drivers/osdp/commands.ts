@@ -5,7 +5,7 @@ import type { SwitchAnswer } from '../release.ts'
 import type { OsdpAnswer } from './dialogue.ts'
 import type { OsdpSettings } from './settings.ts'
 
-/** Converts an answer for a release. */
+/** Converts the answer to an output command into a `SwitchAnswer`. */
 export function switchAnswerOf(answer: OsdpAnswer): SwitchAnswer {
   if (answer.kind === 'lost') return answer
   if (answer.kind === 'nak')

@@ -20,7 +20,7 @@ export interface SendOptions {
 
 export type OsdpAnswer =
   | { readonly kind: 'reply'; readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array | null }
-  /** `repeated`: answers a repeated command, whose first copy may have been executed. */
+  /** `repeated`: the agent sent the command more than once, and the device may have executed the first copy. */
   | { readonly kind: 'nak'; readonly code: number; readonly repeated: boolean }
   | LostAnswer
 
@@ -49,7 +49,7 @@ const NOT_OURS =
 const isBusy = (frame: OsdpFrame): boolean =>
   frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
 
-/** BUSY has sequence number 0; a NAK to an unexpected number may have any. */
+/** True for replies without the number of their command. BUSY has sequence number 0; a NAK may have any number. */
 const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code === OSDP_REPLY.nak
 
 /** Starts with sequence number 0, which resets the device's numbering. */
@@ -58,15 +58,15 @@ export function startDialogue(o: DialogueOptions): Dialogue {
 }
 
 /**
- * Numbered commands to one device (SIA OSDP 2.2). A command whose answer is lost is repeated with the same number
- * and bytes; the device executes it once and repeats its answer. If that fails, both sides must start again from 0,
- * without the command.
+ * Sends numbered commands to one device (SIA OSDP 2.2). After a lost answer it repeats the command with the same number
+ * and bytes. The device executes the command once and repeats its answer. If all tries fail, the next dialogue starts
+ * with number 0 and does not repeat the command.
  */
 export class Dialogue {
   readonly #o: DialogueOptions
   #sequence = -1
   #channel: SecureChannel | null = null
-  #turn: Promise<unknown> = Promise.resolve()
+  #previous: Promise<unknown> = Promise.resolve()
 
   constructor(o: DialogueOptions) {
     this.#o = o
@@ -74,18 +74,18 @@ export class Dialogue {
 
   /** Sends one command at a time. Never rejects. */
   send(command: OsdpCommand, options: SendOptions = {}): Promise<OsdpAnswer> {
-    const answer = this.#turn.then((): Promise<OsdpAnswer> | OsdpAnswer => {
+    const answer = this.#previous.then((): Promise<OsdpAnswer> | OsdpAnswer => {
       if (this.#o.over.aborted) return { kind: 'lost', possiblySent: false, detail: 'the connection was lost' }
       if (options.signal?.aborted) return { kind: 'lost', possiblySent: false, detail: 'cancelled before it was sent' }
       if (!options.signal) return this.#transmit(command, options, this.#o.over)
       const either = eitherSignal(options.signal, this.#o.over)
       return this.#transmit(command, options, either.signal).finally(either.done)
     })
-    this.#turn = answer
+    this.#previous = answer
     return answer
   }
 
-  /** Uses the secure channel from the next command on; a plain answer then ends the dialogue. */
+  /** Uses the secure channel from the next command on. A plain answer then ends the dialogue. */
   secure(next: SecureChannel): void {
     this.#channel = next
   }
@@ -137,7 +137,7 @@ export class Dialogue {
       const repeats = sent !== null
       const next = () => (sent ??= this.#numbered(command, options.security))
       const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.request({
-        // Numbered and sealed just before it is sent, so that a cancelled command leaves no gap.
+        // Numbers and seals the command just before it is sent. A cancelled command must leave no gap in the numbers.
         get frame() {
           return next()
         },
@@ -167,7 +167,7 @@ export class Dialogue {
         if (this.#o.over.aborted) return this.#lost('the connection was lost')
         continue
       }
-      // The device received a damaged frame, so it has not executed the command.
+      // The device has received a damaged frame and has not executed the command, so the command is repeated.
       if (!this.#channel && frame.code === OSDP_REPLY.nak && frame.data[0] === OSDP_NAK.check && tries < MAX_TRIES)
         continue
       return this.#read(frame, repeats)

@@ -12,7 +12,7 @@ import {
 } from '../../protocols/osdp/secure-channel.ts'
 import type { Dialogue, OsdpAnswer } from './dialogue.ts'
 
-/** `wrong key`: the device answered and does not have this key. */
+/** `wrong key`: the device answered, but does not have this key. */
 export type Handshake =
   | { readonly kind: 'secured' }
   | { readonly kind: 'wrong key' | 'failed'; readonly detail: string }
@@ -28,7 +28,7 @@ function failed(answer: OsdpAnswer, what: string): Handshake {
   }
 }
 
-/** Proves to the device, and checks at the device, that both have `key`. Then the dialogue uses the secure channel. */
+/** Agent and device prove to each other that they have `key`. Then the dialogue uses the secure channel. */
 export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random: Randomness): Promise<Handshake> {
   const kind = secretsEqual(key, DEFAULT_KEY) ? KEY_KIND.default : KEY_KIND.own
   const panelRandom = random.bytes(8)

@@ -4,7 +4,7 @@ import type { LinkProtocol } from '../../transports/shared-links.ts'
 import { startExchange } from '../exchange.ts'
 import type { Exchange } from '../exchange.ts'
 
-/** All devices on one OSDP line; one request at a time. */
+/** All devices on one OSDP line. The line carries one request at a time. */
 export type OsdpLine = Exchange<OsdpFrame>
 
 /** Minimum quiet time between two frames, ms: two characters at 9600 baud (SIA OSDP 2.2, 5.7). */
@@ -21,7 +21,7 @@ export const OSDP_LINE: LinkProtocol<OsdpLine> = {
         codec: osdpCodec(),
         gapMs: GAP_MS,
         quarantineMs: QUARANTINE_MS,
-        // Many RS-485 adapters receive their own frames.
+        // Commands here are no noise: many RS-485 adapters receive the frames that they send.
         onStray: (frame) => (frame.reply ? { bytes: frame.data.length, detail: 'a reply to no open command' } : null),
       },
       link,

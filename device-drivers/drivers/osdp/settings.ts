@@ -86,7 +86,7 @@ export const OsdpSettings = z
   })
 export type OsdpSettings = z.infer<typeof OsdpSettings>
 
-/** Outputs have one purpose each, and an address one device. */
+/** The address and the outputs that only this device may use. */
 export function exclusiveResourcesOf(settings: OsdpSettings): ExclusiveResource[] {
   const at = `address ${settings.address} at ${linkKey(settings.link)}`
   const { siren: sounder } = settings
@@ -98,7 +98,7 @@ export function exclusiveResourcesOf(settings: OsdpSettings): ExclusiveResource[
   return [{ setting: 'address', key: at }, ...release, ...siren]
 }
 
-/** A lock releases by its output; cards count as tags. */
+/** The device releases by its output, if the settings name one. Cards count as tags. */
 export function osdpCapabilities(settings: OsdpSettings): Capabilities {
   return {
     releases: settings.output === undefined ? 'nothing' : 'output',

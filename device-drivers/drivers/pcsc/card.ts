@@ -8,7 +8,7 @@ import type { Pcscd } from './pcscd.ts'
 export interface Card {
   /** Sends a command and returns the answer with its status. Rejects with `PcscRefusal` if the reader failed. */
   transmit(apdu: Uint8Array): Promise<Uint8Array>
-  /** Resets the card when it is released: after a refused address, some cards stop answering. */
+  /** Resets the card when this access ends. Some cards stop answering after they have refused an address. */
   resetOnRelease(): void
 }
 
@@ -20,34 +20,34 @@ const RESET = 1
 const PCI_BYTES = 16
 const MAX_ANSWER_BYTES = 258
 
-/** Attempts while another program uses the card, and their interval, ms. */
-const TURNS = 20
-const TURN_MS = 100
+/** Maximum attempts while another program uses the card, and the interval between them, ms. */
+const MAX_ATTEMPTS = 20
+const ATTEMPT_INTERVAL_MS = 100
 
 /** Retries while another program uses the card, for 2 s at most. */
-async function retryWhileShared<T>(timers: Timers, over: AbortSignal, ask: () => Promise<T>): Promise<T> {
-  for (let turn = 1; ; turn++) {
+async function retryWhileShared<T>(timers: Timers, over: AbortSignal, request: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
     try {
-      return await ask()
+      return await request()
     } catch (error) {
-      if (!(error instanceof PcscRefusal) || error.rv !== SHARING_VIOLATION || turn >= TURNS) throw error
-      await pause(timers, TURN_MS, over)
+      if (!(error instanceof PcscRefusal) || error.rv !== SHARING_VIOLATION || attempt >= MAX_ATTEMPTS) throw error
+      await pause(timers, ATTEMPT_INTERVAL_MS, over)
     }
   }
 }
 
-/** Ignores a refusal. It means that the card or its reader is gone, which the next reader table also shows. */
-async function ignoreRefusal(ask: Promise<unknown>): Promise<void> {
+/** Ignores a refusal: the card or its reader is gone, and the next reader table also shows this. */
+async function ignoreRefusal(request: Promise<unknown>): Promise<void> {
   try {
-    await ask
+    await request
   } catch (error) {
     if (!(error instanceof PcscRefusal)) throw error
   }
 }
 
 /**
- * Runs `work` with the card on a reader, locked for this program. Rejects with `PcscRefusal` without a card, if the
- * card does not answer, or if another program uses it. Rejects with another error when the connection is over.
+ * Runs `work` with the card on a reader, locked for this program. Rejects with `PcscRefusal` if there is no card, if
+ * the card does not answer, or if another program uses it. Rejects with another error if the connection is over.
  */
 export async function withCard<T>(
   pcscd: Pcscd,

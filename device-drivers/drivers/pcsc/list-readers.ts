@@ -4,7 +4,7 @@ import type { LinkFactory } from '../../transports/byte-link.ts'
 import { findReader } from './find-reader.ts'
 import { startPcscd } from './pcscd.ts'
 
-/** A reader, and the part of its name that does not depend on the USB socket and fits no other reader. */
+/** A reader of PC/SC. `stableName` does not depend on the USB socket, and fits only this reader. */
 export interface ListedReader {
   readonly name: string
   readonly stableName: string
@@ -13,7 +13,7 @@ export interface ListedReader {
 
 const OPEN_WITHIN_MS = 5_000
 
-/** Lists the readers that PC/SC sees now, over a link of `open`. Rejects with an error that names the fix. */
+/** Lists the present readers of PC/SC, over a link of `open`. Rejects with an error that names the fix. */
 export async function listReaders(open: LinkFactory, platform: Platform): Promise<ListedReader[]> {
   const limit = deadline(platform.timers, OPEN_WITHIN_MS)
   const link = await open(limit.signal).finally(limit.done)
@@ -22,8 +22,8 @@ export async function listReaders(open: LinkFactory, platform: Platform): Promis
     await pcscd.negotiate()
     const states = await pcscd.readers()
     return states.map(({ name, cardPresent }) => {
-      // pcscd numbers readers in the order of plugging in, and their slots: `… 00 00`. Windows and macOS number
-      // readers: `… 0`.
+      // Removes the final numbers. pcscd numbers readers in the order of plugging in, and their slots: `… 00 00`.
+      // Windows and macOS number the readers: `… 0`.
       const part = name.replace(/ [0-9A-F]{2}(?: [0-9A-F]{2})?$| \d$/, '')
       return { name, stableName: part !== '' && 'name' in findReader(states, part) ? part : name, cardPresent }
     })

@@ -19,7 +19,7 @@ import type { ProtocolClient } from '../../transports/shared-links.ts'
 /** pcscd refused a request; the connection continues. */
 export class PcscRefusal extends Error {
   override name = 'PcscRefusal'
-  /** A code of return-codes.ts. */
+  /** The code that pcscd returned; return-codes.ts lists the codes. */
   readonly rv: number
 
   constructor(rv: number) {
@@ -33,19 +33,22 @@ export class ConversationOver extends Error {
   override name = 'ConversationOver'
 }
 
-/** The only version of pcscd 1.8.24 to 2.2; 2.4.1 and later also accept it. */
+/**
+ * Minor protocol version that the agent offers first. pcscd 1.8.24 to 2.2 accept only this version; 2.4.1 and later
+ * also accept it.
+ */
 const FIRST_OFFER = 4
-/** The only version of pcscd 2.3 and 2.4.0. */
+/** Minor protocol version that the agent offers second. pcscd 2.3 and 2.4.0 accept only this version. */
 const SECOND_OFFER = 5
 const MAJOR = 4
 const SCOPE_SYSTEM = 2
 
-/** pcscd answers these requests after it has set new readers up, ms. */
+/** Time limit of requests for the reader table, ms. pcscd answers only after it has set up new readers. */
 const TABLE_WITHIN_MS = 10_000
 /** Time limit of requests to a card, ms; the limits of pcscd and readers are shorter. */
 const CARD_WITHIN_MS = 6_000
 const ANSWER_WITHIN_MS = 2_000
-/** Interval of requests while nothing changes, to see that pcscd still answers, ms. */
+/** Interval of the requests that show that pcscd still answers while nothing changes, ms. */
 const CHECK_EVERY_MS = 10_000
 
 const WITHIN_MS: Partial<Record<PcscCommand, number>> = {
@@ -65,7 +68,7 @@ interface PendingRead {
   readonly reject: (error: Error) => void
 }
 
-/** Starts to listen; call `negotiate` first. `service` names the other side in faults. */
+/** Starts to listen; call `negotiate` next. `service` names the peer in error texts. */
 export function startPcscd(link: ByteLink, platform: Platform, service = PCSCD): Pcscd {
   return new Pcscd(link, platform, service)
 }
@@ -94,7 +97,7 @@ export class Pcscd implements ProtocolClient {
     void this.#listen()
   }
 
-  /** Agrees on the protocol version and opens a context. Call it once, first. */
+  /** Agrees on the protocol version and opens a context. Call this function once, before all others. */
   async negotiate(): Promise<void> {
     let { body } = await this.#exchange('version', { major: MAJOR, minor: FIRST_OFFER })
     if (body.rv === SERVICE_STOPPED && body.major === MAJOR && body.minor === SECOND_OFFER) {
@@ -109,7 +112,7 @@ export class Pcscd implements ProtocolClient {
     this.#context = (await this.request('establishContext', { scope: SCOPE_SYSTEM })).body.context ?? 0
   }
 
-  /** Sends a request. Rejects with `PcscRefusal` if pcscd does not return success. `data`: only for transmit. */
+  /** Sends a request. Rejects with `PcscRefusal` if pcscd does not return success. Only `transmit` has `data`. */
   async request(
     command: PcscCommand,
     body: PcscBody,
@@ -120,18 +123,18 @@ export class Pcscd implements ProtocolClient {
     return answer
   }
 
-  /** Reads the readers and their cards. */
+  /** Reads the table of readers and their cards. */
   async readers(): Promise<readonly ReaderState[]> {
     this.#sendRequest('getReadersState')
     return decodeReaderStates(await this.#readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'getReadersState'))
   }
 
   /**
-   * Resolves when the readers may differ from `known`, when `wake` aborts, and every 10 s.
+   * Resolves when the readers may differ from `known`, when `wake` aborts, or after 10 s.
    *
-   * pcscd answers the request to wait with the table of readers, and later with one message: at a change, or because
-   * the wait was stopped. pcscd 2.5 may send that message before or within the table. So this function only counts
-   * the bytes, and the caller reads the table again.
+   * pcscd answers `waitReaderStateChange` with the table of readers. Later it sends one message: at a change, or after
+   * `stopWaitingReaderStateChange`. pcscd 2.5 may send this message before or within the table. This table may
+   * therefore be wrong, and the caller reads the table again.
    */
   async untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
     this.#sendRequest('waitReaderStateChange')
@@ -207,12 +210,12 @@ export class Pcscd implements ProtocolClient {
     )
   }
 
-  // Not awaited: the time limit of the answer detects a pcscd that reads nothing.
+  // Does not wait for the write: the time limit of the answer detects a pcscd that reads nothing.
   #write(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
     this.#link.write(encodeRequest(command, body, data), never).catch((error: Error) => this.#onLinkEnd(error.message))
   }
 
-  /** Sends a request; no other may be pending. */
+  /** Sends a request; no other request may be pending. */
   #sendRequest(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
     if (this.#buffer.held > 0) this.#end(`${this.#service} sent an answer without a request`)
     if (this.#endError) throw this.#endError

@@ -32,7 +32,7 @@ async function readMemory(card: Card, address: number, length: number): Promise<
   }
 }
 
-/** Reads the links and texts of the NDEF message; empty if there is no readable one. */
+/** Reads the links and texts of the NDEF message; empty if no message is readable. */
 export async function readTexts(card: Card, technology: TagTechnology | undefined): Promise<string[]> {
   const reading = technology && NDEF_OF[technology]?.()
   if (!reading) return []

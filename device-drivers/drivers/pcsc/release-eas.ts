@@ -25,26 +25,26 @@ async function exchange(
 }
 
 /**
- * True if the tag sends its EAS sequence, as it does only while its bit is on. Null if the reader refuses the request.
+ * True if the tag sends its EAS sequence, which means that its EAS bit is on. Null if the reader refuses the request.
  */
 async function isEasOn(card: Card, uid: string): Promise<boolean | null> {
   try {
-    const said = await exchange(card, easAlarmFrame(uid))
-    return 'refused' in said ? null : said.frame !== null && tagAnswer(said.frame)?.refused === null
+    const exchanged = await exchange(card, easAlarmFrame(uid))
+    return 'refused' in exchanged ? null : exchanged.frame !== null && tagAnswer(exchanged.frame)?.refused === null
   } catch {
     return false
   }
 }
 
 async function resetEas(card: Card, uid: string): Promise<CommandResult> {
-  const said = await exchange(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
-  if ('outcome' in said) return said
-  if ('refused' in said) {
+  const exchanged = await exchange(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
+  if ('outcome' in exchanged) return exchanged
+  if ('refused' in exchanged) {
     // If the tag's EAS bit is off, the reader may have refused the command after the tag had received it.
-    const why = `the reader: ${said.refused}`
+    const why = `the reader: ${exchanged.refused}`
     return (await isEasOn(card, uid)) === false ? lost(why) : result('failed', true, 'refused', why)
   }
-  const answer = said.frame && tagAnswer(said.frame)
+  const answer = exchanged.frame && tagAnswer(exchanged.frame)
   if (answer?.refused) return result('failed', true, 'refused', answer.refused)
   if (await isEasOn(card, uid)) return result('failed', true, 'no_confirmation', 'the EAS bit of the tag is still on')
   return answer
@@ -53,8 +53,8 @@ async function resetEas(card: Card, uid: string): Promise<CommandResult> {
 }
 
 /**
- * Switches the EAS bit of an ICODE SLI tag off, in a transparent session of the reader. The tag's answer confirms it; a
- * tag that still sends its EAS sequence disproves it. Sends the command once, and rejects only before that.
+ * Switches the EAS bit of an ICODE SLI tag off, in a transparent session of the reader. The outcome is `confirmed` if
+ * the tag answers and no longer sends its EAS sequence. Sends the command once. Rejects only before that command.
  */
 export async function releaseEas(card: Card, uid: string, signal: AbortSignal): Promise<CommandResult> {
   const start = transparentAnswer(await card.transmit(START_SESSION))

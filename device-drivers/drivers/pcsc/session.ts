@@ -11,7 +11,7 @@ import type { TagWatch } from './tag-watch.ts'
 export interface Job {
   /** Returns why the task is impossible with the present tag; null if it is possible. */
   precheck(): CommandResult | null
-  /** Rejects only while nothing has been commanded. */
+  /** May reject only before it has sent a command to the tag. */
   run(card: Card): Promise<CommandResult>
   resolve(known: CommandResult): void
 }
@@ -37,10 +37,8 @@ interface SessionParts {
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
- * One loop uses the connection, so no locks are needed; a new job wakes it.
- *
- *     ┌──▶ table of readers ──▶ read the card ──▶ jobs ──▶ wait ──┐
- *     └────────────────────────────────────────────────────────────┘
+ * Begins a session. One loop uses the connection, so no locks are needed. It reads the table of readers and a new card,
+ * then runs the next job or waits for a change. A new job ends the wait.
  */
 export function beginSession({ pcscd, reader, tags, timers }: SessionParts): Session {
   const ending = new AbortController()
@@ -64,7 +62,7 @@ export function beginSession({ pcscd, reader, tags, timers }: SessionParts): Ses
     let outcome = job.precheck()
     if (outcome) return job.resolve(outcome)
     try {
-      // Resolved before the card is released: later errors do not change the outcome.
+      // Resolves the job before the card is unlocked, because later errors do not change the outcome.
       await withCard(pcscd, reader, timers, over, async (card) => {
         outcome = await job.run(card)
         job.resolve(outcome)

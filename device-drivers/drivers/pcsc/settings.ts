@@ -4,7 +4,7 @@ import type { Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
 import { FEEDS, STAFF_CARDS } from '../feeds-settings.ts'
 
-/** One NFC/HF reader, or one slot of it, of PC/SC. */
+/** One NFC or HF reader of PC/SC, or one of its slots. */
 export const PcscSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('pcsc'),
@@ -18,7 +18,7 @@ export const PcscSettings = z.strictObject({
 })
 export type PcscSettings = z.infer<typeof PcscSettings>
 
-/** Releases by switching off the EAS bit of the tag on the reader. */
+/** The reader releases by switching off the EAS bit of the tag in its field. */
 export function pcscCapabilities(settings: PcscSettings): Capabilities {
   return {
     releases: 'tag',

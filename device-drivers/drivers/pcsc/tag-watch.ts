@@ -19,25 +19,25 @@ export interface PresentTag {
 /** Tracks the tag on one reader, over all connections to pcscd. */
 export interface TagWatch {
   readonly present: PresentTag | null
-  /** Applies a reader state, and reads the card if it is another one. Rejects when the connection is over. */
+  /** Applies a reader state, and reads a new card. Rejects when the connection is over. */
   update(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void>
-  /** Makes the next update read the card again; the same tag causes no event. */
+  /** Makes the next `update` read the card again. The same tag causes no event. */
   invalidate(): void
-  /** Call it when the reader is gone; its tag has left too. */
+  /** Call this function when the reader is gone. It emits `tag_gone`. */
   gone(): void
 }
 
 const MAX_TRIES = 3
 const TRY_AGAIN_MS = 150
 
-/** Emits arriving and leaving tags. `withTexts`: also the links and texts on tags. */
+/** Emits an event for each tag that arrives or leaves. `withTexts`: also emits the links and texts on tags. */
 export function tagWatch(
   { clock, timers }: Platform,
   withTexts: boolean,
   emit: (event: DeviceEvent) => void,
 ): TagWatch {
   let present: PresentTag | null = null
-  /** Event counter of the last card that was read. */
+  /** Value of `eventCounter` when the last card was read. */
   let handled: number | null = null
   let isStale = false
 
@@ -73,7 +73,7 @@ export function tagWatch(
 
   async function update(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void> {
     if (!state.cardPresent) return gone()
-    // The card is powering up or mute; pcscd reports a later change.
+    // Without an ATR, the card is starting or does not answer; pcscd reports a later change.
     if (state.atr.length === 0 || (handled === state.eventCounter && !isStale)) return
     const mayBeSame = isStale
     for (let tries = 1; ; tries++) {

@@ -38,7 +38,7 @@ export const ThingMagicSettings = z.strictObject({
 })
 export type ThingMagicSettings = z.infer<typeof ThingMagicSettings>
 
-/** Only reads; its list of antennas names the antennas to use, not the direction they face. */
+/** The module only reads. Its setting `antennas` lists the antennas to use, not their direction. */
 export function thingMagicCapabilities(settings: ThingMagicSettings): Capabilities {
   return {
     releases: 'nothing',

@@ -23,19 +23,19 @@ export interface DeactivateOptions {
   readonly settings: NonNullable<M100Settings['deactivate']>
   /** Upper-case hex. */
   readonly epc: string
-  /** Once it aborts, nothing more begins. */
+  /** After it aborts, no further command begins. */
   readonly signal: AbortSignal
   onFault(detail: string): void
 }
 
-/** "No such tag": also reported for a tag that died without an answer. */
+/** Code "no such tag". The reader also reports it for a tag that died without an answer. */
 const KILL_FAILED = 0x12
 /** The tag did not answer the command to change its EAS bit. */
 const EAS_FAILED = 0x1b
 /** Time in which a living tag is read again, ms. */
 const REREAD_MS = 500
 
-/** After a kill without an answer: a tag that is read again is alive; otherwise the result is unknown. */
+/** Checks a tag that did not answer its kill. A tag that is read again is alive; otherwise the outcome is unknown. */
 async function checkStillAlive(o: DeactivateOptions, sinceMs: number): Promise<CommandResult> {
   await pause(o.platform.timers, REREAD_MS)
   const seen = o.presence.lastSeenMs({ epc: o.epc })
@@ -80,7 +80,7 @@ async function command(o: DeactivateOptions): Promise<CommandResult> {
   if (refusal !== null) return result('failed', true, 'refused', refusalText(refusal))
   const named = tagOfAnswer(answer.frame)
   if (named === o.epc) return result('confirmed', true, 'acknowledged')
-  o.onFault(`the reader says that it changed ${named ?? 'a tag without a name'} instead of ${o.epc}`)
+  o.onFault(`the reader reports that it changed ${named ?? 'a tag without an EPC'} instead of ${o.epc}`)
   return result('unknown', true, 'answer_lost', `the answer is about ${named ?? 'no tag'}`)
 }
 

@@ -2,13 +2,16 @@ import type { M100Frame } from '../../protocols/uhf-m100/frame.ts'
 import { M100, NO_TAG, refusalOf } from '../../protocols/uhf-m100/messages.ts'
 import type { Exchange, ExchangeAnswer } from '../exchange.ts'
 
-/** Sends a command. The command that starts many polls has no answer except the tags. */
+/** Sends a command. `pollMany` has no answer; the reader sends tags instead. */
 export type SendM100 = (
   frame: M100Frame,
   options?: { signal?: AbortSignal; onSend?: () => void },
 ) => Promise<ExchangeAnswer<M100Frame>>
 
-/** True if `frame` answers `command`: the same code, or a refusal other than the "no tag" of a running poll. */
+/**
+ * True if `frame` answers `command`: it has the same code, or is a refusal. A refusal "no tag" comes from a running
+ * poll, and no refusal answers `stop`.
+ */
 export function isM100Answer(frame: M100Frame, command: number): boolean {
   if (frame.type !== 'answer') return false
   if (frame.command === command) return true
@@ -16,13 +19,13 @@ export function isM100Answer(frame: M100Frame, command: number): boolean {
   return refusal !== null && refusal !== NO_TAG && command !== M100.stop
 }
 
-/** Sends commands on an exchange; `onHeard` is called for each answer. */
-export function m100Requests(exchange: Exchange<M100Frame>, timeoutMs: number, onHeard: () => void): SendM100 {
+/** Sends commands on an exchange, and calls `onAnswer` for each answer. */
+export function m100Requests(exchange: Exchange<M100Frame>, timeoutMs: number, onAnswer: () => void): SendM100 {
   return async (frame, options = {}) => {
     const waits = frame.command !== M100.pollMany
     const isAnswer = waits ? { isAnswer: (reply: M100Frame) => isM100Answer(reply, frame.command) } : {}
     const answer = await exchange.request({ frame, target: 'the reader', timeoutMs, ...isAnswer, ...options })
-    if (answer.kind === 'answered') onHeard()
+    if (answer.kind === 'answered') onAnswer()
     return answer
   }
 }

@@ -52,7 +52,7 @@ export const M100Settings = z.strictObject({
 })
 export type M100Settings = z.infer<typeof M100Settings>
 
-/** Releases by writing to the tag, if `deactivate` is set. */
+/** The reader releases by writing to the tag, if `deactivate` is set. */
 export function m100Capabilities(settings: M100Settings): Capabilities {
   return {
     releases: settings.deactivate ? 'tag' : 'nothing',

@@ -13,7 +13,7 @@ export type ZebraAnswer =
 export interface ZebraCommands {
   /** Never rejects. */
   request(by: 'management' | 'control', command: ZebraCommand, payload?: object): Promise<ZebraAnswer>
-  /** Passes in a message of a response topic. */
+  /** Handles a message of a response topic. */
   onResponse(value: unknown): void
   /** Ends all pending commands as lost. */
   end(reason: string): void
@@ -21,7 +21,7 @@ export interface ZebraCommands {
 
 const MAX_WAITING = 64
 
-/** Makes the commands; each is sent once. */
+/** Makes the client. It sends each command once. */
 export function zebraCommands(
   line: MqttLine,
   topics: ZebraTopics,
@@ -58,15 +58,17 @@ export function zebraCommands(
         let published: Published | false = false
         const late = () => {
           settle(id, { kind: 'lost', possiblySent: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
-          // Without an acknowledgement the message may still be queued and act too late, so the connection ends. If the
-          // broker acknowledged it, the connection stays for other devices.
+          // Without an acknowledgement the command may still wait in a queue, and the reader may execute it too late.
+          // Ending the connection discards it. After an acknowledgement the connection stays open for the other
+          // devices.
           if (!published || !published.isAcknowledged())
-            line.end(`the broker did not take ${command} within ${timeoutMs} ms`)
+            line.end(`the broker did not acknowledge ${command} within ${timeoutMs} ms`)
         }
         waiting.set(id, { settle: settled, cancel: platform.timers.after(timeoutMs, late) })
         void line.publish(topic, zebraCommand(command, id, payload)).then((message) => {
           published = message
-          if (!message) settle(id, { kind: 'lost', possiblySent: true, detail: 'the line to the broker broke' })
+          if (!message)
+            settle(id, { kind: 'lost', possiblySent: true, detail: 'the connection to the broker has ended' })
         })
       })
     },

@@ -51,7 +51,7 @@ export const ZebraIotcSettings = z
   })
 export type ZebraIotcSettings = z.infer<typeof ZebraIotcSettings>
 
-/** All topics. */
+/** The topics of the reader. A string is the base from which all topics are derived. */
 export function topicsOf({ topics }: { readonly topics: string | ZebraTopics }): ZebraTopics {
   return typeof topics === 'string' ? zebraTopics(topics) : topics
 }
@@ -61,7 +61,7 @@ export function hasCommands(topics: ZebraTopics, by: 'management' | 'control'): 
   return topics[`${by}Command`] !== undefined && topics[`${by}Response`] !== undefined
 }
 
-/** Outputs have one purpose each, and a data topic one device. */
+/** The data topic and the outputs that only this device may use. */
 export function exclusiveResourcesOf(settings: ZebraIotcSettings): ExclusiveResource[] {
   const { data } = topicsOf(settings)
   const reader = linkKey(settings.link)
@@ -71,7 +71,7 @@ export function exclusiveResourcesOf(settings: ZebraIotcSettings): ExclusiveReso
   ]
 }
 
-/** Releases by an output; the IoT Connector reports no inputs. */
+/** The reader releases by an output. The IoT Connector reports no inputs. */
 export function zebraIotcCapabilities(settings: ZebraIotcSettings): Capabilities {
   return {
     releases: settings.release ? 'output' : 'nothing',
