@@ -1,6 +1,6 @@
-/** Converts between bytes and frames. Pure: no clock and no transport. Memory is bounded for any input. */
+/** Converts between bytes and frames, without a clock or a transport. Its memory is bounded for any input. */
 export interface Codec<Frame> {
-  /** Takes the next bytes, in any division, and returns the frames that are complete. */
+  /** Adds the next bytes of the stream, split at any position. Returns the frames that are now complete. */
   push(chunk: Uint8Array): Frame[]
   encode(frame: Frame): Uint8Array
 }
@@ -13,9 +13,12 @@ export interface Noise {
 
 /** A codec for a line with noise: it finds the next valid frame. */
 export interface ResyncingCodec<Frame> extends Codec<Frame> {
-  /** Call it when no byte arrived for the longest gap that the protocol allows within a frame. */
+  /**
+   * Call this function when no byte arrived for the longest gap that the protocol allows within a frame. Returns the
+   * frames that silence completes.
+   */
   silence(): Frame[]
-  /** The bytes discarded since the last call, or null. */
+  /** Returns the bytes discarded since the last call, or null. */
   takeNoise(): Noise | null
   /** Buffered bytes of an incomplete frame. */
   readonly held: number

@@ -4,7 +4,7 @@ import type { Noise } from './codec.ts'
 export interface JsonLines {
   /** Returns the values of complete lines. Empty lines are keepalives and have no value. */
   push(chunk: Uint8Array): unknown[]
-  /** The invalid lines since the last call, or null. */
+  /** Returns the invalid lines since the last call, or null. */
   takeNoise(): Noise | null
   /** Buffered bytes of an incomplete line. */
   readonly held: number
@@ -12,10 +12,7 @@ export interface JsonLines {
 
 const LF = 0x0a
 
-/**
- * Makes a reader of lines up to `mostBytes`. Longer lines and invalid JSON are noise; reading continues with the next
- * line.
- */
+/** Makes a reader of lines up to `mostBytes`. Longer lines and invalid JSON are noise, and the next line is read. */
 export function jsonLines(mostBytes: number): JsonLines {
   const decoder = new TextDecoder()
   let buffer = new Uint8Array(Math.min(mostBytes, 1_024))
@@ -23,11 +20,11 @@ export function jsonLines(mostBytes: number): JsonLines {
   let tooLong = 0
   let noise: { bytes: number; detail: string } | null = null
 
-  function throwAway(bytes: number, detail: string): void {
+  function addNoise(bytes: number, detail: string): void {
     noise = { bytes: (noise?.bytes ?? 0) + bytes, detail }
   }
 
-  function keep(piece: Uint8Array): void {
+  function append(piece: Uint8Array): void {
     if (tooLong > 0 || length + piece.length > mostBytes) {
       tooLong += piece.length
       return
@@ -44,14 +41,14 @@ export function jsonLines(mostBytes: number): JsonLines {
   function finish(values: unknown[]): void {
     const size = length + tooLong
     const text = tooLong > 0 ? '' : decoder.decode(buffer.subarray(0, length)).trim()
-    if (tooLong > 0) throwAway(size, `a line over ${mostBytes} bytes`)
+    if (tooLong > 0) addNoise(size, `a line over ${mostBytes} bytes`)
     length = 0
     tooLong = 0
     if (text === '') return
     try {
       values.push(JSON.parse(text))
     } catch {
-      throwAway(size, 'a line that is no JSON')
+      addNoise(size, 'a line that is no JSON')
     }
   }
 
@@ -60,11 +57,11 @@ export function jsonLines(mostBytes: number): JsonLines {
       const values: unknown[] = []
       let from = 0
       for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, from)) {
-        keep(chunk.subarray(from, at))
+        append(chunk.subarray(from, at))
         finish(values)
         from = at + 1
       }
-      keep(chunk.subarray(from))
+      append(chunk.subarray(from))
       return values
     },
     takeNoise() {

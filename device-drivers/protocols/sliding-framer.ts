@@ -7,7 +7,7 @@ export interface FrameShape<Frame> {
   readonly maxLength: number
   /**
    * Reads a frame at `start`. Returns the frame and its length, `more` while it is incomplete, or `none` if no frame
-   * begins there. `last`: no more bytes will come.
+   * begins there. `last`: no more bytes of this frame will arrive.
    */
   read(bytes: Uint8Array, start: number, last: boolean): { frame: Frame; length: number } | 'more' | 'none'
 }
@@ -21,8 +21,8 @@ export interface Framer<Frame> {
 }
 
 /**
- * Finds frames by trying every byte as a start. After an invalid frame it continues with the next byte, not after the
- * claimed length, so that noise hides no valid frame. Buffers less than one frame; the work for each byte is bounded.
+ * Finds frames by trying every byte as a start. After an invalid frame it continues with the next byte, because the
+ * invalid length may cover a valid frame. It buffers less than one frame, and its work for each byte is bounded.
  */
 export function slidingFramer<Frame>(shape: FrameShape<Frame>): Framer<Frame> {
   let held: Uint8Array = new Uint8Array(0)

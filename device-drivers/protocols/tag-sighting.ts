@@ -1,4 +1,4 @@
-/** One tag of a reader's JSON, in a uniform form. */
+/** One read of one tag, converted from a reader's JSON. */
 export interface TagSighting {
   /** Upper-case hex. */
   readonly epc: string
@@ -8,7 +8,7 @@ export interface TagSighting {
   readonly utcUs?: number
 }
 
-/** 496 bits, the maximum of an EPC. */
+/** Maximum length of an EPC, hex digits: 496 bits. */
 const MAX_EPC_HEX = 124
 
 /** The value if it is a JSON object, else null. */
@@ -30,19 +30,19 @@ export function epcOfBase64(value: unknown): string | null {
   return epcOfHex(Buffer.from(value, 'base64').toString('hex'))
 }
 
-/** The number, also from a decimal text; else null. */
+/** The value as a number, if it is a number or a decimal text; else null. */
 export function numberOf(value: unknown): number | null {
   const number = typeof value === 'string' && /^-?\d{1,16}(?:\.\d{1,16})?$/.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) ? number : null
 }
 
-/** The antenna, 1 to 65,535; empty if the value is none. */
+/** The antenna, 1 to 65,535; empty if the value is no antenna number. */
 export function antennaOf(value: unknown): { antenna: number } | Record<string, never> {
   const antenna = numberOf(value)
   return antenna !== null && Number.isInteger(antenna) && antenna >= 1 && antenna <= 65_535 ? { antenna } : {}
 }
 
-/** The signal in dBm, of a value with `perDbm` units in a dBm; empty if it is implausible. */
+/** The signal in dBm; `perDbm` is the number of units per dBm. Empty if the signal is implausible. */
 export function rssiOf(value: unknown, perDbm = 1): { rssiDbm: number } | Record<string, never> {
   const parts = numberOf(value)
   const rssiDbm = parts === null ? NaN : parts / perDbm

@@ -1,11 +1,11 @@
 const ISO = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?$/
 
-/** Digits of a fraction; more would exceed the precision of a number. */
+/** Digits of a fraction of a second; more would exceed the precision of a number. */
 const FRACTION_DIGITS = 6
 
 /**
  * Parses a reader's timestamp to µs since 1970. Accepts ISO 8601 with up to nanoseconds and any offset (also `+0100`;
- * default UTC), and s, ms or µs since 1970, distinguished by their size. Null for anything else.
+ * default UTC). Accepts s, ms or µs since 1970, which the size of the number distinguishes. Null for other values.
  */
 export function utcUsOf(value: unknown): number | null {
   if (typeof value === 'number') return ofCount(value)
@@ -17,7 +17,7 @@ export function utcUsOf(value: unknown): number | null {
   const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = parts
   const ms = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
   const date = new Date(ms)
-  // Date.UTC accepts the 31st of a month with 30 days.
+  // Date.UTC also accepts impossible dates, such as the 31st of a month with 30 days.
   if (Number.isNaN(ms) || date.getUTCDate() !== Number(day) || date.getUTCHours() !== Number(hour)) return null
   const us = Number(fraction.slice(0, FRACTION_DIGITS).padEnd(FRACTION_DIGITS, '0'))
   return ms * 1_000 + us - offsetUs(zone)

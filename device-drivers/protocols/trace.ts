@@ -16,7 +16,7 @@ export function traceLine({ atMs, kind, bytes }: TraceRecord): string {
   return `${atMs.toFixed(3)} ${SIGNS[kind]} ${Buffer.from(bytes).toString('base64')}`.trimEnd()
 }
 
-/** Parses a trace; invalid lines, such as one that a crash cut off, are skipped. */
+/** Parses a trace. Skips invalid lines, such as a last line that a crash made incomplete. */
 export function readTrace(text: string): TraceRecord[] {
   const records: TraceRecord[] = []
   for (const line of text.split('\n')) {

@@ -1,27 +1,26 @@
 /**
  * A two-way stream of bytes to a device: a serial line, a TCP connection or two ends in memory. Drivers work alike on
- * all of them.
- * A link is used once. After it ended, the factory makes a new one, so no state passes from one connection to the next.
+ * all of them. After a link has ended, the factory makes a new one, so each connection starts without old state.
  */
 export interface ByteLink {
   /**
-   * Chunks in the order of arrival, for one reader. Ends when the other side closes the link properly; throws a `LinkFault`
+   * Received chunks in order, for one consumer. Ends when the peer closes the link properly, and throws a `LinkFault`
    * when the link breaks. The number of unread bytes is bounded.
    */
   readonly bytes: AsyncIterable<Uint8Array>
   /**
-   * Resolves when the transport has accepted the bytes. Rejects when the link is gone or `signal` aborts first; the
-   * device may then have received some or all of them.
+   * Resolves when the transport has accepted the bytes. Rejects when the link is gone or `signal` aborts first. The
+   * device may then have received some or all of the bytes.
    */
   write(bytes: Uint8Array, signal: AbortSignal): Promise<void>
   /**
-   * Closes the transport. Discards unsent bytes where the transport allows it, so that no old command acts later. With
-   * `flush`, they are still sent until `flush` aborts. Idempotent, never rejects.
+   * Closes the transport. Discards unsent bytes if the transport can, because the device must not execute an old
+   * command later. With `flush`, still sends them until `flush` aborts. Idempotent, never rejects.
    */
   close(flush?: AbortSignal): Promise<void>
 }
 
-/** Opens a new link. Rejects with a `LinkFault` that says what to do. */
+/** Opens a new link. Rejects with a `LinkFault` that names the fix. */
 export type LinkFactory = (signal: AbortSignal) => Promise<ByteLink>
 
 /** Why a link could not be opened, or broke. */

@@ -1,10 +1,10 @@
 import { LinkFault } from './byte-link.ts'
 
-/** Chunks that wait for one reader. Writers wait while the queue is full. */
+/** Chunks that wait for one consumer. Writers wait while the queue is full. */
 export interface ByteQueue {
   /** Adds a chunk as soon as there is room. Rejects when the queue has ended or `signal` aborts. */
   push(chunk: Uint8Array, signal: AbortSignal): Promise<void>
-  /** Ends the queue. With a fault, unread chunks are discarded and the reader throws the fault. */
+  /** Ends the queue. With a fault, discards unread chunks, and `bytes` throws the fault. */
   end(fault?: LinkFault): void
   readonly bytes: AsyncIterable<Uint8Array>
 }

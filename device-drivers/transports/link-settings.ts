@@ -48,7 +48,7 @@ export type LinkSettings = z.infer<typeof LinkSettings>
 /** Default path of pcscd's socket. */
 export const PCSCD_SOCKET = '/run/pcscd/pcscd.comm'
 
-/** Packages for the smart-card service of Windows and macOS; the agent tries them in this order. */
+/** Packages that reach the smart-card service of Windows and macOS. The agent tries them in this order. */
 export const PCSC_PACKAGES = ['pcsc-mini', 'nfc-pcsc'] as const
 export type PcscPackage = (typeof PCSC_PACKAGES)[number]
 
@@ -83,7 +83,7 @@ export type PcscLink = z.infer<typeof PcscLink>
 /** Name of the daemon on Linux in messages. */
 export const PCSCD = 'pcscd'
 
-/** Name of the other side of this link in messages. */
+/** Name of the peer of this link in messages. */
 export const pcscService = (link: PcscLink): string => (pcscPackages(link) === null ? PCSCD : 'PC/SC')
 
 /** The packages to try for this reader, in order; null if the link uses pcscd's socket. */
@@ -124,7 +124,7 @@ export const WebLink = z.union(
 )
 export type WebLink = z.infer<typeof WebLink>
 
-/** A web link with a channel name: links with different names are separate connections to one device. */
+/** A web link with a channel name. Links with different channel names are separate connections to one device. */
 export type WebChannel = WebLink & { readonly channel?: string }
 
 const pushError = {
@@ -193,7 +193,7 @@ function hostAndPort(link: WebLink | MqttLink): { scheme: string; host: string; 
   return { scheme, host: name, port, text: `${name.includes(':') ? `[${name}]` : name}:${port}`.toLowerCase() }
 }
 
-/** Key of the physical link: settings with equal keys share one link. */
+/** Key of the physical link. Devices whose settings have equal keys share one link. */
 export function linkKey(settings: AnyLink): string {
   if ('https' in settings || 'http' in settings) {
     const { scheme, text } = hostAndPort(settings)

@@ -13,8 +13,8 @@ async function hasOpen(pid: string, device: string): Promise<boolean> {
 }
 
 /**
- * Finds the other program that uses a port, as `name (process id)`. Null if it is not visible: on systems without
- * /proc, or if another user runs it.
+ * Finds another program that uses a port. Returns `name (process id)`. Null on systems without /proc, or if another
+ * user runs the program.
  */
 export async function portOwner(path: string): Promise<string | null> {
   const device = await realpath(path).catch(() => path)

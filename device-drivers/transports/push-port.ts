@@ -7,7 +7,10 @@ import type { MemoryPair } from './memory.ts'
 export interface PushPort {
   /** Opens the driver's end. A new link replaces the old one. */
   open(name: string, signal: AbortSignal): Promise<ByteLink>
-  /** Sends bytes to the driver, after waiting for room. False if no driver has opened this name. */
+  /**
+   * Sends bytes to the driver, and waits while its queue is full. Resolves with false if no driver has opened this
+   * name, or if the link ends first.
+   */
   push(name: string, bytes: Uint8Array, signal: AbortSignal): Promise<boolean>
 }
 
@@ -21,7 +24,7 @@ export function pushPort(): PushPort {
     async open(name, signal) {
       if (signal.aborted) throw signal.reason as Error
       if (open.size >= MAX_NAMES && !open.has(name))
-        throw new LinkFault('busy', `${MAX_NAMES} devices are pushed to already`)
+        throw new LinkFault('busy', `there are already ${MAX_NAMES} devices that post to the agent`)
       open.get(name)?.cut()
       const pair = memoryPair()
       open.set(name, pair)

@@ -19,9 +19,10 @@ function readable(port: UnixPort): Promise<void> {
 }
 
 /**
- * Makes a read fail when the port was unplugged. Then the port reads 0 bytes, and serialport 13 (bindings-cpp 13,
- * `unix-read`) retries at once, for ever. That can hide the loss and use up a core and memory (serialport/bindings-cpp
- * pull request 164). Measured: 42 of 150 hang-ups of a PTY. Call it after opening and before the first read.
+ * Makes a read fail when the port was unplugged. Such a port reads 0 bytes, and serialport 13 (bindings-cpp 13,
+ * `unix-read`) then retries without end. This can hide the loss, and use a whole core and much memory
+ * (serialport/bindings-cpp pull request 164). It happened at 42 of 150 measured hang-ups of a PTY. Call this function
+ * after opening and before the first read.
  */
 export function endOnHangup(serial: SerialPort): void {
   const port = serial.port

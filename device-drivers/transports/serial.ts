@@ -5,7 +5,7 @@ import type { ByteLink } from './byte-link.ts'
 import { portOwner } from './port-owner.ts'
 import { endOnHangup } from './serial-hangup.ts'
 
-/** Settings of a serial line; both sides must use the same. */
+/** Settings of a serial line; both sides must use equal settings. */
 export interface SerialLine {
   /** Prefer /dev/serial/by-id/…: this name does not depend on the USB socket. */
   readonly path: string
@@ -44,7 +44,7 @@ async function explain(path: string, error: Error): Promise<LinkFault> {
   return new LinkFault('unsupported', `${path}: ${text}`, { cause: error })
 }
 
-// Loaded on first use: a machine with only network devices needs no native add-on.
+// Loads the native add-on on first use, because a machine with only network devices does not need it.
 async function loadSerialPort(): Promise<typeof SerialPort> {
   try {
     return (await import('serialport')).SerialPort
@@ -57,7 +57,7 @@ async function loadSerialPort(): Promise<typeof SerialPort> {
 }
 
 /**
- * Opens a serial port for this process alone. `hupcl: false` leaves DTR and RTS unchanged when the port closes: many
+ * Opens a serial port exclusively. `hupcl: false` leaves DTR and RTS unchanged when the port closes, because many
  * adapters reset the device when these lines fall.
  */
 export async function openSerial(line: SerialLine, signal: AbortSignal): Promise<ByteLink> {

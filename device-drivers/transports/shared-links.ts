@@ -5,7 +5,7 @@ import type { ByteLink } from './byte-link.ts'
 import { linkKey } from './link-settings.ts'
 import type { AnyLink } from './link-settings.ts'
 
-/** Runs a protocol on an open link, for all devices of the link. */
+/** Client of a protocol on one open link, for all devices of the link. */
 export interface ProtocolClient {
   /** Resolves with the reason when the link has ended. Never rejects. */
   readonly ended: Promise<string>
@@ -17,16 +17,16 @@ export interface LinkProtocol<S extends ProtocolClient> {
   start(link: ByteLink, settings: AnyLink, platform: Platform): S
 }
 
-/** One device's share of an open link. */
+/** The use of an open link by one device. */
 export interface Membership<S extends ProtocolClient> {
   readonly client: S
   /** Resolves with the reason when the link is gone. */
   readonly lost: Promise<string>
-  /** Call it when the device answered. */
+  /** Call this function when the device has answered. */
   markResponsive(): void
   /**
-   * Call it when the device does not answer. The link is reopened only if no device on it answers: one dead device must
-   * not disturb the others.
+   * Call this function when the device does not answer. The link ends only if none of its devices answers, because one
+   * dead device must not disturb the others.
    */
   markUnresponsive(detail: string): void
   leave(): void
@@ -47,7 +47,9 @@ interface Session {
   readonly link: ByteLink
   readonly lost: Promise<string>
   readonly members: Set<{ silent: boolean }>
-  /** With `inOrder`, the last bytes, such as the OFF of an output, are sent before the link closes. */
+  /**
+   * Ends the session. With `inOrder`, the last bytes, such as the OFF of an output, are sent before the link closes.
+   */
   end(reason: string, inOrder?: boolean): void
 }
 
@@ -58,7 +60,7 @@ interface Entry {
   delays: Generator<number, never>
   /** Why the last session ended. */
   endReason: string
-  /** Resolves when the last link has released its port; only then can the port be opened again. */
+  /** Resolves when the previous link has released its port. Only then can the port be opened again. */
   closing: Promise<void>
 }
 
@@ -107,7 +109,7 @@ export class SharedLinks {
     for (let isRetry = false; ; isRetry = true) {
       if (signal.aborted) throw signal.reason as Error
       if (entry.session) return this.#enter<S>(entry, entry.session)
-      // The link opened and ended before a device could use it.
+      // The link opened, and ended before this device could use it.
       if (isRetry) {
         onFailure(entry.endReason)
         await pause(this.#platform.timers, entry.delays.next().value, signal)
@@ -138,9 +140,9 @@ export class SharedLinks {
   #begin(entry: Entry, link: ByteLink, settings: AnyLink): void {
     const client = entry.protocol.start(link, settings, this.#platform)
     let over = false
-    let tell = (_reason: string) => {}
+    let resolveLost = (_reason: string) => {}
     const lost = new Promise<string>((resolve) => {
-      tell = resolve
+      resolveLost = resolve
     })
     const session: Session = {
       client,
@@ -152,7 +154,7 @@ export class SharedLinks {
         over = true
         if (entry.session === session) entry.session = null
         entry.endReason = reason
-        tell(reason)
+        resolveLost(reason)
         entry.closing = inOrder ? this.#closeInOrder(link) : link.close()
       },
     }
@@ -169,7 +171,7 @@ export class SharedLinks {
         if (!signal.aborted) return this.#begin(entry, link, settings)
         await link.close()
       } catch (error) {
-        for (const tell of entry.opening?.waiting ?? []) tell(text(error))
+        for (const onFailure of entry.opening?.waiting ?? []) onFailure(text(error))
       } finally {
         limit.done()
       }
@@ -200,7 +202,7 @@ export class SharedLinks {
     signal.removeEventListener('abort', giveUp)
     opening.waiting.delete(onFailure)
     if (opening.waiting.size === 0 && !entry.session) {
-      opening.stop.abort(new DOMException('nobody waits for this link any more', 'AbortError'))
+      opening.stop.abort(new DOMException('no device waits for this link any more', 'AbortError'))
       if (entry.opening === opening) entry.opening = null
     }
   }

@@ -2,23 +2,23 @@ import type { Socket } from 'node:net'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 
-/** Maximum unsent bytes; a device that leaves more of them unread does not listen. */
+/** Maximum unsent bytes; beyond it, the device counts as not reading. */
 const MAX_UNSENT_BYTES = 65_536
 
-/** A TCP socket of Node with its internal flag for a reset. */
+/** A TCP socket of Node, with Node's internal flag that makes `destroy` send a reset. */
 type TcpSocket = Socket & { resetAndClosing?: boolean }
 
 /** Options of `socketLink`. */
 export interface SocketLinkOptions {
-  /** Name of the other side in faults. */
+  /** Name of the peer in faults. */
   readonly address: string
   /** The TCP connection under the socket, which `close` resets. Undefined for a local socket. */
   readonly tcp?: TcpSocket
-  /** Makes a fault of a socket error. */
+  /** Converts a socket error into a fault. */
   explain(error: NodeJS.ErrnoException): LinkFault
 }
 
-/** Makes a link of a connected socket. */
+/** Makes a link from a connected socket. */
 export function socketLink(socket: Socket, { address, tcp, explain }: SocketLinkOptions): ByteLink {
   let closed = false
   let unwritten = 0
@@ -28,12 +28,13 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
     resolveClosed = resolve
   })
   socket.once('close', resolveClosed)
-  // A socket may fail while no call is pending; the reader receives the error later.
+  // A socket may fail while no call is pending. `bytes` throws the error later.
   socket.on('error', () => {})
 
   async function* read(): AsyncGenerator<Uint8Array, void> {
     try {
-      // The socket stays open when the reader of `bytes` stops: only `close` decides whether unsent bytes are still sent.
+      // The socket stays open when the consumer of `bytes` stops. Only `close` decides whether unsent bytes are still
+      // sent.
       for await (const chunk of socket.iterator({ destroyOnReturn: false })) if (!closed) yield chunk as Uint8Array
     } catch (error) {
       if (closed) return
@@ -42,17 +43,17 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
   }
 
   /**
-   * Destroys the connection with a reset. After a mere destroy the kernel resends unacknowledged bytes for minutes: an
-   * abandoned ON would open a lock as soon as the network is back.
+   * Destroys the connection with a reset. Without the reset, the kernel resends unacknowledged bytes for minutes. An
+   * abandoned ON would then open a lock as soon as the network is back.
    */
   function giveUp(): void {
     const destroy = () => {
-      // Does the same as `resetAndDestroy`, which would kill the process if called on the connection under a destroyed
-      // TLS socket.
+      // Has the effect of `resetAndDestroy`. That function would end the process if the TLS socket above this
+      // connection is destroyed.
       if (tcp) tcp.resetAndClosing = true
       socket.destroy()
     }
-    // While the socket sends its FIN, a reset is impossible until the next turn of the event loop.
+    // While the socket sends its FIN, a reset is impossible; it is possible after the event `finish`.
     const isEnding = socket.writableEnded && socket.writableLength === 0 && !socket.writableFinished
     if (!isEnding) return destroy()
     socket.once('finish', destroy)
@@ -62,7 +63,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
   function closeInOrder(flush: AbortSignal): void {
     flush.addEventListener('abort', giveUp, { once: true })
     socket.once('close', () => flush.removeEventListener('abort', giveUp))
-    // The other side sends its FIN after it received everything. Discard its data until then.
+    // The peer sends its FIN after it has received all bytes. Its data until then is discarded.
     socket.resume()
     onWritten = () => void (unwritten === 0 && !socket.destroyed && socket.end())
     onWritten()

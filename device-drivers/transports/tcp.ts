@@ -15,7 +15,7 @@ const CODES: Record<string, [LinkFaultCode, string]> = {
   ETIMEDOUT: ['unreachable', 'no answer; check cable, power and address'],
 }
 
-/** Makes a fault of a socket error, with its fix. */
+/** Converts a socket error into a fault that names the fix. */
 export function explainSocket(address: string, error: NodeJS.ErrnoException, otherwise: LinkFaultCode): LinkFault {
   const [code, fix] = CODES[error.code ?? ''] ?? [otherwise, error.message]
   return new LinkFault(code, `${address}: ${fix}`, { cause: error })

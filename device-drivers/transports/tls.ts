@@ -27,9 +27,9 @@ function certificateFault(socket: TLSSocket, address: string, fingerprint: strin
 }
 
 /**
- * Connects over TLS. With a fingerprint, exactly that certificate is accepted, whatever its issuer and age, because
- * devices use self-signed ones. Without it, the certificate must be valid for the host name and trusted by this
- * machine. Rejects with a `LinkFault`.
+ * Connects over TLS. With a fingerprint, accepts only this certificate and ignores its issuer and age, because devices
+ * use self-signed certificates. Without a fingerprint, the certificate must be valid for the host name and trusted by
+ * this machine. Rejects with a `LinkFault`.
  */
 export function openTls(
   host: string,

@@ -11,7 +11,7 @@ import {
   setReadPower,
   START_READING,
   STOP_READING,
-  TELL_EVERY_READ,
+  REPORT_EVERY_READ,
   thingMagicCommand,
   useAsOutput,
 } from '../../device-drivers/protocols/thingmagic/messages.ts'
@@ -33,7 +33,7 @@ describe('golden frames', () => {
     ['FF 00 0C 1D 03', thingMagicCommand(THINGMAGIC.currentProgram)],
     ['FF 02 92 0A 8C 4B D5', setReadPower(27)],
     ['FF 03 91 02 01 01 42 C5', setAntennas([1])],
-    ['FF 03 9A 01 0C 00 A3 5D', TELL_EVERY_READ],
+    ['FF 03 9A 01 0C 00 A3 5D', REPORT_EVERY_READ],
     ['FF 10 2F 00 00 01 22 00 00 05 07 22 10 00 1B 03 E8 01 FF DD 2B', START_READING],
     ['FF 03 2F 00 00 02 5E 86', STOP_READING],
   ])('command %s', (bytes, frame) => {

@@ -63,7 +63,7 @@ export class HttpParser {
     return pieces
   }
 
-  /** Call it when the other side has closed: it ends a response without a length. */
+  /** Call this function when the peer has closed the connection. It ends a response without a length. */
   end(): HttpPiece[] {
     const pieces: HttpPiece[] = []
     if (this.#state === 'until-close') this.#finish(pieces)
@@ -72,7 +72,10 @@ export class HttpParser {
     return pieces
   }
 
-  /** Why the bytes are not HTTP; null if they are. After a fault nothing is parsed, because a stream cannot resynchronise. */
+  /**
+   * Reason why the bytes are not HTTP, or null. After a fault the parser ignores all bytes, because an HTTP stream has
+   * no start marks.
+   */
   get fault(): string | null {
     return this.#fault
   }
@@ -110,7 +113,7 @@ export class HttpParser {
     this.#headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }
 
-  /** Decides how the end of the body is found. */
+  /** Determines from the headers how the body ends. */
   #onHead(pieces: HttpPiece[]): void {
     const coding = this.#headers.get('transfer-encoding')
     const size = this.#headers.get('content-length')
@@ -150,7 +153,7 @@ export class HttpParser {
     if (this.#state === 'start') return this.#onStart(text)
     if (this.#state === 'chunk-size') return this.#onChunkSize(text)
     if (this.#state === 'headers') return text === '' ? this.#onHead(pieces) : this.#onHeader(text)
-    if (this.#state === 'chunk-end' && text !== '') return this.#broken('a chunk longer than it says')
+    if (this.#state === 'chunk-end' && text !== '') return this.#broken('a chunk longer than its size')
     if (this.#state === 'chunk-end') this.#state = 'chunk-size'
     else if (text === '') this.#finish(pieces)
     else if (++this.#count > MAX_HEADERS) this.#broken(`more than ${MAX_HEADERS} trailers`)
@@ -187,7 +190,9 @@ export function encodeRequest(request: {
   return Uint8Array.from([...bytes, ...body])
 }
 
-/** Encodes a response. Without a body it is chunked, and `encodeChunk` continues it. */
+/**
+ * Encodes a response. Without `body` it encodes only the head of a chunked response; `encodeChunk` encodes the chunks.
+ */
 export function encodeResponse(status: number, headers: Readonly<Record<string, string>>, body?: string): Uint8Array {
   const bytes = text.encode(body ?? '')
   const size: Record<string, string> =

@@ -10,10 +10,10 @@ export type ImpinjEvent =
   | { readonly kind: 'input'; readonly input: number; readonly on: boolean; readonly utcUs: number | undefined }
   /** A fault that a person must look at. */
   | { readonly kind: 'fault'; readonly detail: string }
-  /** An event without tags. */
+  /** Another event, which the drivers ignore. */
   | { readonly kind: 'other' }
 
-/** Converts an event; null if it is none, or if a tag lacks its EPC. */
+/** Converts an event. Null if `value` is no event, or if a tag has no EPC. */
 export function impinjEvent(value: unknown): ImpinjEvent | null {
   const event = objectOf(value)
   if (!event) return null
@@ -28,7 +28,7 @@ export function impinjEvent(value: unknown): ImpinjEvent | null {
   if (overflow)
     return {
       kind: 'fault',
-      detail: `the reader has thrown away ${String(overflow['eventsPurged'] ?? 'some').slice(0, 12)} events that were not fetched in time`,
+      detail: `the reader has discarded ${String(overflow['eventsPurged'] ?? 'some').slice(0, 12)} events that were not fetched in time`,
     }
   return typeof event['eventType'] === 'string' || typeof event['timestamp'] === 'string' ? { kind: 'other' } : null
 }

@@ -1,8 +1,8 @@
 import { objectOf } from '../tag-sighting.ts'
 
 /**
- * Requests of the Impinj IoT device interface. Source: the reader's OpenAPI document 1.7.0; for inputs (GPI), which it
- * lacks, Impinj's published programs for the R700.
+ * Requests of the Impinj IoT device interface. Source: the reader's OpenAPI document 1.7.0. It lacks the inputs (GPI);
+ * their source is Impinj's published programs for the R700.
  */
 
 /** Base path. */
@@ -42,7 +42,7 @@ export interface InventorySettings {
 /** Names of the two changes of an input. */
 export const TRANSITIONS = { rise: 'low-to-high', fall: 'high-to-low' } as const
 
-/** The body of `start`: reports every read at once, with the fields that a gate needs. */
+/** The body of `start`. The reader then reports every read at once, with the fields that a gate needs. */
 export function inventoryRequest(settings: InventorySettings): object {
   const antennaConfigs = settings.antennas.map((antennaPort) => ({
     antennaPort,
@@ -52,13 +52,13 @@ export function inventoryRequest(settings: InventorySettings): object {
     inventorySearchMode: settings.searchMode,
     estimatedTagPopulation: settings.tagPopulation,
   }))
-  const told = { epcHex: 'enabled', antennaPort: 'enabled', peakRssiCdbm: 'enabled', lastSeenTime: 'enabled' }
-  const untold = { epc: 'disabled', tid: 'disabled', frequency: 'disabled', transmitPowerCdbm: 'disabled' }
+  const reported = { epcHex: 'enabled', antennaPort: 'enabled', peakRssiCdbm: 'enabled', lastSeenTime: 'enabled' }
+  const omitted = { epc: 'disabled', tid: 'disabled', frequency: 'disabled', transmitPowerCdbm: 'disabled' }
   const on = (transition: string) => [{ gpiTransitionEvent: { gpi: settings.readWhile, transition } }]
   const triggers =
     settings.readWhile === undefined ? {} : { startTriggers: on(TRANSITIONS.rise), stopTriggers: on(TRANSITIONS.fall) }
   return {
-    eventConfig: { common: { hostname: 'disabled' }, tagInventory: { ...told, ...untold } },
+    eventConfig: { common: { hostname: 'disabled' }, tagInventory: { ...reported, ...omitted } },
     antennaConfigs,
     ...triggers,
   }
@@ -70,8 +70,8 @@ export function gpoRequest(outputs: Iterable<readonly [number, boolean]>): objec
 }
 
 /**
- * The body of `gpis` that enables events of these inputs, based on the present configuration; or the first input that
- * the reader lacks.
+ * The body of `gpis` that enables events of these inputs; `now` is the present configuration. If the reader lacks an
+ * input, returns it as `missing`.
  */
 export function gpiRequest(
   now: Record<string, unknown>,

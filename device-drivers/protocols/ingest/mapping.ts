@@ -12,7 +12,7 @@ export interface ReadMapping {
   readonly epcIs: 'hex' | 'base64'
   readonly antenna?: string | undefined
   readonly rssi?: string | undefined
-  /** Units of `rssi` in 1 dBm, such as 100 for cdBm. */
+  /** Units of `rssi` per dBm, such as 100 for cdBm. */
   readonly rssiPerDbm: number
   readonly seenAt?: string | undefined
   /** Accepts only reads whose field has this value. */
@@ -23,7 +23,7 @@ export interface ReadMapping {
 export interface Mapped {
   readonly sightings: readonly TagSighting[]
   readonly faults: readonly string[]
-  /** Number of items that should be reads and are invalid. */
+  /** Number of items in the list of reads that are no valid reads. */
   readonly strange: number
 }
 
@@ -34,7 +34,7 @@ type Step = string | '*'
 /** Form of a path such as `a.b[*].c`: field names with dots; `[*]` is each item of a list. */
 export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\]){0,15}$/
 
-/** Maximum reads of one body; further ones count as `strange`. */
+/** Maximum reads of one body; further reads count as `strange`. */
 export const MAX_READS_IN_BODY = 5_000
 
 /** AdvanNet's HTTP service with the body of docs/reference/hardware/http-ingest.md. */

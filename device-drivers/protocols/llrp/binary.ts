@@ -80,8 +80,8 @@ function readElement(
 }
 
 /**
- * Decodes a frame. Never throws. Keeps parameters at unexpected places, because readers differ. Ignores reserved bits,
- * as the standard demands.
+ * Decodes a frame. Never throws. Accepts parameters at unexpected positions, because readers differ. Ignores reserved
+ * bits, as the standard demands.
  */
 export function decodeMessage({ type, id, body }: LlrpFrame): Decoded {
   const row = MESSAGE_ROWS_BY_TYPE[type]
@@ -125,24 +125,24 @@ function writeOne(
   }
 }
 
-/** Checks own messages before they are sent: readers reject parameters that are missing, repeated or out of order. */
+/** Checks a message before it is sent. Readers reject parameters that are missing, repeated or out of order. */
 function checkParams(row: Row<string>, params: readonly AnyParameter[]): void {
   const counts = new Map<string, number>()
   const order = [...row.params.keys()]
   let before = 0
   for (const { name } of params) {
     if (name === 'unknown') continue
-    const place = order.indexOf(name)
-    if (place < 0) throw new RangeError(`${row.name} holds no ${name}`)
-    if (place < before) throw new RangeError(`${row.name}: ${name} stands too late`)
-    before = place
+    const position = order.indexOf(name)
+    if (position < 0) throw new RangeError(`${row.name} holds no ${name}`)
+    if (position < before) throw new RangeError(`${row.name}: ${name} stands too late`)
+    before = position
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
   for (const [name, count] of row.params) {
-    const there = counts.get(name) ?? 0
-    if ((count === '1' || count === '+') && there === 0) throw new RangeError(`${row.name}: ${name} is missing`)
-    if ((count === '1' || count === '?') && there > 1)
-      throw new RangeError(`${row.name}: ${name} stands ${there} times`)
+    const found = counts.get(name) ?? 0
+    if ((count === '1' || count === '+') && found === 0) throw new RangeError(`${row.name}: ${name} is missing`)
+    if ((count === '1' || count === '?') && found > 1)
+      throw new RangeError(`${row.name}: ${name} stands ${found} times`)
   }
 }
 
@@ -172,16 +172,16 @@ function writeElement(
 }
 
 /** Encodes a message with its header. Throws `RangeError` if it does not fit the table. */
-export function encodeMessage(said: Message | UnknownMessage): Uint8Array {
-  const row = said.name === 'unknown' ? null : MESSAGE_ROWS.get(said.name as MessageName)
-  const type = said.name === 'unknown' ? said.type : (row?.type ?? 0)
+export function encodeMessage(outgoing: Message | UnknownMessage): Uint8Array {
+  const row = outgoing.name === 'unknown' ? null : MESSAGE_ROWS.get(outgoing.name as MessageName)
+  const type = outgoing.name === 'unknown' ? outgoing.type : (row?.type ?? 0)
   const writer: Writer = { bytes: [(VERSION << 2) | (type >> 8), type & 0xff, 0, 0, 0, 0], bit: 0 }
-  writeField('u32', writer, said.id)
-  if (said.name === 'unknown') for (const byte of said.bytes) writer.bytes.push(byte)
-  else if (row) writeElement(row, said, writer)
+  writeField('u32', writer, outgoing.id)
+  if (outgoing.name === 'unknown') for (const byte of outgoing.bytes) writer.bytes.push(byte)
+  else if (row) writeElement(row, outgoing, writer)
   const length = writer.bytes.length
   if (length < HEADER_BYTES || length > MAX_MESSAGE_BYTES)
-    throw new RangeError(`${said.name}: a message of ${length} bytes`)
+    throw new RangeError(`${outgoing.name}: a message of ${length} bytes`)
   const bytes = Uint8Array.from(writer.bytes)
   new DataView(bytes.buffer).setUint32(2, length)
   return bytes

@@ -1,16 +1,16 @@
 /**
- * EAS bits of Gen2 chips. Gen2 itself has none; NXP's UCODE chips have a "product status flag" that a gate can query
- * without a list of items. LLRP can switch it if the chip accepts the standard Write, but not if it needs a maker's
- * command.
+ * EAS bits of Gen2 chips. The Gen2 standard defines none. NXP's UCODE chips have a "product status flag", which a gate
+ * can query without a list of items. LLRP can switch the flag only if the chip accepts the standard Write; some chips
+ * need a command of their maker.
  *
  * Sources: NXP's data sheets SL3ICS1002/1202 (G2XM, G2XL: ChangeEAS) and SL3S1203/1213 (G2iL: bits of the configuration
  * word); ThingMagic's manual of the M5e, "ChangeConfig" (ones toggle bits; bit 0x20F is the flag); its Mercury API
  * (`TMR_NXP_UCODE7_ConfigWord`: the lowest bit). Model numbers: public lists of chips by TID.
  */
 export type EasOfChip =
-  /** Ones written to the word toggle its bits. */
+  /** The chip toggles each bit of the word for which a 1 is written. */
   | { readonly kind: 'toggle'; readonly chip: string }
-  /** The reason. */
+  /** LLRP cannot switch the bit; `why` is the reason. */
   | { readonly kind: 'none'; readonly why: string }
 
 /** Position of the flag: Gen2 bank 1 (EPC), bit 0x20F, the lowest of the word at bit 0x200. */

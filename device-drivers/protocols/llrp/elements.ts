@@ -41,7 +41,7 @@ export function parameter<N extends ParameterName>(
   return { name, fields, params } as unknown as Parameter<N>
 }
 
-/** Makes a message; `params` in the order of the standard. */
+/** Makes a message. `params` must have the order of the standard. */
 export function message<N extends MessageName>(
   name: N,
   id: number,

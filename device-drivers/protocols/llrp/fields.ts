@@ -1,6 +1,6 @@
 /**
- * Encoding of single fields (LLRP 1.0.1, 9.1 and 16): big-endian. Flags and 2-bit numbers fill a byte from its top; its
- * other bits are padding. Lists and texts begin with a 16-bit count.
+ * Encoding of single fields (LLRP 1.0.1, 9.1 and 16): big-endian. Flags and 2-bit numbers fill a byte from its highest
+ * bit; the remaining bits are padding. Lists and texts begin with a 16-bit count.
  */
 export interface FieldValues {
   flag: boolean
@@ -12,7 +12,7 @@ export interface FieldValues {
   s16: number
   /** A bigint, because microseconds since 1970 will exceed the precision of a number. */
   u64: bigint
-  /** Bytes with a count. */
+  /** A list of bytes. */
   u8v: Uint8Array
   u16v: readonly number[]
   u32v: readonly number[]
@@ -34,7 +34,7 @@ export interface Bits {
 export type FieldKind = keyof FieldValues | 'r8'
 export type FieldValue = FieldValues[keyof FieldValues]
 
-/** The bytes do not fit the table; the message names the place. */
+/** The bytes do not fit the table; the error text names the element. */
 export class Malformed extends Error {
   override name = 'Malformed'
 }
@@ -153,8 +153,8 @@ function putBits(writer: Writer, value: number, count: number): void {
 }
 
 /**
- * Throws `RangeError` unless a number is an integer within its width: a wrong setting must not become another valid
- * one.
+ * Returns the number. Throws `RangeError` if it is no integer or does not fit the field: a wrong setting must not
+ * become another valid setting.
  */
 function within(value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max)

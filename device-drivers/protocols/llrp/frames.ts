@@ -26,10 +26,12 @@ const MAX_LENGTH_WHILE_LOST = 16_384
 const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 const long = (bytes: Uint8Array, at: number): number => word(bytes, at) * 65_536 + word(bytes, at + 2)
 
-/** Maximum nesting of parameters that is checked; the standard needs 7. */
+/** Maximum nesting of parameters that the codec checks; the standard needs 7. */
 const DEEPEST_LOOK = 8
 
-/** True if the bytes are consecutive parameters that end exactly at `end`, also within known parameters. */
+/**
+ * True if the bytes are consecutive parameters that end exactly at `end`. Also checks the content of known parameters.
+ */
 function areParameters(bytes: Uint8Array, from: number, end: number, depth: number): boolean {
   let at = from
   while (at < end) {
@@ -58,13 +60,14 @@ function fits(row: Row<string>, bytes: Uint8Array, from: number, end: number, de
   return areParameters(bytes, params, end, depth + 1)
 }
 
-/** Length of the message at `at`; 0 while more bytes are needed, -1 if none begins there. */
+/** Length of the message at `at`; 0 while more bytes are needed, -1 if no message begins at `at`. */
 function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): number {
   const there = end - at
   if ((bytes[at] ?? 0) >> 2 !== VERSION) return -1
   if (there < 2) return 0
   const row = MESSAGE_ROWS_BY_TYPE[word(bytes, at) & 0x3ff]
-  // Messages of later versions and of vendors are valid, but not as the start after a resynchronisation.
+  // A message of a later version or of a vendor has an unknown type. It is valid, but must not be the first one after a
+  // resynchronisation.
   if (!row && isLost) return -1
   if (there < 6) return 0
   const length = long(bytes, at + 2)
@@ -78,11 +81,11 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
 }
 
 /**
- * Finds messages in a stream without start marks. TCP loses nothing, so a header is accepted by its version and length.
- * If a header or its parameters are invalid, the codec resynchronises: it tries every byte as a start. It then accepts
- * only a known type, a length of at most 16 KiB that fits the type, and parameters that end exactly with the body.
- * Buffers less than one message; each byte is examined at most 16 Ki times. LLRP has no checksum, so one fault stays
- * undetected: a message that is cut within its last field takes the missing bytes from the next one.
+ * Finds messages in a stream without start marks. TCP loses no bytes, so a correct version and length are enough to
+ * accept a header. If a header or its parameters are invalid, the codec resynchronises: it tries every byte as a start.
+ * It then accepts only a known type, a length of at most 16 KiB that fits the type, and parameters that end exactly
+ * with the body. It buffers less than one message, and examines each byte at most 16,384 times. LLRP has no checksum,
+ * so one fault stays undetected: a message that lacks bytes in its last field takes them from the next message.
  */
 export function llrpCodec(): ResyncingCodec<LlrpFrame> {
   return new LlrpCodec()

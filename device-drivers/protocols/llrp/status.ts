@@ -30,7 +30,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   401: 'device error',
 }
 
-/** A text of a status: the standard's name, the reader's description, then the parameter or field. */
+/** Describes a status for a person: the standard's name, the reader's description, then the parameter or field. */
 export function statusText(status: Parameter<'LLRPStatus'> | undefined): string {
   if (!status) return 'the answer has no status'
   const { StatusCode: code, ErrorDescription: description } = status.fields

@@ -54,7 +54,7 @@ export const PARAMETER_ROWS_BY_TYPE = byType(PARAMETER_ROWS)
 /** Types below this have the short form (TV). */
 export const FIRST_TLV = 128
 
-/** Length of each short parameter with its type byte; 0 for an unknown type, whose length cannot be known. */
+/** Length of each short parameter with its type byte; 0 for an unknown type. */
 export const TV_LENGTHS: Uint8Array = Uint8Array.from({ length: FIRST_TLV }, (_, type) => {
   const row = PARAMETER_ROWS_BY_TYPE[type]
   return row ? 1 + row.fieldBytes : 0

@@ -28,7 +28,7 @@ const FIRST_UPTIME = TV('FirstSeenTimestampUptime')
 const COUNT = TV('TagSeenCount')
 const REPORT = PARAMETERS.TagReportData.type
 const EPC_DATA = PARAMETERS.EPCData.type
-/** 62 bytes: Gen2 stores the length of an EPC in 5 bits, as words. */
+/** Maximum length of an EPC: 31 words, because Gen2 stores the number of words in 5 bits. */
 const MAX_EPC_BYTES = 62
 
 const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
@@ -43,8 +43,8 @@ const high = (bytes: Uint8Array, at: number): number => DIGITS[2 * (bytes[at] ??
 const low = (bytes: Uint8Array, at: number): number => DIGITS[2 * (bytes[at] ?? 0) + 1] ?? 0
 
 /**
- * 12 bytes as upper-case hex. One call makes a flat string: concatenated digits make a rope, which a Map must flatten
- * at a much higher cost.
+ * 12 bytes as upper-case hex. One call makes a flat string. Concatenated digits would make a rope string, which a Map
+ * flattens at a much higher cost.
  */
 function hex96(b: Uint8Array, at: number): string {
   return String.fromCharCode(
@@ -125,8 +125,8 @@ function sightingIn(bytes: Uint8Array, start: number, end: number): TagSighting 
 }
 
 /**
- * Reads the tags of an RO_ACCESS_REPORT in order, without decoding other parameters: a gate reports thousands a second.
- * Null if the body is malformed. A test compares it with `decodeMessage`.
+ * Reads the tags of an RO_ACCESS_REPORT in order. Does not decode other parameters, because a gate reports thousands of
+ * tags a second. Null if the body is malformed.
  */
 export function readTagReports(body: Uint8Array): TagSighting[] | null {
   const seen: TagSighting[] = []

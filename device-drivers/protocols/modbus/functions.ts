@@ -37,7 +37,7 @@ export function functionOf(code: number): FunctionName | null {
   return BY_CODE.get(code) ?? null
 }
 
-/** This bit of the function code marks an exception. */
+/** Bit of the function code that marks an exception. */
 export const EXCEPTION_BIT = 0x80
 
 /** Names of exception codes (V1.1b3, chapter 7). */

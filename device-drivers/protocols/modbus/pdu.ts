@@ -9,18 +9,21 @@ export interface ModbusMessage {
   readonly address: number
   /** Number of coils, inputs or registers. */
   readonly quantity: number
-  /** Bits as 0 or 1, registers as 0…65535. An answer fills its last byte, so it has up to 7 bits more than requested. */
+  /**
+   * Bits as 0 or 1, registers as 0…65535. An answer has whole bytes, so it may have up to 7 bits more than requested.
+   */
   readonly values: readonly number[]
   /** Only in `writeSingleCoil`: duration of a pulse that the board ends, in 100 ms (see `FLASH_COILS`). */
   readonly flash?: number
 }
 
 /**
- * Relay boards of Waveshare and compatible ones: Write Single Coil at these addresses, with a number instead of ON,
- * switches the coil on for that many 100 ms (Waveshare wiki, Modbus RTU Relay: `01 05 02 00 00 07 8D B0`).
+ * First address of the pulse command of relay boards of Waveshare and compatible boards. Write Single Coil at this
+ * address plus the coil's number switches the coil on for a time. The value is this time in 100 ms (Waveshare wiki,
+ * Modbus RTU Relay: `01 05 02 00 00 07 8D B0`).
  */
 export const FLASH_COILS = 0x0200
-/** Longest such pulse, in 100 ms. */
+/** Longest pulse of this command, in 100 ms. */
 export const LONGEST_FLASH = 0x7fff
 
 /** An exception; `exception` is a key of `MODBUS_EXCEPTIONS`. */
@@ -84,8 +87,8 @@ export function encodeRefusal(refusal: ModbusRefusal): Uint8Array {
 }
 
 /**
- * Length of the unit that begins at `at`, bytes. `more` while its first bytes are missing, `unknown` for an unsupported
- * function code.
+ * Length of the protocol data unit that begins at `at`, bytes. `more` while its first bytes are missing, `unknown` for
+ * an unsupported function code.
  */
 export function pduLength(direction: Direction, bytes: Uint8Array, at: number): number | 'more' | 'unknown' {
   const code = bytes[at]
@@ -126,7 +129,7 @@ function decode(direction: Direction, name: FunctionName, pdu: Uint8Array): Modb
   return body ? { name, ...body } : null
 }
 
-/** Decodes a request as a board does. An invalid request returns the exception to send. */
+/** Decodes a request as a board does. For an invalid request, returns the exception to send. */
 export function decodeRequest(pdu: Uint8Array): ModbusMessage | ModbusRefusal {
   const functionCode = pdu[0] ?? 0
   const name = functionOf(functionCode)
@@ -145,8 +148,8 @@ export function decodeAnswer(pdu: Uint8Array): ModbusMessage | ModbusRefusal | n
 }
 
 /**
- * True if `answer` can belong to `request`. RTU frames have no number, so all repeated fields must agree: a late answer
- * must not pass for this one.
+ * True if `answer` can belong to `request`. RTU frames have no transaction number, so all fields that the answer
+ * repeats must be equal. The late answer to an earlier request must not fit.
  */
 export function answers(answer: ModbusMessage | ModbusRefusal, request: ModbusMessage): boolean {
   const f = MODBUS_FUNCTIONS[request.name]

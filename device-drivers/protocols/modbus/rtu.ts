@@ -6,7 +6,7 @@ import type { ModbusFrame } from './frame.ts'
 import { pduLength } from './pdu.ts'
 import type { Direction } from './pdu.ts'
 
-/** Unit, at most 253 bytes of PDU, CRC. */
+/** Maximum length of a frame, bytes: unit, at most 253 bytes of PDU, CRC. */
 const MAX_FRAME = 256
 
 function crcHolds(bytes: Uint8Array, start: number, end: number): boolean {
@@ -43,7 +43,7 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
 /**
  * Modbus RTU (over serial line V1.02): `unit · PDU · CRC`. The function code determines the length, so a frame is
  * complete without a pause. After a wrong CRC the search continues with the next byte. `receives` is the direction that
- * this end decodes.
+ * this codec decodes.
  */
 export function rtuCodec(receives: Direction): ResyncingCodec<ModbusFrame> {
   const framer = slidingFramer(shape(receives))

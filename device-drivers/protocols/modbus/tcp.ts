@@ -5,7 +5,10 @@ import type { ModbusFrame } from './frame.ts'
 import { pduLength } from './pdu.ts'
 import type { Direction } from './pdu.ts'
 
-/** Transaction 2, protocol 2 (always 0), length 2 (of the rest), unit 1 (Modbus messaging on TCP/IP V1.0b, 3.1.3). */
+/**
+ * Length of the header, bytes: transaction 2, protocol 2 (always 0), length of the rest 2, unit 1 (Modbus messaging on
+ * TCP/IP V1.0b, 3.1.3).
+ */
 const HEADER = 7
 const MAX_PDU = 253
 
@@ -34,7 +37,7 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
   }
 }
 
-/** Modbus TCP: the PDU after an MBAP header. `receives` is the direction that this end decodes. */
+/** Modbus TCP: the PDU after an MBAP header. `receives` is the direction that this codec decodes. */
 export function tcpCodec(receives: Direction): ResyncingCodec<ModbusFrame> {
   const framer = slidingFramer(shape(receives))
   return {

@@ -105,7 +105,7 @@ function packetReader(): (bytes: Buffer) => MqttPacket {
     if (failure) throw failure
     if (!read) throw new RangeError('a packet that is too short')
     assertPacket(read)
-    // mqtt-packet replaces invalid UTF-8 and ignores surplus bytes. Then its output differs from the input.
+    // mqtt-packet replaces invalid UTF-8 and ignores surplus bytes. In both cases its output differs from the input.
     if (!generate(read).equals(bytes)) throw new RangeError('a packet with surplus bytes, or a text that is no UTF-8')
     return read
   }
@@ -119,8 +119,8 @@ export function mqttCodec(): MqttCodec {
   let held = 0
   let fault: string | null = null
 
-  /** Doubles the buffer, so that single bytes cost no more than one chunk. */
-  function keep(bytes: Uint8Array): void {
+  /** Appends bytes to the buffer. A full buffer doubles, because copying it for each small chunk would be slow. */
+  function append(bytes: Uint8Array): void {
     if (held + bytes.length > buffer.length) {
       const grown = Buffer.allocUnsafe(Math.max(held * 2, held + bytes.length))
       buffer.copy(grown, 0, 0, held)
@@ -145,7 +145,7 @@ export function mqttCodec(): MqttCodec {
         for (let at = 0; at < chunk.length && fault === null;) {
           const end = lengths.endOfPacket(chunk, at)
           if (lengths.violation !== undefined) throw new RangeError(lengths.violation)
-          keep(chunk.subarray(at, end))
+          append(chunk.subarray(at, end))
           at = end
           if (lengths.isBetweenPackets) packets.push(readPacket(release()))
         }

@@ -67,7 +67,7 @@ export function osdpChecksum(bytes: Uint8Array, start = 0, end = bytes.length): 
 
 const checkLength = (check: OsdpCheck): number => (check === 'crc' ? 2 : 1)
 
-/** The frame without MAC and check, with the length of the whole frame. Input of the MAC. */
+/** Encodes a frame without MAC and check; its length field counts both. The MAC is computed from these bytes. */
 export function osdpBody(frame: OsdpFrame): Uint8Array {
   const { security, data } = frame
   const block = security ? [security.length + 1, ...security] : []
@@ -139,7 +139,10 @@ const SHAPE: FrameShape<OsdpFrame> = {
   },
 }
 
-/** Decodes both directions: on an RS-485 line all devices receive everything, often also their own frames. */
+/**
+ * Makes a codec. It decodes both directions, because all devices on an RS-485 line receive all frames, often also their
+ * own.
+ */
 export function osdpCodec(): ResyncingCodec<OsdpFrame> {
   const framer = slidingFramer(SHAPE)
   return {

@@ -74,12 +74,12 @@ const word = (n: number): [number, number] => [n & 0xff, n >>> 8]
 export const LONGEST_OSDP_MS = 6_553_500
 const ticks = (ms: number): number => Math.min(0xffff, Math.max(1, Math.ceil(ms / 100)))
 
-/** Switches an output off for good, and ends a running timer. */
+/** Switches an output off without a time limit, and ends a running timer. */
 export function outputOff(output: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 1, 0, 0])
 }
 
-/** Switches an output on for good, and ends a running timer. */
+/** Switches an output on without a time limit, and ends a running timer. */
 export function outputOn(output: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 2, 0, 0])
 }
@@ -91,7 +91,7 @@ export function outputOnFor(output: number, ms: number): OsdpCommand {
 
 export const LED_COLOURS = { black: 0, red: 1, green: 2, amber: 3, blue: 4 } as const
 
-/** Lights an LED of the first reader in one colour for `ms`, then restores it. 0 ms restores it now. */
+/** Lights an LED of the first reader in one colour for `ms`, then restores its former state. 0 ms restores it now. */
 export function led(number: number, colour: keyof typeof LED_COLOURS, ms: number): OsdpCommand {
   const temporary = ms > 0 ? [2, 1, 0, LED_COLOURS[colour], 0, ...word(ticks(ms))] : [1, 0, 0, 0, 0, 0, 0]
   return osdpCommand(OSDP_COMMAND.led, [0, number, ...temporary, 0, 0, 0, 0, 0])
@@ -100,7 +100,7 @@ export function led(number: number, colour: keyof typeof LED_COLOURS, ms: number
 /** Pulses the buzzer of the first reader for about `ms` (up to an hour). 0 ms: off now. */
 export function buzzer(ms: number): OsdpCommand {
   if (ms <= 0) return osdpCommand(OSDP_COMMAND.buzzer, [0, 1, 0, 0, 0])
-  // Half a second on and off each; longer if 255 repetitions are too few.
+  // Each tone and each pause lasts half a second, or longer if 255 repetitions are too few.
   const half = Math.max(5, Math.ceil(ticks(ms) / (2 * 255)))
   return osdpCommand(OSDP_COMMAND.buzzer, [
     0,
@@ -111,7 +111,7 @@ export function buzzer(ms: number): OsdpCommand {
   ])
 }
 
-/** Gives the device its own base key; only within a secure channel. */
+/** Sets the device's own base key. Devices accept this command only in a secure channel. */
 export function setKey(key: Uint8Array): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.keySet, [1, key.length, ...key])
 }
@@ -157,10 +157,13 @@ export interface OsdpCard {
   readonly hex: string
 }
 
-/** Maximum bits of a card number: 496, as for an EPC, because it becomes a tag id. No card has as many. */
+/** Maximum bits of a card number. Card numbers become tag ids, and an EPC has at most 496 bits. */
 const MAX_CARD_BITS = 496
 
-/** Decodes reader 1, format 1, bits 2, data. Null if malformed. */
+/**
+ * Decodes a card report: one byte for the reader, one for the format, two for the number of bits, then data. Null if
+ * malformed.
+ */
 export function decodeCard(data: Uint8Array): OsdpCard | null {
   const bits = (data[2] ?? 0) | ((data[3] ?? 0) << 8)
   const length = Math.ceil(bits / 8)

@@ -4,8 +4,8 @@ import { FIRST_WITH_MAC, osdpBody } from './frame.ts'
 import type { OsdpFrame } from './frame.ts'
 
 /**
- * The secure channel of OSDP v2 (SIA OSDP 2.2, Annex D): AES-128, session keys from the device's base
- * key (SCBK) and a random number of the panel, a cryptogram from each side, then on every frame a MAC
+ * The secure channel of OSDP v2 (SIA OSDP 2.2, Annex D) with AES-128. The session keys depend on the device's base key
+ * (SCBK) and a random number of the panel. Each side proves its key by a cryptogram. From then on each frame has a MAC
  * that depends on the frame before it.
  *
  *     panel                                       device
@@ -27,7 +27,7 @@ export const SCS = {
   replyData: 0x18,
 } as const
 
-/** The key of every device in factory state, and so no secret. Use it only to set a real key. */
+/** The public key of every device in factory state. Use it only to set a secret key. */
 export const DEFAULT_KEY = Uint8Array.from({ length: 16 }, (_, i) => 0x30 + i)
 
 const BLOCK = 16
@@ -85,8 +85,8 @@ function padded(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * The MAC of `bytes` after the previous MAC: CBC with the first key, the last block with the second key; padded if a
- * block is incomplete.
+ * The MAC of `bytes`; `before` is the previous MAC. Encrypts in CBC mode with the first key, and the last block with
+ * the second key. Pads an incomplete block.
  */
 export function osdpMac({ mac1, mac2 }: SessionKeys, before: Uint8Array, bytes: Uint8Array): Uint8Array {
   const blocks = bytes.length > 0 && bytes.length % BLOCK === 0 ? bytes : padded(bytes)
@@ -111,7 +111,7 @@ export function decryptData({ enc }: SessionKeys, before: Uint8Array, data: Uint
   return plain[end] === END_OF_DATA ? plain.slice(0, end) : null
 }
 
-/** A session after the handshake, equal on both sides. Each frame must pass exactly once and in order. */
+/** A session after the handshake. Each side has one, and must pass each frame to it exactly once and in order. */
 export interface SecureChannel {
   /** Adds security block, encryption and MAC to a plain frame. */
   seal(frame: OsdpFrame): OsdpFrame
@@ -121,7 +121,7 @@ export interface SecureChannel {
 
 /** Makes a session; `replyMac` is the first MAC of the replies. */
 export function secureChannel(keys: SessionKeys, replyMac: Uint8Array): SecureChannel {
-  /** The last MAC of each direction. The MAC of a frame depends on the last one of the other direction. */
+  /** The last MAC of each direction. The MAC of a frame depends on the last MAC of the other direction. */
   const last = { command: replyMac, reply: replyMac }
   const sides = (frame: OsdpFrame) => (frame.reply ? (['reply', 'command'] as const) : (['command', 'reply'] as const))
 

@@ -1,13 +1,13 @@
 /** Buffers bytes from pcscd until the pending answer is complete. */
 export interface AnswerBuffer {
-  /** Adds bytes. False if there are more than in any answer, so the other side uses another protocol. */
+  /** Adds bytes. Returns false if they exceed the limit, which means that the peer uses another protocol. */
   push(chunk: Uint8Array): boolean
-  /** The next `length` bytes, or null while they are incomplete. */
+  /** Removes and returns the next `length` bytes. Returns null while they are incomplete. */
   take(length: number): Uint8Array | null
   readonly held: number
 }
 
-/** A buffer of at most `limit` bytes. */
+/** Makes a buffer of at most `limit` bytes. */
 export function answerBuffer(limit: number): AnswerBuffer {
   let held: Uint8Array = new Uint8Array(0)
 

@@ -11,7 +11,7 @@ export function readBinary(address: number, length: number): Uint8Array {
 /** An answer: data, then a status. */
 export interface ApduAnswer {
   readonly data: Uint8Array
-  /** 9000 is success. */
+  /** Status word; hex 9000 means success. */
   readonly status: number
 }
 

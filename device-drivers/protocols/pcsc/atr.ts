@@ -3,7 +3,7 @@ import type { TagTechnology } from '../../../policy/vocabulary.ts'
 /** Answer to reset. Contactless cards have none, so the reader makes one. */
 export interface Atr {
   readonly historical: Uint8Array
-  /** True if the check byte is right, or none is needed. */
+  /** True if the check byte is right, or the protocols need none. */
   readonly checked: boolean
   /** `T` of each offered protocol. */
   readonly protocols: readonly number[]
@@ -62,8 +62,8 @@ const CHIPS: Record<number, TagTechnology> = {
 }
 
 /**
- * By SS: parts 1 to 3 of ISO 14443 A and B, parts 1 to 4 of ISO 15693. FeliCa (11) and contacts (0D to 10) are not
- * supported.
+ * Technology by SS: parts 1 to 3 of ISO 14443 A and B, parts 1 to 4 of ISO 15693. The driver does not support FeliCa
+ * (11) and cards with contacts (0D to 10).
  */
 const STANDARDS: Record<number, TagTechnology> = {
   0x01: 'NfcA',
@@ -79,8 +79,7 @@ const STANDARDS: Record<number, TagTechnology> = {
 }
 
 /**
- * The technology of a tag, from the reader's ATR. Undefined if the ATR has none, as for FeliCa and contact cards, or
- * has a wrong check byte.
+ * The technology of a tag, from the reader's ATR. Undefined for FeliCa and contact cards, and for a wrong check byte.
  */
 export function tagTechnology(bytes: Uint8Array): TagTechnology | undefined {
   const atr = parseAtr(bytes)
@@ -88,7 +87,7 @@ export function tagTechnology(bytes: Uint8Array): TagTechnology | undefined {
   const storage = storageCard(atr)
   if (storage) {
     const standard = STANDARDS[storage.standard]
-    // A chip number counts only with a fitting standard.
+    // Ignores the chip number if the standard is NfcV or NfcB, because all listed chips have ISO 14443 A.
     return standard === 'NfcV' || standard === 'NfcB' ? standard : (CHIPS[storage.chip] ?? standard)
   }
   // ISO 14443-4 cards: 3B 8n 80 01, then the card's historical bytes.

@@ -24,7 +24,10 @@ export function easFrame(what: 'set' | 'reset', uid: string): Uint8Array {
   return addressed(what === 'set' ? SET_EAS : RESET_EAS, uid)
 }
 
-/** The frame that tests the EAS bit: a tag answers with its EAS sequence while the bit is on, and not at all while it is off. */
+/**
+ * The frame that tests the EAS bit. A tag answers with its EAS sequence if the bit is on, and does not answer if it is
+ * off.
+ */
 export function easAlarmFrame(uid: string): Uint8Array {
   return addressed(EAS_ALARM, uid)
 }
@@ -40,7 +43,7 @@ const ERRORS: Record<number, string> = {
   0x13: 'the tag could not write',
 }
 
-/** The result of a tag: done, or its refusal. Null if the frame is no answer of a tag. */
+/** The result of a tag; `refused` is null if it executed the command. Null if the frame is no answer of a tag. */
 export function tagAnswer(frame: Uint8Array): { readonly refused: string | null } | null {
   const [flags, code] = frame
   if (flags === undefined) return null

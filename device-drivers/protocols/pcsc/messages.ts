@@ -1,9 +1,10 @@
 import { assert } from '../../../policy/assert.ts'
 
 /**
- * Messages between pcscd and its clients: pcsc-lite `src/winscard_msg.h`, protocol 4:4 (pcsc-lite 1.8.24, 2018) and 4:5
- * (2.3.0, 2024), which are equal here. A request is a header {size of the body, command} and a body. An answer is the
- * filled body without a header, so the client must know the request. Both are C structs in the machine's byte order.
+ * Messages between pcscd and its clients: pcsc-lite `src/winscard_msg.h`, protocols 4:4 (pcsc-lite 1.8.24, 2018) and
+ * 4:5 (2.3.0, 2024). These messages are equal in both. A request is a header {size of the body, command} and a body. An
+ * answer is the same body with filled fields, without a header: the client must know the request. Both are C structs in
+ * the machine's byte order.
  */
 export const PCSC_COMMANDS = {
   establishContext: 0x01,
@@ -39,7 +40,7 @@ export const PCSC_BODIES = {
   disconnect: ['card', 'disposition', 'rv'],
   beginTransaction: HANDLE,
   endTransaction: ['card', 'disposition', 'rv'],
-  /** The bytes for the card follow the request; the card's answer follows the answer if `rv` is 0. */
+  /** The bytes for the card follow the request. The card's answer follows pcscd's answer if `rv` is 0. */
   transmit: [
     'card',
     'sendProtocol',

@@ -4,12 +4,12 @@ export interface MemoryRead {
   readonly length: number
 }
 
-/** Yields the next read, receives its bytes or null if they are unreadable, and returns the message or null. */
+/** Yields each read and receives its bytes, or null if they are unreadable. Returns the message or null. */
 export type NdefRead = Generator<MemoryRead, Uint8Array | null, Uint8Array | null>
 
 /**
- * Maximum length of a message, bytes. Longer ones are neither receipts nor links to items, and would keep the reader
- * busy.
+ * Maximum length of a message, bytes. Longer messages are neither receipts nor links to items, and would keep the
+ * reader busy.
  */
 export const MAX_NDEF_BYTES = 1_024
 
@@ -34,8 +34,8 @@ const TYPE5: Layout = { first: 0, step: 1, each: 4 }
 
 /**
  * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag: a capability container
- * {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. It never reads beyond the container's
- * size: some tags then stop answering, others start again at the first page.
+ * {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. It never reads beyond the size in the
+ * container. Some tags would then stop answering, and others would continue at the first page.
  */
 function* readMessage({ first, step, each }: Layout): NdefRead {
   const held: number[] = []

@@ -55,7 +55,7 @@ function recordAt(bytes: Uint8Array, start: number): NdefRecord | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const head = bytes[start]
   const typeLength = bytes[start + 1]
-  // Chunked records are rejected: receipts and links are shorter.
+  // Rejects chunked records: receipts and links need none.
   if (head === undefined || typeLength === undefined || (head & 0x20) !== 0) return null
   const isShort = (head & 0x10) !== 0
   if (start + (isShort ? 3 : 6) > bytes.length) return null
@@ -92,7 +92,7 @@ function textOf({ format, type, payload }: NdefRecord): string | null {
   return from > payload.length ? null : decode((first & 0x80) !== 0 ? 'utf-16be' : 'utf-8', payload.subarray(from))
 }
 
-/** The URIs and texts of a message in order, at most 16 records; skips unreadable ones. Never throws. */
+/** The URIs and texts of a message in order. Reads at most 16 records, and skips unreadable records. Never throws. */
 export function ndefTexts(message: Uint8Array): string[] {
   const texts: string[] = []
   let at = 0

@@ -8,7 +8,8 @@ export const MAX_READERS = 16
  *     offset  0        128           132          136      140      173  176        180
  *             name     eventCounter  readerState  sharing  atr(33)  pad  atrLength  protocol   184
  *
- * `struct pubReaderStatesList` of pcsc-lite `src/eventhandler.h`. 16 of them answer GET_READERS_STATE.
+ * `struct pubReaderStatesList` of pcsc-lite `src/eventhandler.h`. The answer to GET_READERS_STATE has 16 of these
+ * structs.
  */
 const STATE_BYTES = 184
 export const READER_STATES_BYTES = MAX_READERS * STATE_BYTES
@@ -30,7 +31,7 @@ export interface ReaderState {
 
 const LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
-/** Decodes pcscd's table of readers; skips empty places. */
+/** Decodes pcscd's table of readers; skips empty entries. */
 export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
   assert(bytes.length >= READER_STATES_BYTES, 'the table of readers is read whole')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -39,7 +40,7 @@ export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
     const name = nameAt(bytes, at)
     if (name === '') continue
     const cardPresent = (view.getUint32(at + 132, LITTLE) & PRESENT) !== 0
-    // An impossible length: the card is still powering up.
+    // pcscd reports an impossible length while the card is starting.
     const atrLength = view.getUint32(at + 176, LITTLE)
     const atr =
       cardPresent && atrLength <= MAX_ATR_BYTES ? bytes.slice(at + 140, at + 140 + atrLength) : new Uint8Array(0)
@@ -66,7 +67,7 @@ export function encodeReaderStates(states: readonly ReaderState[]): Uint8Array {
 
 /** True if all relevant fields are equal. */
 export function sameStates(a: readonly ReaderState[], b: readonly ReaderState[]): boolean {
-  const told = (states: readonly ReaderState[]) =>
+  const relevantFields = (states: readonly ReaderState[]) =>
     JSON.stringify(states.map((s) => [s.name, s.eventCounter, s.cardPresent, [...s.atr]]))
-  return told(a) === told(b)
+  return relevantFields(a) === relevantFields(b)
 }

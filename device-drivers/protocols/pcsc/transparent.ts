@@ -26,14 +26,14 @@ export function transceive(frame: Uint8Array): Uint8Array {
 
 /** Result of a transparent command. */
 export type TransparentAnswer =
-  /** The reader executed it; `frame` is the tag's answer, if one was requested. */
+  /** The reader executed the command; `frame` is the tag's answer, if one was requested. */
   | { readonly kind: 'done'; readonly frame: Uint8Array | null }
-  /** The frame was sent, and no complete answer came. */
+  /** The reader sent the frame and received no complete answer. */
   | { readonly kind: 'no_answer' }
-  /** The reader refused; nothing was sent. */
+  /** The reader refused the command and sent nothing. */
   | { readonly kind: 'refused'; readonly status: number }
 
-/** Splits `{tag, length, value}`; stops at the first incomplete one. */
+/** Splits a list of objects `{tag, length, value}`; stops at the first incomplete object. */
 function* objects(bytes: Uint8Array): Generator<{ tag: number; value: Uint8Array }> {
   for (let at = 0; at + 1 < bytes.length;) {
     const tag = bytes[at] ?? 0
@@ -44,7 +44,9 @@ function* objects(bytes: Uint8Array): Generator<{ tag: number; value: Uint8Array
   }
 }
 
-/** Meaning of a status: 64 00 and 64 01, reader or tag did not respond; 63 and 6F, undefined; 62, a warning. */
+/**
+ * Interprets a status (hex). 6400 and 6401: reader or tag did not respond. 63xx and 6Fxx: undefined. 62xx: a warning.
+ */
 function verdict(status: number): 'good' | 'no_answer' | 'refused' {
   const kind = status >> 8
   if (kind === 0x63 || kind === 0x64 || kind === 0x6f) return 'no_answer'
@@ -54,7 +56,7 @@ function verdict(status: number): 'good' | 'no_answer' | 'refused' {
 /** Decodes the answer: status 9000 and a list of objects. Object C0 holds the number of a faulty object and its status. */
 export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   const answer = splitAnswer(bytes)
-  // Some readers put the tag's status here.
+  // Some readers report the tag's status in this outer status.
   const outer = answer === null ? 'no_answer' : verdict(answer.status)
   if (answer === null || outer === 'no_answer') return { kind: 'no_answer' }
   if (outer === 'refused') return { kind: 'refused', status: answer.status }
@@ -62,9 +64,9 @@ export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   for (const { tag, value } of objects(answer.data)) {
     if (tag === ERROR && value.length === 3) {
       const status = (value[1] ?? 0) * 256 + (value[2] ?? 0)
-      const said = verdict(status)
-      if (said === 'no_answer') return { kind: 'no_answer' }
-      if (said === 'refused') return { kind: 'refused', status }
+      const meaning = verdict(status)
+      if (meaning === 'no_answer') return { kind: 'no_answer' }
+      if (meaning === 'refused') return { kind: 'refused', status }
     }
     // CRC, collision, parity and framing errors.
     if (tag === STATUS && ((value[0] ?? 0) & 0x0f) !== 0) return { kind: 'no_answer' }

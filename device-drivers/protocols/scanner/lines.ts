@@ -7,7 +7,7 @@ export interface LineOptions {
   readonly suffix: ScannerSuffix
   /** True if each text is between STX (02) and ETX (03); bytes outside are noise. */
   readonly stx: boolean
-  /** True if silence ends a line, for scanners without a suffix; otherwise silence discards an incomplete line. */
+  /** True for scanners without a suffix: silence ends a line. False: silence discards an incomplete line. */
   readonly silenceEndsLine: boolean
 }
 
@@ -36,14 +36,14 @@ const SUFFIX_BYTES: Record<ScannerSuffix, readonly number[]> = {
   TAB: [TAB],
 }
 
-/** GS is kept: it separates the fields of a GS1 element string. */
+/** Not removed: GS separates the fields of a GS1 element string. */
 const GS = '\u001d'
 
 function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, (character) => (character === GS ? character : ''))
 }
 
-/** A codec for the lines of a scanner: UTF-8 without control characters and empty lines. */
+/** Makes a codec for the lines of a scanner. It decodes UTF-8, and removes control characters and empty lines. */
 export function lineCodec(options: LineOptions): ResyncingCodec<string> {
   return new LineCodec(options)
 }
@@ -51,7 +51,7 @@ export function lineCodec(options: LineOptions): ResyncingCodec<string> {
 /** Finds the lines of one scanner. */
 class LineCodec implements ResyncingCodec<string> {
   readonly #options: LineOptions
-  /** One more byte for CRLF: the CR is buffered until the LF. */
+  /** Size of the buffer; one more byte for CRLF, because the CR is buffered until the LF. */
   readonly #room: number
   readonly #buffer: Uint8Array
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })

@@ -20,7 +20,10 @@ export type Symbology =
   | 'gs1-aztec'
   | 'maxicode'
 
-/** Letter → default name, and the names of modifiers that differ. UPC-A and UPC-E arrive as 13 digits. */
+/**
+ * By letter: the default name, and the names for modifiers with another name. Scanners send UPC-A and UPC-E as 13
+ * digits.
+ */
 const AIM: Readonly<Record<string, readonly [Symbology, Readonly<Record<string, Symbology>>?]>> = {
   A: ['code-39'],
   C: ['code-128', { '1': 'gs1-128' }],
@@ -45,7 +48,7 @@ export interface ScannedText {
   readonly symbology?: Symbology
 }
 
-/** Splits the identifier off; an unknown one stays part of the text. */
+/** Separates the identifier from the text. An unknown identifier remains part of the text. */
 export function splitSymbology(line: string): ScannedText {
   const match = IDENTIFIER.exec(line)
   const row = AIM[match?.[1] ?? '']

@@ -22,7 +22,7 @@ export const THINGMAGIC = {
   version: 0x03,
   bootFirmware: 0x04,
   currentProgram: 0x0c,
-  /** Tags, and a keepalive once a second, while the module reads. */
+  /** Reports while the module reads: tags, and a keepalive once a second. */
   readMany: 0x22,
   /** Starts and stops reading. */
   tagOperation: 0x2f,
@@ -37,11 +37,14 @@ export const THINGMAGIC = {
 const OPCODES: ReadonlySet<number> = new Set(Object.values(THINGMAGIC))
 const BEGIN = 0xff
 const MAX_DATA = 0xff
-/** Other bytes: begin, length, opcode and CRC; in replies also the status. */
+/** Bytes besides the data: begin, length, opcode and CRC; in replies also the status. */
 const COMMAND_EXTRA = 5
 const REPLY_EXTRA = 7
 
-/** The modules' CRC of `start` up to `end`: like CCITT with FFFFh, but the data enters at the low end. */
+/**
+ * The modules' CRC of the bytes from `start` up to `end`. It is CRC-CCITT with start FFFFh, but shifts the data in at
+ * the low end.
+ */
 export function thingMagicCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0xffff
   for (let i = start; i < end; i++) {
@@ -62,7 +65,7 @@ function shape(isReply: boolean): FrameShape<ThingMagicFrame> {
       if (bytes[start] !== BEGIN) return 'none'
       const there = bytes.length - start
       if (there < 3) return 'more'
-      // FF is common in noise, so only known opcodes wait for their end.
+      // FF is common in noise, so only a known opcode can begin a frame.
       if (!OPCODES.has(bytes[start + 2] ?? 0)) return 'none'
       const length = (bytes[start + 1] ?? 0) + extra
       if (there < length) return 'more'
@@ -81,7 +84,7 @@ function shape(isReply: boolean): FrameShape<ThingMagicFrame> {
   }
 }
 
-/** Makes a codec for one end: the host decodes replies, the reader commands. */
+/** Makes a codec for one end. The host decodes replies; the reader decodes commands. */
 export function thingMagicCodec(end: 'host' | 'reader'): ResyncingCodec<ThingMagicFrame> {
   const framer = slidingFramer(shape(end === 'host'))
   return {

@@ -47,10 +47,10 @@ export function thingMagicCommand(opcode: number, data: readonly number[] = []):
 
 const GEN2 = 0x05
 
-/** Selects Gen2 tags, as `START_READING` does too. */
+/** Selects Gen2 tags; `START_READING` also selects them. */
 export const USE_GEN2 = thingMagicCommand(THINGMAGIC.setProtocol, [0, GEN2])
-/** Makes the module report every sighting, not only the first. */
-export const TELL_EVERY_READ = thingMagicCommand(THINGMAGIC.setOption, [0x01, 0x0c, 0x00])
+/** Makes the module report every read of a tag, not only the first. */
+export const REPORT_EVERY_READ = thingMagicCommand(THINGMAGIC.setOption, [0x01, 0x0c, 0x00])
 
 /** Bits of the metadata flags, in the order of the metadata. */
 const METADATA = {
@@ -87,7 +87,7 @@ export const START_READING = thingMagicCommand(THINGMAGIC.tagOperation, [
 ])
 export const STOP_READING = thingMagicCommand(THINGMAGIC.tagOperation, [0, 0, 0x02])
 
-/** Sets the antennas to use in turn, each for sending and receiving. */
+/** Sets the antennas, which the module uses one after the other, each to send and to receive. */
 export function setAntennas(antennas: readonly number[]): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setAntennas, [0x02, ...antennas.flatMap((antenna) => [antenna, antenna])])
 }
@@ -98,7 +98,7 @@ export function setReadPower(dbm: number): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setReadPower, [centi >>> 8, centi & 0xff])
 }
 
-/** Makes a pin an output with this level: after power-up all pins are inputs. */
+/** Makes a pin an output with this level. After power-up all pins are inputs. */
 export function useAsOutput(pin: number, on: boolean): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setOutput, [0x01, pin, 0x01, on ? 1 : 0])
 }
@@ -108,12 +108,15 @@ export function setOutput(pin: number, on: boolean): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setOutput, [pin, on ? 1 : 0])
 }
 
-/** True if the module runs its boot loader, which reads no tags; `data` answers `currentProgram`. */
+/** True if the answer to `currentProgram` says that the boot loader runs, which reads no tags. */
 export function isBootLoader({ data }: ThingMagicFrame): boolean {
   return ((data[0] ?? 0) & 3) === 1
 }
 
-/** Decodes boot loader 4, hardware 4, date 4, firmware 4, protocols 4. Null if malformed. */
+/**
+ * Decodes a version answer; each field has 4 bytes: boot loader, hardware, date, firmware, protocols. Null if
+ * malformed.
+ */
 export function decodeVersion({ data }: ThingMagicFrame): { hardware: string; firmware: string } | null {
   if (data.length < 16) return null
   const dotted = (from: number) => hexOfBytes(data.subarray(from, from + 4)).replace(/(..)(?=.)/g, '$1.')
@@ -124,14 +127,14 @@ export interface ThingMagicTag {
   /** Upper-case hex. */
   readonly epc: string
   readonly rssiDbm?: number
-  /** From 1. */
+  /** Number of the antenna, from 1. */
   readonly antenna?: number
 }
 
-/** 496 bits, the maximum of an EPC. */
+/** Maximum length of an EPC, bytes: 496 bits. */
 const MAX_EPC_BYTES = 62
 
-/** Bytes of each metadatum, lowest bit first; data has its own length. */
+/** Bytes of each metadatum, lowest bit first. `data` begins with its own length, which has 2 bytes. */
 const LENGTHS: readonly (readonly [number, number])[] = [
   [METADATA.count, 1],
   [METADATA.rssi, 1],
@@ -145,8 +148,8 @@ const LENGTHS: readonly (readonly [number, number])[] = [
 ]
 
 /**
- * Decodes option 1, search flags 2, metadata flags 2, count 1, metadata, bits 2, PC 2, EPC, CRC 2. Null if it is no
- * tag.
+ * Decodes a tag report (numbers are bytes): option 1, search flags 2, metadata flags 2, count 1, metadata, number of
+ * bits 2, PC 2, EPC, CRC 2. Null if the frame is no tag report.
  */
 export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): ThingMagicTag | null {
   if (opcode !== THINGMAGIC.readMany || status !== 0 || data.length < 12) return null

@@ -14,7 +14,7 @@ export interface M100Frame {
   readonly parameters: Uint8Array
 }
 
-/** Commands go to the chip; answers and notices (tags) come from it. */
+/** The host sends commands; the chip sends answers and notices (tags). */
 export type M100Type = 'command' | 'answer' | 'notice'
 
 const TYPES: readonly M100Type[] = ['command', 'answer', 'notice']
@@ -24,7 +24,7 @@ const END = 0x7e
 const HEAD = 5
 const TAIL = 2
 
-/** Maximum parameters, bytes: more than the whole user memory of a tag. A longer frame is noise. */
+/** Maximum length of the parameters, bytes; the whole user memory of a tag is shorter. A longer frame is noise. */
 export const MAX_M100_PARAMETERS = 512
 
 function sum(bytes: Uint8Array, from: number, to: number): number {
@@ -55,7 +55,7 @@ function shape(receives: ReadonlySet<M100Type>): FrameShape<M100Frame> {
   }
 }
 
-/** Makes a codec for one end. BB and 7E may occur within a frame, so length and sum decide. */
+/** Makes a codec for one end. BB and 7E may occur within a frame, so the codec checks length and sum. */
 export function m100Codec(end: 'host' | 'reader'): ResyncingCodec<M100Frame> {
   const framer = slidingFramer(shape(new Set<M100Type>(end === 'host' ? ['answer', 'notice'] : ['command'])))
   return {

@@ -13,7 +13,7 @@ export const M100 = {
   setPower: 0xb6,
   getPower: 0xb7,
   changeEas: 0xe3,
-  /** No command: the code of a refusing answer. */
+  /** No command: the code of an answer that refuses a command. */
   refusal: 0xff,
 } as const
 
@@ -24,7 +24,7 @@ export const M100_INFORMATION = { hardware: 0, software: 1, maker: 2 } as const
 export const M100_REGIONS = { china900: 1, america: 2, europe: 3, china800: 4, korea: 6 } as const
 export type M100Region = keyof typeof M100_REGIONS
 
-/** No tag answered a poll; a pad without tags sends it all the time. */
+/** No tag answered a poll. A pad without tags sends this code all the time. */
 export const NO_TAG = 0x15
 
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -39,7 +39,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   0x20: 'no free channel',
 }
 
-/** Gen2 error codes of the tag are in the low half byte, the kind of access in the high one. */
+/** Kinds of access, by the high half byte of the code. The low half byte is the Gen2 error code of the tag. */
 const TAG_REFUSALS: Readonly<Record<number, string>> = {
   0xa0: 'read',
   0xb0: 'write',
@@ -60,7 +60,7 @@ export function m100Command(command: number, parameters: readonly number[] = [])
   return { type: 'command', command, parameters: Uint8Array.from(parameters) }
 }
 
-/** Polls up to 65,535 times; the reader does not report the end. */
+/** Polls up to 65,535 times. The reader does not report when it has finished. */
 export function pollMany(times: number): M100Frame {
   return m100Command(M100.pollMany, [0x22, times >>> 8, times & 0xff])
 }
@@ -71,7 +71,7 @@ export function setPower(dbm: number): M100Frame {
   return m100Command(M100.setPower, [centi >>> 8, centi & 0xff])
 }
 
-/** Selects the tag for the next kill or EAS command, by its whole EPC in hex. Polls are not affected. */
+/** Selects the tag for the next kill or EAS command, by its whole EPC in hex. Does not affect polls. */
 export function selectTag(epc: string): M100Frame {
   const mask = bytesOfHex(epc)
   // Target S0, action 0, bank 1 (EPC), from bit 20h after CRC and PC; not truncated.
@@ -95,7 +95,7 @@ export interface M100Tag {
   readonly rssiDbm: number
 }
 
-/** Decodes a notice: RSSI 1, PC 2, EPC, CRC 2. Null if it is no tag. */
+/** Decodes a notice (numbers are bytes): RSSI 1, PC 2, EPC, CRC 2. Null if the frame is no tag. */
 export function decodeTag({ type, command, parameters }: M100Frame): M100Tag | null {
   if (type !== 'notice' || (command !== M100.poll && command !== M100.pollMany)) return null
   const length = parameters.length - 5
@@ -103,12 +103,15 @@ export function decodeTag({ type, command, parameters }: M100Frame): M100Tag | n
   return { epc: hexOfBytes(parameters.subarray(3, 3 + length)), rssiDbm: ((parameters[0] ?? 0) << 24) >> 24 }
 }
 
-/** The code of a refusing answer, else null. */
+/** The code of an answer that refuses a command, else null. */
 export function refusalOf({ type, command, parameters }: M100Frame): number | null {
   return type === 'answer' && command === M100.refusal ? (parameters[0] ?? 0) : null
 }
 
-/** The EPC in the answer to a kill or EAS command: length of PC and EPC, PC 2, EPC, state. Null if malformed. */
+/**
+ * The EPC in the answer to a kill or EAS command. The answer has the length of PC and EPC, PC (2 bytes), EPC, state.
+ * Null if malformed.
+ */
 export function tagOfAnswer({ parameters }: M100Frame): string | null {
   const length = parameters[0] ?? 0
   if (length < 4 || parameters.length < 1 + length) return null

@@ -4,7 +4,7 @@ import { utcUsOf } from '../timestamps.ts'
 
 /**
  * Messages of Zebra's IoT Connector over MQTT: FX7500, FX9600, ATR7000, FXR90 ("Raw MQTT payloads" 1.0.0,
- * zebradevs.github.io/rfid-ziotc-docs); tag data also of the handhelds RFD40 and RFD90 (MQTT API 1.22.0,
+ * zebradevs.github.io/rfid-ziotc-docs). Also tag data of the handhelds RFD40 and RFD90 (MQTT API 1.22.0,
  * techdocs.zebra.com).
  */
 
@@ -29,7 +29,7 @@ export interface ZebraTopics {
 
 export type ZebraCommand = 'get_version' | 'get_status' | 'set_gpo' | 'start' | 'stop'
 
-/** A command as the reader takes it. */
+/** Encodes a command. */
 export function zebraCommand(command: ZebraCommand, id: string, payload: object): string {
   return JSON.stringify({ command, command_id: id, payload })
 }
@@ -41,7 +41,7 @@ export interface ZebraResponse {
   readonly payload: Record<string, unknown>
 }
 
-/** Decodes a response; null if it is none. */
+/** Decodes a response; null if `value` is no response. */
 export function zebraResponse(value: unknown): ZebraResponse | null {
   const message = objectOf(value)
   const [command, id, response] = [message?.['command'], message?.['command_id'], message?.['response']]
@@ -53,7 +53,7 @@ export function zebraResponse(value: unknown): ZebraResponse | null {
 /** The tags of one message of the data topic. */
 export interface ZebraTags {
   readonly sightings: readonly TagSighting[]
-  /** Number of items that should be tags and are invalid. */
+  /** Number of items that are no valid events or tags. */
   readonly strange: number
 }
 
@@ -64,8 +64,8 @@ const MAX_TAGS = 5_000
 const OTHER_BANKS: ReadonlySet<unknown> = new Set(['tid', 'user', 'reserved'])
 
 /**
- * Reads the tags of an event or a list of events. Each has one tag, a list of tags, or `tagData`, depending on the
- * firmware. Barcodes and events without tags are ignored.
+ * Reads the tags of an event or a list of events. Depending on the firmware, the data of an event is one tag, a list of
+ * tags, or has the list `tagData`. Ignores barcodes and events without tags.
  */
 export function zebraTags(value: unknown): ZebraTags {
   const sightings: TagSighting[] = []

@@ -11,15 +11,15 @@ export const READY = 'ready'
 const MAX_UNSENT_BYTES = 65_536
 const MAX_STDERR_CHARS = 2_000
 
-/** The last line that is an error message. */
+/** The last error message in this text. */
 function lastExplanation(text: string): string | undefined {
   const lines = text.split('\n').map((line) => line.trim())
   return lines.findLast((line) => line !== '' && line !== READY)
 }
 
 /**
- * Starts a PC/SC package in its own process, so that a crash or a blocking call does not reach the agent. Resolves with
- * the link once the package works; rejects with a `LinkFault`. Closing the link kills the process.
+ * Starts a PC/SC package in its own process: a crash or a blocking call must not stop the agent. Resolves with the link
+ * when the package works; otherwise rejects with a `LinkFault`. Closing the link kills the process.
  */
 export async function openPcscChild(start: StartPcscChild, signal: AbortSignal): Promise<ByteLink> {
   if (signal.aborted) throw signal.reason as Error
@@ -41,7 +41,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
     return exited.then(() => {})
   }
   stderr.on('error', () => {})
-  // Ignored here: the reader of `bytes` gets the fault when the process ends.
+  // Ignores these errors: when the process ends, `bytes` throws the fault.
   stdin.on('error', () => {})
   stdout.on('error', () => {})
 
@@ -66,7 +66,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
       for await (const chunk of stdout?.iterator({ destroyOnReturn: false }) ?? [])
         if (!closed) yield chunk as Uint8Array
     } catch {
-      // Ignored: `exited` resolves with the reason.
+      // Ignores the error, because `exited` resolves with the reason.
     }
     const reason = await exited
     if (!closed) throw new LinkFault('lost', reason)

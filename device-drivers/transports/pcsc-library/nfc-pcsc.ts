@@ -2,7 +2,7 @@ import * as rv from '../../protocols/pcsc/return-codes.ts'
 import { readerTable, SmartCardError } from './smart-cards.ts'
 import type { ConnectedCard, SmartCards } from './smart-cards.ts'
 
-/** The used part of the package `nfc-pcsc`. */
+/** The part of the package `nfc-pcsc` that the agent uses. */
 export interface NfcPcsc {
   /** The constructor blocks for ever while the smart-card service does not run. */
   readonly NFC: new () => Nfc
@@ -57,7 +57,7 @@ function connectedCard(reader: NfcReader, protocol: number): ConnectedCard {
     begin: () => Promise.resolve(),
     end: () => Promise.resolve(),
     async transmit(apdu) {
-      // The card was removed; the package would throw an error without a code.
+      // The card was removed. The package would throw an error without a code.
       if (!reader.card) throw new SmartCardError(rv.REMOVED, 'the card was taken away')
       return withSmartCardError(() => reader.transmit(Buffer.from(apdu), MAX_ANSWER_BYTES))
     },
@@ -90,13 +90,13 @@ export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
   nfc.on('error', failed)
   nfc.on('reader', (reader) => {
     const { name } = reader
-    // The package mistakes ISO 15693 tags for ISO 14443 ones, so the driver requests the UID itself.
+    // The package takes ISO 15693 tags for ISO 14443 tags, so the driver requests the UID itself.
     reader.autoProcessing = false
     readers.set(name, reader)
     table.set(name, false, cards)
     reader.on('card', ({ atr }) => table.setAtr(name, table.set(name, true, ++cards), Uint8Array.from(atr ?? [])))
     reader.on('card.off', () => void table.set(name, false, ++cards))
-    // Also emitted when a reader is unplugged; `nfc` emits the end of the service.
+    // Ignored: a reader also emits this event when it is unplugged. `nfc` reports the end of the service.
     reader.on('error', () => {})
     reader.on('end', () => {
       readers.delete(name)

@@ -10,7 +10,7 @@ export type LoadPackage = (name: PcscPackage) => unknown
 
 const MAX_REASON_CHARS = 300
 
-/** Why a package could not be loaded, such as `not installed`. */
+/** Reason why a package could not be loaded, such as `not installed`. */
 function loadFailure(error: unknown, name: string): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'MODULE_NOT_FOUND' && message.includes(`'${name}'`)) return 'not installed'

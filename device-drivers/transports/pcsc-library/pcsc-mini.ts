@@ -2,7 +2,7 @@ import * as rv from '../../protocols/pcsc/return-codes.ts'
 import { readerTable, SmartCardError } from './smart-cards.ts'
 import type { ConnectedCard, SmartCards } from './smart-cards.ts'
 
-/** The used part of the package `pcsc-mini`. */
+/** The part of the package `pcsc-mini` that the agent uses. */
 export interface PcscMini {
   readonly Client: new () => MiniClient
 }
@@ -105,13 +105,13 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
     try {
       return await reader.connect(SHARED)
     } catch (error) {
-      // The package has four connections, and never frees one that it failed to end. Its process must restart.
+      // The package allows four connections, and never frees one that it failed to end. Ending the process frees them.
       if (codeOf(error) === 'TooManyCardConnections') end('pcsc-mini has no place for another connection')
       throw smartCardError(error)
     }
   }
 
-  /** pcsc-mini 0.1.3 sends a wrong ATR with its events on Linux. The state of a connected card has the right one. */
+  /** Reads the ATR from a connected card: on Linux, pcsc-mini 0.1.3 sends a wrong ATR with its events. */
   async function readAtr(name: string, eventCounter: number): Promise<void> {
     if (table.readers.find((row) => row.name === name)?.atr.length !== 0) return
     try {
@@ -120,7 +120,8 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
       await withSmartCardError(card.disconnect(LEAVE))
       table.setAtr(name, eventCounter, atr)
     } catch {
-      // The card has gone, or another program uses it exclusively. This function runs again at the next change of state.
+      // Ignores the error: the card has gone, or another program uses it exclusively. The next change of state calls
+      // this function again.
     }
   }
 

@@ -16,8 +16,8 @@ const MAX_CARDS = 4
 const never = new AbortController().signal
 
 /**
- * Makes a native PC/SC package speak pcscd's protocol 4:4, so that one driver works on all systems. Resolves when the
- * driver closes the link or sends an invalid request, or when the package ends.
+ * Serves a native PC/SC package by pcscd's protocol 4:4, so that one driver works on all systems. Resolves when the
+ * package ends, or when the driver closes the link or sends an invalid request.
  */
 export function serveSmartCards(cards: SmartCards, link: ByteLink): Promise<void> {
   return new SmartCardServer(cards, link).run()

@@ -8,7 +8,7 @@ export interface SmartCards {
   onChange(listener: () => void): void
   /** Connects to the card on a reader, shared with other programs. Rejects with `SmartCardError`. */
   connect(reader: string): Promise<ConnectedCard>
-  /** Resolves with the reason when the package reports no more changes; then its process must be restarted. */
+  /** Resolves with the reason when the package reports no more changes. The caller must then restart its process. */
   readonly ended: Promise<string>
 }
 
@@ -26,7 +26,7 @@ export interface ConnectedCard {
 /** PC/SC rejected a call. */
 export class SmartCardError extends Error {
   override name = 'SmartCardError'
-  /** A code of return-codes.ts. */
+  /** The PC/SC code; return-codes.ts lists the codes. */
   readonly rv: number
 
   constructor(rv: number, message: string) {
@@ -39,7 +39,7 @@ export class SmartCardError extends Error {
 export interface ReaderTable {
   readonly readers: readonly ReaderState[]
   onChange(listener: () => void): void
-  /** Sets the presence of a card. `mark` differs from card to card. Returns the event counter of this card. */
+  /** Sets the presence of a card. Each card must have another `mark`. Returns the event counter of this card. */
   set(name: string, cardPresent: boolean, mark: number): number
   /** Sets the ATR of the card with this event counter. No effect if another card is on the reader now. */
   setAtr(name: string, eventCounter: number, atr: Uint8Array): void
@@ -48,7 +48,7 @@ export interface ReaderTable {
 
 const COUNTER_MASK = 0xffff
 
-/** Makes an empty table. It ignores readers beyond the 16 that pcscd's protocol has room for. */
+/** Makes an empty table. It ignores more than 16 readers, the maximum of pcscd's protocol. */
 export function readerTable(): ReaderTable {
   const rows = new Map<string, ReaderState & { readonly mark: number }>()
   let changes = 0
