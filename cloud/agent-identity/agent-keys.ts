@@ -6,9 +6,9 @@ import { endLogins } from './sessions.ts'
 
 /** An agent's keys: the current one and, during a rotation, the next one. */
 
-/** Time the cloud accepts outcome reports signed with a former key, ms: as long as it stores delegated rights. */
+/** How long the cloud accepts outcome reports signed with a former key, ms. It stores delegated rights as long. */
 const FORMER_KEYS_FOR_MS = 91 * 86_400_000
-/** Maximum number of former keys per agent; it rotates every 30 days. */
+/** Maximum number of former keys per agent. An agent rotates its key every 30 days. */
 const FORMER_KEYS_LIMIT = 10
 
 /** Keys with which this agent may sign. */
@@ -16,7 +16,7 @@ export function agentKeys({ agent_id, x, next_x: next }: AgentRow): KeyRing {
   return ringOf(agent_id, [x, ...(next === null ? [] : [next])])
 }
 
-/** Current and former keys: another agent may forward later what it signed with a former one. */
+/** Current and former keys of an agent. The receipt home may forward an outcome report long after its agent signed it. */
 export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: number): Promise<KeyRing> {
   const formerKeys = await db
     .selectFrom('agent_former_key')
@@ -35,7 +35,7 @@ export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: numbe
   ])
 }
 
-/** Discards former keys that no longer count. */
+/** Deletes former keys that the cloud no longer accepts. */
 export async function pruneFormerKeys(db: Db, nowMs: number): Promise<void> {
   await db
     .deleteFrom('agent_former_key')
@@ -56,7 +56,7 @@ function ringOf(iss: string, keys: readonly string[]): KeyRing {
   )
 }
 
-/** Makes the next key current after its first use. The former one no longer counts for logins. */
+/** Makes the next key current after its first use. The agent can no longer log in with the former key. */
 export async function promoteNextKey(db: Db, agent: AgentRow, key: VerificationKey, nowMs: number): Promise<void> {
   if (key.x !== agent.next_x) return
   await db

@@ -28,7 +28,7 @@ export async function markForked(db: Db, agentId: string, nowMs: number): Promis
   return fork_ms ?? nowMs
 }
 
-/** Exception key of `agent_fork`: one per decision that staff must take. */
+/** Exception key of `agent_fork`. Each fork that staff must resolve has its own key. */
 export function forkKey(agentId: string, forkMs: number): string {
   return `${agentId}/${forkMs}`
 }

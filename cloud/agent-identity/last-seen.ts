@@ -2,14 +2,13 @@ import type { LastSeen } from '../foundation/ports.ts'
 import type { Db } from '../persistence/database.ts'
 
 /**
- *   HTTP request · login · MQTT packet ──▶ note (memory) ── every 30 s ──▶ flush: one write per agent
- *
- * Time at which the cloud last received anything from each agent. No request waits for a write.
+ * Time at which the cloud last received anything from each agent: an HTTP request, a login or an MQTT packet. The times
+ * stay in memory, and `flush` writes them every 30 s, so that requests do not wait for a write.
  */
 
-/** Time between two writes, ms: a crash loses at most this much. */
+/** Time between two writes, ms. A crash loses the times of at most this period. */
 export const LAST_SEEN_FLUSH_MS = 30_000
-/** Maximum number of agents per write; further agents wait for the next write. */
+/** Maximum number of agents in memory. Until the next write, the times of further agents are ignored. */
 const NOTED_LIMIT = 50_000
 /** Agents per transaction, so that other writes do not wait long. */
 const BATCH = 200
@@ -46,7 +45,7 @@ async function writeAll(db: Db, rows: readonly (readonly [agentId: string, ms: n
   for (const [agentId, ms] of rows) await writeLastSeen(db, agentId, ms)
 }
 
-/** Stores the time at once. Logins need this, because succession compares it with the enrolment. */
+/** Stores the time at once, for logins. The succession detects agents that never logged in by this time. */
 export async function writeLastSeen(db: Db, agentId: string, ms: number): Promise<void> {
   await db.updateTable('agent').set({ last_seen_ms: ms }).where('agent_id', '=', agentId).execute()
 }

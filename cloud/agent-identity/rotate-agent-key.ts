@@ -13,9 +13,9 @@ export const rotateAgentKey = operation({
   name: 'rotateAgentKey',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Rotates an agent’s own key. The old key counts until the agent uses the new one.',
+  summary: 'Rotates an agent’s own key. The old key stays valid until the agent uses the new one.',
   description:
-    'Repeating the same key returns the same response. Another key replaces a new key that was not used yet.',
+    'Repeating the same key returns the same response. A different key replaces a new key that the agent has not used yet.',
   callers: ['agent'],
   refusals: ['key_taken'],
   changes: true,
@@ -41,7 +41,7 @@ export const rotateAgentKey = operation({
     if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid))
       throw invalid('proof', 'is not signed with publicJwk for this agent and its current key', 'invalid')
     call.changed(agent.agent_id)
-    // A repeated request: the key is already current, and the first response was lost.
+    // The agent repeats the request because the first response was lost; the key is already current.
     if (agent.x === x) return { success: true as const, kid: keyId(x) }
     if (await isKeyTaken(call.db, x, agent.agent_id))
       throw precondition('key_taken', 'another agent already uses this key: generate a new one')

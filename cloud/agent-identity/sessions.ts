@@ -28,8 +28,8 @@ function hashOf(secret: string): string {
 }
 
 /**
- * Place that accepts the answer to a challenge. Another company may run the broker, so a broker password must not work
- * over HTTP.
+ * Where the agent may present the signed challenge. Another company may run the broker, so a password for the broker
+ * must not work for the HTTP API.
  */
 export type ChallengeFor = 'http' | 'broker'
 
@@ -45,7 +45,7 @@ const endChallenge = prepared((db, p: { hash: string; agentId: string; nowMs: nu
     .returning('expires_ms'),
 )
 
-/** Opens a challenge for one use in one place. */
+/** Creates a challenge that works once, either for HTTP or for the broker. */
 export async function openChallenge(
   db: Db,
   agentId: string,
@@ -59,8 +59,8 @@ export async function openChallenge(
 }
 
 /**
- * Uses up a challenge and returns the time it was opened. Returns undefined if it is unknown, used, expired, or for
- * another agent or place.
+ * Uses up a challenge and returns the time at which it was created. Returns undefined if the challenge is unknown,
+ * used, expired, or was created for another agent or for another `where`.
  */
 export async function useChallenge(
   db: Db,
@@ -120,7 +120,7 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
     accountId,
     mode: mode as Mode,
     tenant: row.tenant as Tenant,
-    // The package check uses the store's package, which is at least GROW for stores with agents.
+    // Passes the check of the account's package: operations of agents check the package of their store.
     package: 'PRIME' satisfies Package,
   }
 }

@@ -15,19 +15,21 @@ import { signingClock, type SigningClock } from './signing-clock.ts'
 import { readSigningKeys } from './signing-keys.ts'
 
 /**
- *   root (file) ──signs──▶ key set of a tenant ──names──▶ token, receipt (per tenant) · policy, freshness (installation)
+ * Signing keys of the cloud. The root key, in a file, signs a key set for each tenant. It lists the tenant's keys for
+ * tokens and receipts, and the keys of the installation for policies and freshness.
  *
- * Signing keys of the cloud. A process caches the keys of its tenants and reloads them after any process changed one.
+ * Each process caches keys. It reloads them after any process has changed a key.
  */
 export interface Authority {
   readonly clock: SigningClock
   readonly sealer: Sealer
   /** Public root key, base64url. */
   readonly rootX: string
-  /** RFC 7638, 32 bytes. */
+  /** Thumbprint of the root key (RFC 7638), 32 bytes. */
   readonly rootThumbprint: Uint8Array
-  /** Signs policies and freshness for every store. */
+  /** Signs the policies of all stores. */
   readonly policySigner: Signer
+  /** Signs freshness, deny lists, items, acknowledgements and commands for all stores. */
   readonly freshnessSigner: Signer
   /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   readonly timeEpoch: number
@@ -44,15 +46,15 @@ export interface Authority {
   rotate(db: Db, rotation: Rotation): Promise<string>
   /** Loads the tenant's keys; creates missing keys and the key set. */
   ready(tenant: Tenant): Promise<TenantKeys>
-  /** The tenant's keys within this transaction, for callers without a loaded tenant. */
+  /** Returns the tenant's keys. If they are not cached, loads them within this transaction. */
   readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys>
-  /** The tenant's keys, which must be loaded. */
+  /** Returns the tenant's cached keys. Call `ready` before. */
   keysOf(tenant: Tenant): TenantKeys
   /** Stores the latest signed time (ms), so that a restart with a slow clock is detected. */
   storeLastSigned(db: Db, ms: number): Promise<void>
 }
 
-/** Maximum number of tenants in the cache; the least recently used is loaded again. */
+/** Maximum number of tenants in the cache. Beyond it, the cache drops the least recently used tenant. */
 const TENANTS_LIMIT = 10_000
 
 /** Throws if these keys do not belong to the database. Creates nothing. */
@@ -64,7 +66,7 @@ export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness)
 /** Opens the authority; creates the keys of the installation at the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.sealingKeys, platform.random)
-  // A restore trusts the clock, and may be later than the last signed time in the backup.
+  // The time of a restore also bounds the clock, because the backup may contain an older signed time.
   const { restoredMs } = await readKeyCounters(database.reads)
   const clock = signingClock(platform.clock, Math.max((await readLastSigned(database.reads)) ?? 0, restoredMs))
   const loader = new KeyLoader({ sealer: seal, platform, clock, root: files.root.signer })
@@ -72,7 +74,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     await assertKnownRoot(db, files.root.signer.kid)
     return loader.loadShared(db)
   })
-  // Stored before the first signature, so that a later start with an older clock is detected.
+  // Stores the time before the first signature, so that the next start detects a clock that is behind.
   if (clock.untrustedReason() === null) await database.write((db) => storeLastSigned(db, platform.clock.wall()))
   return new CachedKeys({ database, files, loader, sealer: seal, clock }, shared)
 }
@@ -148,22 +150,22 @@ class CachedKeys implements Authority {
   async ready(tenant: Tenant): Promise<TenantKeys> {
     const known = this.#tenants.get(tenant)
     if (known && known.generation === (await readKeyGeneration(this.#database.reads))) return known.keys
-    // A separate transaction: keys must be durable before they sign.
+    // Uses a separate transaction, because keys must be durable before they sign.
     return this.#remember(await this.#database.write((db) => this.#loader.load(db, tenant)), tenant)
   }
 
-  // Not cached: keys of this transaction are not durable yet.
+  // Does not cache loaded keys, because keys of this transaction are not durable yet.
   async readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys> {
     return this.#tenants.get(tenant)?.keys ?? (await this.#loader.load(db, tenant)).keys
   }
 
   keysOf(tenant: Tenant): TenantKeys {
     const known = this.#tenants.get(tenant)
-    assert(known, `the keys of ${tenant} were not made ready`)
+    assert(known, `the keys of ${tenant} are not cached: call ready() before`)
     return known.keys
   }
 
-  /** Uses these keys from now on. In a new time epoch earlier signed times no longer count. */
+  /** Uses these keys from now on. A new time epoch also replaces the clock's latest signed time. */
   #use(loaded: InstallationKeys): void {
     if (loaded.counters.timeEpoch > this.#shared.counters.timeEpoch) this.clock.reset(loaded.lastSignedMs)
     this.#shared = loaded

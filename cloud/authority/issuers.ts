@@ -7,13 +7,14 @@ import type { RotatedUse } from './rotate-key.ts'
 export interface KeyOwner {
   use: RotatedUse
   accountId: string
-  /** Both modes if omitted. */
+  /** If omitted, both modes. */
   mode?: Mode | undefined
 }
 
 /**
- * Issuers of the keys: the installation for policy and freshness, else the account, live side first. A kid in
- * `revoke` selects its issuer. Throws 404 for an unknown account or kid.
+ * Issuers of the keys to rotate. Policy and freshness keys belong to the installation. Other keys belong to the live and
+ * the test tenant of the account. If `revoke` is a kid, only the issuer of this key. Throws 404 for an unknown account
+ * or kid.
  */
 export async function issuersOf(
   db: Db,

@@ -3,15 +3,15 @@ import { prepared } from '../persistence/prepared.ts'
 import { storeLastSigned } from './last-signed.ts'
 
 /**
- * Counters of the installation that never decrease. Every process reads them before each request, so that none uses a
- * key that another process revoked.
+ * Counters of the installation that never decrease. Every process reads them before each request, so that it uses no
+ * key that another process has revoked.
  */
 export interface KeyCounters {
   /** Number of the last key change. */
   generation: number
-  /** Epoch of policies, raised above all versions of a stolen key or a lost cloud. */
+  /** Epoch of policies. The revocation of a stolen key and a restore raise it, so that new policies outrank old ones. */
   documentEpoch: number
-  /** Epoch of key sets, raised also for a new root. */
+  /** Epoch of key sets. A new root key and a restore raise it. */
   keySetEpoch: number
   /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   timeEpoch: number
@@ -49,13 +49,13 @@ export async function readKeyCounters(db: Db): Promise<KeyCounters> {
   }
 }
 
-const generationMark = prepared((db) =>
+const generationQuery = prepared((db) =>
   db.selectFrom('installation').select('value').where('name', '=', NAMES.generation),
 )
 
-/** Reads the number of the last key change, as every request does. */
+/** Reads the number of the last key change. Every request calls it. */
 export async function readKeyGeneration(db: Db): Promise<KeyCounters['generation']> {
-  const [row] = await generationMark(db, {})
+  const [row] = await generationQuery(db, {})
   return Number(row?.value ?? 0)
 }
 
@@ -70,8 +70,8 @@ export function raiseDocumentEpoch(db: Db): Promise<void> {
 }
 
 /**
- * Begins a time epoch: earlier signed times no longer count. The epoch is its start in s, so that a restored cloud
- * that revokes the key again exceeds the epoch it lost.
+ * Begins a time epoch, which makes earlier signed times invalid. Its number is the current time, s. So a restored cloud
+ * that revokes the key again gets a higher number than the epoch that it lost.
  */
 export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   const { timeEpoch } = await readKeyCounters(db)
@@ -88,7 +88,7 @@ export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
   return true
 }
 
-/** Raises the epoch of key sets, so that all are signed again. */
+/** Raises the epoch of key sets, so that the cloud signs all of them again. */
 export async function raiseKeySetEpoch(db: Db): Promise<void> {
   await raise(db, 'keySetEpoch')
   await raiseKeyGeneration(db)

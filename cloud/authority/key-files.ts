@@ -7,8 +7,8 @@ import type { Randomness, SecretFiles } from '../../policy/platform.ts'
 import { KEY_BYTES } from './sealing.ts'
 
 /**
- * Keys outside the database, in `DATA/keys`, readable by the owner only. `master.key` contains the sealing keys,
- * newest first, one per line. `root.json` contains the root key. Back them up with secrets, separate from data.
+ * Keys outside the database, in `DATA/keys`, readable by the owner only. `master.key` contains the sealing keys, newest
+ * first, one per line. `root.json` contains the root key. Back up these files separately from the database.
  */
 export interface KeyFiles {
   /** The first key seals; all keys open. */
@@ -53,7 +53,7 @@ async function newRoot(random: Randomness): Promise<string> {
   return JSON.stringify({ ...(await exportJWK(privateKey)), kid, alg: 'EdDSA', use: 'sig' })
 }
 
-/** Throws if the text is no private key, or its halves do not match. */
+/** Throws if the text is no private key, or its public and secret parts do not match. */
 async function readRoot(text: string): Promise<RootKey> {
   const value: unknown = JSON.parse(text)
   const first = FirstRootFile.safeParse(value)
@@ -83,7 +83,7 @@ export function addSealingKey(dataDir: string, files: SecretFiles, random: Rando
   return keys
 }
 
-/** Removes all sealing keys but this one. Texts sealed with them can never be opened again. */
+/** Removes all other sealing keys. No one can open texts that the removed keys sealed. */
 export function discardOtherSealingKeys(dataDir: string, files: SecretFiles, key: Uint8Array): void {
   files.write(sealingFile(dataDir), textOf([key]))
 }

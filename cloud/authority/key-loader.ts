@@ -19,9 +19,9 @@ const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
 export interface TenantKeys {
   readonly token: Signer
   readonly receipt: Signer
-  /** Keys that documents of this tenant may be signed with. */
+  /** Keys with which documents of this tenant may be signed. */
   readonly ring: KeyRing
-  /** Every receipt key that is not revoked: receipts stay readable after their key retired. */
+  /** Every receipt key that is not revoked. Receipts stay readable after their key has retired. */
   readonly reading: KeyRing
   readonly records: readonly KeyRecord[]
   /** Time epoch of the key set. */
@@ -128,7 +128,7 @@ function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
   return key.signer
 }
 
-/** Rejected keys leave the key set after a while, so that it stays small. */
+/** True if the key set lists the key. It drops retired keys after 30 days and revoked keys after its own life. */
 function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
   const goneAfterMs =
     record.state === 'retired'

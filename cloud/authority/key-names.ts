@@ -7,7 +7,7 @@ import { WRONG_MASTER_KEY } from './signing-keys.ts'
 export interface KeyNames {
   /** kid of the root key that agents trust. */
   root?: string | undefined
-  /** Names of the sealing keys that open its signing keys. */
+  /** Names of the sealing keys that open the database's signing keys. */
   sealing: string[]
 }
 

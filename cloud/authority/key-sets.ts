@@ -20,12 +20,12 @@ export const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
 const RENEWED_AT_ONCE = 100
 /**
- * Maximum clock difference between processes, s. If a key set has a later time than this, a fast clock signed it. Agents
+ * Maximum clock difference between processes, s. A key set further in the future was signed by a fast clock. Agents
  * reject it until its issue time.
  */
 const AHEAD = 60
 
-/** Returns the stored key set if its content is current and it lives long enough, else signs the next version. */
+/** Returns the stored key set. Signs the next version if the content changed or the stored one expires soon. */
 export async function currentKeySet(
   db: Db,
   {
@@ -70,7 +70,7 @@ export async function currentKeySet(
   return row
 }
 
-/** Tenants whose key set expires soon or was signed by a fast clock; a limited number. */
+/** At most 100 tenants whose key set expires soon or was signed by a fast clock. */
 export async function dueKeySets(db: Db, nowS: number): Promise<Tenant[]> {
   const due = await db
     .selectFrom('signed_document')

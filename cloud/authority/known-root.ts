@@ -7,13 +7,13 @@ import { raiseKeySetEpoch } from './key-counters.ts'
 
 const ROOT = 'root_kid'
 
-/** Throws if the root file does not contain the root that agents know, because all agents would reject the cloud. */
+/** Stores the root at the first start. Throws if it is not the root that agents trust: they would reject the cloud. */
 export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
   assertRoot(await readRoot(db), kid)
   await writeRoot(db, kid)
 }
 
-/** Throws if agents know another root. undefined: no agent knows one yet. */
+/** Throws if agents trust another root key. `known` is undefined before the first start. */
 export function assertRoot(known: string | undefined, kid: string): void {
   if (known !== undefined && known !== kid) {
     throw new Error(
@@ -42,7 +42,7 @@ async function writeRoot(db: Db, value: string): Promise<void> {
     .execute()
 }
 
-/** For databases that did not store the root yet. */
+/** Reads the kid of the root from a key set, for databases that have not stored the root yet. */
 async function signerOfKeySets(db: Db): Promise<string | undefined> {
   const row = await db
     .selectFrom('signed_document')

@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 
-/** The latest signed time; a start with an older clock must be detected. */
+/** The latest signed time. By it, a starting cloud detects that its clock is behind. */
 
 const NAME = 'last_signed_ms'
 

@@ -8,8 +8,8 @@ import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
 /**
  *   next ──▶ active ──▶ retiring ──▶ retired        any ──▶ revoked
  *
- * Each use always has a next key, published long before it signs. The state is in rows only, so every process sees a
- * change with its next request (ADR 0014).
+ * States of a signing key. Each use always has a next key, which is published long before it signs. Only database rows
+ * contain the state, so every process sees a change with its next request (ADR 0014).
  */
 
 /** Uses whose keys rotate here. The root is a file, and agents rotate their own keys. */
@@ -21,8 +21,8 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
 /**
- * Time from a key's last signature until it retires, ms: longest life of a signed document plus one minute for
- * clocks.
+ * Time from a key's last signature until it retires, ms: the longest life of a document that it signs, and one minute
+ * for clock differences.
  */
 const RETIRES_AFTER_MS: Record<RotatedUse, number> = {
   token: 10 * MINUTE_MS + MINUTE_MS,
@@ -32,14 +32,14 @@ const RETIRES_AFTER_MS: Record<RotatedUse, number> = {
 }
 /** Period in which a key is active before the next key replaces it, ms. */
 const ACTIVE_MS = 30 * DAY_MS
-/** Minimum time a key is published before it signs automatically, ms: longer than agents are planned to be offline. */
+/** Minimum time from the publication of a key to its automatic activation, ms. It exceeds the 72 h agents work offline. */
 const PUBLISHED_BEFORE_MS = 7 * DAY_MS
 
 export interface Rotation {
   /** Account and mode, or the installation. */
   iss: string
   use: RotatedUse
-  /** true: revokes the active key instead of retiring it; a kid: revokes that key in any state. */
+  /** If true, revokes the active key instead of retiring it. A kid revokes that key in any state. */
   revoke: boolean | string
 }
 
@@ -58,25 +58,25 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
   const inState = (state: KeyState) => keys.find((key) => key.state === state)
   const [active, next] = [inState('active'), inState('next')]
   assert(active && next, `${iss} has no ${use} keys`)
-  const doomed = typeof revoke === 'string' ? keys.find((key) => key.kid === revoke) : revoke ? active : undefined
-  if (typeof revoke === 'string' && !doomed) throw notFound('signing key')
-  if (doomed?.state === 'revoked') return active.kid
+  const keyToRevoke = typeof revoke === 'string' ? keys.find((key) => key.kid === revoke) : revoke ? active : undefined
+  if (typeof revoke === 'string' && !keyToRevoke) throw notFound('signing key')
+  if (keyToRevoke?.state === 'revoked') return active.kid
 
-  const isChanged = !doomed || doomed === active
-  if (doomed) await setState(db, doomed.kid, 'revoked', maker.nowMs)
+  const isChanged = !keyToRevoke || keyToRevoke === active
+  if (keyToRevoke) await setState(db, keyToRevoke.kid, 'revoked', maker.nowMs)
   else await setState(db, active.kid, 'retiring', maker.nowMs)
   if (isChanged) await setState(db, next.kid, 'active', maker.nowMs)
   await makeMissingKeys(db, iss, [use], maker)
-  // A thief may have signed any time, and trusted time never falls by itself.
-  if (use === 'freshness' && doomed) await beginTimeEpoch(db, maker.nowMs)
-  if (use === 'policy' || use === 'freshness') await renewDocuments(db, doomed !== undefined)
+  // A thief may have signed a time in the future. Agents lower their trusted time only in a new time epoch.
+  if (use === 'freshness' && keyToRevoke) await beginTimeEpoch(db, maker.nowMs)
+  if (use === 'policy' || use === 'freshness') await renewDocuments(db, keyToRevoke !== undefined)
   await raiseKeyGeneration(db)
   return isChanged ? next.kid : active.kid
 }
 
 /**
- * Makes agents fetch a newly signed policy. A revocation starts a new epoch. Its versions rank above all versions that
- * a thief may have signed.
+ * Makes agents fetch a newly signed policy. A revocation starts a new epoch, which outranks all versions that a thief
+ * may have signed.
  */
 async function renewDocuments(db: Db, isRevoked: boolean): Promise<void> {
   if (isRevoked) await raiseDocumentEpoch(db)
@@ -119,5 +119,5 @@ export async function advanceKeys(db: Db, maker: KeyMaker): Promise<void> {
   }
 }
 
-/** Maximum number of accounts per run; the next run changes the others. */
+/** Maximum number of keys that one run rotates per use. The next run rotates the others. */
 const DUE_AT_ONCE = 100

@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import type { Database } from '../persistence/database.ts'
 import type { Sealer } from './sealing.ts'
 
-/** Every sealed column of the database. Add a column here when you seal something new. */
+/** A database column with sealed texts. Add it to `SEALED_COLUMNS` when you seal a new column. */
 interface SealedColumn {
   readonly table: string
-  /** The column that names the row. */
+  /** Column with the id of the row. */
   readonly id: string
   readonly column: string
   /** Context that the sealed text is bound to. */
@@ -34,10 +34,10 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
   },
 ]
 
-/** Rows in one transaction. */
+/** Maximum number of rows per transaction. */
 const PAGE = 200
 
-/** Seals all texts of older keys again with the newest. Returns their number. It continues after a crash. */
+/** Seals each text of an older key again with the newest key. Returns the number of texts. May be repeated. */
 export async function resealAll(database: Database, sealer: Sealer): Promise<number> {
   let count = 0
   for (const column of SEALED_COLUMNS) {
@@ -71,7 +71,7 @@ function resealPage(
     for (const row of old) {
       const context = contextOf(row.id)
       const sealed = sealer.seal(sealer.open(row.sealed, context), context)
-      // A row that changed meanwhile was sealed with the newest key.
+      // Skips a row that changed meanwhile: its writer sealed it with the newest key.
       await sql`UPDATE ${from} SET ${text} = ${sealed} WHERE ${key} = ${row.id} AND ${text} = ${row.sealed}`.execute(db)
     }
     return { count: old.length, next: rows.length === PAGE ? rows.at(-1)?.id : undefined }

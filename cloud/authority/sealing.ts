@@ -3,14 +3,14 @@ import { assert } from '../../policy/assert.ts'
 import type { Randomness } from '../../policy/platform.ts'
 
 /**
- * Seals secrets that the cloud must read again: AES-256-GCM, bound to their place in the database. A sealed text is
- * `{key id}.{base64url of iv, ciphertext, tag}`. The key id allows rotation: the newest key seals, all keys open. See
- * sealed-columns.ts for the places.
+ * Encrypts secrets that the cloud must read again, with AES-256-GCM. A sealed text can be opened only in its table and
+ * row (see sealed-columns.ts). Its form is `{key id}.{base64url of iv, ciphertext, tag}`. The key id allows rotation: the
+ * newest key seals, all keys open.
  */
 export interface Sealer {
-  /** `context` names the place (table, row); `open` needs the same one. */
+  /** `context` names table and row. `open` needs the same context. */
   seal(plain: Uint8Array, context: string): string
-  /** Throws if the key is missing, or the text was sealed for another place. */
+  /** Throws if the key is missing or the text was sealed with another context. */
   open(sealed: string, context: string): Buffer
   /** True if the newest key sealed the text. */
   isCurrent(sealed: string): boolean
@@ -51,7 +51,7 @@ export function sealer(keys: readonly Uint8Array[], random: Randomness): Sealer 
   }
 }
 
-/** Opens a text from before keys had names, with any of these keys. */
+/** Opens a text of the first format, which has no key id. Tries each key. */
 function openUnnamed(sealed: string, context: string, keys: readonly Uint8Array[]): Buffer {
   let fault: unknown
   for (const key of keys) {
@@ -71,7 +71,7 @@ function openWith(key: Uint8Array, sealed: string, context: string): Buffer {
   return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
-/** Sealer with a key derived from a text that only the caller has; the cloud cannot open its texts alone. */
+/** Sealer with a key derived from a secret that only the caller has. The cloud does not store the secret. */
 export function sealerFromText(secret: string, random: Randomness): Sealer {
   return sealer([new Uint8Array(hkdfSync('sha256', secret, 'untag/seal/1', '', KEY_BYTES))], random)
 }

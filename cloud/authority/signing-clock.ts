@@ -8,19 +8,19 @@ import { Failure } from '../foundation/failure.ts'
 export interface SigningClock {
   /** Now, ms since 1970. Throws `unavailable` while the clock is not trusted. */
   nowMs(): number
-  /** Why the cloud signs nothing at the moment, or null. */
+  /** Reason why the cloud signs nothing now; null if it signs. */
   untrustedReason(): string | null
   /**
-   * Wall clock, ms; while it is ahead after a jump, the last agreed time plus the elapsed time. For documents that must
-   * be signed even then and must not be dated in the future.
+   * Wall clock time, ms. While the clock is not trusted, at most the last trusted time plus the elapsed time. Use it for
+   * documents that the cloud must always sign and must not date in the future.
    */
   noLaterMs(): number
-  /** Sets the latest signed time (ms); earlier signatures no longer count. */
+  /** Replaces the latest signed time (ms), when a new time epoch begins. */
   reset(lastSignedMs: number): void
 }
 
 const TOLERANCE_MS = 60_000
-/** Time the clocks must agree after a jump, ms. */
+/** Time for which wall clock and elapsed time must agree after a jump, ms. */
 const SETTLE_MS = 60_000
 
 /** Creates the clock. `lastSignedMs`: latest signed time, from the database. */
@@ -28,7 +28,7 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
   let offset = clock.wall() - clock.elapsed()
   let jumpedAt: number | null = null
   let behindUntil = lastSignedMs
-  /** Both clocks at their last agreement. */
+  /** Wall clock and elapsed time when they last agreed. */
   let agreed: { wall: number; elapsed: number } | undefined
 
   function untrustedReason(): string | null {

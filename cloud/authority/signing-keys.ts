@@ -12,13 +12,13 @@ import type { Db } from '../persistence/database.ts'
 import type { SigningKeyRow } from '../persistence/tables/authority.ts'
 import type { Sealer } from './sealing.ts'
 
-/** Rows of signing keys: the public half in clear, the secret half sealed. */
+/** Rows of signing keys. The public key is stored in clear, the secret key is sealed. */
 
 export interface SigningKey {
   record: KeyRecord
   /** Time of the last state change, ms since 1970. */
   changedMs: number
-  /** Only active keys are unsealed. */
+  /** Set only for an active key. */
   signer: Signer | undefined
 }
 
@@ -26,7 +26,7 @@ export interface SigningKey {
 export const WRONG_MASTER_KEY =
   'the master key is not the one this database was sealed with: restore the keys folder that belongs to it'
 
-/** Keys of this issuer; the secrets of active ones are unsealed. */
+/** Reads the keys of this issuer. Opens the secrets of active keys. */
 export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Promise<SigningKey[]> {
   const rows = await db
     .selectFrom('signing_key')
@@ -69,8 +69,7 @@ export interface KeyMaker {
 }
 
 /**
- * Creates missing active and next keys. The next key is published early, so that offline agents know it before it
- * signs.
+ * Creates missing active and next keys. The key set lists the next key early, so that agents know it before it signs.
  */
 export async function makeMissingKeys(
   db: Db,

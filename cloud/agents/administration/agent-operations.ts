@@ -21,7 +21,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
  *      │                                                                └──── resolveAgentFork: revoke ─▶ revoked
  *      └─ revokeAgent ─▶ revoked
  *
- * What merchants see of their agents, and what they decide about them.
+ * Operations with which merchants list their agents, revoke them and resolve forks.
  */
 
 const DEFAULT_PAGE = 100
@@ -127,8 +127,8 @@ export const revokeAgent = operation({
   minimumPackage: 'GROW',
   summary: 'Revokes an edge agent for good, for example a stolen or replaced machine.',
   description:
-    'The cloud rejects its next call and its broker connection. It sends the agent a signed command, after which the agent releases nothing, also offline. ' +
-    'An offline agent does not receive it and continues: remove the machine. ' +
+    'The cloud rejects its next call and its broker connection. It also sends the agent a signed command. After this command the agent releases nothing, even offline. ' +
+    'An offline agent does not receive the command and continues: remove the machine. ' +
     'The next agent that reports its devices adopts them. Repeating the call changes nothing.',
   changes: true,
   request: z.strictObject({ agentId: Id }),
@@ -149,8 +149,8 @@ export const resolveAgentFork = operation({
   minimumPackage: 'GROW',
   summary: 'Resolves a forked agent, whose ledger exists twice: the remaining copy continues, or both are revoked.',
   description:
-    '`trust`: only after you removed one of the two machines. The remaining one sends its unsent rows and needs the cloud for each claim for 11 more minutes. ' +
-    'If the other one reports again, `agent_fork` is raised again. `revoke`: as revokeAgent. ' +
+    'Choose `trust` only after you removed one of the two machines. The remaining machine sends its unsent rows. For 11 more minutes it needs the cloud for each claim. ' +
+    'If the removed machine reports again, `agent_fork` is raised again. `revoke` does the same as revokeAgent. ' +
     'Until you decide, the agent releases nothing without the cloud and shows this at the station.',
   refusals: ['no_fork', 'agent_revoked'],
   changes: true,

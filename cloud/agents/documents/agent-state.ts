@@ -6,11 +6,11 @@ import type { Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 
 /**
- * State that an agent reports, for display only. The agent sends it over the broker when its connection begins and
- * ends, and over HTTP with its document request every 15 s.
+ * State that an agent reports, for display only. The broker delivers it when the agent connects and disconnects. The
+ * agent also sends it over HTTP with each document request, every 15 s.
  */
 const StoredState = AgentState.omit({ online: true }).extend({ release: VersionNumber.optional() }).strip()
-export type KeptState = z.infer<typeof StoredState>
+export type StoredAgentState = z.infer<typeof StoredState>
 
 /** Maximum length of a reported state, characters. */
 const STATE_LIMIT = 120_000
@@ -19,8 +19,8 @@ const CHANGED_MS = 10_000
 /** Minimum time between writes of an unchanged state, ms. Its age shows whether the agent is alive. */
 const SAME_MS = 60_000
 
-/** Parses a stored state. Returns undefined without a valid one. */
-export function stateOf(text: string | null): KeptState | undefined {
+/** Parses a stored state. Returns undefined if it is missing or invalid. */
+export function stateOf(text: string | null): StoredAgentState | undefined {
   return parsed(StoredState, text)
 }
 
@@ -30,7 +30,7 @@ export async function storeState(db: Db, agentId: string, payload: string): Prom
   if (!reported) return
   const row = await db.selectFrom('agent').select('state').where('agent_id', '=', agentId).executeTakeFirst()
   const stored = stateOf(row?.state ?? null)
-  // A broker may repeat old messages, such as the last will of a connection.
+  // A broker may repeat old messages, such as the last will of an earlier connection.
   const isLater = !stored || Date.parse(reported.observedAt) >= Date.parse(stored.observedAt)
   const { online, ...state } = reported
   await write(db, agentId, isLater ? { ...stored, ...state } : { ...state, ...stored }, { online: online ? 1 : 0 })
@@ -44,7 +44,7 @@ export interface FetchReport {
   release: string | undefined
 }
 
-/** Stores the state in a document request. */
+/** Stores the state that a document request reports. */
 export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchReport, nowMs: number): Promise<void> {
   const stored = stateOf(agent.state)
   const policyVersion = report.policyVersion ?? stored?.policyVersion
@@ -54,7 +54,7 @@ export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchRep
   const isSame =
     stored?.policyVersion === policyVersion && stored?.queueDepth === queueDepth && stored?.release === release
   const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
-  // A time in the future comes from an agent's clock and does not delay the write.
+  // A wrong clock of the agent may set a time in the future, which must not delay the write.
   if (ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
   await write(db, agent.agent_id, {
     ...stored,
@@ -63,7 +63,7 @@ export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchRep
   })
 }
 
-async function write(db: Db, agentId: string, state: KeptState, more: { online?: number } = {}): Promise<void> {
+async function write(db: Db, agentId: string, state: StoredAgentState, more: { online?: number } = {}): Promise<void> {
   await db
     .updateTable('agent')
     .set({ state: JSON.stringify(state), ...more })

@@ -20,14 +20,14 @@ import { storeFetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   agent ─▶ its versions, address, end of its ledger
- *     ─▶ store what it reports ─▶ end moves of devices
- *     ─▶ newer documents: key set, policy, pages of the deny list and of items ─▶ always: freshness ─▶ pending commands
+ * An agent sends its document versions, its address and the number of its last ledger row. The cloud stores these facts
+ * and completes device moves. It returns newer documents: key set, policy, deny list pages and item pages. It always
+ * adds the freshness document and the pending commands.
  *
- * The cloud builds documents from rows at every request. The rows contain their versions.
+ * The cloud builds the documents from database rows at every request. These rows also contain the document versions.
  */
 
-/** 500 keys of 150 characters each, in base64. */
+/** Maximum length of a signed key set: 500 keys of 150 characters each, in base64. */
 const MAX_KEY_SET = 128_000
 
 const Version = z.tuple([z.int().min(0), z.int().min(0)])
@@ -70,7 +70,7 @@ export const fetchSignedDocuments = operation({
       .max(EARLIER_KEY_SETS_LIMIT)
       .optional()
       .describe(
-        'keys+jwt: earlier key sets with revocations or a time epoch that the current one lacks. A restored cloud repeats them.',
+        'keys+jwt: earlier key sets with revocations or a time epoch that the current one lacks. A restored cloud applies them again.',
       ),
     release: VersionNumber.optional().describe('Release that the agent runs; fetchAgents returns it.'),
     ledgerSeq: z
@@ -99,11 +99,11 @@ export const fetchSignedDocuments = operation({
     if (address !== undefined && address !== agent?.home_url) await storeAddress(call, caller.agentId, address)
     if (revocations) await repeatRevocations(call, caller.tenant, revocations)
     if (resynced !== undefined) await markResynced(call, caller.agentId, resynced)
-    const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
-    // The other copy of a forked ledger may not have reported.
-    if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
+    const hasCurrentEpoch = have?.policy?.[0] === call.services.authority.documentEpoch
+    // With a forked ledger the wait continues, because the other copy may have unreported rows.
+    if (agent && agent.fork_ms === null && hasCurrentEpoch && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
       await endWaitForAgent(call, caller.agentId, have?.policy?.[1] ?? 0)
-    // Later pages belong to the same request.
+    // Requests for later pages repeat the report of the first one.
     if (agent && cursor === undefined)
       await storeFetchReport(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)
@@ -120,7 +120,7 @@ export const fetchSignedDocuments = operation({
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshnessDocument(call.db, store, call.services, policy))
-    // A number beyond the head comes from a stolen key and confirms nothing.
+    // Ignores a version beyond the head: a stolen key signed that document.
     if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq)
       await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
     if (
@@ -146,11 +146,11 @@ export const fetchSignedDocuments = operation({
 
 interface From {
   deny: number
-  /** Undefined: the agent stores no items. */
+  /** Undefined if the agent stores no items. */
   items: number | undefined
 }
 
-/** Numbers after which the next pages start: those in the cursor `deny.items`, else the agent's own versions. */
+/** Versions after which the next pages start: from the cursor (`deny.items`), else from the agent's `have`. */
 function cursorOf(
   cursor: string | undefined,
   have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined,
@@ -185,8 +185,8 @@ function isCurrent(have: readonly [number, number] | undefined, current: { epoch
 }
 
 /**
- * True if the agent has this version. A policy of a higher epoch was signed with a stolen key; the agent rejects ours
- * until it learns of the revocation.
+ * True if the agent has this version, or a newer one of the same epoch. A policy of a higher epoch was signed with a
+ * stolen key. The agent then needs the cloud's policy, which it accepts once it knows that the key was revoked.
  */
 function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver

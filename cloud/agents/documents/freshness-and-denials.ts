@@ -33,8 +33,8 @@ const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: n
 )
 
 /**
- * Signs the current versions of a store's documents and the time. `policy`: pass it if the same response contains the
- * policy.
+ * Signs the current versions of a store's documents and the time. `policy`: the store's policy, if the caller has
+ * already read it.
  */
 export async function freshnessDocument(
   db: Db,
@@ -62,7 +62,7 @@ export async function freshnessDocument(
   return signDocument(DOCUMENT_KINDS.fresh, claims, authority.freshnessSigner)
 }
 
-/** Signs one page of the deny list: entries after number `after` that have not ended. */
+/** Signs one page of the deny list: unexpired entries after sequence number `after`. */
 export async function denyPage(
   db: Db,
   store: StoreRow,
@@ -83,7 +83,7 @@ export async function denyPage(
   return { jws: signDocument(DOCUMENT_KINDS.deny, claims, authority.freshnessSigner), ver }
 }
 
-/** Entries of one page. `ver` is the head of the list if the page is the last. */
+/** Fills one page. `ver` is the number up to which the page covers the list; on the last page it is the head. */
 function fill(rows: readonly { seq: number; body: string }[], head: number): { entries: DenyEntry[]; ver: number } {
   const entries: DenyEntry[] = []
   let characters = 0

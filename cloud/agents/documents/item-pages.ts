@@ -34,7 +34,7 @@ export async function itemsHead(db: Db, storeId: string, services: Pick<Services
   return { epoch: itemsEpoch(services), ver: seq, floor }
 }
 
-/** Signs one page of changes behind number `after`. */
+/** Signs one page of item changes after sequence number `after`. */
 export async function itemPage(
   db: Db,
   store: StoreRow,
@@ -66,7 +66,7 @@ export async function itemPage(
 
 type FullEntry = Omit<ItemEntry, 'category' | 'brand'> & { category: string | null; brand: string | null }
 
-/** Entries within (after, head] in order, one more than a page holds. */
+/** Reads the entries with after < seq ≤ head in order: enough for one page and at least one further entry, if any. */
 async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
   const [items, removed] = [
     await itemsWithin(db, { storeId, after, head }),
@@ -95,7 +95,7 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
   return [...itemEntries, ...removedEntries].sort((a, b) => a.seq - b.seq)
 }
 
-/** One more than a page holds. */
+/** Rows per query. The row beyond the page limit shows that another page follows. */
 const AT_ONCE = ITEM_PAGE_LIMIT + 1
 
 const itemsWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>

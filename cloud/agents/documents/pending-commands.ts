@@ -5,12 +5,12 @@ import type { AgentCommand } from '../../foundation/agent-channel.ts'
 import type { Call, Services } from '../../operations/operation.ts'
 import { prepared } from '../../persistence/prepared.ts'
 
-/** Commands for an agent, sent over the broker and with its documents. */
+/** Commands for an agent. The cloud sends them over the broker and with the agent's documents. */
 
 const COMMAND_LIFE = 60
-/** Tolerance for a slow clock that still honours a token, s. */
+/** Time after the end of a token in which an agent with a slow clock may still honour it, s. */
 const GUARD_SECONDS = 60
-/** Maximum number of voids in one response; the next one contains the rest. */
+/** Maximum number of void commands in one response. The next response contains the rest. */
 const VOIDS_AT_ONCE = 50
 
 /** Signs a command for this agent (`cmd+jwt`). */

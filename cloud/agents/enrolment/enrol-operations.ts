@@ -63,11 +63,11 @@ export const enrolEdgeAgent = operation({
     replaces: z
       .strictObject({
         agentId: Id,
-        proof: z.string().max(1_024).describe('enrol+jwt signed with the predecessor’s key, with the same claims.'),
+        proof: z.string().max(1_024).describe('enrol+jwt with the same claims, signed with the predecessor’s key.'),
       })
       .optional()
       .describe(
-        'The predecessor whose ledger it continues. At the first login it takes over devices, receipt home and unsent rows, and the predecessor is revoked.',
+        'The predecessor whose ledger the new agent continues. At its first login the new agent takes over devices, receipt home and unsent rows. The cloud then revokes the predecessor.',
       ),
   }),
   response: z.strictObject({

@@ -16,8 +16,8 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findPredecessor, type Replacement } from './succession.ts'
 
 /**
- * `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`: 60 random bits that the agent presents, and 80 bits of the root key's
- * thumbprint that the agent checks. So neither side trusts the network.
+ * Life of an enrolment code, ms. A code has the form `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`. X are 60 random bits, by
+ * which the cloud knows the code. F are 80 bits of the root key's thumbprint, by which the agent verifies the cloud.
  */
 const CODE_MS = 15 * 60_000
 const TRIES = 10
@@ -74,7 +74,7 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   if (!code || code.expires_ms <= call.nowMs) throw notFound('enrolment code, or it is over 15 minutes old')
   if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: create a new one')
   const proof = openProof(call, request, codeHash)
-  if (proof === 'other time') {
+  if (proof === 'wrong time') {
     const now = new Date(call.services.platform.clock.wall()).toISOString()
     throw invalid(
       'proof',
@@ -96,7 +96,7 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   return makeAgent(call, code, request, { ledger: proof.ledger, replaces: predecessor?.agent_id ?? null })
 }
 
-/** True if an agent, also a revoked one, has this ledger; its rows are stored under this name. */
+/** True if an agent, even a revoked one, has this ledger id. The cloud stores the agent's rows under it. */
 async function isLedgerTaken(db: Db, ledger: string): Promise<boolean> {
   return (
     (await db.selectFrom('agent').select('agent_id').where('ledger_id', '=', ledger).executeTakeFirst()) !== undefined
@@ -104,14 +104,14 @@ async function isLedgerTaken(db: Db, ledger: string): Promise<boolean> {
 }
 
 /**
- * Opens the proof of the new key for this code. A wrong time means that the machine's clock is not set, as on
- * machines without a battery.
+ * Verifies the proof that the agent has the new key. Returns 'wrong time' if the agent's clock is not set, as on
+ * machines without a clock battery.
  */
 function openProof(
   { services }: Call,
   { publicJwk, proof }: EnrolmentRequest,
   codeHash: string,
-): { ledger: string } | 'other time' | undefined {
+): { ledger: string } | 'wrong time' | undefined {
   const keys = keyRing([
     { kid: keyId(publicJwk.x), alg: 'EdDSA', x: publicJwk.x, use: 'agent', iss: 'new', state: 'active' },
   ])
@@ -121,7 +121,7 @@ function openProof(
     audience: services.config.baseUrl,
     now,
   })
-  if (!opened.ok) return opened.fault === 'expired' || opened.fault === 'issued_in_future' ? 'other time' : undefined
+  if (!opened.ok) return opened.fault === 'expired' || opened.fault === 'issued_in_future' ? 'wrong time' : undefined
   const claims = EnrolmentClaims.safeParse(opened.claims)
   return claims.success && secretsEqual(codeHash, claims.data.codeHash) ? claims.data : undefined
 }

@@ -13,12 +13,11 @@ import { endAgent } from './end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   enrolled with a proof by the predecessor's key ─ first login ─▶ the predecessor is revoked
- *                                                                └─ the successor gets devices, receipt home, rest of the ledger
+ * A re-enrolled agent continues the ledger of its predecessor. At its first login the cloud revokes the predecessor. The
+ * successor then has the devices, the receipt home and the unsent rows.
  *
- * A re-enrolled agent continues the ledger of its predecessor. The predecessor stays valid until the successor's first
- * login, because the response to the enrolment may be lost. The proof stays valid if staff revoke the predecessor in
- * between.
+ * The predecessor stays valid until that login, because the response to the enrolment may be lost. If staff revoke the
+ * predecessor before it, the cloud still records the successor.
  */
 export interface Replacement {
   agentId: string
@@ -27,7 +26,8 @@ export interface Replacement {
 }
 
 /**
- * Finds the predecessor whose key signed this proof. Returns undefined if none did; a restored cloud may not know it.
+ * Finds the predecessor whose key signed this proof. Returns undefined if the proof is invalid or the predecessor is
+ * revoked or unknown. A restored cloud may not know it.
  */
 export async function findPredecessor(
   call: Call,
@@ -51,8 +51,8 @@ export async function findPredecessor(
 }
 
 /**
- * Enrolments for the same predecessor that never logged in, because their responses were lost. Refunds and receipt
- * homes must not wait for them.
+ * Agents enrolled for the same predecessor that never logged in, because the enrolment response was lost. Refunds and
+ * moves of the receipt home must not wait for them.
  */
 function unusedEnrolments({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
   const others = db
@@ -69,7 +69,7 @@ export function replacePredecessor(call: Call, agent: AgentRow): Promise<void> {
   return takeOver(call, agent, agent.agent_id)
 }
 
-/** `successor`: the agent that logged in and gets everything. */
+/** Replaces the predecessor of `agent`. `successor` is the agent that logged in; it gets devices and receipt home. */
 async function takeOver(call: Call, agent: AgentRow, successor: string): Promise<void> {
   if (agent.replaces === null) return
   const predecessor = await findAgent(call.db, agent.replaces)
@@ -82,14 +82,14 @@ async function takeOver(call: Call, agent: AgentRow, successor: string): Promise
     .where('agent_id', '=', predecessor.agent_id)
     .execute()
   for (const attempt of await unusedEnrolments(call, agent)) await endAgent(call, attempt, store)
-  // A predecessor that never logged in continued the ledger of its own predecessor.
+  // If the predecessor never logged in, it has not replaced its own predecessor yet.
   await takeOver(call, predecessor, successor)
   // Staff have revoked the predecessor, so its devices belong to no agent. The next agent that reports such a device
   // adopts it.
   if (predecessor.revoked_ms !== null) return
   const wasHome = policyOf(store).home === predecessor.agent_id
   await db.updateTable('device').set({ agent_id: successor }).where('agent_id', '=', predecessor.agent_id).execute()
-  // The successor's ledger contains the predecessor's rows, which a home move may wait for.
+  // A move of the receipt home may wait for the predecessor's rows, which are now in the successor's ledger.
   await waitForSuccessor(call, predecessor.agent_id, successor)
   if (predecessor.resync !== null)
     await db.updateTable('agent').set({ resync: predecessor.resync }).where('agent_id', '=', successor).execute()

@@ -13,14 +13,14 @@ import { readItem } from '../../protection/items/item-queries.ts'
 import { itemOfEvent, technologiesOf } from '../../protection/items/technologies.ts'
 
 /**
- * Events about the use of a token: only the agent that may redeem it reports them. A denial may name any presented
- * token.
+ * Types of events about the use of a token. Only the agent that may redeem the token may report them. A denial may name
+ * any token that was presented.
  */
 const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
 
 /**
- * Completes an agent's event with facts of the cloud: purchase, line, device place, processing time. `storeEvents`
- * stores it. Returns undefined and raises `foreign_evidence` if only another agent or store may report the event.
+ * Adds facts of the cloud to an agent's event: purchase, line, location of the device, processing time. The caller
+ * stores the event. Raises `foreign_evidence` and returns undefined if only another agent or store may report it.
  */
 export async function completeAgentEvent(
   scope: EvidenceScope,
@@ -28,7 +28,7 @@ export async function completeAgentEvent(
   reported: ProtectionEvent,
   processedAt: string,
 ): Promise<ProtectionEvent | undefined> {
-  // Only the cloud knows the purchase.
+  // Discards the agent's purchase id, because only the cloud knows the purchase.
   const { purchaseId: _, ...event } = reported
   const foreign = await foreignIn(scope, agent, event)
   if (foreign !== undefined) {
@@ -61,7 +61,7 @@ export async function completeAgentEvent(
   return completed
 }
 
-/** The foreign device, receipt or token that the event names, if any. */
+/** Describes the device, receipt or token in the event that belongs to another store or agent, if any. */
 async function foreignIn(
   { db, tenant, facts }: EvidenceScope,
   { agent_id: agentId, store_id: storeId }: AgentRow,
@@ -80,7 +80,7 @@ async function foreignIn(
   return isOwn ? undefined : 'a token of another agent'
 }
 
-/** Identifiers in the event, else those of its item. */
+/** Tag identifiers in the event. If it has none, those of its item. */
 function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: ProtectedItemRow | undefined) {
   const isNamed = epc !== undefined || tagUid !== undefined
   return {
@@ -90,18 +90,18 @@ function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: Protect
   }
 }
 
-interface AboutNonce extends Partial<Record<'purchaseId' | 'itemLineId' | 'epc' | 'tagUid' | 'tagId', string | null>> {
+interface NonceFacts extends Partial<Record<'purchaseId' | 'itemLineId' | 'epc' | 'tagUid' | 'tagId', string | null>> {
   itemStatus?: ItemStatus | null
   item?: ProtectedItemRow | undefined
 }
 
-async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string): Promise<AboutNonce> {
+async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string): Promise<NonceFacts> {
   if (!(await facts.isAuthorization(nonce))) {
     const purchase = await facts.purchaseOfReceipt(nonce)
     return purchase?.tenant === tenant ? { purchaseId: purchase.purchase_id } : {}
   }
   const row = await findAuthorization(db, nonce)
-  // Nonces of other tenants add nothing.
+  // A nonce of another tenant adds no facts.
   if (row?.tenant !== tenant) return {}
   const units = await unitsOfAuthorization(db, nonce)
   const item = row.item_id === null ? undefined : await readItem(db, row.item_id)

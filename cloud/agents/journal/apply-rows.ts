@@ -20,10 +20,9 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { completeAgentEvent } from './agent-event.ts'
 
 /**
- *   rows ─ all in one savepoint ─▶ applied                    one fails ─▶ rolled back ─ each in its own savepoint
- *
- * The cloud applies a row completely or not at all, and a failing row does not affect others. Rows rarely fail, so
- * shared facts are read and written once per batch.
+ * The cloud applies a row completely or not at all, and a failing row does not affect others. It first applies all rows
+ * of a batch in one savepoint, which reads and writes shared facts once. If a row fails, it rolls back and applies each
+ * row in its own savepoint.
  */
 export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
 
@@ -74,7 +73,7 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 
 async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
-  // A single row reads what it needs; a batch would read the same facts repeatedly.
+  // Several rows would read the same redemptions repeatedly; a single row does not.
   if (bodies.length > 1)
     await scope.redemptions.prepare(
       bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),
@@ -137,7 +136,7 @@ export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string
 
 const UNKNOWN = 'an agent reported a token or receipt that this cloud does not know'
 
-/** Raises `unapplied` for a row that was stored and could not be applied. */
+/** Raises `unapplied` for a row that the cloud stores but cannot apply. */
 export async function raiseUnapplied(
   scope: EventScope,
   agent: AgentRow,

@@ -21,10 +21,10 @@ import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- *   batch ─ signature ─ ledger ─ chain ─ new rows: apply, store their events, store them ─ head ─ ack
+ * Receives a batch of journal rows: verifies signature, ledger and hash chain, applies and stores the new rows, and signs
+ * an acknowledgement.
  *
- * The cloud stores and acknowledges every correctly signed row once. A row that cannot be applied never blocks the
- * next (P3).
+ * The cloud stores every correctly signed row once. A row that cannot be applied does not block later rows (promise P3).
  */
 export async function ingestBatch(
   call: Call,
@@ -64,7 +64,7 @@ export async function ingestBatch(
     received_ms: call.nowMs,
   }))
   for (const chunk of insertChunks(rows)) await insertRows(call.db, chunk)
-  // A voided token may be the last one that kept a device from moving to another agent.
+  // A device may move to another agent once its last token is voided.
   if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
   const last = fresh.at(-1)?.row
   const head = last
@@ -79,8 +79,8 @@ export async function ingestBatch(
 }
 
 /**
- * True if the missing rows are lost: the agent deleted old rows that a lost cloud, or a stolen key, had acknowledged.
- * The agent states its oldest row, so reordered batches never count as a gap.
+ * True if the missing rows are lost. The agent deleted them after an acknowledgement that the cloud has lost or that a
+ * stolen key signed. The batch names the agent's oldest row, so a batch out of order is no gap.
  */
 async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services
@@ -105,7 +105,7 @@ const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string 
 
 function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClaims; key: VerificationKey } {
   const keys = agentKeys(agent)
-  // Times are checked per row: an agent's clock may be wrong after a long time offline.
+  // Does not check the time of the batch: an agent's clock may be wrong after a long time offline.
   const opened = openDocument<UncheckedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
   const claims = UncheckedBatchClaims.safeParse(opened.claims)
@@ -115,7 +115,7 @@ function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClai
       `has a wrong claim: ${validationFindings(claims.error.issues, opened.claims).slice(0, 1).map(findingMessage).join('')}`,
       'claims_invalid',
     )
-  // Uses the signed claims, because parsing may reorder fields and the hashes cover the text.
+  // Uses the signed claims: parsing may reorder fields, and the hashes depend on their order.
   const data = opened.claims as UncheckedBatchClaims
   if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id)
     throw invalid('batch', 'belongs to another ledger', 'wrong_ledger')
@@ -128,8 +128,8 @@ function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClai
 }
 
 /**
- * Checks that the rows continue the known chain. A different hash for a known number proves a second copy of the
- * ledger. Returns the row texts that were hashed.
+ * Checks that the rows continue the stored hash chain. A different hash for a stored row proves a second copy of the
+ * ledger. Returns the hashed text of each row.
  */
 async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchClaims): Promise<string[]> {
   const texts: string[] = []
@@ -141,7 +141,7 @@ async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchCla
       throw invalid('batch', `row ${seq} does not continue the chain`, 'broken_chain')
     previous = hash
   }
-  // In a valid chain the last known row proves all earlier ones.
+  // The chain is valid, so one comparison with the last stored row proves all earlier rows.
   const last = claims.events.findLast((row) => row.seq <= agent.last_seq) ?? {
     seq: claims.seqFrom - 1,
     hash: claims.after,
@@ -183,7 +183,7 @@ export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: 
   return row?.hash
 }
 
-/** Signs an acknowledgement that all rows up to the head are durable. Sent after the commit. */
+/** Signs an acknowledgement that all rows up to the head are durable. The cloud sends it after the commit. */
 function acknowledge({ services }: Call, agent: AgentRow): string {
   const { authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)

@@ -3,13 +3,13 @@ import { JournalBody } from '../../../policy/journal.ts'
 /** The readable part of a journal row. */
 export interface ReadRow {
   readonly body: JournalBody
-  /** Reading error; the row stays unapplied and is retried after an upgrade. */
+  /** Why the row is invalid. It stays unapplied, and the cloud retries it after an upgrade. */
   readonly fault?: string
 }
 
 /**
- * Reads a row. Returns the evidence of an invalid row if it is readable: the cloud must not lease used rights again.
- * Evidence may be applied twice; an event must not be.
+ * Parses a row. An invalid row keeps its evidence if that is valid, so that the cloud does not lease used rights again.
+ * It loses its event: the retry would store the event twice, while it may apply the evidence twice.
  */
 export function readRow(body: unknown): ReadRow {
   const whole = JournalBody.safeParse(body)

@@ -59,7 +59,7 @@ export const reportProtectionEvents = operation({
         throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
       return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
     }
-    // Agents report in signed journal rows, which are checked there.
+    // An agent must sign its reports, so it sends batches.
     if (call.caller.kind === 'agent')
       throw new Failure('permission-denied', 'agents report in signed batches', { reason: 'batches_only' })
     return { success: true as const, ...(await reportEvents(call, events ?? [])) }
@@ -81,7 +81,7 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
       const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
-        // Another store's event: treating it as a repetition would lose an alarm.
+        // Treating another store's event as a repetition would lose an alarm.
         if (known.store_id !== event.storeId)
           throw new Failure('already-exists', 'an event of another store has this eventId: use another one')
         duplicates++

@@ -18,15 +18,15 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 const RETRY_FOR_MS = 30 * 86_400_000
 /** Rows per transaction. */
 const PAGE = 500
-/** Maximum transactions per agent and round, so that rows that cannot be applied do not block others. */
+/** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the others. */
 const PAGES_LIMIT = 20
-/** A literal: with a parameter SQLite would not use the partial index. */
+/** SQL literal, because SQLite would not use the partial index with a parameter. */
 const IS_UNAPPLIED = sql<boolean>`applied = 0`
 /** Time between rounds, ms. */
 const POLL_MS = 600_000
 const NAME = 'unapplied events'
 
-/** Retries unapplied rows at the start of the cloud, after new facts, and periodically. */
+/** Retries unapplied rows when the cloud starts, after an `entityRegistered` notification and every 10 minutes. */
 export function startRetrying(database: Database, services: Services): DueLoop {
   return startDueLoop(services, {
     name: NAME,
@@ -39,7 +39,7 @@ export function startRetrying(database: Database, services: Services): DueLoop {
   })
 }
 
-/** Retries unapplied rows of all agents: a newer release may know what they are about. */
+/** Retries unapplied rows of all agents. A newer release of the cloud may be able to apply them. */
 function retryAllUnapplied(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
   return processEach(services, {
@@ -91,14 +91,14 @@ function agentsWithUnapplied(
 }
 
 /** Progress through an agent's unapplied rows. */
-interface Place {
+interface RetryProgress {
   readonly generation: number
   readonly seq: number
   /** Rows applied so far. */
   readonly applied: number
-  /** True if no remaining row belongs to the exception whose key is the agent's id. */
+  /** False after a row stayed unapplied whose exception has the agent's id as its key. */
   readonly isAgentDone: boolean
-  /** No rows follow. */
+  /** True after the last row. */
   readonly isAll: boolean
 }
 
@@ -110,17 +110,17 @@ export async function retryUnapplied(
   agentId: string,
   step: (work: (call: IngestCall) => Promise<number>) => Promise<void>,
 ): Promise<void> {
-  let place: Place = { generation: 0, seq: 0, applied: 0, isAgentDone: true, isAll: false }
-  for (let page = 0; page < PAGES_LIMIT && !place.isAll; page++) {
-    const from = place
+  let progress: RetryProgress = { generation: 0, seq: 0, applied: 0, isAgentDone: true, isAll: false }
+  for (let page = 0; page < PAGES_LIMIT && !progress.isAll; page++) {
+    const from = progress
     await step(async (call) => {
-      place = await retryPage(call, agentId, from)
-      return place.applied - from.applied
+      progress = await retryPage(call, agentId, from)
+      return progress.applied - from.applied
     })
   }
 }
 
-async function retryPage(call: IngestCall, agentId: string, after: Place): Promise<Place> {
+async function retryPage(call: IngestCall, agentId: string, after: RetryProgress): Promise<RetryProgress> {
   const { db, nowMs } = call
   const agent = await findAgent(db, agentId)
   if (!agent) return { ...after, isAll: true }
@@ -153,7 +153,12 @@ function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: AgentRow, su
   return acknowledgeOpenException(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
 }
 
-function unappliedRows(db: Db, agentId: string, sinceMs: number, { generation, seq }: Place): Promise<JournalRowRow[]> {
+function unappliedRows(
+  db: Db,
+  agentId: string,
+  sinceMs: number,
+  { generation, seq }: RetryProgress,
+): Promise<JournalRowRow[]> {
   return db
     .selectFrom('journal_row')
     .selectAll()

@@ -48,12 +48,14 @@ export const agentLogin = operation({
     revoked: z
       .string()
       .optional()
-      .describe('Instead of a login: cmd+jwt that revokes the agent. It releases nothing from then on, also offline.'),
+      .describe(
+        'In the place of a login: cmd+jwt that revokes the agent. After it the agent releases nothing, even offline.',
+      ),
     storeKey: z
       .string()
       .optional()
       .describe(
-        'Key of the operators’ verifiers in the policy that names it (`storeKey`). The cloud replaces it after each revoked agent.',
+        'Key for the operators’ verifiers in the policy. The policy names the key in `storeKey`. The cloud replaces it when it revokes an agent.',
       ),
     ledger: z
       .strictObject({
@@ -64,13 +66,13 @@ export const agentLogin = operation({
       })
       .optional()
       .describe(
-        'Generation with which the ledger continues. A higher one than its own means a rollback: the agent starts a new generation and decides nothing alone before it has the deny list up to `denySeq`. `forked`: the ledger exists twice.',
+        'Generation with which the ledger continues. If it is above the agent’s own, the cloud detected a rollback: the agent starts this generation. It then decides nothing without the cloud until it has the deny list up to `denySeq`. `forked`: the ledger exists twice.',
       ),
   }),
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId, assertion }) {
     const { random } = call.services.platform
-    // Unknown agents get a challenge too, so that the response does not reveal which agents exist.
+    // An unknown id gets a challenge too, so that the response does not reveal which agents exist.
     if (assertion === undefined)
       return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
@@ -99,7 +101,7 @@ const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid
 
 type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
 
-/** Agent whose assertion is its broker password. Throws 401 otherwise. */
+/** Verifies the assertion that an agent sends as its broker password. Throws 401 if it is invalid. */
 export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
   const { agent } = await openAssertion(call, agentId, 'broker', assertion)
   if (agent.revoked_ms !== null) throw REFUSED()

@@ -14,31 +14,33 @@ import { knownHash } from '../journal/ingest.ts'
 import { endLogins } from '../../agent-identity/sessions.ts'
 
 /**
- *   head behind ours, same hash ─▶ rollback: generation + 1, online only for 11 min, used rights denied again
- *   the agent says that its ledger was restored ─▶ the same, even if the cloud lacks the lost rows
- *   other hash at a known number, an older generation than one in use, or a second rollback within the hour ─▶ agent_fork
+ * Compares the head of an agent's ledger at login with the stored rows (ADR 0017).
  *
- * Compares the head of an agent's ledger at login (ADR 0017).
+ * A rollback is a head with the right hash behind the stored head, or a ledger that the agent reports as restored. The
+ * cloud starts the next generation, lets the agent claim only online for 11 min, and denies used rights again.
+ *
+ * A fork is a wrong hash for a stored row, a generation older than the one in use, or a second rollback within an hour.
+ * The cloud raises `agent_fork`.
  */
 export interface LedgerHandshake {
   generation: number
-  /** Last number of the deny list. The entries up to it include the rights whose use the ledger may have lost. */
+  /** Newest number of the deny list. The entries up to it include the rights whose use the ledger may have lost. */
   denySeq: number
   onlineOnlyUntil?: string
   /** The ledger exists twice: each claim needs the cloud until `resolveAgentFork`. */
   forked?: true
 }
 
-/** Twice the life of a token with its guard, ms. */
+/** Two lives of a token and one minute for clock differences, ms. */
 const ONLINE_ONLY_MS = 11 * 60_000
 /**
- * Two rollbacks within this time mean that two copies of the ledger log in alternately, ms. Each login would roll back
- * the other copy.
+ * Two rollbacks within this time are a fork, ms: two copies of the ledger log in alternately, and each login looks like
+ * a rollback.
  */
 const REPEATED_ROLLBACK_MS = 3_600_000
 const ROLLBACK = 'ledger_rollback'
 const GUARD_SECONDS = 60
-/** Maximum number of rights denied again; a store sells less within a receipt's life. */
+/** Maximum number of rights that are denied again. A store sells fewer units within a receipt's life. */
 const RIGHTS_LIMIT = 20_000
 
 /**
@@ -56,7 +58,7 @@ export async function ledgerHandshake(
     online_only_until_ms: until,
     fork_ms: forkMs,
   } = await compareHead(call, agent, assertion, openedMs)
-  // Read last, so that it includes the entries of this handshake and of a lost earlier response.
+  // Reads the number last, so that it includes the entries that this handshake adds.
   const { deny_seq: denySeq } = await call.db
     .selectFrom('store')
     .select('deny_seq')
@@ -78,13 +80,13 @@ async function compareHead(
   openedMs: number,
 ): Promise<AgentRow> {
   if (generation > agent.generation) {
-    // Only a restored cloud can know an older generation: the rollback happened after the backup.
+    // Only a restored cloud can have an older generation than its agent: its backup is older than the rollback.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
     return followGeneration(call, agent, generation)
   }
   if (seq === undefined || head === undefined) return agent
   if (generation < agent.generation) {
-    // No row in the new generation yet: the response that began it may be lost.
+    // Without a row in the new generation, the agent may have missed the response that announced it.
     const isFork = generation < agent.generation - 1 || agent.last_seq > 0
     return isFork ? raiseFork(call, agent) : agent
   }
@@ -117,7 +119,7 @@ function rollbackKey(agentId: string, generation: number): string {
 }
 
 /**
- * True if the last rows arrived after the challenge was opened: the login was slow, and the ledger is no older copy.
+ * True if the newest stored row arrived after the challenge was opened. The slow login then explains the older head.
  */
 async function isOvertaken(
   { db }: Call,
@@ -135,8 +137,8 @@ async function isOvertaken(
 }
 
 /**
- * Adopts the agent's newer generation, whose rows the agent sends from the first. The restored cloud lost the end of
- * the previous generation.
+ * Adopts the agent's newer generation; the agent then sends all of its rows. The restored cloud has lost the last rows
+ * of the previous generation.
  */
 async function followGeneration(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
@@ -157,7 +159,7 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const detail = 'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
-  // The other copy may be the one that is connected.
+  // The connected agent may be the other copy, so the cloud makes it synchronise.
   call.afterCommit(() =>
     call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
   )
@@ -183,7 +185,7 @@ async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRo
   }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   if (!(await distrustHome(call, agent.store_id, agent.agent_id))) await denyUsedRights(call, agent)
-  // The login may come from a copy, while the agent itself continues the former generation.
+  // If a copy logs in, the agent itself must log in again: it still continues the former generation.
   await endLogins(call.db, agent.agent_id)
   return { ...agent, ...change }
 }
@@ -204,7 +206,7 @@ async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise
   return changed
 }
 
-/** Denies all used rights of valid receipts again, because the ledger lost them. */
+/** Denies all used rights of valid receipts again, because the ledger may have lost their uses. */
 async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void> {
   const used = await call.db
     .selectFrom('unit_right')
@@ -235,6 +237,6 @@ async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void>
     entries.set(key, entry)
   }
   const all = [...entries.values()]
-  // Chunks that fit into one statement of every database.
+  // Each chunk fits into one statement of every supported database.
   for (let i = 0; i < all.length; i += 200) await deny(call, store_id, all.slice(i, i + 200))
 }
