@@ -16,7 +16,9 @@ export function agentKeys({ agent_id, x, next_x: next }: AgentRow): KeyRing {
   return ringOf(agent_id, [x, ...(next === null ? [] : [next])])
 }
 
-/** Current and former keys of an agent. The receipt home may forward an outcome report long after its agent signed it. */
+/**
+ * Current and former keys of an agent. The receipt home may forward an outcome report long after its agent signed it.
+ */
 export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: number): Promise<KeyRing> {
   const formerKeys = await db
     .selectFrom('agent_former_key')

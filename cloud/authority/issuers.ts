@@ -12,9 +12,9 @@ export interface KeyOwner {
 }
 
 /**
- * Issuers of the keys to rotate. Policy and freshness keys belong to the installation. Other keys belong to the live and
- * the test tenant of the account. If `revoke` is a kid, only the issuer of this key. Throws 404 for an unknown account
- * or kid.
+ * Issuers of the keys to rotate. Policy and freshness keys belong to the installation. Other keys belong to the live
+ * and the test tenant of the account. If `revoke` is a kid, only the issuer of this key. Throws 404 for an unknown
+ * account or kid.
  */
 export async function issuersOf(
   db: Db,

@@ -9,7 +9,9 @@ import { storeLastSigned } from './last-signed.ts'
 export interface KeyCounters {
   /** Number of the last key change. */
   generation: number
-  /** Epoch of policies. The revocation of a stolen key and a restore raise it, so that new policies outrank old ones. */
+  /**
+   * Epoch of policies. The revocation of a stolen key and a restore raise it, so that new policies outrank old ones.
+   */
   documentEpoch: number
   /** Epoch of key sets. A new root key and a restore raise it. */
   keySetEpoch: number

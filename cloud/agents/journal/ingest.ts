@@ -21,10 +21,11 @@ import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- * Receives a batch of journal rows: verifies signature, ledger and hash chain, applies and stores the new rows, and signs
- * an acknowledgement.
+ * Receives a batch of journal rows: verifies signature, ledger and hash chain, applies and stores the new rows, and
+ * signs an acknowledgement.
  *
- * The cloud stores every correctly signed row once. A row that cannot be applied does not block later rows (promise P3).
+ * The cloud stores every correctly signed row once. A row that cannot be applied does not block later rows (promise
+ * P3).
  */
 export async function ingestBatch(
   call: Call,

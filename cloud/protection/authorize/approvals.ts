@@ -9,11 +9,13 @@ import type { LeaseView } from '../leases/leases.ts'
 
 /**
  * Counts the grants that need an operator, per operator and hour (`operatorOverridesPerHour`, ADR 0009). The cloud
- * counts what it grants. Agents count what they decide in their own ledgers.
+ * counts its own grants. Agents count theirs in their ledgers.
  */
 
 const HOUR_MS = 3_600_000
-/** Tolerance for the clock of another process, ms. Later rows were written by a wrong clock and do not count. */
+/**
+ * Tolerance for the clock of another process, ms. A process with a wrong clock wrote later rows, so they are ignored.
+ */
 const AHEAD_MS = 60_000
 
 const insert = prepared((db, p: OperatorApprovalRow) =>
@@ -32,14 +34,14 @@ const recentApprovals = prepared((db, p: { storeId: string; operatorId: string; 
 /** Approvals of one operator within the last hour. */
 export interface Approvals {
   count: number
-  /** Time at which the oldest approval stops counting, ms. Absent without approvals. */
+  /** Time at which the oldest approval is one hour old, ms. Absent if there are no approvals. */
   endsMs?: number
 }
 
 /**
- * Reads the recent approvals of the request's operator. Returns undefined if the grant is no approval: without an
- * operator, for a record of the past, or for a presented token that was counted at issue. Unlocking a fixture is
- * routine work and does not count either.
+ * Reads the recent approvals of the request's operator. Returns undefined if the limit does not apply: without an
+ * operator, for a past request, or for a token that was counted at issue. It also does not apply to the unlocking of a
+ * fixture and to status checks, which are routine work.
  */
 export async function approvalsOf(
   { db, nowMs }: Call,
@@ -65,7 +67,7 @@ export async function approvalsOf(
   return { count: Number(row?.count ?? 0), ...(first !== null && { endsMs: Number(first) + HOUR_MS }) }
 }
 
-/** Facts for the decision. A device that already holds the lease gets it again without a new count. */
+/** Facts about approvals for the decision. A device that already holds the lease is not counted again. */
 export function approvalFacts(
   approvals: Approvals | undefined,
   { own, overridden }: LeaseView,

@@ -24,7 +24,7 @@ export const NO_AUTHORIZATION: AuthorizationAnswer = {
   itemCount: 0,
 }
 
-/** Describes an issued authorization. `redemptions`: its redemptions so far, empty for a new one. */
+/** Describes an issued authorization. `redemptions` are its redemptions so far; empty for a new authorization. */
 export function describeAuthorization(
   call: Call,
   row: ProtectionAuthorizationRow,

@@ -15,20 +15,20 @@ import { purchaseAsOf } from '../rights/past-state.ts'
 import { readRequestContext, type RequestContext, type Metadata } from './request-context.ts'
 import { readPresentedToken, readReceipt, type PresentedDocument } from './presented-token.ts'
 
-/** Input of `authorize`: may this device act on this item, or on all goods of this purchase? */
+/** Input of `authorize`: a device requests to act on an item or on all goods of a purchase. */
 export interface AuthorizationRequest {
   context: RequestContext
   action: ProtectionAction
   /** Canonical item identifiers; empty for a request about a whole purchase. */
   identifiers: ItemIdentifiers
-  /** Identifier that the token will contain; undefined for a purchase-wide token. */
+  /** Identifier for the token; undefined for a purchase-wide token. */
   item: { kind: IdentifierKind; id: string } | undefined
-  /** Purchase that `purchaseId`, receipt or token names, in its state at the time of the request. */
+  /** Purchase that `purchaseId`, receipt or token names. Its state is that of the request's time. */
   purchase: PurchaseRow | undefined
   /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']
   scanSource: ScanSource | undefined
-  /** Device and place as the caller sent them, for the events. */
+  /** Device and location as the caller sent them, for the events. */
   metadata: Metadata
 }
 
@@ -59,7 +59,7 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
   const identifiers =
     firstIdentifier(named.identifiers) || !itemOfToken ? named.identifiers : { [itemOfToken.kind]: itemOfToken.id }
   const item = firstIdentifier(identifiers)
-  // A receipt releases all its goods at a gate. Every other request needs an item.
+  // At a gate a receipt covers all its goods, and a token may be purchase-wide. Other requests need an item.
   const mayBeWhole = rightClassOf(action) === 'exit' || request.authorizationToken !== undefined
   if (!item && !(mayBeWhole && (purchase || token)))
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
@@ -88,7 +88,7 @@ export function purchaseAtRequestTime(
   return pastMs === undefined ? purchase : purchaseAsOf(db, purchase, pastMs)
 }
 
-/** Reads the purchase that the request names, or why its receipt or token is not valid. */
+/** Reads the purchase that the request names. If its receipt or token is invalid, returns the reason. */
 async function readPresented(call: Call, context: RequestContext, request: ItemRequest): Promise<PresentedDocument> {
   const { tenant } = context.caller
   if (request.authorizationToken !== undefined) {
@@ -102,7 +102,7 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !(byId && maySee(context.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
-  // Goods leave only the store that sold them; agents apply the same rule.
+  // Only the store that sold the goods accepts its receipt. Agents apply the same rule.
   const receipt = await readReceipt(call, tenant, request.receiptToken, {
     storeId: context.device?.row.store_id,
     pastMs: context.pastMs,

@@ -8,7 +8,7 @@ import type { LeaseView } from '../leases/leases.ts'
 /** One unit with the facts for its decision. */
 export interface TargetUnit {
   facts: DecisionFacts
-  /** Lease of its right. */
+  /** Lease of the unit's right. */
   lease: LeaseView
   /** Right that a grant leases; undefined for actions without one. */
   right?: GrantedUnit | undefined
@@ -16,7 +16,7 @@ export interface TargetUnit {
 
 /** The stored item or purchase that a request is about. */
 export interface AuthorizationTarget {
-  /** One unit for an item, all open units for a purchase. Never empty, because a denial needs facts too. */
+  /** One unit for an item, all open units for a purchase. A denial needs facts too, so there is always one unit. */
   units: readonly [TargetUnit, ...TargetUnit[]]
   /** True if the store has this item or purchase. */
   isKnown: boolean

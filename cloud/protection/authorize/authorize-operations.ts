@@ -33,7 +33,7 @@ const AuthorizationFields = {
   receiptRights: z
     .strictObject({ cti: z.string(), rightClass: z.enum(RIGHT_CLASSES), ordinals: z.array(z.int()) })
     .optional()
-    .describe('For agents only: receipt rights that the authorization covers.'),
+    .describe('For agents only. Receipt rights that the authorization covers.'),
 }
 
 export const verifyProtectedItem = operation({
@@ -42,8 +42,8 @@ export const verifyProtectedItem = operation({
   minimumPackage: 'GROW',
   summary: 'Decides whether a device may act on one item, and issues a single-use token if so.',
   description:
-    'A denial is 200 with `authorized: false` and a `reason`. The same device gets the same authorization again until it expires. ' +
-    'With an `occurredAt` over five minutes ago the cloud records a past action: it decides by the state at that time and issues no token.',
+    'A denial is 200 with `authorized: false` and a `reason`. Until an authorization expires, the same device gets it again. ' +
+    'If `occurredAt` is over five minutes ago, the cloud records a past action. It decides by the state at that time and issues no token.',
   callers: ['secret', 'agent'],
   changes: true,
   secretResponse: true,
@@ -59,7 +59,7 @@ export const verifyProtectedItem = operation({
     authorizationToken: text(4_096)
       .optional()
       .describe(
-        'For agents: a token with `led: cloud` that was presented at their device. The agent gets a token for its own ledger instead.',
+        'For agents only. A token with `led: cloud` that someone presented at the device. The agent gets a token for its own ledger in exchange.',
       ),
     ...DeviceMetadata,
   }),

@@ -8,7 +8,7 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { requestLeaseRelease } from '../leases/request-lease-release.ts'
 import { isLedgerUntrusted, issueAuthorization, redemptionsOf } from '../leases/authorizations.ts'
-import { takeLease, type LeaseView } from '../leases/leases.ts'
+import { transferLease, type LeaseView } from '../leases/leases.ts'
 import { receiptRights, publishLease } from '../receipt-home/receipt-rights.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { describeAuthorization, NO_AUTHORIZATION, type AuthorizationAnswer } from './authorization-answer.ts'
@@ -21,7 +21,7 @@ import { eventIdsOf, recordDenied, recordGranted, type DecisionContext } from '.
 import { signToken } from './sign-token.ts'
 import type { TargetUnit, AuthorizationTarget } from './authorization-target.ts'
 
-/** Response to a device, with the target and the decision behind it. */
+/** Response to a device, with its target and decision. */
 export interface Authorized {
   target: AuthorizationTarget
   decision: Decision
@@ -40,14 +40,14 @@ export interface Authorized {
  *
  *   ├ load facts   item-target.ts or purchase-target.ts: the units, their rights and the lease holders
  *   ├ decide       policy/decide-units.ts, by the store's policy
- *   ├ lease        ../leases/authorizations.ts, `issueAuthorization`: the device holds the rights until the token ends
+ *   ├ lease        ../leases/authorizations.ts, `issueAuthorization`: reserves the rights for the device
  *   ├ sign         sign-token.ts
  *   ├ record       record-decision.ts: two events, and the facts of the decision
  *   └ answer       authorization-answer.ts
  *
  * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same steps.
  * They differ in how the cloud reads them (authorization-request.ts, verify-purchase.ts) and which facts it loads.
- * Offline agents decide with the same function.
+ * Offline agents decide with the same `decideUnits`.
  */
 export async function authorize(call: Call, request: AuthorizationRequest): Promise<Authorized> {
   const { context, action } = request
@@ -80,7 +80,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
     authorized: true,
     ...describeAuthorization(call, authorization, token, redemptions),
     eventId,
-    // Sent with every response: the agent may have lost the first one.
+    // Every response contains them, because the agent may have lost the first one.
     ...(context.caller.kind === 'agent' &&
       target.purchase &&
       (await receiptRights(call.db, target.purchase, authorization))),
@@ -115,17 +115,17 @@ interface Granted {
   policy: ProtectionPolicy
 }
 
-/** Revokes the leases of other devices where that is allowed, then leases the rights to this device. */
+/** Ends the leases that the decision transfers or overrides. Then leases the rights to this device. */
 async function leaseUnits(
   call: Call,
   { request, eventIds }: DecisionContext,
   { target, units, device, store, policy }: Granted,
 ): Promise<ProtectionAuthorizationRow> {
   const { context, action, item, scanSource } = request
-  for (const row of distinct(units, ({ takeable }) => takeable)) await takeLease(call, row, device)
+  for (const row of distinct(units, ({ transferable }) => transferable)) await transferLease(call, row, device)
   for (const row of distinct(units, ({ overridden }) => overridden)) await overrideLease(call, row, context.operatorId)
 
-  // A token for an untrusted ledger covers one release. The agent requests the next unit separately.
+  // For an untrusted ledger a token covers one release. The agent requests each further unit separately.
   const isForOne =
     units.length > 1 &&
     context.caller.kind === 'agent' &&
@@ -159,8 +159,8 @@ async function refuse(
   { units }: AuthorizationTarget,
 ) {
   const isOutstanding = reason === 'authorization_outstanding'
-  const held = distinct(units, (lease) => lease.held)
-  if (isOutstanding && !decisionContext.request.context.isPast) requestLeaseRelease(call, held)
+  const recallable = distinct(units, (lease) => lease.recallable)
+  if (isOutstanding && !decisionContext.request.context.isPast) requestLeaseRelease(call, recallable)
   const ends = units.flatMap(({ lease }) => lease.endsAt ?? [])
   const endsAt = ends.length > 0 ? Math.min(...ends) : undefined
   const retryAfter =

@@ -10,7 +10,7 @@ import { isComplete, productOf } from '../items/item-product.ts'
 import { readItem } from '../items/item-queries.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
-/** Builds the facts about an item or line for `decide`. */
+/** Facts about an item or purchase line for the function `decide`. */
 
 /** True for a paid purchase that was not cancelled. */
 export function isPaid(purchase: { status: string }): boolean {
@@ -22,7 +22,7 @@ export function lineFacts(line: PurchaseLineRow): ItemFacts {
   return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: line.price_cent }
 }
 
-/** Facts of an item. The price is the price paid, else the item's own, else the product's price in the store. */
+/** Facts of an item. The price is the paid price, else the item's own price, else the product's price in the store. */
 export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number | undefined): Promise<ItemFacts> {
   const price = paidCent ?? item.price_cent
   const product = isComplete(item, price) ? undefined : await productOf(db, item)
@@ -35,7 +35,7 @@ export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number
   }
 }
 
-/** Requires staff for a purchase whose price only the shopper's app stated. */
+/** Requires staff if the prices of the purchase come only from the shopper's app. */
 export function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
   return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app states the price' } : {}
 }
@@ -64,7 +64,7 @@ export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
 }
 
-/** True if the device may be able to read the item. Without a registered EPC or UID the item's technology decides. */
+/** True if the device may be able to read the item. Without a registered EPC or UID, compares technologies. */
 export function mightRead(device: DeviceFacts, item: ProtectedItemRow): boolean {
   if (item.epc !== null || item.tag_uid !== null) return readableBy(device, item)
   const technology = item.protection_technology

@@ -5,15 +5,15 @@ import { raiseException } from '../records/exceptions.ts'
 import { revokeAuthorization, type LeaseView } from '../leases/leases.ts'
 
 /**
- * Lets an operator override the lease of an offline agent. The cloud has requested its release, and the agent cannot
- * answer. The exception `lease_overridden` records that operator and lease holder may release the same goods (ADR
- * 0011).
+ * Lets an operator override the lease of an offline agent that has not answered the recall. The exception
+ * `lease_overridden` records that the operator and the lease holder may both release the goods (ADR 0011).
  */
 export function applyOverride(call: Call, { device, operatorId, isPast }: RequestContext, lease: LeaseView): LeaseView {
-  const { held } = lease
-  if (lease.right !== 'leased_elsewhere' || !held?.agent_id || operatorId === null || isPast) return lease
-  const isOutOfReach = held.agent_id !== device?.row.agent_id && !call.services.agents.isConnected(held.agent_id)
-  return held.void_asked_ms !== null && isOutOfReach ? { right: 'free', overridden: held } : lease
+  const { recallable } = lease
+  if (lease.right !== 'leased_elsewhere' || !recallable?.agent_id || operatorId === null || isPast) return lease
+  const isOutOfReach =
+    recallable.agent_id !== device?.row.agent_id && !call.services.agents.isConnected(recallable.agent_id)
+  return recallable.void_asked_ms !== null && isOutOfReach ? { right: 'free', overridden: recallable } : lease
 }
 
 /** Revokes the overridden lease and raises `lease_overridden`. */

@@ -12,15 +12,15 @@ import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 
 /**
- *   token of a program, led: cloud ─ presented at a device ─▶ the agent requests a replacement ─▶ token for the agent's ledger
+ * While an agent's ledger is untrusted, programs get tokens of the cloud's ledger (`led: cloud`). If someone presents
+ * such a token at a device, the agent sends it to the cloud, like a receipt. In exchange the cloud issues a token for
+ * the agent's ledger, which covers the rights that are still free. It is valid for this request only.
  *
- * While an agent's ledger is untrusted, programs get tokens that only the cloud may honour. An agent that is shown
- * such a token presents it to the cloud, like a receipt. The cloud leases the rights that are still free to the
- * agent, for this request only.
+ * The result describes what the presented receipt or token covers.
  */
 export interface PresentedDocument {
   purchase?: PurchaseRow
-  /** Why the token is not valid. */
+  /** Why the receipt or token is invalid. */
   token?: DecisionFacts['token']
   /** The item of an item-level token. */
   item?: { kind: IdentifierKind; id: string }
@@ -33,7 +33,7 @@ interface PresentedTokenRequest {
   protectionAction: string
 }
 
-/** Reads what a presented token covers. Throws `invalid_request` for callers other than agents. */
+/** Reads what a presented token covers. Throws `invalid_request` if the caller is no agent. */
 export async function readPresentedToken(
   call: Call,
   { caller, device }: RequestContext,
@@ -55,7 +55,7 @@ export async function readPresentedToken(
   const row = await findAuthorization(call.db, opened.authorization.jti)
   if (row?.tenant !== caller.tenant || row.ledger !== CLOUD_LEDGER || row.action !== protectionAction)
     return { token: 'token_invalid' }
-  // A token that was exchanged before is accepted again: the first response may be lost.
+  // Accepts a token that was exchanged before (`voided_ms`): the first response may be lost.
   if (row.revoked_ms !== null && row.voided_ms === null) return { token: 'token_revoked' }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(call.db, caller.tenant, row.purchase_id)
   return {
@@ -71,12 +71,12 @@ function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presente
 
 export type PresentedReceipt =
   | { ok: true; purchase: PurchaseRow }
-  /** An expired receipt is genuine, so its purchase is known. */
+  /** `purchase` is set for an expired receipt. */
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
 
 /**
- * Finds the purchase of a presented receipt, in any readable form. `storeId`: store that must have issued it.
- * `pastMs`: time at which it was presented, if not now.
+ * Finds the purchase of a presented receipt in any supported format. `storeId`: store that must have issued it.
+ * `pastMs`: time at which the shopper presented it; undefined for now.
  */
 export async function readReceipt(
   call: Pick<Call, 'db' | 'services'>,
@@ -90,7 +90,7 @@ export async function readReceipt(
   if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
   const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }
-  // Throws while the cloud distrusts its own clock: the agent knows the time and decides alone.
+  // Throws while the cloud distrusts its own clock. The agent then decides with its own trusted time.
   if (genuine.claims.exp * 1_000 <= (pastMs ?? services.authority.clock.nowMs()))
     return { ok: false, reason: 'token_expired', purchase }
   return { ok: true, purchase }

@@ -117,8 +117,8 @@ export async function openUnits(
 }
 
 /**
- * True if this device may hold one token for all these units (ADR 0009). Either staff compare and count the goods, or
- * the device can read none of them. An unbound unit may be any item.
+ * True if this device may get one token for all these units (ADR 0009). This holds if staff count the goods there, or if
+ * the device can read none of them. An unbound unit may be any item, so a reading device gets no such token.
  */
 export async function mayHoldPurchaseWide(
   call: Call,

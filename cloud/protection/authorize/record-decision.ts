@@ -10,22 +10,22 @@ import { recordEvent } from '../records/record-event.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { AuthorizationTarget } from './authorization-target.ts'
 
-/** A request, its target and facts, for the two events: `requested`, then `granted` or `denied`. */
+/** A request with its target and facts. Each decision has two events: `requested`, then `granted` or `denied`. */
 export interface DecisionContext {
   request: AuthorizationRequest
   target: Pick<AuthorizationTarget, 'purchase' | 'itemStatus' | 'lineId'>
   /** One entry per unit. `simulateProtectionPolicy` applies other policies to them. */
   facts: readonly DecisionFacts[]
   /**
-   * The token contains `decided`. Lists order events of the same time by id. `requested` has the lower id, so it is
-   * listed before `decided`.
+   * The token contains the id `decided`. `requested` has the lower id, because lists order events of the same time by
+   * id.
    */
   eventIds: { requested: string; decided: string }
 }
 
 /**
- * Creates the ids of the two events. A past request gets ids derived from its content, so that a repeated report adds
- * nothing.
+ * Creates the ids of the two events. The ids of a past request derive from its content, so that a repeated report adds
+ * no events.
  */
 export function eventIdsOf(
   { services: { platform } }: Pick<Call, 'services'>,
@@ -48,7 +48,7 @@ export function eventIdsOf(
   return { requested, decided }
 }
 
-/** Records a denial. Returns the id of the second event. */
+/** Records a denial. Returns the id of the `denied` event. */
 export async function recordDenied(call: Call, decisionContext: DecisionContext, reason: DenyReason): Promise<string> {
   const { context } = decisionContext.request
   const fields = await recordRequested(call, decisionContext)
@@ -64,7 +64,7 @@ export async function recordDenied(call: Call, decisionContext: DecisionContext,
   return decisionContext.eventIds.decided
 }
 
-/** Records a grant with or without a token. Returns the id of the second event. */
+/** Records a grant with or without a token. Returns the id of the `granted` event. */
 export async function recordGranted(
   call: Call,
   decisionContext: DecisionContext,

@@ -40,12 +40,12 @@ export interface Metadata {
 /** Caller, device, store and time of a request. */
 export interface RequestContext {
   caller: KnownCaller
-  /** null if the caller cannot see such a device. */
+  /** null if the caller cannot see the device. */
   device: { row: DeviceRow; facts: DeviceFacts } | null
-  /** The store of the request, else of the device; null if both are unknown. */
+  /** Store that the request names, else the store of the device. null if there is neither. */
   store: StoreRow | null
   occurredMs: number
-  /** The request is over five minutes old: the cloud records it and issues no token (ADR 0009). */
+  /** True if the request is over five minutes old. The cloud then only records it, without a token (ADR 0009). */
   isPast: boolean
   /** Time of the past request, ms; undefined for a live one. */
   pastMs: number | undefined
@@ -58,16 +58,17 @@ export interface RequestContext {
 const LIVE_MS = 5 * 60_000
 const OLDEST_MS = 14 * 86_400_000
 
-/** Reads caller, store, device and time. Throws `invalid_request` if they contradict each other. */
+/** Reads caller, store, device and time. Throws `invalid_request` for a wrong device type or time. */
 export async function readRequestContext(call: Call, metadata: Metadata): Promise<RequestContext> {
   const caller = knownCaller(call.caller)
   const occurredMs = occurredAt(metadata.occurredAt, call.nowMs)
-  const named = metadata.storeId === undefined ? null : await ownStore(call, metadata.storeId)
+  const namedStore = metadata.storeId === undefined ? null : await ownStore(call, metadata.storeId)
   const row = metadata.deviceId === undefined ? undefined : await findDevice(call.db, caller.tenant, metadata.deviceId)
   const visible = row && isVisible(caller, row) ? row : undefined
-  const home =
-    visible && ((named?.store_id === visible.store_id ? named : await findStore(call.db, visible.store_id)) ?? null)
-  const device = visible && home ? { row: visible, facts: deviceFacts(visible, home) } : null
+  const deviceStore =
+    visible &&
+    ((namedStore?.store_id === visible.store_id ? namedStore : await findStore(call.db, visible.store_id)) ?? null)
+  const device = visible && deviceStore ? { row: visible, facts: deviceFacts(visible, deviceStore) } : null
   if (device && metadata.deviceType !== undefined && metadata.deviceType !== device.row.device_type) {
     throw invalid('deviceType', `the device is registered as ${device.row.device_type}`)
   }
@@ -76,7 +77,7 @@ export async function readRequestContext(call: Call, metadata: Metadata): Promis
   return {
     caller,
     device,
-    store: named ?? home ?? null,
+    store: namedStore ?? deviceStore ?? null,
     occurredMs,
     isPast,
     pastMs: isPast ? occurredMs : undefined,
@@ -107,7 +108,7 @@ async function noteFirmware({ db }: Call, device: DeviceRow, firmwareVersion: st
     .execute()
 }
 
-/** Warns about places that differ from the device registry. Events contain them as sent. */
+/** Warns if zone, lane or gate differ from the device registry. Events contain the values of the request. */
 function placeDifferences(device: DeviceRow, metadata: Metadata): string[] {
   const places = [
     ['zoneId', metadata.zoneId, device.zone_id],

@@ -18,23 +18,24 @@ import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
 /**
  *   epc, tagUid, tagId ─▶ item ─┬─ bound to a unit of a purchase ──────────▶ that unit
- *                               ├─ sellable, and the request names a paid purchase ─▶ the unit it will be bound to
+ *                               ├─ sellable, and the request names a paid purchase ─▶ the unit to bind it to
  *                               └─ neither ───────────────────────────────▶ the standalone unit of the item
  *   itemLineId ─▶ line ─▶ its lowest free unit that the device cannot read
  *
- * The item or purchase unit that a request names, with the right that the action uses up.
+ * The item or purchase unit that a request names, with the right that the action uses. A standalone unit belongs to an
+ * item without a purchase here (../items/standalone-unit.ts).
  */
 export interface ResolvedUnit {
   facts: ItemFacts
   /** Status in the response; null without a registered item. */
   itemStatus: ItemStatus | null
-  /** Absent for actions without a right: `verify_item_status`, `unlock_fixture`. */
+  /** Absent for actions that use no right: `verify_item_status`, `unlock_fixture`. */
   unit?: { key: UnitKey; right: RightView; tries: Tries }
   item?: ProtectedItemRow
   purchase?: PurchaseRow
-  /** The named purchase, if the item is not part of it. The item may join it after payment. */
+  /** Purchase that the request names but the item does not belong to. After payment the item may be bound to it. */
   named?: PurchaseRow
-  /** True if the unit is bound to an item that the device can read: the request must then name the tag. */
+  /** True if the device can read the item of the unit. The request must then name the tag. */
   mustBeRead: boolean
 }
 
@@ -43,7 +44,7 @@ export interface UnitQuery {
   tenant: string
   storeId: string
   deviceId: string
-  /** Agent of the device; null for a device without agent. */
+  /** Agent of the device; null for a device without an agent. */
   agentId: string | null
   device: DeviceFacts
   action: ProtectionAction
@@ -51,7 +52,7 @@ export interface UnitQuery {
   /** Purchase named by a receipt or `purchaseId`. */
   purchase: PurchaseRow | undefined
   nowMs: number
-  /** Time of a past request, ms. `purchase` has its state at that time. */
+  /** Time of a past request, ms; `purchase` then has the state of that time. Undefined for a live request. */
   pastMs: number | undefined
 }
 
@@ -62,7 +63,7 @@ const priceOfLine = prepared((db, p: { lineId: string }) =>
   db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId),
 )
 
-/** Finds the item or unit that the identifiers name. Returns undefined if this store has none. */
+/** Finds the item or unit that the identifiers name. Returns undefined if this store does not have it. */
 export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | undefined> {
   const { db, tenant, storeId, identifiers } = query
   const known = await findItem(db, tenant, identifiers)
@@ -75,7 +76,7 @@ export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | unde
   return namesItem || !line ? undefined : byLine(query, line)
 }
 
-/** Item at the time of the request. An item that the recorded release bound to the purchase keeps its place in it. */
+/** The item at the time of the request. If the release itself bound it to the purchase, it stays bound. */
 async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
   if (pastMs === undefined) return item
   const then = await itemAsOf(db, item, pastMs)
@@ -115,7 +116,10 @@ async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefi
   return { line, purchase }
 }
 
-/** Resolves an item to the unit that it is bound to. An unbound item resolves to a free unit of the paid purchase. */
+/**
+ * Resolves an item to its unit: the unit that it is bound to, else a free unit of the paid purchase, else its
+ * standalone unit.
+ */
 async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<ResolvedUnit> {
   const { db, action, pastMs } = query
   const rights = rightUsedBy(action)
@@ -158,7 +162,7 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
   }
 }
 
-/** Resolves by line: its lowest free unit that the device cannot read. */
+/** Resolves a purchase line to its lowest free unit with an item that the device cannot read. */
 async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<ResolvedUnit | undefined> {
   const { db, action } = query
   const units = (await readUnits(db, purchase.purchase_id)).filter((u) => u.line_id === line.line_id)
@@ -219,7 +223,7 @@ function rightUsedBy(action: ProtectionAction): RightClass | null {
 interface Parts {
   facts: ItemFacts
   key: UnitKey | null
-  /** Right to use in place of the stored one for `key`, such as the lease of the unit's other class. */
+  /** State that replaces the stored right of `key`, such as a lease of the unit's other right class. */
   right?: RightView
   item?: ProtectedItemRow
   purchase?: PurchaseRow

@@ -5,7 +5,7 @@ import type { Tenant } from '../../foundation/caller.ts'
 import type { Services } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 
-/** Signs the token of an authorization. Ed25519 is deterministic: the same row gives the same token. */
+/** Signs the token of an authorization. Ed25519 is deterministic, so the same row always has the same token. */
 export function signToken(row: ProtectionAuthorizationRow, { authority }: Services): string {
   const tenant = row.tenant as Tenant
   const claims: AuthorizationClaims = {

@@ -12,12 +12,13 @@ export interface BindableUnit {
   key: UnitKey
   line: PurchaseLineRow
   /**
-   * State of the unit's right. A lease of the other right class for another item blocks it too: one unit is one item.
+   * State of the unit's right. One unit is one item, so a lease of the other right class for another item also blocks
+   * it.
    */
   right: RightView
 }
 
-/** Agent of the device; null for a device without agent. */
+/** `agentId`: agent of the device; null for a device without an agent. */
 interface BindQuery {
   db: Db
   nowMs: number
@@ -30,9 +31,9 @@ const OTHER_CLASS = { release: 'exit', exit: 'release', fixture: 'fixture' } as 
 >
 
 /**
- * Finds the unbound unit of the same product that this item would be bound to (ADR 0008). A unit leased for this item
- * comes first, then the lowest free one, then one leased for another item. `only` restricts the search to one line.
- * Returns undefined if no unit is left.
+ * Finds an unbound unit of the same product to which this item can be bound (ADR 0008). Prefers a unit that is leased
+ * for this item, then the lowest free unit, then a unit leased for another item. `only` restricts the search to one
+ * line. Returns undefined if no unit is left.
  */
 export async function unitToBind(
   { db, nowMs, agentId }: BindQuery,
@@ -51,23 +52,23 @@ export async function unitToBind(
       const own = await viewGrantableRight(db, key, await findRight(db, key), nowMs, agentId)
       if (own.state === 'used') continue
       const other = viewRight(await findRight(db, { ...key, rightClass: OTHER_CLASS[rights] }), nowMs)
-      const [lentOwn, lentOther] = [await leasedFor(db, own), await leasedFor(db, other)]
-      const isMine = lentOwn === item.item_id || lentOther === item.item_id
-      // A purchase-wide lease is for no particular item.
-      const isOthers = typeof lentOther === 'string' && !isMine
-      const rank = isMine ? 0 : own.state === 'free' && !isOthers ? 1 : 2
-      found.push({ key, line, right: own.state === 'free' && isOthers ? other : own, rank })
+      const [leasedItem, otherLeasedItem] = [await leasedFor(db, own), await leasedFor(db, other)]
+      const isForItem = leasedItem === item.item_id || otherLeasedItem === item.item_id
+      // A purchase-wide lease (null) does not block this item.
+      const isForOther = typeof otherLeasedItem === 'string' && !isForItem
+      const rank = isForItem ? 0 : own.state === 'free' && !isForOther ? 1 : 2
+      found.push({ key, line, right: own.state === 'free' && isForOther ? other : own, rank })
     }
   }
   return lowestBy(found, ({ rank }) => rank)
 }
 
-/** Item of the lease; null for a purchase-wide lease, undefined without one. */
+/** Item of the lease; null for a purchase-wide lease, undefined without a lease. */
 async function leasedFor(db: Db, right: RightView): Promise<string | null | undefined> {
   return right.state === 'leased' ? ((await findAuthorization(db, right.nonce))?.item_id ?? null) : undefined
 }
 
-/** The first entry with the lowest rank. */
+/** Returns the first entry with the lowest rank. */
 export function lowestBy<T>(all: readonly T[], rankOf: (each: T) => number): T | undefined {
   const lowest = Math.min(...all.map(rankOf))
   return all.find((each) => rankOf(each) === lowest)

@@ -81,7 +81,7 @@ export async function verifyPurchase(call: Call, input: PurchaseRequest) {
 
 interface PurchaseState {
   mayDeactivate: boolean
-  /** The receipt has expired. */
+  /** True if the presented receipt has expired. */
   expired: boolean
   open: readonly OpenUnit[]
 }
@@ -119,7 +119,7 @@ async function authorizeDevice(
   }
 }
 
-/** Denies a purchase-wide token to a device that reads items itself: it must request each item. */
+/** Denies a purchase-wide token to a device that can read the items. The device must request each item. */
 async function requireItemRequests(call: Call, request: AuthorizationRequest, explain: boolean | undefined) {
   const { context, purchase } = request
   const facts: DecisionFacts = {
@@ -146,7 +146,7 @@ async function requireItemRequests(call: Call, request: AuthorizationRequest, ex
   }
 }
 
-/** Finds the purchase by id or receipt. Throws 404 for an unknown purchase and an invalid receipt. */
+/** Finds the purchase by id or receipt. Throws 404 if the purchase is unknown or the receipt invalid. */
 async function namedPurchase(
   call: Call,
   { caller, pastMs }: RequestContext,

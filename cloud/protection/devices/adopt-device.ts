@@ -7,9 +7,9 @@ import { beginHomeMove } from '../receipt-home/home-move.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { storeFormerHome } from '../receipt-home/receipt-homes.ts'
 
-/** Adopts a device: it belongs to the first agent of its store that reports it. `updateDevice` moves it (ADR 0040). */
+/** Assigns a device to the first agent of its store that reports it. `updateDevice` moves it later (ADR 0040). */
 export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
-  // A device that is moving to this agent is not adopted: the end of the move assigns it.
+  // The end of a move assigns the device to its new agent.
   if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
     throw precondition(
@@ -36,7 +36,7 @@ export async function setDeviceAgent(call: Call, device: DeviceRow, store: Store
   call.afterCommit(() => call.services.agents.storeChanged(store.store_id))
 }
 
-/** Makes an agent or the cloud the receipt home. */
+/** Makes an agent, or the cloud, the receipt home of the store. */
 async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
   const policy = policyOf(store)
   await storeFormerHome(db, store)
@@ -44,7 +44,7 @@ async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
 }
 
-/** Makes the successor, which continues the ledger, the receipt home. */
+/** Makes the successor of a receipt home the receipt home. It continues the ledger. */
 export async function inheritHome(call: Call, storeId: string, agentId: string): Promise<void> {
   const store = await findStore(call.db, storeId)
   if (!store) return
@@ -54,8 +54,9 @@ export async function inheritHome(call: Call, storeId: string, agentId: string):
 }
 
 /**
- * Begins a home move if this agent is the receipt home: its ledger may have lost uses and delegations. The agent
- * honours older receipts again when all other agents have reported. Returns whether it is the receipt home.
+ * Begins a move of the receipt home to itself if this agent is the receipt home, because its ledger may have lost uses
+ * and delegations. The agent honours older receipts again after all other agents have reported. Returns whether the
+ * agent is the receipt home.
  */
 export async function distrustHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
   const store = await findStore(call.db, storeId)
@@ -67,14 +68,13 @@ export async function distrustHome(call: Call, storeId: string, agentId: string)
 }
 
 /**
- * Moves the receipt home off a revoked agent: to the next agent with an exit gate, else to the cloud. With `goesOn`, a
- * successor continues the ledger with its delegations. The cloud is then the receipt home until the successor takes
- * over.
+ * Moves the receipt home away from a revoked agent: to the next agent with an exit gate, else to the cloud. If a
+ * successor continues the ledger, the cloud is the receipt home until the successor takes over.
  */
-export async function reassignHome(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
+export async function reassignHome(call: Call, store: StoreRow, agentId: string, hasSuccessor: boolean): Promise<void> {
   if (policyOf(store).home !== agentId) return
-  const home = goesOn ? 'cloud' : ((await ownerOfGates(call, store.store_id)) ?? 'cloud')
-  if (!goesOn) await beginHomeMove(call, store, home)
+  const home = hasSuccessor ? 'cloud' : ((await ownerOfGates(call, store.store_id)) ?? 'cloud')
+  if (!hasSuccessor) await beginHomeMove(call, store, home)
   await makeHome(call, store, home)
 }
 

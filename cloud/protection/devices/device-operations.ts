@@ -17,10 +17,9 @@ import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
 /**
- *   registerDevice ─▶ the first agent that reports it adopts it ─▶ updateDevice moves it ─▶ decommissionDevice
- *                   └ adopt-device.ts                              └ move-device.ts         └ final
- *
- * Registry of devices. Agents receive it in the signed policy of their store.
+ * Registry of devices. Agents receive it in the signed policy of their store. A registered device belongs to the first
+ * agent that reports it (adopt-device.ts). `updateDevice` moves it to another agent (move-device.ts).
+ * `decommissionDevice` is final.
  */
 
 /** Maximum number of devices per store; one signed policy contains them all. */
@@ -42,17 +41,21 @@ export const Device = z.strictObject({
   movingToAgentId: z
     .string()
     .optional()
-    .describe('It moves to this agent once the current one has given up its tokens for the device.'),
+    .describe(
+      'Agent to which the device moves. The move ends when the current agent has given up its tokens for the device.',
+    ),
   firmwareVersion: z.string().optional(),
   ...Capabilities,
   supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)),
-  workflowType: z.enum(WORKFLOW_TYPES).describe('The device’s own, else the store’s, else the default of its type.'),
+  workflowType: z
+    .enum(WORKFLOW_TYPES)
+    .describe('Workflow type of the device, else of the store, else the default of the device type.'),
   registeredAt: z.string(),
   lastSeenAt: z.string().nullable(),
   decommissionedAt: z.string().optional(),
 })
 
-/** Converts a device to its API form. */
+/** Describes a device in the form of the API. */
 export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device> {
   const facts = deviceFacts(row, store)
   return {
@@ -77,7 +80,7 @@ export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device
   }
 }
 
-/** Every capability as an optional field. */
+/** Schema with every capability as an optional field. */
 export const optionalCapabilities = Object.fromEntries(
   Object.keys(Capabilities).map((name) => [name, z.boolean().optional()]),
 ) as {
@@ -158,7 +161,7 @@ async function assertRoom({ db }: Call, storeId: string): Promise<void> {
     )
 }
 
-/** Throws 404 unless the agent belongs to the store and is not revoked. */
+/** Throws 404 if the agent is revoked or belongs to another store. */
 export async function assertAgentOf({ db }: Call, storeId: string, agentId: string): Promise<void> {
   const agent = await db
     .selectFrom('agent')
@@ -204,7 +207,7 @@ export const fetchDevices = operation({
   },
 })
 
-/** Reads a device of the caller with its store. Throws 404 for an unknown one or one of another store. */
+/** Reads a device with its store. Throws 404 if the device is unknown or the caller may not see its store. */
 export async function ownDevice(call: Call, deviceId: string): Promise<{ row: DeviceRow; store: StoreRow }> {
   const row = await findDevice(call.db, knownCaller(call.caller).tenant, deviceId)
   if (!row) throw notFound('device')
@@ -215,7 +218,7 @@ export const decommissionDevice = operation({
   name: 'decommissionDevice',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Takes a device out of service: revokes its authorizations and issues no more.',
+  summary: 'Takes a device out of service. The cloud revokes its authorizations and issues no more.',
   changes: true,
   request: z.strictObject({ deviceId: Id }),
   response: Device.extend(Success),
@@ -243,7 +246,7 @@ export const reportDeviceHeartbeat = operation({
   name: 'reportDeviceHeartbeat',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Reports that a device is alive. An agent also adopts the device.',
+  summary: 'Reports that a device is alive. If an agent calls it, it also adopts the device.',
   description:
     'A device belongs to the first agent of its store that reports it. The first agent that reports an exit gate becomes the store’s receipt home.',
   callers: ['secret', 'agent'],

@@ -9,20 +9,25 @@ import { revokeAuthorization } from '../leases/leases.ts'
 import { outstandingOf } from '../leases/outstanding-tokens.ts'
 
 /**
- *   updateDevice ─ revokes tokens, issues none ─▶ all voided, or expired for a minute ─▶ the device belongs to the other agent
- *
- * A token belongs to the ledger of the device's agent; another ledger could not tell that it was used (ADR 0040).
+ * Moves a device to another agent. A token belongs to the ledger of the device's agent, and another ledger does not
+ * know whether it was used. So the cloud revokes the device's tokens and issues no more. The move ends when all of them
+ * are voided, or expired for a minute (ADR 0040).
  */
 
 const GUARD_SECONDS = 60
 
-type Place = Pick<DeviceRow, 'agent_id' | 'moving_to'>
+type Assignment = Pick<DeviceRow, 'agent_id' | 'moving_to'>
 
 /**
- * Moves a device to an agent: at once if the former agent has no valid token for it, else when its last token ends.
- * Naming the current agent cancels a move.
+ * Starts the move of a device to an agent. It ends at once if the former agent has no valid token for the device. With
+ * the current agent as `agentId`, cancels a move.
  */
-export async function moveToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<Place> {
+export async function moveToAgent(
+  call: Call,
+  device: DeviceRow,
+  store: StoreRow,
+  agentId: string,
+): Promise<Assignment> {
   if (device.agent_id === null) {
     await adoptDevice(call, device, store, agentId)
     return { agent_id: agentId, moving_to: null }
@@ -52,14 +57,14 @@ async function revokeTokens(call: Call, device: DeviceRow): Promise<void> {
   }
 }
 
-/** Ends the move if no token of the device can be used any more. Returns whether it ended. */
+/** Ends the move if all tokens of the device have ended. Returns whether the move ended. */
 async function endMove(call: Call, device: DeviceRow, store: StoreRow): Promise<boolean> {
   if (device.moving_to === null || (await outstandingOf(call.db, device, call.nowMs)).length > 0) return false
   await setDeviceAgent(call, device, store, device.moving_to)
   return true
 }
 
-/** Ends those moves of a store whose devices have no valid token any more. Returns their number. */
+/** Ends the moves of a store's devices whose tokens have ended. Returns the number of ended moves. */
 export async function endMoves(call: Call, storeId: string): Promise<number> {
   const moving = (await listDevices(call.db, storeId)).filter((device) => device.moving_to !== null)
   let ended = 0
@@ -70,7 +75,7 @@ export async function endMoves(call: Call, storeId: string): Promise<number> {
   return ended
 }
 
-/** Cancels moves to a revoked agent. */
+/** Cancels the moves to an agent that is being revoked. */
 export async function cancelMovesTo({ db }: Pick<Call, 'db'>, agentId: string): Promise<void> {
   await db.updateTable('device').set({ moving_to: null }).where('moving_to', '=', agentId).execute()
 }

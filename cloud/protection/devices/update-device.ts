@@ -11,7 +11,7 @@ import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
-/** System fields; callers may send them back unchanged (ADR 0002). */
+/** Fields that only the system sets. Callers may send them back unchanged (ADR 0002). */
 const SYSTEM_FIELDS = [
   'storeId',
   'deviceType',
@@ -31,9 +31,9 @@ export const updateDevice = operation({
   minimumPackage: 'GROW',
   summary: 'Changes a device.',
   description:
-    'Missing fields stay unchanged. `agentId` assigns the device to the agent that drives it. If another agent has it, it moves: the cloud revokes its tokens, ' +
-    'issues no more, and moves the device once that agent has given them up, or a minute after the last one expired. Until then `movingToAgentId` ' +
-    'names the new agent; send the current agent to cancel. The receipt home does not move (see moveReceiptHome).',
+    'Missing fields stay unchanged. `agentId` assigns the device to the agent that drives it. If another agent has the device, the cloud revokes its tokens ' +
+    'and issues no more. The device moves when that agent has given up the tokens, or a minute after the last one expired. Until then `movingToAgentId` ' +
+    'names the new agent. To cancel the move, send the current agent. The receipt home does not move (see moveReceiptHome).',
   refusals: ['device_revoked', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
@@ -49,7 +49,7 @@ export const updateDevice = operation({
       .enum(WORKFLOW_TYPES)
       .nullable()
       .optional()
-      .describe('null: the store’s, else the default of the device type.'),
+      .describe('null resets it to the workflow type of the store, else to the default of the device type.'),
     agentId: Id.optional(),
     ...systemFields,
   }),
@@ -98,7 +98,7 @@ export const updateDevice = operation({
       ...(laneId !== undefined && { lane_id: laneId }),
       ...(gateId !== undefined && { gate_id: gateId }),
       ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }),
-      // Clients may send back the default workflow type of the store; it must not become the device's own setting.
+      // A client may send back the workflow type that the store sets. It must not become the device's own setting.
       ...(workflowType !== undefined && workflowType !== facts.workflowType && { workflow_type: workflowType }),
       capabilities: JSON.stringify(capabilities),
       technologies: JSON.stringify(supportedTechnologies),
@@ -106,12 +106,12 @@ export const updateDevice = operation({
     await call.db.updateTable('device').set(set).where('device_id', '=', deviceId).execute()
     if (Buffer.byteLength(set.name ?? '') > Buffer.byteLength(row.name ?? ''))
       await assertPolicyFits(call, row.store_id)
-    // A request that repeats the current state cancels no move.
-    const isMeant = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
-    if (isMeant && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)
-    const placed = isMeant ? await moveToAgent(call, row, store, agentId) : {}
+    // A client that sends the current state back unchanged does not cancel a move.
+    const isAgentChange = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
+    if (isAgentChange && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)
+    const assignment = isAgentChange ? await moveToAgent(call, row, store, agentId) : {}
     await storeDocumentChanged(call, row.store_id)
     call.changed(deviceId)
-    return { success: true as const, ...toDevice({ ...row, ...set, ...placed }, store) }
+    return { success: true as const, ...toDevice({ ...row, ...set, ...assignment }, store) }
   },
 })

@@ -17,8 +17,8 @@ import { publishUsedRights } from './publish-used-rights.ts'
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 
 /**
- * Applies a claim. Returns false if its token or receipt is unknown; the cloud stores the row and retries after an
- * upgrade.
+ * Applies a claim. Returns false if its token or receipt is unknown. The cloud then stores the row and retries it
+ * later.
  */
 export async function applyClaim(scope: EvidenceScope, source: EvidenceSource, claim: Claim): Promise<boolean> {
   return claim.source === 'token' ? applyTokenClaim(scope, source, claim) : applyReceiptClaim(scope, source, claim)
@@ -48,7 +48,7 @@ async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, cla
   const used: UnitKey[] = []
   for (const unit of units.filter((u) => added.includes(u.ordinal))) {
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
-    // After an override the replacement token must not release the goods again.
+    // After an override another token leases this unit, and it must not release the goods again.
     await endLease(scope, key, row.nonce)
     await settleUnit(scope, source.storeId, key, claim)
     used.push(key)
@@ -61,12 +61,12 @@ async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, cla
   if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
     await raiseCancelledAfterRelease(scope, purchase, claim.deviceId)
   await publishUsedRights(scope, source, purchase, used, claim.receipt !== undefined)
-  // An agent that does not know of a revocation may still use the token, so only voided leases end.
+  // An agent may use a revoked token until it learns of the revocation. So only a voided token frees its rights.
   if (row.voided_ms !== null) await freeLeases(scope, row)
   return true
 }
 
-/** Applies a claim whose token a restored cloud lost. The receipt in the claim names the used rights. */
+/** Applies a claim with a token that the restored cloud lost. The receipt in the claim names the used rights. */
 async function applyClaimOfLostToken(
   scope: EvidenceScope,
   source: EvidenceSource,
@@ -114,7 +114,9 @@ async function applyReceiptClaim(scope: EvidenceScope, source: EvidenceSource, c
   return useReceiptUnits(scope, source, claim, purchase, claim.ordinals)
 }
 
-/** Uses up the rights of receipt units. `entries` holds the `receipt_index` of one unit for each step of the claim. */
+/**
+ * Marks rights of receipt units used. `entries` contains the `receipt_index` of the unit for each step of the claim.
+ */
 async function useReceiptUnits(
   scope: EvidenceScope,
   source: EvidenceSource,

@@ -17,8 +17,8 @@ export type DelegationReturned = Extract<Evidence, { kind: 'delegation_returned'
 const GUARD_SECONDS = 60
 
 /**
- * Applies a delegation by the receipt home. Returns false if the receipt is unknown; the cloud stores the row and
- * retries after an upgrade.
+ * Applies a delegation by the receipt home. Returns false if the receipt is unknown. The cloud then stores the row and
+ * retries it later.
  */
 export async function applyDelegated(
   scope: EvidenceScope,
@@ -47,7 +47,7 @@ export async function applyDelegated(
   return true
 }
 
-/** Applies an outcome report: the agent did not use the delegated rights, or the outcome is unknown. */
+/** Applies an outcome report: the release with delegated rights failed, or its outcome is unknown. */
 export async function applyDelegationReturned(
   scope: EvidenceScope,
   source: EvidenceSource,
@@ -60,7 +60,7 @@ export async function applyDelegationReturned(
   const delegated = await findDelegated(scope.db, redemptionId, source.storeId)
   const matching: DelegatedRightRow[] = []
   for (const right of delegated) if (await isAbout(scope, source, report, right)) matching.push(right)
-  // No rights under this id: the receipt home lost the request or its ledger.
+  // The cloud knows no rights under this id if the receipt home has lost its row about the delegation.
   if (delegated.length > 0 && matching.length === 0)
     return refuse(scope, source, row, 'an outcome report names other rights than the delegated ones')
   await storeDelegationReturned(scope.db, matching, outcome)

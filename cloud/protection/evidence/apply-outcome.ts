@@ -10,8 +10,9 @@ import { raiseForeignEvidence } from './foreign-evidence.ts'
 import { settleUnit } from './settle-unit.ts'
 
 /**
- * Applies the outcome of a claim: `confirmed` is final, `failed` frees its units, staff resolve `unknown`. Devices
- * without an agent choose their redemption ids, so two claims can share one: pass `nonce` to select the claim.
+ * Applies the outcome of a claim: `confirmed` is final, `failed` frees its units, staff resolve `unknown`. Returns
+ * false for an unknown claim. Devices without an agent choose their redemption ids, so two claims may have the same id.
+ * Pass `nonce` to select one of them.
  */
 export async function applyOutcome(
   scope: EvidenceScope,
@@ -33,11 +34,11 @@ export async function applyOutcome(
   const changed: RedemptionRow[] = []
   for (const row of own) {
     const known = row.outcome as Outcome | null
-    const joined = mergeOutcomes(known, outcome)
-    if (joined.isConflict) await raiseConflict(scope, source, row, outcome)
+    const merged = mergeOutcomes(known, outcome)
+    if (merged.isConflict) await raiseConflict(scope, source, row, outcome)
     if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
-    else if (joined.outcome !== known) {
-      await scope.redemptions.setOutcome(row, joined.outcome)
+    else if (merged.outcome !== known) {
+      await scope.redemptions.setOutcome(row, merged.outcome)
       changed.push(row)
     }
   }
@@ -81,7 +82,9 @@ async function raiseConflict(
   })
 }
 
-/** Updates the rights of these redemptions and, at the end, their purchases. Returns the purchase ids. */
+/**
+ * Updates the rights of these redemptions. `finishEvidence` later updates their purchases. Returns the purchase ids.
+ */
 export async function settleRedemptions(
   scope: EvidenceScope,
   source: EvidenceSource,

@@ -13,7 +13,7 @@ export async function applyVoid(scope: EvidenceScope, source: EvidenceSource, no
     await raiseForeignEvidence(scope, source, { kind: 'void', about: nonce, detail })
     return true
   }
-  // The earliest void counts, in whatever order they arrive.
+  // Stores the earliest void, because voids may arrive in any order.
   const voidedMs = Math.min(row.voided_ms ?? source.atMs, source.atMs)
   if (voidedMs === row.voided_ms) return true
   const voided = await updateAuthorization(scope.db, row, {

@@ -8,14 +8,14 @@ import type { UnitKey } from '../rights/rights.ts'
 type BindScope = EventScope & { services: Services; afterCommit: Call['afterCommit'] }
 
 /**
- * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR 0008). `takenBack`: the
- * purchase or line was cancelled or returned meanwhile. The item is then unpaid, so it is held.
+ * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR 0008). `reversal`: the
+ * unit was cancelled or returned meanwhile. The released item is then unpaid and gets the status `exception_hold`.
  */
 export async function bindItem(
   scope: BindScope,
   itemId: string,
   key: UnitKey | undefined,
-  takenBack?: 'cancelled' | 'returned',
+  reversal?: 'cancelled' | 'returned',
 ): Promise<void> {
   if (!key || key.purchaseId === '') return
   const { db, nowMs } = scope
@@ -44,7 +44,7 @@ export async function bindItem(
     db,
     item,
     {
-      item_status: takenBack ? 'exception_hold' : 'paid',
+      item_status: reversal ? 'exception_hold' : 'paid',
       purchase_id: key.purchaseId,
       line_id: key.lineId,
       unit_no: key.unitNo,
@@ -54,7 +54,7 @@ export async function bindItem(
   notifyGates(scope, item.store_id)
   await db
     .updateTable('purchase_unit')
-    .set({ bound: 1, item_id: itemId, ...(takenBack === 'cancelled' && { taken_back: 'exception_hold' }) })
+    .set({ bound: 1, item_id: itemId, ...(reversal === 'cancelled' && { taken_back: 'exception_hold' }) })
     .where('line_id', '=', key.lineId)
     .where('unit_no', '=', key.unitNo)
     .execute()

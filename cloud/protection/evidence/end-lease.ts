@@ -5,8 +5,8 @@ import type { UnitKey } from '../rights/rights.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /**
- * Ends the lease of a unit whose right was used without this lease. Its token may be in a lost response. `exceptOf`:
- * agent that may keep its lease.
+ * Recalls the lease of a unit after another claim used its right. `by`: nonce of that claim's token or receipt.
+ * `exceptOf`: agent whose lease stays.
  */
 export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, exceptOf?: string): Promise<void> {
   const right = await scope.redemptions.right(key)
@@ -17,13 +17,13 @@ export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, e
   await recallLease(scope, lease)
 }
 
-/** Frees the rights that an authorization still leases, once no agent or device can honour it. */
+/** Frees the rights that an authorization still leases. Call it when no agent or device can honour the token. */
 export async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
   await flushAndReset(scope)
   await freeUnusedRights(scope, row)
 }
 
-/** Writes the batch and clears its cache. Call it before other code changes rights in the database. */
+/** Writes the batch and clears its cache. Call it before other code changes rights in the database directly. */
 async function flushAndReset({ redemptions }: EvidenceScope): Promise<void> {
   await redemptions.flush()
   redemptions.reset()

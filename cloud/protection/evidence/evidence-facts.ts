@@ -37,15 +37,15 @@ const storeWith = prepared((db, p: { storeId: string }) =>
   db.selectFrom('store').select(['workflow_type', 'protection_technology']).where('store_id', '=', p.storeId),
 )
 
-/** An agent or, with null, a device without agent, in a store. */
+/** Agent that reports, or null for a device without an agent. */
 interface Reporter {
   agentId: string | null
   storeId: string
 }
 
 /**
- * Facts about evidence that do not change within a transaction. One read loads them for all rows of a batch. Rights,
- * redemptions and authorizations are not cached here.
+ * Facts that do not change while the cloud applies evidence. `prepare` loads them for all rows of a batch with few
+ * reads. Rights, redemptions and rows of authorizations do change, so they are not cached here.
  */
 export class EvidenceFacts {
   readonly #db: Db
@@ -63,7 +63,7 @@ export class EvidenceFacts {
     this.#tenant = tenant
   }
 
-  /** Loads the facts for rows with these nonces. Returns the ids of the purchase lines they concern. */
+  /** Loads the facts for journal rows with these nonces. Returns the ids of the purchase lines of their receipts. */
   async prepare(nonces: Iterable<string>): Promise<Set<string>> {
     const missing = [...nonces]
     await this.#readAuthorizations(missing)
@@ -79,13 +79,13 @@ export class EvidenceFacts {
     return this.#authorizations.get(nonce) === true
   }
 
-  /** Purchase of a receipt, of any tenant, as it was before this transaction. */
+  /** Purchase of a receipt of any tenant. Later changes in this transaction do not show. */
   async purchaseOfReceipt(cti: string): Promise<ReceiptPurchase | undefined> {
     await this.#readPurchases([cti])
     return this.#purchases.get(cti)
   }
 
-  /** Tagged units of a purchase with their numbers in the receipt. */
+  /** Tagged units of a purchase, with their numbers on the receipt. */
   async unitsOf(purchaseId: string): Promise<readonly FactUnit[]> {
     await this.#readUnits([purchaseId])
     return this.#units.get(purchaseId) ?? []
@@ -96,7 +96,7 @@ export class EvidenceFacts {
     return this.#devices.get(deviceId)
   }
 
-  /** Defaults of a store for its devices. */
+  /** Default workflow type and technology of a store. */
   async store(storeId: string): Promise<StoreDefaults | undefined> {
     if (!this.#stores.has(storeId)) this.#stores.set(storeId, (await storeWith(this.#db, { storeId }))[0])
     return this.#stores.get(storeId)
@@ -107,7 +107,7 @@ export class EvidenceFacts {
     return [...(await this.#successors(storeId)).keys()]
   }
 
-  /** True if this agent, or a predecessor whose ledger it continues, was the receipt home in this epoch. */
+  /** True if the reporter, or a predecessor whose ledger it continues, was the receipt home in this epoch. */
   async isHomeIn(epoch: number, reporter: Reporter): Promise<boolean> {
     const home = await this.#homeIn(reporter.storeId, epoch)
     return home !== undefined && (await this.isOwn(home, reporter))
@@ -118,7 +118,7 @@ export class EvidenceFacts {
     if (owner === agentId) return true
     if (owner === null || agentId === null) return false
     const known = await this.#successors(storeId)
-    // Bounded by the number of agents, in case two name each other as successor.
+    // The number of agents bounds the loop, in case two agents are each other's successor.
     let next: string | null = owner
     for (let n = 0; n < known.size && next !== null && next !== agentId; n++) next = known.get(next) ?? null
     return next === agentId

@@ -7,11 +7,11 @@ import { settlePurchases } from '../rights/settle-purchase.ts'
 import { RedemptionBatch } from '../rights/redemption-batch.ts'
 
 /**
- *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence
+ * Evidence reports which rights were used. It comes in rows of an agent's journal or in the call of a device. The cloud
+ * rejects no evidence: it stores each row and raises an exception for a forbidden use.
  *
- * Evidence reports which rights were used: rows of an agent's journal, or a device's call. The cloud rejects no
- * evidence. It stores each row and raises an exception for a use that should not have happened. Consequences for
- * purchases and other agents depend on the final state only, so `finishEvidence` writes them once per transaction.
+ * Call `openEvidence`, then `applyClaim`, `applyOutcome` and others for any number of rows, then `finishEvidence`. It
+ * updates purchases and deny lists once per transaction, because they depend on the final state only.
  */
 export interface EvidenceScope extends EventScope {
   services: Services
@@ -19,13 +19,13 @@ export interface EvidenceScope extends EventScope {
   afterCommit: Call['afterCommit']
   facts: EvidenceFacts
   redemptions: RedemptionBatch
-  /** Changes that `finishEvidence` writes. */
+  /** Changes that `finishEvidence` will write. */
   due: Due
 }
 
 /** Agent or device that sent evidence, with store and time. */
 export interface EvidenceSource {
-  /** null for a device without agent, over HTTP. */
+  /** null for a device without an agent, which reports over HTTP. */
   agentId: string | null
   storeId: string
   /** Trusted time of the event, ms. */
@@ -60,7 +60,7 @@ export function openEvidence(
   }
 }
 
-/** Writes the consequences of all applied evidence. */
+/** Writes redemptions and rights, updates purchases and adds deny list entries. */
 export async function finishEvidence(scope: EvidenceScope): Promise<void> {
   const { purchaseIds, denials } = scope.due
   await scope.redemptions.flush()

@@ -1,7 +1,7 @@
 import type { EventScope } from '../records/record-event.ts'
 import { countException } from '../records/exceptions.ts'
 
-/** A report that only another agent may send: kind of evidence row, or event type. */
+/** A report that only another agent or store may send. `kind`: kind of evidence, or type of event. */
 export interface ForeignReport {
   kind: string
   /** Token, redemption or event that the report names. */
@@ -10,12 +10,12 @@ export interface ForeignReport {
   deviceId?: string
 }
 
-/** Agents choose these ids, and may choose long ones. */
+/** Maximum length of an id in the exception text, characters. Agents choose these ids. */
 const ABOUT_LIMIT = 128
 
 /**
- * Raises `foreign_evidence` once per agent and kind of row, and counts further rows: a lying agent may send any
- * number of them. The rows stay in its journal.
+ * Raises `foreign_evidence` once per agent and kind of report, because a lying agent may send any number of reports.
+ * The exception counts further ones. The cloud stores all rows of the journal.
  */
 export async function raiseForeignEvidence(
   scope: EventScope,

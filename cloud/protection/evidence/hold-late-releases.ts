@@ -10,7 +10,7 @@ import type { UnitKey } from '../rights/rights.ts'
 type Cancelled = Pick<PurchaseRow, 'purchase_id' | 'store_id' | 'status'>
 
 /**
- * Holds items of a cancelled purchase that were released, so that they do not become sellable again unnoticed (ADR
+ * Puts released items of a cancelled purchase on hold, so that staff look at them before they become sellable (ADR
  * 0008).
  */
 export async function holdItemsOfCancelled(
@@ -24,7 +24,7 @@ export async function holdItemsOfCancelled(
     if (unit.bound === 0 || unit.item_id === null || unit.taken_back !== 'cancelled') continue
     if (!released.some((key) => key.lineId === unit.line_id && key.unitNo === unit.unit_no)) continue
     const item = await readItem(db, unit.item_id)
-    // A later status set by staff stays.
+    // Keeps a status that staff have set since.
     if (item.item_status !== 'cancelled' || !isItemOf(item, unit)) continue
     await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
     await recordCancelledUnit(db, unit, 'exception_hold')
@@ -32,7 +32,7 @@ export async function holdItemsOfCancelled(
   }
 }
 
-/** Raises `cancelled_after_release`. */
+/** Raises `cancelled_after_release` for a purchase. */
 export async function raiseCancelledAfterRelease(
   scope: EvidenceScope,
   purchase: Cancelled,
@@ -48,7 +48,7 @@ export async function raiseCancelledAfterRelease(
   })
 }
 
-/** Puts the item of a unit on hold that was released after a refund. The item must still have the status `returned`. */
+/** Puts the item of a unit on hold that was released after its return. Changes only the status `returned`. */
 export async function holdReturnedItem(
   scope: EvidenceScope,
   storeId: string,
@@ -59,7 +59,7 @@ export async function holdReturnedItem(
   const unit = units.find((each) => each.line_id === lineId && each.unit_no === unitNo)
   if (!unit || unit.bound === 0 || unit.item_id === null) return
   const item = await readItem(db, unit.item_id)
-  // A later status set by staff stays.
+  // Keeps a status that staff have set since.
   if (item.item_status !== 'returned' || !isItemOf(item, unit)) return
   await updateItem(db, item, { item_status: 'exception_hold' }, nowMs)
   notifyGates(scope, storeId)

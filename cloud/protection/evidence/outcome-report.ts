@@ -6,7 +6,7 @@ import { currentAndFormerKeys } from '../../agent-identity/agent-keys.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
-/** Signed outcome report to a receipt home about delegated rights: `ask+jwt` with an outcome. */
+/** Signed outcome report to a receipt home about delegated rights: a home request (`ask+jwt`) with an outcome. */
 export type OutcomeReport = HomeRequest
 
 /** Receipt home that forwards the report. */
@@ -16,9 +16,9 @@ interface Forwarder {
 }
 
 /**
- * Opens an outcome report. Returns undefined unless it matches the row, names this receipt home and one of its
- * epochs, and an agent of the store signed it. That agent may have rotated its key or been re-enrolled since. Reports
- * of revoked agents do not count.
+ * Verifies an outcome report. It must match the row and name this receipt home and one of its epochs. An agent of the
+ * store must have signed it, with a current or former key. Returns undefined for an invalid report and for one of a
+ * revoked agent without a successor.
  */
 export async function openOutcomeReport(
   { db, facts, tenant, nowMs }: EvidenceScope,
@@ -33,7 +33,7 @@ export async function openOutcomeReport(
   if (agent.revoked_ms !== null && agent.replaced_by === null) return undefined
   // A re-enrolled receipt home forwards reports that its predecessor received.
   if (!(await facts.isOwn(aud, home))) return undefined
-  // Times are not checked: the receipt home forwards a report whenever it reaches the cloud.
+  // Does not check times, because the receipt home may forward a report long after it was signed.
   const opened = openDocument<HomeRequest>(report, DOCUMENT_KINDS.homeRequest, {
     keys: await currentAndFormerKeys(db, agent, nowMs),
     audience: aud,

@@ -4,7 +4,7 @@ import { viewAuthorization } from '../leases/view-authorization.ts'
 import { raiseException } from '../records/exceptions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
-/** Raises the exceptions that all evidence of an authorization implies, each once. Returns their kinds. */
+/** Raises each exception that the evidence about an authorization shows. Returns their kinds. */
 export async function raiseAuthorizationExceptions(
   scope: EvidenceScope,
   row: ProtectionAuthorizationRow,

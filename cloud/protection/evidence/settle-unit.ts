@@ -4,14 +4,14 @@ import { holdReturnedItem } from './hold-late-releases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleRight } from '../rights/settle-right.ts'
 
-/** Exceptions about one unit. A redemption that turns out to have failed withdraws them. */
+/** Exceptions about one unit. The cloud withdraws them if a redemption turns out to have failed. */
 const UNIT_EXCEPTIONS = {
   double_redeem: 'one unit was released twice',
   released_after_refund: 'a unit was released after its refund or return',
 }
 
 /**
- * Updates a unit's right from all its redemptions, and raises or withdraws exceptions. `claim`: the new redemption;
+ * Updates a unit's right from all its redemptions, and raises or withdraws exceptions. `claim` is the new claim;
  * undefined if only an outcome changed.
  */
 export async function settleUnit(
@@ -36,7 +36,7 @@ export async function settleUnit(
 
   if (isDouble) await raise('double_redeem')
   else if (!claim) await withdraw('double_redeem')
-  // If a unit was released before its goods came back, its right stays used. Only a new claim raises the exception.
+  // `returned` is also `used` if the release preceded the return. So only a new claim raises the exception.
   if (returned === 'used' && claim) {
     await holdReturnedItem(scope, storeId, key)
     await raise('released_after_refund')

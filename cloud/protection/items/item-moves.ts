@@ -7,13 +7,13 @@ const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'positi
   db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: commitPosition(db) }))),
 )
 
-/** Operator and reason of a move by staff. */
+/** Operator and reason of a status change by staff. */
 export interface MovedBy {
   reason?: string | undefined
   operatorId?: string | undefined
 }
 
-/** Stores a move for each item whose status differs from `from` (null: new item). */
+/** Stores a status move for each item whose status differs from `from`. `from` is null for new items. */
 export async function storeMoves(
   db: Db,
   items: readonly ProtectedItemRow[],
@@ -24,7 +24,7 @@ export async function storeMoves(
   for (const item of items) {
     if (item.item_status === from) continue
     const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
-    // One by one: the statement compiles once, and there is seldom more than one.
+    // Inserts rows singly, so that the statement is compiled only once. There is seldom more than one row.
     await insertMoves(db, [
       {
         item_id,

@@ -22,11 +22,12 @@ const ITEMS_LIMIT = 500
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
 
 /**
- *   registerProtectedItems ─▶ item with a status (moves: policy/item-status.ts) ◀─ purchases, refunds, updateItemStatus
- *     each change gets the next number of the store's sequence (item-sequence.ts) ─▶ replicas of the agents ─▶ gates
+ * Registry of tagged items. Purchases, refunds and `updateItemStatus` change the status of an item
+ * (policy/item-status.ts). Each change gets the next number of the store's sequence, by which it reaches the replicas
+ * of the agents (item-sequence.ts).
  *
- * Registry of tagged items. A purchase binds an item to one of its units. An item that was paid at another till has a
- * standalone unit (standalone-unit.ts).
+ * A purchase binds an item to one of its units. An item that was paid at another till has a standalone unit
+ * (standalone-unit.ts).
  */
 
 export const registerProtectedItems = operation({
@@ -35,8 +36,8 @@ export const registerProtectedItems = operation({
   minimumPackage: 'GROW',
   summary: 'Registers tagged items, or updates items with a known identifier.',
   description:
-    'Valid rows are registered even if others fail; `errors[]` lists those. The product is found by ean, productId, or the GTIN in an SGTIN. ' +
-    'A known item keeps its status (see updateItemStatus), and its product unless it is `sellable` or held. An item that is `transfer_in_transit` in another of your stores moves to this store.',
+    'Valid rows are registered even if others fail; `errors[]` lists the failed rows. The cloud finds the product by ean, productId, or the GTIN in an SGTIN. ' +
+    'A known item keeps its status (see updateItemStatus). It can change its product only while it is `sellable` or `exception_hold`. An item that is `transfer_in_transit` in another of your stores moves to this store.',
   changes: true,
   bodyLimit: BULK_BODY_LIMIT,
   request: z.strictObject({ storeId: Id, items: z.array(NewItem).min(1).max(ITEMS_LIMIT) }),
@@ -107,10 +108,10 @@ const MOVES_LIMIT = 50
 
 const Move = z.strictObject({
   at: z.string(),
-  from: z.enum(ITEM_STATUSES).optional().describe('Absent for its registration.'),
+  from: z.enum(ITEM_STATUSES).optional().describe('Absent for the registration of the item.'),
   to: z.enum(ITEM_STATUSES),
   purchaseId: z.string().optional(),
-  reason: z.string().optional().describe('As sent to updateItemStatus.'),
+  reason: z.string().optional().describe('Reason that was sent to updateItemStatus.'),
   operatorId: z.string().optional(),
 })
 
@@ -118,7 +119,7 @@ const ItemNames = {
   tagId: text(128).optional(),
   epc: text(200).optional(),
   tagUid: text(40).optional(),
-  itemLineId: Id.optional().describe('Paid line that is bound to exactly one item.'),
+  itemLineId: Id.optional().describe('Paid purchase line that is bound to exactly one item.'),
 }
 
 interface NamesOfItem {
@@ -147,7 +148,7 @@ async function namedItem(
   return item
 }
 
-/** The only item of this store that the line is bound to. */
+/** The item of this store that the line is bound to. Throws 409 if there are several. */
 async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
   const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
   if (another)

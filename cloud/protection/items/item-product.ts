@@ -2,7 +2,7 @@ import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 
-/** Category, brand and price that an item takes from its product, in the item's store. */
+/** Category, brand and price of an item's product, in the item's store. */
 
 const productById = prepared((db, p: { productId: string; storeId: string }) =>
   db
@@ -14,7 +14,7 @@ const productById = prepared((db, p: { productId: string; storeId: string }) =>
     .where('p.product_id', '=', p.productId),
 )
 
-/** True if the item needs no data of its product. `priceCent`: price paid, else the item's own. */
+/** True if the item needs no data of its product. `priceCent`: paid price, else the item's own price. */
 export function isComplete(item: ProtectedItemRow, priceCent: number | null): boolean {
   return item.category !== null && item.brand !== null && priceCent !== null
 }

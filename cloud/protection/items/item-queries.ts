@@ -48,7 +48,8 @@ const boundTo = prepared((db, p: { lineId: string }) =>
     .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
     .selectAll('i')
     .where('u.line_id', '=', p.lineId)
-    // An item that was returned and resold belongs to another line, though its former unit still names it.
+    // Leaves out an item that was returned and sold again. It belongs to another line, but its former unit still names
+    // it.
     .whereRef('i.line_id', '=', 'u.line_id')
     .whereRef('i.unit_no', '=', 'u.unit_no')
     .orderBy('u.unit_no'),
@@ -66,7 +67,7 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
   return row
 }
 
-/** Updates an item, raises its revision and its sequence number, and stores a move if its status changed. */
+/** Updates an item with a new revision and sequence number. Stores a move if the status changed. */
 export async function updateItem(
   db: Db,
   item: ProtectedItemRow,

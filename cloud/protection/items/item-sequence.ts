@@ -5,19 +5,21 @@ import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 
 /**
- * Sequence numbers of item changes (policy/documents/item-documents.ts). Taking a number locks the store's head until
- * the commit, so numbers become visible in order and without gaps.
+ * Sequence numbers of item changes (policy/documents/item-documents.ts). A transaction that takes a number locks the
+ * store's head until its commit. So numbers become visible in order and without gaps.
  */
 
 export interface ItemHead {
+  /** Newest number. */
   seq: number
+  /** Newest number of a removed identifier that was deleted. An agent with an older version loads all items again. */
   floor: number
 }
 
 /** Retention of removed identifiers, ms. An agent that was offline longer loads all items again. */
-const GONE_KEPT_MS = 30 * 86_400_000
+const REMOVED_RETENTION_MS = 30 * 86_400_000
 
-/** Takes the next `count` numbers of a store's items. Returns the first. */
+/** Takes the next `count` numbers of a store's sequence. Returns the first of them. */
 export async function nextItemSeq(db: Db, storeId: string, count = 1): Promise<number> {
   const [head] = await raiseHead(db, { storeId, count })
   assert(head, 'an item head that was raised is there')
@@ -44,7 +46,7 @@ export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
 
 const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
-/** Number of an item change. Removed identifiers get the numbers before it. */
+/** Takes the number of an item change. Identifiers that the change removes get the numbers before it. */
 export async function nextChangeSeq(
   db: Db,
   item: ProtectedItemRow,
@@ -57,7 +59,7 @@ export async function nextChangeSeq(
   return first + removed.length
 }
 
-/** Removes all identifiers of an item that leaves its store. */
+/** Publishes the removal of all identifiers of an item that leaves its store. */
 export async function removeItemNames(db: Db, item: ProtectedItemRow, nowMs: number): Promise<void> {
   const names = namesOf(item)
   await storeRemovedNames(db, item.store_id, names, await nextItemSeq(db, item.store_id, names.length), nowMs)
@@ -89,7 +91,7 @@ async function storeRemovedNames(
   }
 }
 
-/** Renumbers items after a change of data that gates receive. */
+/** Gives items new numbers after a change of data that gates receive. */
 export async function renumberItems(db: Db, storeId: string, itemIds: readonly string[]): Promise<void> {
   if (itemIds.length === 0) return
   const first = await nextItemSeq(db, storeId, itemIds.length)
@@ -98,7 +100,7 @@ export async function renumberItems(db: Db, storeId: string, itemIds: readonly s
       .updateTable('protected_item')
       .set({ item_seq: first + i })
       .where('item_id', '=', itemId)
-      // Items that left for another store have numbers there.
+      // An item that left has a number in its new store.
       .where('store_id', '=', storeId)
       .execute()
   }
@@ -114,8 +116,8 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
 )
 
 /**
- * Renumbers the items of a checkout that began or ended, so that gates receive them again. For an item in payment, a
- * gate asks the cloud before it alarms. Returns whether there were any.
+ * Gives the items of a checkout that began or ended new numbers, so that gates receive them again. For an item in
+ * payment, a gate asks the cloud before it alarms. Returns whether the checkout has items.
  */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
   const units = await itemsIn(db, { purchaseId: purchase.purchase_id })
@@ -132,9 +134,9 @@ export function notifyGates(
   call.afterCommit(() => call.services.agents.itemsChanged(storeId))
 }
 
-/** Deletes removed identifiers beyond the retention. */
+/** Deletes removed identifiers after their retention, and raises the floor. */
 export async function pruneRemovedNames(db: Db, nowMs: number): Promise<void> {
-  const before = nowMs - GONE_KEPT_MS
+  const before = nowMs - REMOVED_RETENTION_MS
   const stores = await db
     .selectFrom('item_gone')
     .select(['store_id', (eb) => eb.fn.max('seq').as('seq')])

@@ -10,12 +10,12 @@ import { endStandaloneUnit, revokeStandaloneLeases } from './standalone-unit.ts'
 import { returnUnits } from '../leases/return-units.ts'
 import { findRight } from '../rights/rights.ts'
 
-/** Statuses of goods that the store has back. */
+/** Statuses of goods that are back in the store. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
 
 /**
- * Moves an item on behalf of staff. Returned goods lose every right of their purchase. A `sellable` item also loses
- * its purchase and order.
+ * Changes the status of an item on behalf of staff. Returned goods lose all rights of their purchase. A `sellable` item
+ * also loses its purchase and order.
  */
 export async function moveByStaff(
   call: Call,
@@ -32,7 +32,7 @@ export async function moveByStaff(
 
 const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
 
-/** Ends all links of purchases, orders and tokens to an item. Returns the columns to write. */
+/** Returns an item, deletes its reservations and ends its standalone unit. Returns the columns to write. */
 export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Promise<typeof NO_PURCHASE> {
   await returnItem(call, item)
   await deleteOpenReservations(call.db, item.item_id)
@@ -51,7 +51,7 @@ async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
       findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }),
     ),
   )
-  // Returned before, with a refund or by staff.
+  // A refund or staff have returned the unit before.
   if (rights.some((row) => row !== undefined && row.returned_by !== null)) return
   await returnUnits(call, purchase, [unit], newId('ret', services.platform))
 }

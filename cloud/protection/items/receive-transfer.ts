@@ -21,11 +21,11 @@ export async function receiveTransfer(
     throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, {
       allowedNext: nextItemStatuses(from),
     })
-  const nobodys = await clearPurchaseLinks(call, item)
+  const noPurchase = await clearPurchaseLinks(call, item)
   await removeItemNames(db, item, nowMs)
   const change = {
     ...stated,
-    ...nobodys,
+    ...noPurchase,
     store_id: storeId,
     item_status: itemStatus,
     item_seq: await nextItemSeq(db, storeId),

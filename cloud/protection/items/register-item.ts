@@ -36,10 +36,10 @@ export const NewItem = z.strictObject({
 })
 type NewItem = z.output<typeof NewItem>
 
-/** Statuses in which a tag may go onto other goods: gates sound, and the goods are unpaid. */
+/** Statuses in which staff may put a tag on other goods, because gates alarm for it. */
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
-/** Registers one row or updates the item that it names. Throws the row's error. */
+/** Registers the item of one row, or updates a known item. Throws the error of the row. */
 export async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise<void> {
   const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
@@ -51,8 +51,8 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   if (isElsewhere && known.item_status !== 'transfer_in_transit')
     throw precondition('item_in_another_store', 'the item is registered in another of your stores')
   const product = await productOf(call, store, item, epc)
-  // Fields that the row omits stay.
-  if (epc !== undefined || product) assertSaysSame(epc ?? known?.epc, product?.ean ?? known?.ean)
+  // The row changes only the fields that it contains.
+  if (epc !== undefined || product) assertSameProduct(epc ?? known?.epc, product?.ean ?? known?.ean)
   const stated = definedFields({
     epc: epc ?? null,
     tag_uid: tagUid ?? null,
@@ -100,16 +100,16 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   await storeMoves(call.db, [registered], null, call.nowMs)
 }
 
-/** A row states an initial status only. Ignoring another one would mislead its sender about the gates. */
+/** Throws if the row gives a known item another status. Ignored, it would mislead the sender about the gates. */
 function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
   if (stated === undefined || stated === item_status) return
   throw precondition('item_status_differs', `the item is ${item_status}, not ${stated}: move it with updateItemStatus`)
 }
 
-/** A tag moved to other goods while paid would let them pass, so it must become sellable first. */
+/** Throws if a tag in use gets another product. A paid tag on other goods would let them pass the gate. */
 function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
-  // The SGTIN proves that the tag is still on the same goods; the store has only added their product since.
+  // The SGTIN proves that the tag is still on the same goods; the store has added their product since.
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
   throw precondition(
     'item_not_sellable',
@@ -118,10 +118,10 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
 }
 
 /**
- * An item whose SGTIN and registered product differ could never be sold: checkout rejects both products
+ * Throws if SGTIN and product of an item differ. Such an item could not be sold, because checkout rejects both products
  * (price-lines.ts).
  */
-function assertSaysSame(epc: string | null | undefined, ean: string | null | undefined): void {
+function assertSameProduct(epc: string | null | undefined, ean: string | null | undefined): void {
   const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
   if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
   throw invalid(
@@ -131,7 +131,7 @@ function assertSaysSame(epc: string | null | undefined, ean: string | null | und
   )
 }
 
-/** Product of the item, which the store must sell. A row may omit it. */
+/** Finds the product that the row names, or that its SGTIN contains. Throws if the store does not sell a named one. */
 async function productOf({ db }: Call, store: StoreRow, item: NewItem, epc: string | undefined) {
   if (item.productId !== undefined) {
     const product = await findProduct(db, store.tenant, { productId: item.productId }, store.store_id)

@@ -5,10 +5,8 @@ import { revokeLease } from '../leases/return-units.ts'
 import { findRight, storeReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
 
 /**
- *   paid at another till: unit 0 ─ back on the shelf ─▶ paid at another till: unit 1 ─ back on the shelf ─▶ …
- *
- * An item that was paid at another till has no purchase here; it has a standalone unit. Each sale has a new unit
- * number, so late reports about an earlier sale count for that sale.
+ * Unit of an item that was paid at another till, without a purchase in untag. The unit numbers count the sales of the
+ * item from 0, so that each late report concerns the right sale.
  */
 export type StandaloneUnit = Omit<UnitKey, 'rightClass'>
 
@@ -24,15 +22,14 @@ export async function standaloneUnitOf(db: Db, itemId: string): Promise<Standalo
 
 const CLASSES = ['release', 'exit'] as const
 
-/** Revokes leases on the standalone unit of an item that came back. */
+/** Revokes the leases on the standalone unit of a returned item. */
 export async function revokeStandaloneLeases(call: Call, itemId: string): Promise<void> {
   const unit = await standaloneUnitOf(call.db, itemId)
-  for (const rightClass of CLASSES) await revokeLease(call, { ...unit, rightClass }, 'the item came back')
+  for (const rightClass of CLASSES) await revokeLease(call, { ...unit, rightClass }, 'its item was returned')
 }
 
 /**
- * Ends the standalone unit of an item that is back on the shelf; the next sale gets a new one. `by`: id of the
- * return.
+ * Ends the standalone unit of an item that is back on the shelf. The next sale gets a new unit. `by`: id of the return.
  */
 export async function endStandaloneUnit({ db, nowMs }: Call, itemId: string, by: string): Promise<void> {
   const unit = await standaloneUnitOf(db, itemId)

@@ -14,18 +14,18 @@ export interface TagFacts extends Pick<ProtectionEvent, 'epc' | 'tagUid' | 'prot
   readonly store: Pick<StoreRow, 'protection_technology'> | null | undefined
 }
 
-/** Technologies of an event, as far as the facts determine them. */
+/** Technologies of an event. A field is absent if the facts do not determine it. */
 export type EventTechnologies = Pick<ProtectionEvent, 'protectionTechnology' | 'tagTechnology'>
 
-/** Technologies that an action works on when no tag was read. The other actions work on any. */
+/** Possible technologies of an action if no tag was read. An action without an entry works with all technologies. */
 const WITHOUT_A_TAG: Partial<Record<ProtectionAction, readonly ProtectionTechnology[]>> = {
   deactivate_label: ['am', 'rf'],
   unlock_fixture: ['mechanical_lock'],
 }
 
 /**
- * Technologies of the tag in an event. Sources in this order: the registered item, the identifier that was read, the
- * only technology of the device for this action, the store. A field is absent if several remain possible.
+ * Finds the technologies of the tag in an event. Uses the registered item, else the identifier that was read, else the
+ * device's only technology for this action, else the store's technology.
  */
 export function technologiesOf(facts: TagFacts): EventTechnologies {
   const { item, epc, tagUid } = facts
@@ -46,8 +46,8 @@ function technologyOfDevice({ device, store, protectionAction: action }: TagFact
 }
 
 /**
- * The air interface that the form of a UID proves. ISO 15693 UIDs are 8 bytes and begin with E0 (ISO 15693-3 §4.1).
- * UIDs of 7 and 10 bytes exist only in ISO 14443 type A (ISO 14443-3 §6.5.4). 4 bytes may be type A or B.
+ * Technology that follows from the form of a UID. ISO 15693 UIDs have 8 bytes and begin with E0 (ISO 15693-3 §4.1).
+ * UIDs of 7 and 10 bytes exist only in ISO 14443 type A (ISO 14443-3 §6.5.4). UIDs of 4 bytes may be type A or B.
  */
 export function technologyOfUid(tagUid: string): TagTechnology | undefined {
   if (/^E0[0-9A-F]{14}$/.test(tagUid)) return 'NfcV'

@@ -17,11 +17,11 @@ import { leaseRight, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/
 
 /**
  *   issued ──redeemed, each step once──▶ redeemed
- *     ├──revokeProtectionAuthorization, or another device requests the goods──▶ revoked
+ *     ├──revoked by the merchant, or recalled for another device──▶ revoked
  *     └──end of its life──▶ expired
  *
- * Rows of issued authorizations. An issued authorization leases the rights of its units to one device (leases.ts).
- * The token is not stored: the same row gives the same token.
+ * Rows of issued authorizations. An issued authorization leases the rights of its units to one device (leases.ts). The
+ * token is not stored, because the same row always gives the same token.
  */
 
 /** Life of a token, seconds. */
@@ -37,7 +37,7 @@ export interface Grant {
   device: DeviceRow
   action: ProtectionAction
   rightClass: RightClass
-  /** Item of an item-level token; absent for a purchase-wide one. */
+  /** Item of an item-level token; absent for a purchase-wide token. */
   item?: { kind: IdentifierKind; id: string }
   itemId: string | null
   purchaseId: string | null
@@ -121,7 +121,7 @@ export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
   return redemptionsByNonce(db, { nonce })
 }
 
-/** Stores a new authorization and leases its units to the device, until its end plus a clock guard. */
+/** Stores a new authorization. Leases its units to the device until its end plus `LEASE_GUARD_MS`. */
 export async function issueAuthorization(
   call: Call,
   tenant: Tenant,
@@ -168,28 +168,28 @@ export async function issueAuthorization(
 }
 
 /**
- * Ledger that may redeem a token for this device, and whether it is untrusted. For an untrusted ledger only the
- * agent's own request gets a token, once. A program gets a token of the cloud's ledger instead, which the agent
+ * Ledger that may redeem a token for this device, and whether the agent's ledger is untrusted. For an untrusted ledger
+ * only the agent itself gets a token, for one request. A program gets a token of the cloud's ledger, which the agent
  * exchanges (../authorize/presented-token.ts).
  */
-async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isDoubted: boolean }> {
+async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isUntrusted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })
-  if (!agent || agent.revoked_ms !== null) return { ledger: CLOUD_LEDGER, isDoubted: false }
+  if (!agent || agent.revoked_ms !== null) return { ledger: CLOUD_LEDGER, isUntrusted: false }
   const { fork_ms, online_only_until_ms } = agent
-  const isDoubted = fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > call.nowMs)
-  const isAsking = call.caller.kind === 'agent' && call.caller.agentId === device.agent_id
-  return { ledger: isDoubted && !isAsking ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isDoubted }
+  const isUntrusted = fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > call.nowMs)
+  const isOwnRequest = call.caller.kind === 'agent' && call.caller.agentId === device.agent_id
+  return { ledger: isUntrusted && !isOwnRequest ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isUntrusted }
 }
 
 /** True if each claim at this device needs the cloud. */
 export async function isLedgerUntrusted(call: Call, device: DeviceRow): Promise<boolean> {
-  return (await tokenLedger(call, device)).isDoubted
+  return (await tokenLedger(call, device)).isUntrusted
 }
 
-/** True if the device may get this authorization again: it is for the current ledger and not limited to one request. */
+/** True if the device may get this authorization again. For an untrusted ledger it is limited to one request. */
 export async function mayReissue(call: Call, row: ProtectionAuthorizationRow, device: DeviceRow): Promise<boolean> {
-  const { ledger, isDoubted } = await tokenLedger(call, device)
-  return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isDoubted)
+  const { ledger, isUntrusted } = await tokenLedger(call, device)
+  return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isUntrusted)
 }
 
 /** Updates columns of an authorization. Returns the changed row. */

@@ -20,36 +20,37 @@ import type { RightClass } from '../../../policy/vocabulary.ts'
 /** State of a leasable right for the requesting device. */
 export interface LeaseView {
   right: DecisionFacts['right']
-  /** Authorization that this device already holds for the same target. */
+  /** Authorization for the same target that this device already holds. */
   own?: ProtectionAuthorizationRow
   /** Authorization that the cloud can transfer at once. */
-  takeable?: ProtectionAuthorizationRow
-  /** End of a lease that cannot be transferred, s since 1970, with guard. */
+  transferable?: ProtectionAuthorizationRow
+  /** End of a lease that the cloud cannot transfer, with clock guard, s since 1970. */
   endsAt?: number
   /** Authorization that the cloud can recall from its lease holder. */
-  held?: ProtectionAuthorizationRow
+  recallable?: ProtectionAuthorizationRow
   /** Authorization that an operator overrides (../authorize/override-lease.ts). */
   overridden?: ProtectionAuthorizationRow
 }
 
 const GUARD_SECONDS = 60
 
-/** True if an agent with a slow clock may still honour it. */
+/** True if an agent with a slow clock may still honour the authorization. */
 export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, nowMs: number): boolean {
   return (exp + GUARD_SECONDS) * 1_000 > nowMs
 }
 
 /**
- * True if a process with a fast clock issued it. Its expiry is wrong, and no device with a correct clock honours it.
+ * True if a process with a fast clock issued the authorization. Its end is then wrong, and no device with a correct
+ * clock honours it.
  */
 function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: number): boolean {
   return (iat - GUARD_SECONDS) * 1_000 > nowMs
 }
 
 /**
- * Views a right for a device (ADR 0011). The lease holder gets its lease again; another device gets only what the
- * cloud can transfer at once. `right`: absent for actions without a right. `covers`: true if a lease is for the
- * requested target. A device that moves to another agent gets no new lease until it arrived.
+ * Determines whether a device may lease a right (ADR 0011). The lease holder gets its own lease again. Another device
+ * gets the right only if the cloud can transfer the lease at once. During a move to another agent, a device gets no
+ * lease. `right` is absent for actions without a right. `covers` is true if a lease is for the requested target.
  */
 export async function viewLease(
   call: Call,
@@ -70,30 +71,30 @@ export async function viewLease(
   const isLive = !isAhead && row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
   const isOwn = row.device_id === deviceId && row.action === action && covers(row)
   if (isOwn && isLive) {
-    // Its agent may have voided it already.
-    if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt, held: row }
+    // The cloud has recalled it, so the agent may have voided it already.
+    if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt, recallable: row }
     if (await mayReissue(call, row, device)) return { right: 'free', own: row }
     if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
   }
-  // A holder of a cloud token asks the cloud before it acts. An agent that missed the revocation, or has a slow
-  // clock, may still act, also at this device.
-  if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
-  return { right: 'leased_elsewhere', endsAt, held: row }
+  // A holder of a cloud token requests its redemption from the cloud before it acts, so the cloud can transfer the
+  // lease. An agent may still act offline: it may not know of the revocation, or its clock may be slow.
+  if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', transferable: row }
+  return { right: 'leased_elsewhere', endsAt, recallable: row }
 }
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /**
  * Ends a lease that the cloud can transfer at once. If an agent exchanges a cloud token for the same device
- * (../authorize/presented-token.ts), the old token is voided without an entry in the deny list.
+ * (../authorize/presented-token.ts), the old token is voided, so that a repeated exchange still works.
  */
-export async function takeLease(
+export async function transferLease(
   call: Revoking,
   row: ProtectionAuthorizationRow,
   device: Pick<DeviceRow, 'device_id'>,
 ): Promise<void> {
   if (row.agent_id !== null || row.device_id !== device.device_id)
-    return void (await revokeAuthorization(call, row, 'asked for by another device'))
+    return void (await revokeAuthorization(call, row, 'another device requested its goods'))
   if (row.revoked_ms === null)
     await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, voided_ms: call.nowMs })
   await freeUnusedRights(call, row)
@@ -114,7 +115,7 @@ export async function revokeAuthorization(
   if (agentId === null) await freeUnusedRights(call, row)
   else {
     await denyNonce(call, row)
-    // The deny list informs every agent; the holder answers with a void.
+    // The deny list informs all agents. The command makes the lease holder void the token.
     call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))
   }
   call.services.log.info({ nonce: row.nonce.slice(0, 8), reason }, 'an authorization was revoked')
@@ -122,13 +123,12 @@ export async function revokeAuthorization(
 }
 
 /**
- * Asks the holder to give up an authorization whose right was used without it. The authorization stays unrevoked,
- * because the holder may use it legitimately before the request arrives. A token of a device without agent is revoked
- * at once.
+ * Recalls an authorization after another claim used one of its rights. It is not revoked, because the lease holder may
+ * use it legitimately before the recall arrives. A token of the cloud's ledger is revoked at once.
  */
 export async function recallLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
   const { store_id: storeId, agent_id: agentId, nonce } = row
-  if (agentId === null) return void (await revokeAuthorization(call, row, 'a unit of it was used by the receipt'))
+  if (agentId === null) return void (await revokeAuthorization(call, row, 'one of its units was released without it'))
   if (row.void_asked_ms !== null) return
   await updateAuthorization(call.db, row, { void_asked_ms: call.nowMs })
   call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))

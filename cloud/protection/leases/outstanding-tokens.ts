@@ -3,11 +3,12 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { redemptionsOf } from './authorizations.ts'
 
-/** Tolerance for a slow clock that still honours a token, s. */
+/** Time after the end of a token in which an agent with a slow clock may still honour it, s. */
 const GUARD_SECONDS = 60
 
 /**
- * Authorizations of a moving device that its agent may still honour: not voided, not used up, not expired plus guard.
+ * Authorizations of a moving device that its agent may still honour. They are not voided, not used up, and ended at
+ * most a minute ago.
  */
 export async function outstandingOf(
   db: Db,
@@ -21,7 +22,7 @@ export async function outstandingOf(
     .where('device_id', '=', device.device_id)
     .where('agent_id', '=', device.agent_id)
     .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
-    // The move has recalled all of these leases, so this condition is true for them and keeps the result small.
+    // The move has recalled all these leases, so the condition excludes none of them. It excludes other rows early.
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
     .execute()
@@ -30,7 +31,7 @@ export async function outstandingOf(
   return open
 }
 
-/** Latest end of a device's move, s since 1970. */
+/** Latest time at which a device's move ends, s since 1970. */
 export async function moveEndsAt(db: Db, device: DeviceRow, nowMs: number): Promise<number> {
   const ends = (await outstandingOf(db, device, nowMs)).map(({ exp }) => exp + GUARD_SECONDS)
   return Math.max(Math.ceil(nowMs / 1_000), ...ends)

@@ -6,13 +6,13 @@ import type { ProtectionAuthorizationRow } from '../../persistence/tables/protec
 import { findAuthorization, redemptionsOf, updateAuthorization } from './authorizations.ts'
 
 /**
- * Maximum wait for the lease holder and polling interval, ms. A shopper is waiting at the requesting device (ADR
- * 0011).
+ * Maximum wait for the lease holders, ms. It is short, because a shopper waits at the requesting device (ADR 0011).
  */
 const WAIT_MS = 1_000
+/** Time between two checks, ms. */
 const STEP_MS = 25
 
-/** Asks lease holders to give up unused tokens before the caller gets a denial. It waits at most once per call. */
+/** Recalls these leases and retries the call before it returns a denial. Each call waits at most once. */
 export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
   if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
 }
@@ -30,7 +30,7 @@ async function requestEach(
   return async (reads) => {
     for (const { store_id: storeId, agent_id: agentId, nonce } of held)
       if (agentId !== null) agents.sendCommand({ storeId, agentId }, { command: 'void', nonce })
-    // Offline agents get the request when they reconnect.
+    // An offline agent receives the command when it reconnects, so the call does not wait for it.
     const reachable = held.filter(({ agent_id: agentId }) => agentId !== null && agents.isConnected(agentId))
     for (let waited = 0; reachable.length > 0 && waited < WAIT_MS; waited += STEP_MS) {
       if (await areSettled(reads, reachable)) return

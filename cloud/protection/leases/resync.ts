@@ -1,7 +1,7 @@
 import { Failure } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 
-/** Maximum life of a token of the lost cloud plus guard, ms (ADR 0019). */
+/** Time after a restore in which tokens of the lost cloud may still be used, ms (ADR 0019). */
 export const RESYNC_MS = 11 * 60_000
 const RETRY_SECONDS = 10
 

@@ -9,7 +9,7 @@ import { settlePurchases } from '../rights/settle-purchase.ts'
 
 const GUARD_SECONDS = 60
 
-/** True if the item belongs to this unit. A former unit still names an item that was returned and sold again. */
+/** True if the item belongs to this unit. A unit may still name an item that was returned and sold again. */
 export function isItemOf(
   item: Pick<ProtectedItemRow, 'line_id' | 'unit_no'>,
   unit: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>,
@@ -18,8 +18,8 @@ export function isItemOf(
 }
 
 /**
- * Handles returned goods (ADR 0008): revokes their leases and marks their rights used, so that no receipt releases
- * them. `by`: id of the refund or item move.
+ * Revokes the leases of returned goods and marks their rights used, so that no receipt releases them (ADR 0008). `by`:
+ * id of the refund or item move.
  */
 export async function returnUnits(
   call: Call,
@@ -32,7 +32,7 @@ export async function returnUnits(
   for (const rightClass of ['release', 'exit'] as const) {
     for (const key of keys) {
       const right: UnitKey = { ...key, rightClass, purchaseId: purchase.purchase_id }
-      await revokeLease(call, right, 'goods that it is for came back')
+      await revokeLease(call, right, 'its goods were returned')
       const row = await findRight(db, right)
       if (viewRight(row, nowMs).state !== 'used')
         await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row?.failures ?? 0)
@@ -44,7 +44,7 @@ export async function returnUnits(
   await settlePurchases(call, [purchase.purchase_id])
 }
 
-/** Revokes the unused lease of a right. Devices request other rights of that authorization again. */
+/** Revokes the authorization that leases this right. Devices must request its other rights again. */
 export async function revokeLease(call: Call, right: UnitKey, reason: string): Promise<void> {
   const row = await findRight(call.db, right)
   const lease = row?.state === 'leased' && row.nonce !== null ? await findAuthorization(call.db, row.nonce) : undefined

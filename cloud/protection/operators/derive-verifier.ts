@@ -5,8 +5,8 @@ import { DERIVED_KEY_BYTES, type KeyDerivation } from '../../../policy/operator-
 import { Failure } from '../../foundation/failure.ts'
 
 /**
- * Maximum number of concurrent derivations. Each derivation keeps a core busy, and requests of gates and tills must not
- * wait.
+ * Maximum number of concurrent derivations. Each derivation keeps a core busy, which must not delay requests of gates
+ * and tills.
  */
 const AT_WORK_LIMIT = 2
 let atWork = 0
@@ -25,7 +25,7 @@ export async function withDerivationSlot<T>(work: () => Promise<T>): Promise<T> 
 
 const derive = promisify<string, Uint8Array, number, { N: number; r: number; p: number }, Buffer>(scrypt)
 
-/** Derives the verifier of a guessable secret, off the main thread. */
+/** Derives the verifier of a secret that can be guessed, such as a PIN. Runs outside the main thread. */
 export async function deriveVerifier(secret: string, how: KeyDerivation): Promise<Verifier> {
   const { salt, n, r, p } = how
   const key = await derive(secret, Buffer.from(salt, 'base64url'), DERIVED_KEY_BYTES, { N: n, r, p })

@@ -21,12 +21,12 @@ import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
 
 /**
- *   registerOperator: PIN or card ─ scrypt ─▶ base verifier ─ store key ─▶ verifier in the signed policy ─▶ sign-in at any agent
- *
- * Staff of a store who may sign in at agents, also offline (derive-verifier.ts, store-keys.ts; ADR 0023).
+ * Operators: staff who may sign in at the agents of a store, even offline (ADR 0023). The cloud derives a base verifier
+ * from PIN or card (derive-verifier.ts). With the store key it computes the verifier for the signed policy
+ * (store-keys.ts).
  */
 
-/** Maximum number of operators per store; the signed policy contains their verifiers. */
+/** Maximum number of operators per store, because the signed policy contains their verifiers. */
 const OPERATORS_LIMIT = 500
 
 const Operator = z.strictObject({
@@ -43,9 +43,9 @@ export const registerOperator = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary:
-    'Registers an operator who may approve at the stations of a store. The response contains a badge to print, once.',
+    'Registers an operator who may approve at the stations of a store. Only this response contains the badge to print.',
   description:
-    'At a station an operator signs in with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits. Agents receive salted verifiers under a key of the store and check them offline.',
+    'At a station an operator signs in with the badge, with name and PIN, or with a card at a reader that has `staffCards`. A PIN has 6 to 12 digits. Agents receive only salted verifiers, which depend on a key of the store, and check them offline.',
   refusals: ['policy_too_large'],
   changes: true,
   secretResponse: true,
@@ -64,7 +64,7 @@ export const registerOperator = operation({
   }),
   response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' },
-  // Deriving is slow, so checks come first and no derivation runs inside the transaction.
+  // Derivation is slow, so it runs after the checks and before the transaction.
   async prepare(call, { storeId, pin, card: cardText }) {
     await ownStore(call, storeId)
     const number = cardText === undefined ? undefined : parseCardNumber(cardText)

@@ -10,11 +10,12 @@ import { prepared } from '../../persistence/prepared.ts'
 import type { OperatorRow } from '../../persistence/tables/agents.ts'
 
 /**
- *   base verifiers (sealed) ──store key──▶ published verifiers (policy)        store key ──login response──▶ agents of the store
+ * Keys that operator verifiers depend on. The cloud stores sealed base verifiers. With the store key it computes the
+ * verifiers that the policy publishes. Agents receive the store key in the login response.
  *
- * A store gets a key with the first login of an agent or its first operator. Revoking an agent replaces the key: the
- * revoked agent knows the old key, which does not open the new policy. Other agents log in again when a policy names
- * an unknown key.
+ * A store gets a key at the first login of an agent or with its first operator. When an agent is revoked, the cloud
+ * replaces the key, so that the revoked agent cannot check verifiers of later policies. Other agents log in again when
+ * a policy names an unknown key.
  */
 
 /** The verifiers of one operator. */
@@ -37,7 +38,7 @@ const sealedKeyOf = prepared((db, p: { storeId: string }) =>
   db.selectFrom('store_key').select('sealed').where('store_id', '=', p.storeId),
 )
 
-/** The store's key, or undefined before the first login and the first operator. */
+/** Reads the store's key. Returns undefined before the first login and the first operator. */
 export async function findStoreKey(db: Db, storeId: string, sealer: Sealer): Promise<string | undefined> {
   const [row] = await sealedKeyOf(db, { storeId })
   return row && sealer.open(row.sealed, keyContext(storeId)).toString('utf8')
@@ -59,7 +60,7 @@ async function writeNewKey(db: Db, storeId: string, { sealer, random }: StoreKey
   return key
 }
 
-/** Columns of an operator's verifiers: sealed base verifiers and published ones. */
+/** Columns of an operator's verifiers: the published verifiers and the sealed base verifiers. */
 export function verifierColumns(
   operatorId: string,
   base: Verifiers,
@@ -73,11 +74,11 @@ export function verifierColumns(
 }
 
 function publishedVerifiers({ pin, badge, card }: Verifiers, storeKey: string): Verifiers {
-  const under = (base: Verifier) => publishedVerifier(base, storeKey)
-  return { ...(pin && { pin: under(pin) }), badge: under(badge), ...(card && { card: under(card) }) }
+  const publish = (base: Verifier) => publishedVerifier(base, storeKey)
+  return { ...(pin && { pin: publish(pin) }), badge: publish(badge), ...(card && { card: publish(card) }) }
 }
 
-/** Replaces the store's key and publishes all verifiers under the new one. The caller raises the document version. */
+/** Replaces the store's key and computes all verifiers with the new key. The caller raises the document version. */
 export async function replaceStoreKey(db: Db, storeId: string, parts: StoreKeyParts): Promise<void> {
   if ((await sealedKeyOf(db, { storeId })).length === 0) return
   const storeKey = await writeNewKey(db, storeId, parts)
@@ -85,7 +86,7 @@ export async function replaceStoreKey(db: Db, storeId: string, parts: StoreKeyPa
     const base = openVerifiers(row, parts.sealer)
     return { ...row, verifiers: JSON.stringify(publishedVerifiers(base, storeKey)) }
   })
-  // One statement for each chunk: a store may have 500 operators.
+  // Uses one statement per chunk, because a store may have 500 operators.
   for (const chunk of insertChunks(rows))
     await db
       .insertInto('operator')

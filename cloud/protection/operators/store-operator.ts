@@ -3,8 +3,8 @@ import { notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 
 /**
- * Checks an operator id. Merchants may use staff numbers of their own, which are stored as sent (ADR 0009). Throws
- * 404 for a registered operator who belongs to another store of the caller or was removed.
+ * Checks an operator id. Throws 404 for a registered operator of another store of the caller, or one who was removed.
+ * Accepts unknown ids, because merchants may use their own staff numbers (ADR 0009).
  */
 export async function assertOperator(
   { db, caller }: Pick<Call, 'db' | 'caller'>,

@@ -20,7 +20,7 @@ const PolicyAnswer = z.strictObject({
     .number()
     .nullable()
     .describe(
-      'Maximum loss in EUR while every agent is isolated. 0: isolated agents release nothing without staff; null: no limit.',
+      'Maximum loss in EUR while every agent is isolated. 0 if isolated agents release nothing without staff; null if there is no limit.',
     ),
 })
 
@@ -42,8 +42,8 @@ async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<ty
 }
 
 /**
- *   updateProtectionPolicy ─ valid, fits one document ─▶ next version ─▶ signed for the store's agents
- *   simulateProtectionPolicy ─ another policy ─▶ stored facts of past decisions ─▶ which decisions would differ
+ * Operations on the protection policy of a store. A new version must be valid and fit into one signed document for the
+ * store's agents. `simulateProtectionPolicy` shows which past decisions another policy would change.
  */
 
 export const fetchProtectionPolicy = operation({
@@ -66,7 +66,7 @@ export const updateProtectionPolicy = operation({
   minimumPackage: 'GROW',
   summary: 'Replaces the protection policy of a store.',
   description:
-    'Send the whole policy as fetchProtectionPolicy returns it; missing fields get their defaults. `home` and `homeEpoch` do not change here (see moveReceiptHome).',
+    'Send the whole policy as fetchProtectionPolicy returns it; missing fields get their defaults. `home` and `homeEpoch` stay unchanged (see moveReceiptHome).',
   refusals: ['version_moved', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
@@ -94,7 +94,7 @@ export const updateProtectionPolicy = operation({
       .set({ policy: next, policy_version: store.policy_version + 1 })
       .where('store_id', '=', storeId)
       .execute()
-    // A shorter policy is always accepted, so that a store over the limit can shrink.
+    // Accepts a shorter policy without this check, so that a store above the limit can shorten its policy.
     if (Buffer.byteLength(next) > Buffer.byteLength(store.policy)) await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(storeId)

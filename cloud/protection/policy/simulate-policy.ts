@@ -16,8 +16,8 @@ const DECISIONS_LIMIT = 5_000
 /** Maximum number of changed decisions in the response. */
 const CHANGED_LIMIT = 500
 /**
- * Maximum number of concurrent simulations. Each may keep a core busy for seconds, and requests of gates and tills must
- * not wait.
+ * Maximum number of concurrent simulations. Each may keep a core busy for seconds, which must not delay requests of
+ * gates and tills.
  */
 const AT_WORK_LIMIT = 2
 let atWork = 0
@@ -34,9 +34,11 @@ const Offline = z
     reason: z.enum(DENY_REASONS).optional(),
     unknownFacts: z
       .array(z.enum(ITEM_FACT_NAMES))
-      .describe('Facts about the item that a rule needs and the agent does not know.'),
+      .describe('Facts about the item that a rule needs but the agent does not know.'),
   })
-  .describe("Decision of the device's agent for a receipt, right after it lost cloud and receipt home.")
+  .describe(
+    "Decision of the device's agent about a receipt, right after it lost the connections to cloud and receipt home.",
+  )
 
 export const simulateProtectionPolicy = operation({
   name: 'simulateProtectionPolicy',
@@ -45,7 +47,7 @@ export const simulateProtectionPolicy = operation({
   summary: 'Applies another protection policy to recent requests and returns the decisions that would change.',
   description:
     `Covers the cloud’s decisions of the last 30 days, at most the newest ${DECISIONS_LIMIT}. Decisions of agents are not included. ` +
-    `\`policy\` as for updateProtectionPolicy. Nothing is changed. \`changed[]\` holds the newest ${CHANGED_LIMIT} of \`changedTotal\`.`,
+    `Send \`policy\` as for updateProtectionPolicy. The call changes nothing. \`changed[]\` contains the newest ${CHANGED_LIMIT} of \`changedTotal\`.`,
   changes: false,
   request: z.strictObject({
     storeId: Id,

@@ -2,8 +2,8 @@ import type { Db } from '../../persistence/database.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
 /**
- * True if every exit gate of the store has received the paid status of these items, so that none sounds (ADR 0021).
- * Returns undefined if the purchase has no tagged unit or the store no gate with an agent.
+ * True if every exit gate of the store has received the paid status of the purchase's items, so that no gate alarms
+ * (ADR 0021). Returns undefined if the purchase has no tagged unit, or if the store has no gate with an agent.
  */
 export async function areGatesUpToDate(
   db: Db,
@@ -25,7 +25,7 @@ export async function areGatesUpToDate(
     .where('agent.revoked_ms', 'is', null)
     .execute()
   if (units.length === 0 || agents.length === 0) return undefined
-  // A unit that was bought by barcode has no known tag.
+  // A gate cannot know the tag of a unit that was bought by barcode.
   if (units.some((unit) => unit.bound === 0 || unit.item_seq === null)) return false
   const needed = Math.max(...units.map((unit) => unit.item_seq ?? 0))
   return agents.every((agent) => agent.item_seq >= needed)

@@ -7,13 +7,11 @@ import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
 import { denyRights } from '../rights/deny-list.ts'
 
 /**
- *   ─▶ an agent adopts the store's exit gate, or staff move the receipt home
- *     ─▶ beginHomeMove: denies used rights and waits for every agent
- *     ─▶ the policy names the new receipt home ─▶ it honours new receipts
- *     ─▶ all agents have reported their redemptions ─▶ it honours older receipts too
+ * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR 0012).
  *
- * One agent of a store, or the cloud, is the receipt home. It alone releases goods by a receipt, or delegates that
- * right. A new receipt home must know earlier uses before it honours receipts from before the move (ADR 0012).
+ * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
+ * all used rights and waits for every agent. The policy names the new receipt home, which then honours new receipts.
+ * After all agents have reported their redemptions, it also honours older receipts.
  */
 
 const GUARD_SECONDS = 60
@@ -57,8 +55,8 @@ const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: 
 )
 
 /**
- * Begins a move of the receipt home. The new one must receive the current deny list, and all other agents must report
- * their redemptions. Call it before the policy names the new one.
+ * Begins a move of the receipt home to `home`. The new receipt home must receive the current deny list, and all other
+ * agents must report their redemptions. Call it before the policy names the new receipt home.
  */
 export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
   const { db } = call
@@ -67,15 +65,15 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
   await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
   // The next document version names the new receipt home.
   const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
-  // An agent may have honoured receipts by delegated rights, or offline while the cloud was the receipt home. The cloud
-  // learns this only from its report.
+  // Each agent may have used delegated rights, or released goods while it was isolated. The cloud learns this only from
+  // its report.
   for (const { agent_id: agentId } of await agentsHere(db, { storeId }))
     await waitFor(db, { storeId, agentId, policyVer })
-  // The new receipt home knows its own redemptions.
+  // The new receipt home knows its own redemptions, so the move does not wait for it.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
 }
 
-/** Stores the move: older receipts need staff until the receipt home has the current deny list. */
+/** Stores the move. Older receipts then need staff until the receipt home has the current deny list. */
 async function storeHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
   const { deny_seq } = await db
     .selectFrom('store')
@@ -98,13 +96,13 @@ const endWait = prepared((db, p: { agentId: string; policyVer: number }) =>
     .returning('store_id'),
 )
 
-/** Ends the wait for an agent that has the new policy and has reported its whole ledger. */
+/** Ends the wait for an agent. Call it when the agent has the new policy and has reported its whole ledger. */
 export async function endWaitForAgent(call: Call, agentId: string, policyVer: number): Promise<void> {
   const done = await endWait(call.db, { agentId, policyVer })
   for (const { store_id: storeId } of done) await finishHomeMove(call, storeId)
 }
 
-/** Waits for the successor instead of this agent, because it continues the ledger. */
+/** Replaces a wait for an agent by a wait for its successor, which continues the ledger. */
 export async function waitForSuccessor({ db }: Call, agentId: string, successor: string): Promise<void> {
   const waits = await db
     .deleteFrom('home_move_wait')
@@ -115,7 +113,7 @@ export async function waitForSuccessor({ db }: Call, agentId: string, successor:
     await waitFor(db, { storeId, agentId: successor, policyVer })
 }
 
-/** Stops waiting for a revoked agent; it reports nothing more. */
+/** Ends all waits for a revoked agent, because it will report nothing more. */
 export async function cancelWaitForAgent(call: Call, agentId: string): Promise<void> {
   await endWaitForAgent(call, agentId, Number.MAX_SAFE_INTEGER)
 }
@@ -131,7 +129,7 @@ async function finishHomeMove(call: Call, storeId: string): Promise<void> {
   call.afterCommit(() => services.agents.storeChanged(storeId))
 }
 
-/** True while redemptions of agents may still be unreported. */
+/** True while agents of the store may have unreported redemptions from before the move. */
 export async function hasAwaitedAgents(db: Db, storeId: string): Promise<boolean> {
   return (await awaitedAgents(db, { storeId })).length > 0
 }

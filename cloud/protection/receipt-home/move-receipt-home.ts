@@ -15,8 +15,8 @@ export const moveReceiptHome = operation({
   minimumPackage: 'GROW',
   summary: 'Moves a store’s receipt home, which redeems its receipts, to another agent or to the cloud.',
   description:
-    'The new receipt home gets all used rights first. Until every agent has reported its redemptions, it needs staff for earlier receipts ' +
-    'while the cloud is offline. This ends after a day at most, when the receipts expire, or when you revoke the missing agent.',
+    'The new receipt home first receives all used rights. Until every agent has reported its redemptions, earlier receipts need staff ' +
+    'while the new receipt home is offline. This ends after a day at most, when the receipts expire, or when you revoke the missing agent.',
   changes: true,
   request: z.strictObject({ storeId: Id, home: Id.describe('An agentId of the store, or `cloud`.') }),
   response: z.strictObject({ ...Success, home: z.string(), homeEpoch: z.int() }),

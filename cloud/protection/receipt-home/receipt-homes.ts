@@ -4,13 +4,13 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findStore } from '../../stores/queries.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
-/** Receipt homes of a store by epoch. The policy names the current one, `former_home` all earlier ones. */
+/** Receipt homes of a store by epoch. The policy names the current one. The table `former_home` names earlier ones. */
 
 const formerHome = prepared((db, p: { storeId: string; epoch: number }) =>
   db.selectFrom('former_home').select('agent_id').where('store_id', '=', p.storeId).where('home_epoch', '=', p.epoch),
 )
 
-/** Stores the current receipt home as a former one. Call it before the policy names another epoch. */
+/** Stores the current receipt home as a former one. Call it before the policy gets another epoch. */
 export async function storeFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
   const { home, homeEpoch } = policyOf(store)
   await db

@@ -9,13 +9,13 @@ import { unitsOfAuthorization } from '../leases/authorizations.ts'
 import { denyRights, receiptOrdinals } from '../rights/deny-list.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
-/** Keeps the receipt home informed about rights that are leased or used online (ADR 0012). */
+/** Informs the receipt home of receipt rights that the cloud leases to others (ADR 0012). */
 
 const GUARD_SECONDS = 60
 
 /**
- * Has no LIMIT. SQLite would prepare the statement again for each value of the limit. That costs five times as much as
- * reading all agents.
+ * This query has no LIMIT, because SQLite would compile it again for each value of the limit. That costs five times as
+ * much as reading all agents.
  */
 const agentsOfStore = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),
@@ -26,7 +26,7 @@ export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
   return (await agentsOfStore(db, { storeId })).length > 0
 }
 
-/** Receipt rights that an authorization covers. The agent marks them used when it claims. */
+/** Receipt rights that an authorization covers. The agent marks them used when it claims the token. */
 export async function receiptRights(db: Db, purchase: PurchaseRow, row: ProtectionAuthorizationRow) {
   if (purchase.cti === null) return {}
   const units = (await unitsOfAuthorization(db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
@@ -40,9 +40,9 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
 }
 
 /**
- * Denies leased rights to the receipt home while another agent or program holds them. An agent that requests for itself
- * learns of the lease from the response. If a program requested the token, the agent of the device learns of it from
- * the deny list.
+ * Puts leased rights on the deny list, so that the receipt home does not honour them meanwhile. An agent that requested
+ * the token itself knows the lease from the response. If it is the receipt home, no entry is needed. If a program
+ * requested the token, the entry names the agent of the device as lease holder.
  */
 export async function publishLease(
   call: Call,
@@ -51,9 +51,9 @@ export async function publishLease(
   row: ProtectionAuthorizationRow,
 ): Promise<void> {
   const { agent_id: agentId, nonce } = row
-  const isToldByAnswer = call.caller.kind === 'agent' && call.caller.agentId === agentId
-  if ((isToldByAnswer && agentId === policyOf(store).home) || !(await hasAgents(call.db, store.store_id))) return
+  const isOwnRequest = call.caller.kind === 'agent' && call.caller.agentId === agentId
+  if ((isOwnRequest && agentId === policyOf(store).home) || !(await hasAgents(call.db, store.store_id))) return
   const units = (await unitsOfAuthorization(call.db, nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
-  const leasedTo = isToldByAnswer || agentId === null ? undefined : { nonce, agentId }
+  const leasedTo = isOwnRequest || agentId === null ? undefined : { nonce, agentId }
   await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS, leasedTo)
 }

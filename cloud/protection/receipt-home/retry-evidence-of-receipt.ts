@@ -8,15 +8,15 @@ const isReported = prepared((db, p: { storeId: string; like: string }) =>
     .innerJoin('agent as a', 'a.agent_id', 'j.agent_id')
     .select('j.seq')
     .where('a.store_id', '=', p.storeId)
-    // A literal: with a parameter SQLite would not use the partial index.
+    // SQL literal, because SQLite would not use the partial index with a parameter.
     .where(sql<boolean>`j.applied = 0`)
     .where('j.body', 'like', p.like)
     .limit(1),
 )
 
 /**
- * Starts a retry of unapplied rows that name this receipt. Agents may have reported uses of it to a restored cloud
- * that did not know it. An immediate retry prevents a second release. `cti`: identity of the receipt, hex.
+ * Retries unapplied rows if one of them names this receipt. Agents may have reported uses of the receipt before the
+ * restored cloud knew it. The immediate retry prevents a second release. `cti`: id of the receipt, hex.
  */
 export async function retryEvidenceOfReceipt(call: Call, storeId: string, cti: string): Promise<void> {
   const { authority, entityRegistered } = call.services

@@ -7,7 +7,7 @@ import type { StoreRow } from '../../persistence/tables/stores.ts'
 
 /** Facts of past decisions, for `simulateProtectionPolicy`. */
 
-/** Retention, ms. */
+/** Retention of decisions, ms. */
 export const KEEP_DECISIONS_MS = 30 * 86_400_000
 /** Maximum number of units stored per decision. */
 const UNITS_LIMIT = 50
@@ -19,7 +19,7 @@ const insert = prepared((db, p: ProtectionDecisionRow) =>
     .onConflict((c) => c.column('event_id').doNothing()),
 )
 
-/** Stores the facts of a decision beside its event. `reason` null: granted. */
+/** Stores the facts of a decision under the id of its event. `reason` is null for a grant. */
 export async function storeDecision(
   db: Db,
   { tenant, store_id }: Pick<StoreRow, 'tenant' | 'store_id'>,
@@ -41,7 +41,8 @@ export async function storeDecision(
 }
 
 /**
- * Decisions per page. The loop yields to other work after each page: fifty units per decision take some milliseconds.
+ * Decisions per page. The loop yields to other work after each page, because 20 decisions with 50 units take some
+ * milliseconds.
  */
 const AT_A_TIME = 20
 

@@ -9,7 +9,7 @@ import type { AlarmDispositionRow } from '../../persistence/tables/protection.ts
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { findAlarm, writeDisposition } from './alarm-queries.ts'
 
-/** Theft, goods that the shopper forgot to pay, or a false alarm. */
+/** `real`: theft. `unintentional`: the shopper forgot to pay. `phantom`: false alarm. */
 const DISPOSITIONS = ['real', 'unintentional', 'phantom'] as const
 
 /** Disposition of an alarm, with operator and time. */
@@ -47,12 +47,12 @@ export const disposeAlarm = operation({
   minimumPackage: 'GROW',
   summary: 'Stores the disposition of a gate alarm: real, unintentional or phantom.',
   description:
-    'For the events `gate_alarm` and `gate_bulk_alarm`. The last call counts. `recoveredValue` is the value of recovered goods and not allowed for a phantom.',
+    'Works for the events `gate_alarm` and `gate_bulk_alarm`. A later call replaces the disposition. `recoveredValue` is the value of recovered goods. It is not allowed for a phantom.',
   changes: true,
   request: z.strictObject({
     eventId: Id,
     disposition: z.enum(DISPOSITIONS),
-    operatorId: text(128).describe('Recorded as asserted by the caller.'),
+    operatorId: text(128).describe('Stored as sent; the cloud does not verify it.'),
     recoveredValue: Euros.optional().describe('EUR.'),
   }),
   response: Alarm.extend(Success),

@@ -21,7 +21,7 @@ export const fetchProtectionEvents = operation({
   minimumPackage: 'GROW',
   summary: 'Lists the protection events of a store in the order in which they became durable.',
   description:
-    'To follow new events, send the last `nextCursor` again: no event is added before it. A page without `nextCursor` is not full: request it again, and identify its events by `eventId`. `alarm` contains the disposition of an alarm (disposeAlarm).',
+    'To follow new events, send the last `nextCursor` again. The cloud adds no event before it. A page without `nextCursor` is not full: request it again, and recognise known events by `eventId`. `alarm` contains the disposition of an alarm (disposeAlarm).',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -67,7 +67,7 @@ function writeCursor({ position, event_id }: { position: number; event_id: strin
   return Buffer.from(`${position}/${event_id}`).toString('base64url')
 }
 
-/** Reads a cursor of `writeCursor`; event ids may contain any character. */
+/** Reads a cursor of `writeCursor`. An event id may contain every character except NUL. */
 function readCursor(cursor: string): EventPosition {
   const match = /^(\d{1,16})\/([^\0]{1,128})$/u.exec(Buffer.from(cursor, 'base64url').toString())
   if (match?.[1] === undefined || match[2] === undefined) throw invalidCursor()

@@ -9,17 +9,17 @@ export interface EventFilter {
   purchaseId?: string | undefined
 }
 
-/** Start of a page. Entries are ordered by position, then by id. */
+/** The page starts after this event. Events are ordered by position, then by id. */
 export interface EventPosition {
   position: number
   id: string
 }
 
-/** Readable range of a listing. */
+/** Range of events that a listing may return. */
 export interface EventRange {
-  /** From this position on, running transactions may still add entries (finalBelow). */
+  /** First position at which running transactions may still add events (`finalBelow`). */
   below: number
-  /** Earliest time at which the cloud received the entry, ms. */
+  /** Earliest time at which the cloud received an event, ms. */
   sinceMs: number
 }
 

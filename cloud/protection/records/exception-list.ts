@@ -15,7 +15,7 @@ export interface ExceptionFilter {
   limit: number
 }
 
-/** Maximum difference between the time in an id and `raised_ms`, ms; the code reads them one after the other. */
+/** Maximum difference between the time in an id and `raised_ms`, ms. They come from two readings of the clock. */
 const ID_GUARD_MS = 60_000
 
 /** Exceptions of a scope, newest first. */
@@ -38,7 +38,7 @@ export async function listExceptions(
   return { rows, total: Number(count) }
 }
 
-/** Bounds on ids keep the index scan within the time range. */
+/** Exceptions that match the filter. The bounds on ids limit the index scan to the time range. */
 function matching(db: Db, scope: StoreScope, { state, kind, sinceMs, untilMs }: ExceptionFilter) {
   let query = db.selectFrom('protection_exception').where(inScope('protection_exception', scope))
   if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)

@@ -17,17 +17,17 @@ const Exception = z.strictObject({
   exceptionId: z.string(),
   storeId: z.string(),
   kind: z.string().describe('Kind from docs/reference/errors.md, “Exceptions”.'),
-  subject: z.string().describe('Object of the exception; there is one exception per kind and subject.'),
+  subject: z.string().describe('Object that the exception is about. There is one exception per kind and subject.'),
   state: z.enum(STATES),
   detail: z.string(),
   deviceId: z.string().optional(),
   purchaseId: z.string().optional(),
-  eventId: z.string().optional().describe('Last event about it.'),
+  eventId: z.string().optional().describe('Last event about the exception.'),
   raisedAt: z.string(),
   lastRaisedAt: z.string(),
   times: z.int().describe('Number of reports.'),
   acknowledgedAt: z.string().optional(),
-  acknowledgedBy: z.string().optional().describe('API key that acknowledged it.'),
+  acknowledgedBy: z.string().optional().describe('API key that acknowledged the exception.'),
   note: z.string().optional(),
 })
 
@@ -62,7 +62,7 @@ export const fetchExceptions = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Lists exceptions that staff must look at, of a store or the whole account, newest first.',
-  description: `One per kind and subject. An exception that the cloud finds is raised once. A repeated report of a device or agent is counted and opens it again. ${ALL_STORES}`,
+  description: `There is one exception per kind and subject. The cloud raises an exception that it finds itself once. It counts repeated reports of a device or agent, and each opens the exception again. ${ALL_STORES}`,
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),
@@ -97,7 +97,7 @@ export const acknowledgeException = operation({
   minimumPackage: 'GROW',
   summary: 'Acknowledges an exception.',
   description:
-    'The last call counts. It changes nothing else: use `resolveRedemption` for an unknown outcome and `disposeAlarm` for an alarm.',
+    'A later call replaces the note. The call changes nothing else: use `resolveRedemption` for an unknown outcome and `disposeAlarm` for an alarm.',
   changes: true,
   request: z.strictObject({ exceptionId: Id, note: text(300).optional() }),
   response: Exception.extend(Success),

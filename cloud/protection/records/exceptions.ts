@@ -6,13 +6,11 @@ import type { ProtectionExceptionRow } from '../../persistence/tables/protection
 import { recordEvent, type EventScope } from './record-event.ts'
 
 /**
- *   contradictory evidence ─▶ raiseException ─────────────────────┐
- *                                                                 ├─▶ one row per (store, kind, subject) ─▶ acknowledgeException
- *   event of an agent or device ─▶ recordReportedException ───────┘
- *
- * Contradictions that staff must look at.
+ * Contradictions that staff must look at, one row per store, kind and subject. The cloud raises them for contradictory
+ * evidence. Agents and devices report others in events (`recordReportedException`).
  */
-/** Acknowledger of an exception that later evidence resolved. New contradicting evidence raises it again. */
+
+/** `acknowledged_by` of an exception that later evidence resolved. New contradicting evidence raises it again. */
 export const WITHDRAWN = 'later evidence'
 
 export interface NewException {
@@ -27,7 +25,7 @@ export interface NewException {
   nonce?: string | undefined
 }
 
-/** Raises an exception: a row and an event, once per subject. */
+/** Raises an exception, with a row and an event. Raises it again only if later evidence had resolved it. */
 export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
   const inserted = await scope.db
@@ -45,8 +43,8 @@ export async function raiseException(scope: EventScope, exception: NewException)
 }
 
 /**
- * Raises an exception like `raiseException` and counts repetitions. An open exception sends no further event; an
- * acknowledged one opens again, with an event.
+ * Raises an exception and counts repetitions. A repetition opens an acknowledged exception again and records an event.
+ * It records no event while the exception is open.
  */
 export async function countException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
@@ -103,8 +101,8 @@ async function recordRaised(scope: EventScope, exception: NewException, eventId:
 }
 
 /**
- * Stores an exception that an agent or device reported. A repetition is counted and opens it again. `reporter`: the
- * agent; its id in the key keeps its reports apart from the cloud's own exceptions.
+ * Stores an exception that an agent or device reported. A repetition opens it again and is counted. `reporter`: the
+ * agent. Its id in the exception key separates its reports from the cloud's own exceptions.
  */
 export async function recordReportedException(
   { db, tenant, platform, nowMs }: EventScope,
@@ -175,7 +173,7 @@ export async function writeAcknowledged(
   return { ...row, ...change }
 }
 
-/** Acknowledgement by exception key. Devices choose some subjects, so the key includes the store. */
+/** Acknowledgement by exception key. The key includes the store, because devices choose some subjects. */
 interface Acknowledgement {
   storeId: string
   kind: string
@@ -194,7 +192,7 @@ const acknowledge = prepared((db, p: Acknowledgement) =>
     .where('acknowledged_ms', 'is', null),
 )
 
-/** Acknowledges the exception if it is still open. */
+/** Acknowledges the exception with this key if it is open. */
 export async function acknowledgeOpenException(db: Db, acknowledgement: Acknowledgement): Promise<void> {
   await acknowledge(db, acknowledgement)
 }

@@ -3,14 +3,14 @@ import type { Call } from '../../operations/operation.ts'
 import { isHeldBack, readFrontier } from '../../persistence/positions.ts'
 
 /**
- * Pauses between reads, ms. Transactions usually last milliseconds; the sum of the pauses limits the wait for a slow
- * one.
+ * Pauses between reads, ms. Transactions usually last milliseconds. The sum of the pauses limits the wait for a slow
+ * transaction.
  */
 const WAITS_MS = [2, 4, 8, 16, 32, 64, 128, 256]
 
 /**
- * Position below which this store's entries are final. Callers expect to see acknowledged events, so this waits up to
- * half a second for an older transaction that holds back rows of the store.
+ * Position below which no transaction can add events of this store. Waits up to half a second for an older running
+ * transaction, so that callers see all acknowledged events.
  */
 export async function waitForFinalPosition(
   { db, services }: Pick<Call, 'db' | 'services'>,

@@ -11,10 +11,8 @@ import { enqueueSubscribedEvent, enqueueSubscribedEvents } from '../../webhooks/
 import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
 /**
- *   authorize, redeem, evidence, agents' journals ─▶ recordEvent ─┬─▶ protection_event ─▶ fetchProtectionEvents
- *                                                                 └─▶ webhooks
- *
- * Events of a store, once per eventId. Transactions assign the positions when they commit (ADR 0030).
+ * Stores events for `fetchProtectionEvents` and enqueues them for webhooks, once per `eventId`. A transaction assigns
+ * the positions of its events when it commits (ADR 0030).
  */
 
 /** Scope of an event: transaction, tenant and time. */
@@ -48,7 +46,7 @@ const insertEvent = prepared((db, p: NewEventRow) =>
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
-/** Records an event of the cloud. Returns its id. Empty fields are left out. */
+/** Records an event of the cloud without its null fields. Returns its id. */
 export async function recordEvent(
   { db, tenant, platform, nowMs }: EventScope,
   event: { [K in keyof Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>]: ProtectionEvent[K] | null } & {
@@ -57,7 +55,7 @@ export async function recordEvent(
   },
 ): Promise<string> {
   const { eventId = newId('evt', platform), occurredMs = nowMs, ...fields } = event
-  // Named fields first: a literal that starts with a spread costs up to forty times as much on Node 20.
+  // Starts with named fields, because a literal that starts with a spread costs up to forty times as much on Node 20.
   const completed = {
     eventId,
     occurredAt: iso(occurredMs),
@@ -68,7 +66,7 @@ export async function recordEvent(
   return eventId
 }
 
-/** Stores an event. A known event id of the account changes nothing. */
+/** Stores an event. If the account already has an event with this id, that one stays. */
 export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
   const row = rowOf(scope, event)
   await insertEvent(scope.db, row)
@@ -82,7 +80,7 @@ const insertEvents = preparedInsert((db, rows: readonly NewEventRow[]) =>
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
-/** Stores many events like `storeEvent`. */
+/** Stores several events like `storeEvent`. */
 export async function storeEvents(
   scope: Omit<EventScope, 'platform'>,
   events: readonly ProtectionEvent[],

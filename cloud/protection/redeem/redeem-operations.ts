@@ -16,7 +16,7 @@ export const redeemProtectionAuthorization = operation({
   minimumPackage: 'GROW',
   summary: 'Redeems one step of an authorization. Call it before the device acts, and again with the outcome.',
   description:
-    'For devices without agent. The same `redemptionId` returns the same response; a used step returns 409 `already_redeemed`.',
+    'For devices without an agent. The same `redemptionId` returns the same response. A used step returns 409 `already_redeemed`.',
   callers: ['secret', 'agent'],
   refusals: ['already_redeemed', 'token_expired', 'token_revoked', 'token_invalid', 'claimed_by_agent'],
   changes: true,
@@ -34,7 +34,9 @@ export const redeemProtectionAuthorization = operation({
     authorizationState: z.enum(AUTHORIZATION_STATES),
     redeemedAt: z.string().nullable(),
     remaining: z.int(),
-    eventId: z.string().describe('Id of the event with the outcome, which is recorded once the outcome is reported.'),
+    eventId: z
+      .string()
+      .describe('Id of the event with the outcome. The cloud records it when the device reports the outcome.'),
   }),
   example: { replayProtectedNonce: 'kJ3x…', deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', redemptionId: 'red-1' },
   emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],
@@ -60,7 +62,7 @@ export const revokeProtectionAuthorization = operation({
     const before = viewAuthorization(row, redemptions, call.nowMs)
     const current =
       before.state === 'issued' || redemptions.length < row.count
-        ? await revokeAuthorization(call, row, reason ?? 'asked for')
+        ? await revokeAuthorization(call, row, reason ?? 'the merchant revoked it')
         : row
     call.changed(row.nonce)
     return { success: true as const, authorizationState: viewAuthorization(current, redemptions, call.nowMs).state }

@@ -27,11 +27,8 @@ export interface RedeemRequest {
 }
 
 /**
- *   find the authorization ─▶ unit still bound to this item? ─▶ claim a step ─▶ answer ─▶ the device acts
- *   same redemptionId with an outcome ─────────────▶ apply the outcome ─▶ record ─▶ answer
- *
- * A device without agent redeems here before it acts, and reports the outcome here. Agents redeem in their own
- * ledgers and report the same claims and outcomes as evidence (../evidence).
+ * Redeems a step of an authorization for a device without an agent, before the device acts. The device then repeats the
+ * call with the outcome. Agents redeem in their own ledgers and report claims and outcomes as evidence (../evidence).
  */
 export async function redeem(call: Call, request: RedeemRequest) {
   const caller = knownCaller(call.caller)
@@ -52,7 +49,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
     (r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step),
   )
   const eventId = known?.event_id ?? newId('evt', call.services.platform)
-  // Redemption times are never in the future, even if the device's clock is fast.
+  // The clock of the device may be fast, but the time of a redemption must not be in the future.
   const atMs = known?.at_ms ?? Math.min(context.occurredMs, call.nowMs)
   const source: EvidenceSource = { agentId, storeId: row.store_id, atMs, eventId }
   if (!known) await assertUnitIsStillFor(call, row)
@@ -98,7 +95,8 @@ async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller
 }
 
 /**
- * Rejects an item-level authorization whose unit was bound to another item since: it would release two items for one.
+ * Rejects an item-level authorization if its unit is now bound to another item. Otherwise two items would be released
+ * for one unit.
  */
 async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow): Promise<void> {
   if (row.item_id === null || row.purchase_id === null) return
@@ -141,7 +139,7 @@ async function claimStep(
   })
 }
 
-/** Line, item and technologies of a redemption, as far as they are known. */
+/** Line, item and technologies of a redemption; null or absent if unknown. */
 async function subjectOf(
   call: Call,
   row: ProtectionAuthorizationRow,
@@ -177,7 +175,7 @@ async function subjectOf(
 }
 
 interface Reported {
-  /** Id of the event: a redemption has one outcome, and so one event. */
+  /** Id of the event; each redemption has one. */
   eventId: string
   outcome: Outcome
   occurredMs: number
@@ -222,7 +220,7 @@ async function recordOutcome(
 
 async function describe(call: Call, row: ProtectionAuthorizationRow, redemptionId: string, eventId: string) {
   const redemptions = await redemptionsOf(call.db, row.nonce)
-  // Counts up to this redemption, so that a repeated call gets the same response.
+  // Counts only redemptions up to this one, so that a repeated call gets the same response.
   const upTo = redemptions.findLastIndex((r) => r.redemption_id === redemptionId)
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   return {

@@ -26,9 +26,9 @@ import { unitOf } from '../rights/settle-right.ts'
 import { technologiesOf } from '../items/technologies.ts'
 import { viewAuthorization } from '../leases/view-authorization.ts'
 
-/** Time a device has to report the outcome before staff may resolve it, ms. */
+/** Time after the claim in which only the device may report the outcome, ms. */
 const REPORT_WITHIN_MS = 300_000
-/** Time for which clocks may still accept an expired receipt, s. */
+/** Time after its end in which an agent with a slow clock may still accept a receipt, s. */
 const GUARD_SECONDS = 60
 
 export const resolveRedemption = operation({
@@ -38,13 +38,13 @@ export const resolveRedemption = operation({
   summary: 'Resolves an unknown or failed outcome with what staff saw.',
   description:
     '`confirmed`: the tag is off, and the right stays used. `failed`: the tag is still on, and the right is free again. ' +
-    'Later reports of the device change nothing; a contradicting one raises the exception `outcome_conflict`.',
+    'Later reports of the device change nothing. If one contradicts staff, it raises the exception `outcome_conflict`.',
   refusals: ['outcome_known', 'outcome_pending', 'redemption_ambiguous'],
   changes: true,
   request: z.strictObject({
     redemptionId: text(64),
     outcome: z.enum(['confirmed', 'failed']),
-    operatorId: text(128).describe('Recorded as asserted by the caller.'),
+    operatorId: text(128).describe('Stored as sent; the cloud does not verify it.'),
     replayProtectedNonce: text(64)
       .optional()
       .describe('Required if a device used one redemptionId for several authorizations.'),
@@ -67,12 +67,15 @@ export const resolveRedemption = operation({
 })
 
 /**
- * Finds the authorization or receipt of these redemptions. Devices choose redemption ids, so those of stores that the
- * caller cannot see are ignored.
+ * Finds the authorization or receipt of these redemptions. Ignores redemptions in stores that the caller cannot see,
+ * because devices choose the ids.
  */
-async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{ nonce: string; about: About }> {
+async function ownSubject(
+  call: Call,
+  rows: readonly RedemptionRow[],
+): Promise<{ nonce: string; about: RedemptionSubject }> {
   const caller = knownCaller(call.caller)
-  let own: { nonce: string; about: About } | undefined
+  let own: { nonce: string; about: RedemptionSubject } | undefined
   for (const nonce of new Set(rows.map((row) => row.nonce))) {
     const about = await subjectOf(call, nonce)
     if (!about || !maySee(caller, { store_id: about.storeId, tenant: caller.tenant })) continue
@@ -87,7 +90,7 @@ async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{
   return own
 }
 
-/** True if the outcome is still open. Throws if staff contradict a known outcome. */
+/** True if staff may resolve the outcome. Throws if they contradict a known outcome or are too early. */
 function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, reported: Outcome): boolean {
   if (known === 'confirmed' || resolved_by !== null) {
     if (known !== reported) throw precondition('outcome_known', `the outcome is already known: ${known}`)
@@ -101,13 +104,13 @@ function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: Redempt
   return true
 }
 
-interface About {
+interface RedemptionSubject {
   storeId: string
   action: ProtectionAction | null
   purchaseId: string | null
 }
 
-async function subjectOf({ db }: Call, nonce: string): Promise<About | undefined> {
+async function subjectOf({ db }: Call, nonce: string): Promise<RedemptionSubject | undefined> {
   const row = await findAuthorization(db, nonce)
   if (row) return { storeId: row.store_id, action: row.action as ProtectionAction, purchaseId: row.purchase_id }
   const purchase = await findPurchaseOfReceipt(db, nonce)
@@ -116,14 +119,14 @@ async function subjectOf({ db }: Call, nonce: string): Promise<About | undefined
 
 async function stateOf({ db, nowMs }: Call, nonce: string): Promise<AuthorizationState> {
   const row = await findAuthorization(db, nonce)
-  // A claimed right of a receipt counts as redeemed.
+  // A receipt has no authorization row; its claimed right is redeemed.
   return row ? viewAuthorization(row, await redemptionsOf(db, nonce), nowMs).state : 'redeemed'
 }
 
 async function resolve(
   call: Call,
   rows: readonly RedemptionRow[],
-  about: About,
+  about: RedemptionSubject,
   outcome: 'confirmed' | 'failed',
   operatorId: string,
 ): Promise<void> {
@@ -135,7 +138,7 @@ async function resolve(
   for (const row of rows) await updateRedemption(db, row, { outcome, resolved_by: operatorId, reported: row.outcome })
   await settleRedemptions(scope, { agentId: first.agent_id, storeId: about.storeId, atMs: nowMs, eventId: '' }, rows)
   await finishEvidence(scope)
-  if (outcome === 'confirmed') await tellAgents(scope, about, rows)
+  if (outcome === 'confirmed') await denyConfirmed(scope, about, rows)
   await acknowledgeOpenException(db, {
     storeId: about.storeId,
     kind: 'outcome_unknown',
@@ -179,10 +182,12 @@ async function itemOf(db: Db, { line_id: lineId, unit_no: unitNo }: RedemptionRo
   return (await itemsOfLine(db, lineId)).find((item) => item.unit_no === unitNo)
 }
 
-/** Puts the confirmed rights on the deny list: the agent may have freed them because its device reported a failure. */
-async function tellAgents(
+/**
+ * Puts confirmed rights on the deny list, because the agent may have freed them after its device reported a failure.
+ */
+async function denyConfirmed(
   scope: EvidenceScope,
-  { storeId, purchaseId }: About,
+  { storeId, purchaseId }: RedemptionSubject,
   rows: readonly RedemptionRow[],
 ): Promise<void> {
   const { db } = scope

@@ -4,10 +4,8 @@ import type { DelegatedRightRow, UnitRightRow } from '../../persistence/tables/p
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
- *   home delegates ─▶ row reaches the cloud ─▶ no other agent gets the right ─▶ redemption or outcome report ─▶ settled
- *
- * Rights that the receipt home delegated to another agent of the store. That agent may be offline for long (ADR
- * 0012).
+ * A right that the receipt home delegated to another agent of the store (ADR 0012). That agent may be offline for long.
+ * The cloud grants the right to no other agent until it receives the redemption or an outcome report.
  */
 export interface DelegatedRight extends UnitKey {
   redemptionId: string
@@ -22,7 +20,7 @@ export interface DelegatedRight extends UnitKey {
 
 type DelegatedRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
 
-/** Retention after the receipt's end without any report, s. Agents come back much sooner. */
+/** Retention after the receipt's end if nothing was reported, s. Agents reconnect much sooner. */
 const KEEP_AFTER_END = 90 * 86_400
 
 const insert = prepared((db, p: DelegatedRight) =>
@@ -94,7 +92,7 @@ const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass
     .where('redemption.redemption_id', 'is', null),
 )
 
-/** Stores a delegation; a repeated one changes nothing. */
+/** Stores a delegation. A repeated report of it changes nothing. */
 export async function storeDelegated(db: Db, delegated: DelegatedRight): Promise<void> {
   await insert(db, delegated)
   await markDelegated(db, delegated)
@@ -115,9 +113,8 @@ export async function storeDelegationReturned(
 }
 
 /**
- * View of a right for a request of agent `agentId`. A right delegated to another agent counts as used until that
- * agent reports its redemption. If that agent was revoked, or the receipt ended, the outcome stays unknown and staff
- * decide.
+ * State of a right for a request of agent `agentId`. A right that was delegated to another agent is `used` until that
+ * agent reports. If that agent was revoked, or the receipt ended, the outcome is unknown and only staff may continue.
  */
 export async function viewGrantableRight(
   db: Db,
@@ -139,7 +136,7 @@ export async function viewGrantableRight(
   return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN_OUTCOME_REASON }
 }
 
-/** Deletes a delegated right after its receipt has ended, if its outcome is known or can no longer be reported. */
+/** Deletes delegated rights after their receipts have ended: with a known outcome, or after `KEEP_AFTER_END`. */
 export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
   const nowS = Math.floor(nowMs / 1_000)
   await db

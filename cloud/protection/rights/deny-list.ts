@@ -6,18 +6,18 @@ import type { ProtectionAuthorizationRow } from '../../persistence/tables/protec
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
 /**
- * Deny list of a store: tokens, receipts and rights that its agents must not honour, in the order in which they were
- * denied.
+ * Deny list of a store: tokens, receipts and rights that its agents must not honour. Sequence numbers order the
+ * entries.
  */
 
 const GUARD_SECONDS = 60
 /**
- * Retention of ended entries, s. The cloud no longer publishes them; it publishes them again if a fast clock had ended
- * them too early.
+ * Retention of expired entries, s. The cloud does not publish them. If they had expired early by a fast clock, it
+ * publishes them again.
  */
 const KEEP_AFTER_END = 14 * 86_400
 
-/** Adds entries and announces them after the commit. Returns the number of the last one. */
+/** Adds entries and announces them after the commit. Returns the number of the last entry. */
 export async function deny(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   storeId: string,
@@ -46,7 +46,7 @@ export async function deny(
   return last
 }
 
-/** Deletes entries that ended long ago. Their numbers are not reused. */
+/** Deletes entries after their retention. Their numbers are not used again. */
 export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
   await db
     .deleteFrom('deny_entry')
@@ -62,7 +62,7 @@ export async function denyNonce(
   await deny(call, row.store_id, [{ kind: 'nonce', nonce: row.nonce, until: row.exp + GUARD_SECONDS }])
 }
 
-/** Denies the receipt of a purchase. Returns the number of the entry, 0 without a receipt. */
+/** Denies the receipt of a purchase. Returns the number of the entry; 0 if the purchase has no receipt. */
 export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<number> {
   if (purchase.cti === null || purchase.receipt_exp === null) return 0
   return deny(call, purchase.store_id, [
@@ -70,7 +70,7 @@ export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<nu
   ])
 }
 
-/** Numbers of units in the receipt of their purchase. */
+/** Numbers of units on the receipt of their purchase. */
 export async function receiptOrdinals(
   db: Db,
   purchaseId: string,
@@ -85,7 +85,7 @@ export async function receiptOrdinals(
   return units.flatMap((unit) => indexes.get(`${unit.lineId}/${unit.unitNo}`) ?? [])
 }
 
-/** Denies receipt rights that are used, or leased until `until` (s). `heldBy`: authorization that leases them. */
+/** Denies receipt rights until `until` (s), because they are used or leased. `leasedTo`: their lease holder, if any. */
 export async function denyRights(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   purchase: PurchaseRow,

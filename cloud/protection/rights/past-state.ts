@@ -5,11 +5,11 @@ import { redemptionsOfUnit } from './redemptions.ts'
 import { findRight, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
 
 /**
- * State at a past time: the cloud judges a record of the past by it (`occurredAt`, ADR 0009). Policy and devices
- * count as they are now.
+ * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). It uses the current
+ * policy and devices.
  */
 
-/** The purchase at that time: paid or not, cancelled or not. */
+/** The purchase with its status at that time. */
 export async function purchaseAsOf(db: Db, purchase: PurchaseRow, atMs: number): Promise<PurchaseRow> {
   if (purchase.completed_ms === null) return purchase
   if (purchase.completed_ms > atMs) return { ...purchase, status: 'PENDING_PAYMENT' }
@@ -19,8 +19,8 @@ export async function purchaseAsOf(db: Db, purchase: PurchaseRow, atMs: number):
 }
 
 /**
- * True if the purchase was cancelled by then. Its refund dates the cancellation; without a refund the time is
- * unknown.
+ * True if the purchase was cancelled by then. Its refund has the time of the cancellation. Without a refund the time is
+ * unknown, so the result is true.
  */
 async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number): Promise<boolean> {
   const whole = await db
@@ -34,7 +34,7 @@ async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number):
   return whole === undefined || whole.created_ms <= atMs
 }
 
-/** The item's status, store and unit at that time. Before its registration it has its first status. */
+/** The item with its status, store and unit at that time. Before its registration it has its first status. */
 export async function itemAsOf(db: Db, item: ProtectedItemRow, atMs: number): Promise<ProtectedItemRow> {
   const moves = db.selectFrom('item_move').selectAll().where('item_id', '=', item.item_id)
   const last = await moves.where('at_ms', '<=', atMs).orderBy('rev', 'desc').limit(1).executeTakeFirst()
@@ -63,7 +63,7 @@ async function unitOf(db: Db, { item_id }: ProtectedItemRow, { purchase_id, line
   return named ? { purchase_id, line_id, unit_no: named.unit_no } : { purchase_id: null, line_id: null, unit_no: null }
 }
 
-/** The right at that time: used by redemptions or a return. Leases do not matter, because no token is issued. */
+/** State of the right at that time. Ignores leases, because the cloud issues no token for a past request. */
 export async function rightAsOf(db: Db, key: UnitKey, atMs: number): Promise<RightView> {
   const redemptions = (await redemptionsOfUnit(db, key)).filter((use) => use.at_ms <= atMs && use.outcome !== 'failed')
   if (redemptions.some((use) => use.outcome !== 'unknown')) return { state: 'used' }
@@ -72,7 +72,7 @@ export async function rightAsOf(db: Db, key: UnitKey, atMs: number): Promise<Rig
   return { state: 'free', ...(redemptions.length > 0 && { staffReason: UNKNOWN_OUTCOME_REASON }) }
 }
 
-/** True if the goods had come back by then: with the refund, or when staff moved the item off the unit. */
+/** True if the goods were returned by then: with the refund, or when staff removed the item from the unit. */
 async function hadComeBack(db: Db, { lineId, unitNo }: UnitKey, by: string, atMs: number): Promise<boolean> {
   const refund = await db.selectFrom('refund').select('created_ms').where('refund_id', '=', by).executeTakeFirst()
   if (refund) return refund.created_ms <= atMs

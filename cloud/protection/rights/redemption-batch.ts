@@ -30,23 +30,21 @@ const ofLines = preparedForMany((db, ids) => db.selectFrom('redemption').selectA
 const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').selectAll().where('line_id', 'in', ids))
 
 /**
- *   prepare ─ ofId · ofUnit · right · add · setOutcome · use · free … ─ flush
- *
- * Redemptions and rights within a transaction. `prepare` reads those of a batch together, `flush` writes them
- * together. Other rows are read on demand and written at once.
+ * Redemptions and rights within a transaction. `prepare` reads the rows of a batch together, and `flush` writes their
+ * changes together. The other methods read rows that were not prepared on demand, and write them at once.
  */
 export class RedemptionBatch {
   readonly #db: Db
   readonly #tenant: string
-  /** Prepared redemption ids and lines. */
+  /** Redemption ids and purchase lines that `prepare` has read. */
   readonly #ids = new Set<string>()
   readonly #lines = new Set<string>()
-  /** Rows of the prepared ids and lines, by key. */
+  /** Rows of these ids and lines, by key. */
   readonly #redemptions = new Map<string, RedemptionRow>()
   readonly #byId = new Map<string, RedemptionRow[]>()
   readonly #byUnit = new Map<string, RedemptionRow[]>()
   readonly #rights = new Map<string, UnitRightRow>()
-  /** Keys of rows that are not written yet. */
+  /** Keys of the rows that `flush` must write. */
   readonly #added = new Set<string>()
   readonly #changed = new Set<string>()
 
@@ -57,13 +55,13 @@ export class RedemptionBatch {
   }
 
   async prepare(redemptionIds: Iterable<string>, lineIds: Iterable<string>): Promise<void> {
-    const askedIds = [...redemptionIds].filter((id) => !this.#ids.has(id))
-    const known = await withIds(this.#db, askedIds)
-    const askedLines = [...lineIds, ...known.flatMap((row) => row.line_id ?? [])].filter((id) => !this.#lines.has(id))
-    const [ofThese, rightRows] = [await ofLines(this.#db, askedLines), await rightsOfLines(this.#db, askedLines)]
-    for (const id of askedIds) this.#ids.add(id)
-    for (const id of askedLines) this.#lines.add(id)
-    for (const row of [...known, ...ofThese]) this.#note(row)
+    const newIds = [...redemptionIds].filter((id) => !this.#ids.has(id))
+    const known = await withIds(this.#db, newIds)
+    const newLines = [...lineIds, ...known.flatMap((row) => row.line_id ?? [])].filter((id) => !this.#lines.has(id))
+    const [ofThese, rightRows] = [await ofLines(this.#db, newLines), await rightsOfLines(this.#db, newLines)]
+    for (const id of newIds) this.#ids.add(id)
+    for (const id of newLines) this.#lines.add(id)
+    for (const row of [...known, ...ofThese]) this.#cache(row)
     for (const row of rightRows) this.#rights.set(unitName(row.line_id, row.unit_no, row.right_class), row)
   }
 
@@ -77,16 +75,16 @@ export class RedemptionBatch {
     this.#changed.clear()
   }
 
-  /** Discards all read rows. Call it after other code wrote rights or redemptions. */
+  /** Discards all cached rows. Call it after other code wrote rights or redemptions. */
   reset(): void {
     for (const known of [this.#ids, this.#lines, this.#redemptions, this.#byId, this.#byUnit]) known.clear()
     for (const known of [this.#rights, this.#added, this.#changed]) known.clear()
   }
 
-  /** Current redemptions of this id and tenant, one per step. */
+  /** Redemptions with this id in this tenant, one per step, including unwritten changes. */
   async ofId(redemptionId: string): Promise<RedemptionRow[]> {
     if (!this.#ids.has(redemptionId)) return findRedemptions(this.#db, this.#tenant, redemptionId)
-    // Copies, because callers compare them with later versions.
+    // Returns copies, because callers compare them with later versions.
     return (this.#byId.get(redemptionId) ?? [])
       .map((row) => ({ ...row }))
       .toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)
@@ -107,11 +105,11 @@ export class RedemptionBatch {
     const [hasId, hasLine] = [this.#ids.has(row.redemption_id), row.line_id === null || this.#lines.has(row.line_id)]
     if (!hasId || !hasLine) {
       if (!(await addRedemption(this.#db, redemption))) return false
-      if (hasId || hasLine) this.#note(row)
+      if (hasId || hasLine) this.#cache(row)
       return true
     }
     if (this.#redemptions.has(name)) return false
-    this.#note(row)
+    this.#cache(row)
     this.#added.add(name)
     return true
   }
@@ -128,19 +126,19 @@ export class RedemptionBatch {
     failures: number,
   ): Promise<void> {
     const { nonce, deviceId: device_id, redemptionId: redemption_id } = use
-    const isNoted = this.#noteRight(key, { state: 'used', nonce, device_id, redemption_id, failures })
-    if (!isNoted) await useRight(this.#db, key, use, failures)
+    const isCached = this.#cacheRight(key, { state: 'used', nonce, device_id, redemption_id, failures })
+    if (!isCached) await useRight(this.#db, key, use, failures)
   }
 
   async lease(key: UnitKey, lease: Lease, tries: Tries): Promise<void> {
-    if (!this.#noteRight(key, leasedRow(lease, tries))) await leaseRight(this.#db, key, lease, tries)
+    if (!this.#cacheRight(key, leasedRow(lease, tries))) await leaseRight(this.#db, key, lease, tries)
   }
 
   async free(key: UnitKey, failures: number): Promise<void> {
-    if (!this.#noteRight(key, { state: 'free', failures })) await freeRight(this.#db, key, failures)
+    if (!this.#cacheRight(key, { state: 'free', failures })) await freeRight(this.#db, key, failures)
   }
 
-  /** The unused authorization of the unit with the latest end. */
+  /** Unused authorization of the unit that ends last. */
   async unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
     await this.flush()
     return unusedLease(this.#db, key)
@@ -154,7 +152,7 @@ export class RedemptionBatch {
     this.#changed.add(nameOf(key))
   }
 
-  #note(read: RedemptionRow): void {
+  #cache(read: RedemptionRow): void {
     const name = redemptionName(read)
     if (this.#redemptions.has(name)) return
     this.#redemptions.set(name, read)
@@ -162,8 +160,8 @@ export class RedemptionBatch {
     if (read.line_id !== null) addTo(this.#byUnit, unitName(read.line_id, read.unit_no, read.right_class), read)
   }
 
-  /** Returns false if the right was not prepared. */
-  #noteRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
+  /** Stores a right in the cache. Returns false if its line was not prepared. */
+  #cacheRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
     if (!this.#lines.has(key.lineId)) return false
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key
     const known = this.#rights.get(nameOf(key))

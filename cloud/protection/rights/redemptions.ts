@@ -54,7 +54,7 @@ const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
     .orderBy('step'),
 )
 
-/** A voided authorization will never be used, so it is no candidate. */
+/** Unused authorizations of a unit, except voided ones, which no agent will use. */
 const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
   db
     .selectFrom('protection_authorization as a')
@@ -65,7 +65,7 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .where('u.line_id', '=', p.lineId)
     .where('u.unit_no', '=', p.unitNo)
     .where('a.voided_ms', 'is', null)
-    // A device without agent asks the cloud before it acts.
+    // A device without an agent redeems at the cloud, which rejects a revoked authorization.
     .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
     .where((eb) =>
       eb.not(
@@ -82,7 +82,7 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .limit(1),
 )
 
-/** Adds a redemption. Returns false if it exists. */
+/** Adds a redemption. Returns false if it already exists. */
 export async function addRedemption(db: Db, redemption: NewRedemption): Promise<boolean> {
   return (await insert(db, redemption)).length > 0
 }
@@ -94,7 +94,7 @@ export function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<
   return insertAll(db, rows)
 }
 
-/** Redemptions of this id and tenant, one per step. */
+/** Redemptions with this id in this tenant, one per step. */
 export function findRedemptions(db: Db, tenant: string, redemptionId: string): Promise<RedemptionRow[]> {
   return byId(db, { redemptionId, tenant })
 }
@@ -117,7 +117,7 @@ export async function updateOutcome(
   await writeOutcome(db, { nonce, step, redemptionId, outcome })
 }
 
-/** Stores the outcome that staff decided, and what the device reported. */
+/** Changes the outcome of a redemption: the outcome by staff (`resolved_by`), or by the device (`reported`). */
 export async function updateRedemption(
   db: Db,
   { nonce, step, redemption_id }: RedemptionRow,

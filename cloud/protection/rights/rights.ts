@@ -5,17 +5,18 @@ import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../persistence/tables/protection.ts'
 
 /**
- *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (one failure more)
- *   used ──outcome unknown──▶ free for staff
- *   free, leased, used ──the goods came back──▶ used for good
+ *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (one more failure)
+ *   used ──outcome unknown──▶ free for staff only
+ *   free, leased, used ──goods returned──▶ used permanently
  *
- * One row per (line, unit, class). An item that was paid at another till has a standalone unit
- * (../items/standalone-unit.ts), whose line id is the item id. How the cloud prevents a second release of a unit:
- *   - A device gets no token while the right is used, or leased to another device that may still use it (../leases/leases.ts,
- *     `viewLease`). Check and new lease are one serializable transaction (operations/perform.ts).
- *   - A device without agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
- *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). Their reports are facts: they use the right up
- *     and end other leases, and a double use becomes an exception (../evidence/apply-claim.ts, ../evidence/settle-unit.ts).
+ * Key of a release right: one database row per line, unit and right class. An item that was paid at another till has a
+ * standalone unit (../items/standalone-unit.ts), whose line id is the item id. The cloud prevents a second release of a
+ * unit in three ways:
+ *   - It issues no token while the right is used, or leased to another device that may still use it (../leases/leases.ts,
+ *     `viewLease`). Check and new lease run in one serializable transaction (operations/perform.ts).
+ *   - A device without an agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
+ *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). A reported claim marks the right used and
+ *     ends other leases. A second claim raises an exception (../evidence/apply-claim.ts, ../evidence/settle-unit.ts).
  */
 export interface UnitKey {
   lineId: string
@@ -25,10 +26,10 @@ export interface UnitKey {
   purchaseId: string
 }
 
-/** Failed tries after which only staff may continue (ADR 0009). */
+/** Number of failed attempts after which only staff may continue (ADR 0009). */
 export const TRIES_BEFORE_STAFF = 2
 
-/** Time a lease outlives its token: maximum clock error of a device, ms. */
+/** Time for which a lease continues after the end of its token, ms: maximum clock error of a device. */
 export const LEASE_GUARD_MS = 60_000
 
 const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
@@ -104,7 +105,7 @@ const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
     ),
 )
 
-/** Writes complete rows of rights; each right may occur once. */
+/** Writes complete rows of rights. `rows` may contain each right once. */
 export function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
   return upsertAll(db, rows)
 }
@@ -115,12 +116,12 @@ export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey)
   return row
 }
 
-/** Rights of a purchase's units, of one class. */
+/** Rights of one class of a purchase's units. */
 export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightClass): Promise<UnitRightRow[]> {
   return ofPurchase(db, { purchaseId, rightClass })
 }
 
-/** Why only staff may continue with goods that may have been released. */
+/** Reason why only staff may continue after an unknown outcome. */
 export const UNKNOWN_OUTCOME_REASON = 'it is unknown whether the last try worked'
 
 const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
@@ -140,7 +141,7 @@ async function write(
   })
 }
 
-/** Marks that the goods came back. A pending outcome no longer changes the right. */
+/** Marks that the goods were returned. A later outcome no longer changes the right. `by`: id of the return. */
 export async function storeReturned(db: Db, { lineId, unitNo, rightClass }: UnitKey, by: string): Promise<void> {
   await writeReturned(db, { lineId, unitNo, rightClass, by })
 }
@@ -151,10 +152,10 @@ export interface Lease {
   untilMs: number
 }
 
-/** Former tries of a unit whose right is leased or free. */
+/** Earlier release attempts of a unit. */
 export interface Tries {
   failures: number
-  /** The outcome of the last try is unknown. A later lease that ends unused does not change this. */
+  /** True if the outcome of the last attempt is unknown. A later lease without a claim does not change this. */
   isUnknown: boolean
 }
 
@@ -196,7 +197,7 @@ export function freeRight(db: Db, key: UnitKey, failures: number): Promise<void>
   return write(db, key, { state: 'free', failures })
 }
 
-/** Stores the outcome of a use, unless something else used the right since. */
+/** Stores the outcome of a use, if this redemption is still the one that uses the right. */
 export async function storeOutcome(
   db: Db,
   redemptionId: string,
@@ -206,15 +207,14 @@ export async function storeOutcome(
   await writeOutcome(db, { redemptionId, lineId, unitNo, rightClass, outcome })
 }
 
-/** `staffReason`: why only staff may continue. */
+/** State of a right. `staffReason` is set if only staff may continue. */
 export type RightView =
   | { state: 'free'; staffReason?: string }
   | { state: 'used' }
   | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
 /**
- * Current state of a right. It is free again after its lease expired, and after a failed or unknown use. `staffReason`
- * is set if only staff may try again.
+ * Current state of a right. It is free again after its lease has expired and after a failed or unknown use.
  */
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
@@ -231,7 +231,7 @@ export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightVi
   return { state: 'free', ...forStaff }
 }
 
-/** Number of failed tries, and whether the last outcome is unknown. */
+/** Number of failed attempts, and whether the last outcome is unknown. */
 export function triesOf(row: UnitRightRow | undefined): Tries {
   return { failures: row?.failures ?? 0, isUnknown: row?.outcome === 'unknown' }
 }

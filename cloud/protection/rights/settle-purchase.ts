@@ -34,8 +34,8 @@ const writeUnloaded = preparedForMany((db, ids) =>
 )
 
 /**
- * Updates purchases after releases and exits: tag status `deactivated`, and purchase status `UNLOADED` when all goods
- * left.
+ * Updates purchases after releases and exits. Sets the tag status `deactivated` after all releases, and the purchase
+ * status `UNLOADED` after all exits.
  */
 export async function settlePurchases(
   { db, emit }: { db: Db; emit: Call['emit'] },
@@ -69,7 +69,7 @@ export async function settlePurchases(
   )
 }
 
-/** True if every unit that did not come back was confirmed. */
+/** True if all units were confirmed or returned, and at least one was not returned. */
 function areAll(
   rights: readonly Pick<UnitRightRow, 'right_class' | 'outcome' | 'returned_by'>[],
   rightClass: RightClass,

@@ -16,9 +16,11 @@ export async function unitOf(
 }
 
 /**
- * Updates a unit's right from all its redemptions. `isDouble`: two uses of one right. A lease stays if the use failed
- * or is unknown, unless `leaseEnded`. If a use by receipt replaced the lease and failed, the lease is restored.
- * `returned` is set if the goods came back: `used` if a use remains, else `unused`.
+ * Updates a unit's right from all its redemptions. If all uses failed or the outcome is unknown, a lease stays. A lease
+ * that a use by receipt had replaced is restored. Both do not apply with `leaseEnded`.
+ *
+ * `isDouble` is true if the right was used twice. `returned` is set if the goods were returned: `used` if a use
+ * remains, else `unused`.
  */
 export async function settleRight(
   redemptions: RedemptionBatch,
@@ -27,7 +29,7 @@ export async function settleRight(
 ): Promise<{ isDouble: boolean; returned?: 'used' | 'unused' }> {
   const { effective, failures, isDouble } = mergeRedemptions((await redemptions.ofUnit(key)).map(useOf))
   const right = await redemptions.right(key)
-  // Returned goods must not be released again, whatever the pending outcome is.
+  // Returned goods must not be released again, so an outcome does not change their right.
   if (right && right.returned_by !== null) return { isDouble, returned: effective === null ? 'unused' : 'used' }
   const isUnknown = effective?.outcome === 'unknown'
   const isOpen = effective === null || isUnknown

@@ -9,7 +9,7 @@ const byId = prepared((db, p: { tenant: string; deviceId: string }) =>
   db.selectFrom('device').selectAll().where('device_id', '=', p.deviceId).where('tenant', '=', p.tenant),
 )
 
-/** Device of the tenant, also a decommissioned one. */
+/** Device of the tenant, even if decommissioned. */
 export async function findDevice(db: Db, tenant: string, deviceId: string): Promise<DeviceRow | undefined> {
   const [row] = await byId(db, { tenant, deviceId })
   return row
@@ -24,7 +24,7 @@ export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   return ofStore(db, { storeId })
 }
 
-/** Maximum number of decommissioned devices in a policy, newest first. Agents reject the others as unknown. */
+/** Maximum number of decommissioned devices in a policy. Agents reject older ones as unknown. */
 const DECOMMISSIONED_LIMIT = 50
 
 const inService = prepared((db, p: { storeId: string }) =>
@@ -46,7 +46,7 @@ const decommissioned = prepared((db, p: { storeId: string; limit: number }) =>
     .limit(p.limit),
 )
 
-/** Devices in the store's signed policy, oldest first. Old decommissioned ones are left out to keep it small. */
+/** Devices for the store's signed policy, oldest first. Leaves out old decommissioned devices to keep it small. */
 export async function publishedDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   const devices = [
     ...(await inService(db, { storeId })),

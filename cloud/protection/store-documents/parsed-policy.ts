@@ -7,13 +7,13 @@ interface Parsed {
   policy: ProtectionPolicy
 }
 
-/** Parsed policies by store, oldest first. Parsing per request would cost more than deciding. */
+/** Parsed policies by store, oldest first. To parse the policy for each request would cost more than the decision. */
 const parsed = new Map<string, Parsed>()
 /** Maximum size of the cached texts, characters. */
-const MOST_CHARACTERS = 8 * 1024 * 1024
+const CHARACTERS_LIMIT = 8 * 1024 * 1024
 let characters = 0
 
-/** Policy of a store. Missing fields of older releases get their defaults. */
+/** Policy of a store. Fields that an older release did not store get their defaults. */
 export function policyOf(store: Pick<StoreRow, 'store_id' | 'policy'>): ProtectionPolicy {
   const known = parsed.get(store.store_id)
   if (known?.text === store.policy) return known.policy
@@ -22,7 +22,7 @@ export function policyOf(store: Pick<StoreRow, 'store_id' | 'policy'>): Protecti
   parsed.set(store.store_id, { text: store.policy, policy })
   characters += store.policy.length
   for (const oldest of parsed.keys()) {
-    if (characters <= MOST_CHARACTERS) break
+    if (characters <= CHARACTERS_LIMIT) break
     evict(oldest)
   }
   return policy

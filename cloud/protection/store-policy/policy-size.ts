@@ -4,14 +4,14 @@ import { precondition } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 import { findStore } from '../../stores/queries.ts'
 
-/** Upper estimate for header, signature and dots of a signed document, characters. */
-const AROUND = 512
-/** Reserve for changes without a check, characters: new agents, addresses, next keys, home moves. */
-const KEPT_FREE = 32 * 1024
+/** Maximum length of header, signature and dots of a signed document, characters. */
+const ENVELOPE = 512
+/** Reserve for changes that do not check the size, characters: agents, addresses, keys, moves of the receipt home. */
+const RESERVE = 32 * 1024
 
 /**
- * Throws 409 `policy_too_large` if the store's policy exceeds what agents accept. They would reject it and all later
- * ones, and after 80 hours only staff could release goods. Call it for changes that make the policy longer.
+ * Throws 409 `policy_too_large` if the store's policy is longer than agents accept. They would reject it and all later
+ * policies, and after 80 hours only staff could release goods. Call it for changes that make the policy longer.
  */
 export async function assertPolicyFits(
   { db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>,
@@ -24,10 +24,10 @@ export async function assertPolicyFits(
     epoch: services.authority.documentEpoch,
   })
   const bytes = Buffer.byteLength(JSON.stringify(claims))
-  const most = ((DOCUMENT_KINDS.policy.maxLength - AROUND - KEPT_FREE) * 3) / 4
-  if (bytes <= most) return
+  const limit = ((DOCUMENT_KINDS.policy.maxLength - ENVELOPE - RESERVE) * 3) / 4
+  if (bytes <= limit) return
   throw precondition(
     'policy_too_large',
-    `devices, operators and policy of the store would have ${bytes} bytes, and agents accept ${most}: decommission devices, remove operators, or shorten the policy`,
+    `devices, operators and policy of the store would have ${bytes} bytes, and agents accept ${limit}: decommission devices, remove operators, or shorten the policy`,
   )
 }

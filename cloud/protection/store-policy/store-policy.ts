@@ -11,10 +11,8 @@ import { deviceFacts, publishedDevices } from '../store-documents/device-queries
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
 /**
- *   store, operators, agents, home move, devices ─▶ policyClaims ─┬▶ policyOfStore: with its hash ─▶ signPolicy ─▶ agents
- *                                                                 └▶ assertPolicyFits (policy-size.ts)
- *
- * The cloud builds a store's policy document from rows at every request. The store row contains its version.
+ * Builds the policy document of a store, at every request, from the rows of the store, its operators, agents and
+ * devices. The store row contains the version of the document.
  */
 
 const POLICY_LIFE = 80 * 3_600
@@ -51,8 +49,8 @@ export async function policyOfStore(db: Db, store: StoreRow, { authority }: Serv
 }
 
 /**
- * Claims of the policy, issued at `iat` (s). The caller chooses the time, because an unsigned policy needs no trusted
- * clock.
+ * Claims of the policy with the issue time `iat` (s). The caller passes the time: a signed policy needs trusted time,
+ * the size check does not.
  */
 export async function policyClaims(
   db: Db,
@@ -60,7 +58,7 @@ export async function policyClaims(
   { iat, epoch }: { iat: number; epoch: number },
 ): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
-  // `minAgent` stays outside `policy`, so that an older agent that rejects the policy can still read it.
+  // `minAgent` is outside `policy`, so that an older agent that rejects the policy can still read it.
   const { minAgent, ...policy } = policyOf(store)
   return {
     iss: store.tenant,
@@ -110,7 +108,7 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
   const [row] = await moveOf(db, { storeId })
   if (!row) return {}
-  // While agents still have to report, the final number is unknown.
+  // The final number is unknown until all agents have reported.
   const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
 }
