@@ -10,17 +10,15 @@ import { isLoopback } from './connection.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from './operations.ts'
 
 /**
- *   Authorization: Bearer ──▶ the agent's credential, or that of a named program ──┐
- *   cookie ──▶ a browser that was paired with a one-time link ─────────────────────┴──▶ caller
- *
- * Decides which callers may use the agent's local API and pages (ADR 0024).
+ * Decides which callers may use the agent's local API and pages (ADR 0024). Programs send the agent's credential or
+ * their own as `Authorization: Bearer`. Paired browsers send a cookie.
  */
 export interface Access {
   /** Undefined for a caller that is not paired. */
   callerOf(c: Context): PairedCaller | undefined
-  /** Whether this request to `/v1` may pass. */
+  /** True if this caller may send this request to `/v1`. */
   mayCall(c: Context): boolean
-  /** Uses up a one-time link and pairs the browser that sent its code. False if the code is unknown, used or expired. */
+  /** Uses up a one-time link and pairs the browser. False if the code is unknown, used or expired. */
   redeemLink(c: Context, code: string): Promise<boolean>
   /** Renews the cookie of a paired browser once a day. */
   renewCookie(c: Context): void
@@ -37,11 +35,11 @@ export interface AccessParts {
 
 const operations: readonly AgentOperation[] = Object.values(AGENT_OPERATIONS)
 
-/** Access to the local API and the pages of this agent. */
+/** Opens the access control of this agent. */
 export function openAccess({ agent, log, credential }: AccessParts): Access {
   const { pairings, commits } = agent.ledger
   const nowMs = () => agent.platform.clock.wall()
-  // Browsers share cookies between all ports of a machine, which may run several agents.
+  // Browsers share cookies between all ports of a machine, and a machine may run several agents.
   const cookieName = `untag_${agent.identity.agentId}`
   let isUnreadable = false
 
@@ -86,7 +84,8 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       return operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)
     },
     async redeemLink(c, code) {
-      // The browser is paired already: the link was opened twice, or the first answer was lost. The link stays valid for another browser.
+      // The user opened the link twice, or the browser did not receive the first answer. An unused link stays valid for
+      // another browser.
       if (browserOf(c)) return true
       const secret = newSecret('browser', agent.platform.random)
       const browser = await commits.durably(() => pairings.redeemLink(hashSecret(code), hashSecret(secret), nowMs()))

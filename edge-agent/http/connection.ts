@@ -9,20 +9,20 @@ function nodeOf(c: Context): NodeEnv | undefined {
   return c.env as NodeEnv | undefined
 }
 
-/** The address that the request came from. */
+/** Address of the sender. */
 export function addressOf(c: Context): string | undefined {
   return nodeOf(c)?.incoming?.socket?.remoteAddress
 }
 
-/** Whether the request came from the agent's own machine. */
+/** True if the sender is the agent's own machine. */
 export function isLoopback(c: Context): boolean {
-  // Calls within the process, as in tests, have no socket. The sender reset a socket without an address: its origin is unknown.
+  // Calls within the process, as in tests, have no socket. If the sender reset the socket, its address is unknown.
   if (nodeOf(c)?.incoming === undefined) return true
   const address = addressOf(c) ?? ''
   return address === '::1' || /^(::ffff:)?127\./.test(address)
 }
 
-/** The connection's response, where Node's HTTP server carries the request. */
+/** Node's response object, which can close the connection. Undefined for a call within the process. */
 export function connectionOf(c: Context): { destroy(): void } | undefined {
   return nodeOf(c)?.outgoing
 }

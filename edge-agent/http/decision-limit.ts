@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from 'hono'
 import { fail } from './fail.ts'
 
-/** Maximum concurrent requests that wait for a decision or its outcome. A store has a handful of lanes. */
+/** Maximum concurrent requests that wait for a decision or outcome. A store has only a few lanes. */
 export const DECIDING_LIMIT = 200
 
-/** Limits concurrent requests for decisions, over all routes that use it. Answers further ones with 503. */
+/** Limits the concurrent requests of all routes that use this middleware. Answers further requests with 503. */
 export function decisionLimit(): MiddlewareHandler {
   let deciding = 0
   return async (c, next) => {

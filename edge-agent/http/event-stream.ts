@@ -1,26 +1,21 @@
 import type { Feed, FeedEvent } from '../feed.ts'
 import type { Log } from '../log.ts'
 
-/**
- *   feed ──▶ one line of text for each event ──▶ every listener's queue ──▶ its connection
- *
- * Server-sent events for pages and programs (WHATWG HTML §9.2). Each event is written as text once, however many follow.
- */
-
-/** Maximum concurrent listeners of one agent, pages and programs. A shop has a handful of screens. */
+/** Maximum concurrent listeners (pages and programs). A shop has only a few screens. */
 export const LISTENER_LIMIT = 32
-/** Maximum unread events of one listener. Above it the listener is disconnected; a page reconnects and gets the present state. */
+/** Maximum unread events of one listener. Above it, the agent disconnects the listener. Pages then reconnect. */
 export const BACKLOG_LIMIT = 200
 
+/** Server-sent events for pages and programs (WHATWG HTML §9.2). */
 export interface EventStream {
   /**
-   * Returns a stream that begins with the present state; undefined above `LISTENER_LIMIT`. `disconnect` cuts its connection;
-   * the stream ends with the first event after `mayListen` has become false.
+   * Returns a stream that begins with the present state. Undefined above `LISTENER_LIMIT`. When `mayListen` returns
+   * false at an event, the stream ends and calls `disconnect`, which closes the connection.
    */
   open(disconnect: () => void, mayListen: () => boolean): Response | undefined
 }
 
-/** An event as it is sent: its type and its data. */
+/** An event in the form that listeners receive: the type and other fields. */
 interface SentEvent {
   type: string
 }
@@ -31,7 +26,7 @@ interface Listener {
   mayListen(): boolean
 }
 
-/** Sends the events of the feed, each as `describe` returns it. A new listener first gets `present`. */
+/** Sends the events of the feed, converted by `describe`. Each new listener first receives `present()`. */
 export function eventStream(
   feed: Feed,
   describe: (event: FeedEvent) => SentEvent,
@@ -55,7 +50,7 @@ export function eventStream(
     listeners.clear()
   }
 
-  /** Closes the connection too: its queue would keep it open. */
+  /** Removes a listener and closes its connection, which unread events would keep open. */
   function drop(listener: Listener): void {
     listeners.delete(listener)
     listener.controller.close()

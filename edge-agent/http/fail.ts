@@ -2,14 +2,14 @@ import type { Context } from 'hono'
 import { AGENT_ERRORS, type AgentErrorCode, type StatusOf } from './error-codes.ts'
 import { AGENT_OPERATIONS } from './operations.ts'
 
-/** One fault of a request: the field, a code and what the field must be. */
+/** One wrong field of a request. `message`: what the field must be. */
 export interface FieldFault {
   path: string
   code: string
   message: string
 }
 
-/** The error answer of the agent's HTTP. `status` must be that of the code. */
+/** Makes an error answer. `status` must be the status of `code`. */
 export function fail<C extends AgentErrorCode>(
   c: Context,
   status: StatusOf<C>,
@@ -20,18 +20,18 @@ export function fail<C extends AgentErrorCode>(
   return c.json({ error, code, fix: AGENT_ERRORS[code].fix, ...(details && { details }) }, status)
 }
 
-/** 400 for a single field. */
+/** Makes the 400 answer for a single field. */
 export function failField(c: Context, path: string, code: 'invalid' | 'missing', message: string): Response {
   return fail(c, 400, 'invalid-argument', message, [{ path, code, message }])
 }
 
-/** 401 for a caller without a valid credential. */
+/** Makes the 401 answer for a caller without a valid credential. */
 export function failUnpaired(c: Context): Response {
   c.header('www-authenticate', 'Bearer')
   return fail(c, 401, 'unauthenticated', 'this request needs a credential of the agent, or a paired browser')
 }
 
-/** 404, or 405 if the address takes other methods. */
+/** Answers an unknown path with 404, and a known path with another method with 405. */
 export function refuseAddress(c: Context): Response {
   const methods = Object.values(AGENT_OPERATIONS).flatMap(({ path, method }) => (path === c.req.path ? [method] : []))
   if (methods.length === 0) return fail(c, 404, 'not-found', 'this address does not exist')

@@ -23,20 +23,19 @@ export interface LocalAppOptions {
   /** Names by which this agent may be called, `host:port`. */
   hosts: () => readonly string[]
   log: Log
-  /** Reads the agent's credential, as in `AccessParts`. */
+  /** As in `AccessParts`. */
   credential: () => string | undefined
-  /** The agent's data folder. Browsers on the agent's machine see it in the pairing command. */
+  /** The agent's data folder. The pages show it in the pairing command, to browsers on the agent's machine. */
   dataDir?: string
-  /** Passes the requests of readers that post their reads to their drivers. */
+  /** Passes reads to the drivers of readers that send them by HTTP. */
   pushes?: PushPort
   /** Log lines that were dropped since the start; by default none. */
   lostLogLines?: () => number
 }
 
 /**
- *   request ─ host and origin? ─ paired? ─▶ routes/
- *
- * The agent's HTTP server: API and pages, for the station's browser and for programs on the same machine.
+ * The agent's HTTP server: API and pages, for the station's browser and for programs. Checks host, origin and pairing
+ * before routes/ handle a request.
  */
 export function localApp(
   agent: Agent,
@@ -67,7 +66,7 @@ export function localApp(
   return app
 }
 
-/** Rejects requests with an unknown host name, and requests of foreign pages in a browser (DNS rebinding, CSRF). */
+/** Rejects requests with an unknown host name or a foreign origin (DNS rebinding, CSRF). */
 function allowOwnNames(app: Hono, hosts: () => readonly string[]): void {
   app.use('*', async (c, next) => {
     // Pages and their assets set their own cache headers.
@@ -100,7 +99,7 @@ function answerErrors(app: Hono, log: Log): void {
   app.notFound(refuseAddress)
 }
 
-/** Pairs the browser that opened a one-time link. No script can read its cookie. */
+/** Pairs the browser that opened a one-time link. Scripts cannot read its cookie. */
 function pairRoute(app: Hono, access: Access): void {
   app.post('/v1/pair', async (c) => {
     const body = await readBody(c, PairRequest)

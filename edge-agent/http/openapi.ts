@@ -5,11 +5,11 @@ import { AgentFault } from './response-schemas.ts'
 import { AGENT_ERRORS, type AgentErrorCode } from './error-codes.ts'
 import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from './operations.ts'
 
-/** The OpenAPI 3.0.3 document of the agent's HTTP, made from the table of operations. */
+/** Makes the OpenAPI 3.0.3 document of the agent's HTTP API from the table of operations. */
 
 type Json = Record<string, unknown>
 
-/** Version of the agent's API, not of the program. Raise it with every change of the document. */
+/** Version of the agent's API, not of the program. Increase it with every change of the document. */
 export const AGENT_API_VERSION = '1.1.0'
 
 const OPERATOR_HEADER = {
@@ -26,19 +26,22 @@ const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer'
 
 let text: string | undefined
 
-/** The document as JSON. Made at the first call, so that the start does not wait for it. */
+/** Returns the document as JSON. The first call makes it, so that it does not delay the start. */
 export function agentApiText(): string {
   return (text ??= JSON.stringify(describeAgentApi()))
 }
 
-/** Collected while the operations are described. */
+/** Components that the descriptions of the operations add. */
 interface Parts {
   writer: SchemaWriter
   schemas: Record<string, JsonSchema>
   responses: Record<string, Json>
 }
 
-/** Describes the operations for programs. Equal for all agents of a release: without ids, addresses and secrets. */
+/**
+ * Describes the operations for programs. The document is equal for all agents of a release: no ids, addresses or
+ * secrets.
+ */
 export function describeAgentApi(): Json {
   const parts: Parts = { writer: schemaWriter(), schemas: {}, responses: {} }
   const paths: Record<string, Json> = {}
@@ -96,7 +99,7 @@ function describe(name: string, operation: AgentOperation, parts: Parts): Json {
   }
 }
 
-/** A reference to a schema: under its own name, or under `name`. */
+/** Returns a reference to a schema. A schema without a name is added as `name`. */
 function named(schema: z.ZodType, io: SchemaDirection, name: string, { writer, schemas }: Parts): JsonSchema {
   const written = inPlace(writer, schema, io)
   if (written.$ref !== undefined) return written
@@ -104,7 +107,7 @@ function named(schema: z.ZodType, io: SchemaDirection, name: string, { writer, s
   return { $ref: `${SCHEMA_POINTER}${name}` }
 }
 
-/** The error answers, one for each status; operations with the same errors share them. */
+/** Returns the error answers, one per status. Operations with the same errors share them. */
 function errorResponses(possible: ReadonlySet<AgentErrorCode>, { writer, responses }: Parts): Json {
   const statuses = [...new Set([...possible].map((code) => AGENT_ERRORS[code].status))]
   return Object.fromEntries(
@@ -126,7 +129,7 @@ function titled(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1)
 }
 
-/** A schema as it is written inside another one: a named schema is a reference. */
+/** Writes a schema for use inside another schema: a named schema becomes a reference. */
 function inPlace(writer: SchemaWriter, schema: z.ZodType, io: SchemaDirection): JsonSchema {
   return writer.write(z.object({ schema }), io).properties?.['schema'] ?? {}
 }

@@ -4,21 +4,21 @@ import type { AgentErrorCode } from './error-codes.ts'
 import * as requests from './request-schemas.ts'
 
 /**
- * Every JSON operation of the agent's HTTP: the one source of validation, of the OpenAPI document and of the types of
- * `untag/agent-client`.
+ * An operation of the agent's HTTP API. The table below is the source of validation, of the OpenAPI document and of the
+ * types of `untag/agent-client`.
  */
 export interface AgentOperation {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
-  /** Kind of its callers. The OpenAPI document describes the operations for `programs`. */
+  /** Kind of the callers. The OpenAPI document describes only the operations for `programs`. */
   readonly callers: 'programs' | 'pages' | 'agents'
   readonly summary: string
   readonly description?: string
-  /** False: any caller in the network may use it. */
+  /** False if any caller in the network may use the operation. */
   readonly needsCredential: boolean
-  /** With `requirePairing: false`, programs on the agent's machine need none. */
+  /** True if programs on the agent's machine need no credential with `requirePairing: false`. */
   readonly openOnMachine?: boolean
-  /** Whether it acts under the operator's session in `X-Untag-Operator`. */
+  /** True if the operation uses the operator's session in `X-Untag-Operator`. */
   readonly takesSession?: boolean
   readonly request?: z.ZodType
   readonly query?: z.ZodType
@@ -27,7 +27,7 @@ export interface AgentOperation {
   readonly contentType?: string
   /** A second status with the same body. */
   readonly alsoStatus?: 503
-  /** Its own errors, beside those that every operation has. */
+  /** Errors of this operation only. `errorsOf` adds the common ones. */
   readonly errors: readonly AgentErrorCode[]
   /** Example request. */
   readonly example?: Readonly<Record<string, unknown>>
@@ -251,9 +251,9 @@ export const AGENT_OPERATIONS = {
 export type AgentOperations = typeof AGENT_OPERATIONS
 export type AgentOperationName = keyof AgentOperations
 
-/** What an operation answers. */
+/** Answer of an operation. */
 export type AgentAnswer<N extends AgentOperationName> = z.output<AgentOperations[N]['response']>
-/** What is sent to an operation. */
+/** Body or query of an operation. */
 export type AgentRequest<N extends AgentOperationName> = AgentOperations[N] extends {
   readonly request: infer R extends z.ZodType
 }
@@ -268,7 +268,7 @@ export function errorsOf({ needsCredential, request, errors }: AgentOperation): 
     'host_not_allowed',
     'origin_not_allowed',
     'internal',
-    // While it starts.
+    // Answer while the agent starts.
     'unavailable',
     ...(needsCredential ? (['unauthenticated'] as const) : []),
     ...(request ? (['invalid-argument', 'unsupported-media-type', 'payload-too-large'] as const) : []),

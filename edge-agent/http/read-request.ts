@@ -8,7 +8,7 @@ export const BODY_LIMIT = 16 * 1024
 /** Maximum faults in one answer. */
 const DETAILS_LIMIT = 20
 
-/** The JSON body of a request, or the error answer. A body that is too large by its Content-Length is not read. */
+/** Returns the JSON body of a request, or an error answer. Does not read a body whose Content-Length is too large. */
 export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {
   if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
     return fail(c, 415, 'unsupported-media-type', 'send application/json')
@@ -24,7 +24,7 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
   return checked(c, schema, value)
 }
 
-/** The query of a request, or the error answer. */
+/** Returns the query of a request, or an error answer. */
 export function readQuery<S extends z.ZodType>(c: Context, schema: S): z.output<S> | Response {
   return checked(c, schema, c.req.query())
 }

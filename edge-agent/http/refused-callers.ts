@@ -2,18 +2,18 @@ import type { RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
 import { peerRateLimit } from '../peers/peer-rate-limit.ts'
 
-/** Allowed requests of one address with an invalid signature. */
+/** Allowed requests with an invalid signature, per address. */
 const REFUSED = { perSecond: 5, burst: 50 }
 
-/** Limits addresses that sent peer requests that were not genuine. */
+/** Limits addresses that send peer requests with invalid signatures. */
 export interface RefusedCallers {
-  /** Seconds that this address must wait; 0 if it need not. */
+  /** Time before the next request of this address, s; 0 if the address may send one now. */
   waitSeconds(from: string): number
-  /** Counts a request of this address that was not genuine. */
+  /** Counts a request of this address with an invalid signature. */
   refuse(from: string, why: string): void
 }
 
-/** Logs each refusal at the rate of `log`. */
+/** Makes the limits. Logs refusals at the rate of `log`. */
 export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<RateLimitedLog, 'write'>): RefusedCallers {
   const refused = peerRateLimit(clock, REFUSED)
   const note = (from: string, why: string) => log.write({ from, why }, 'a request between agents was refused')

@@ -3,7 +3,7 @@ import type { AgentAnswer, AgentOperationName } from './operations.ts'
 
 type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T
 
-/** Answers an operation; the compiler compares the body with the schema. */
+/** Answers an operation. The compiler checks that the body fits the schema. */
 export function reply<N extends AgentOperationName>(
   c: Context,
   _operation: N,

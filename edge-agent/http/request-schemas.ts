@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 
-/** Requests to the agent's HTTP, for validation and for the OpenAPI document. */
+/** Schemas of requests, for validation and for the OpenAPI document. */
 
 const DeviceId = z.string().min(1).max(128).describe('Id of a device of this agent.')
 
@@ -56,6 +56,6 @@ const Address = z
   .regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'give a host name or an IPv4 address, with a port if not 5084')
   .refine((address) => Number(address.split(':')[1] ?? 1) <= 65_535, 'the port is above 65535')
 export const LlrpRequest = z.strictObject({ address: Address })
-/** Entry of a device. The check of the configuration validates it. */
+/** Configuration entry of a device. `readConfig` validates it. */
 export const AddDeviceRequest = z.strictObject({ entry: z.record(z.string().max(100), z.unknown()) })
 export const CheckDeviceRequest = z.strictObject({ deviceId: DeviceId })

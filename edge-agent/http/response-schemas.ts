@@ -3,8 +3,8 @@ import { REGISTRATION_FAULTS } from '../health/registration.ts'
 import { DENY_REASONS, ITEM_FACT_NAMES, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
 
 /**
- * Answers of the agent's HTTP, as its OpenAPI document describes them. They are strict: tests compare every answer with
- * them, so that no field is sent that is not described. Callers must accept new fields.
+ * Schemas of the answers, for the OpenAPI document. They are strict, so that tests find undescribed fields in answers.
+ * Callers must accept new fields.
  */
 
 const Time = z.string().describe('ISO 8601, UTC.')

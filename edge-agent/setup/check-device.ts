@@ -3,7 +3,7 @@ import type { Supervisor } from '../../device-drivers/supervisor.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
 
 const POLL_MS = 100
-/** Connecting and identifying a reader takes a few seconds. */
+/** Time limit of a check, ms. To connect and identify a reader takes a few seconds. */
 const TIMEOUT_MS = 10_000
 const DONE: ReadonlySet<string> = new Set(['ready', 'absent', 'degraded'])
 

@@ -2,9 +2,9 @@ import { readConfig } from '../config.ts'
 
 /** The agent's configuration file. The agent writes to it only on request. */
 export interface ConfigFile {
-  /** Name for people. */
+  /** Name of the file, shown to users. */
   readonly name: string
-  /** Adds a device for the next start. Changes nothing if the result would be invalid. */
+  /** Adds a device, which the next start uses. Changes nothing if the result would be invalid. */
   add(entry: Readonly<Record<string, unknown>>): AddResult
 }
 
@@ -13,7 +13,7 @@ export type AddResult = { ok: true } | { ok: false; faults: string[] }
 /** Placeholder for the id in a suggested entry. */
 export const UNNAMED_DEVICE = 'dev_…'
 
-/** Adds a device to the text of a configuration file ('' for a new file). Returns all faults if the result would be invalid. */
+/** Adds a device to the text of a configuration file ('' for a new file). Returns all faults of an invalid result. */
 export function withDevice(
   text: string,
   entry: Readonly<Record<string, unknown>>,

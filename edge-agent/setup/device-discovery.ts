@@ -1,20 +1,20 @@
-/** A device that is attached to this machine or answers in its network, with a suggested entry. */
+/** A device at this machine or in its network, with a suggested configuration entry. */
 export interface AttachedDevice {
   kind: 'serial' | 'nfc' | 'llrp'
-  /** Name that the USB plug, the driver or the address gives. */
+  /** Name from the USB device, the driver or the address. */
   name: string
-  /** Where it is. */
+  /** Port or address of the device. */
   at: string
-  /** What to do before the device can be used, if anything. */
+  /** What the technician must do before the device works. Absent if nothing. */
   fix?: string
-  /** An entry for `devices`, to be completed. */
+  /** Entry for `devices`; the technician fills in the `deviceId`. */
   entry: Record<string, unknown>
 }
 
 /** Finds devices for the set-up page. */
 export interface DeviceDiscovery {
-  /** Attached devices, and why a search failed. Never rejects. */
+  /** Returns the attached devices. `notes`: why searches failed. Never rejects. */
   findAttached(): Promise<{ attached: AttachedDevice[]; notes: string[] }>
-  /** The LLRP reader at `host` or `host:port`. Never rejects. */
+  /** Searches for an LLRP reader at `host` or `host:port`. Never rejects. */
   findLlrpReader(address: string): Promise<{ found: AttachedDevice } | { fault: string }>
 }

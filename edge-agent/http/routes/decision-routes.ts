@@ -11,7 +11,8 @@ import { AuthorizeRequest, ScanRequest } from '../request-schemas.ts'
 import { sessionOf } from './operator-routes.ts'
 
 /**
- * `authorize`: a program requests an action. `scan`: a page sends a scanned or typed text. Both wait for the outcome.
+ * Routes `authorize` (a program requests an action) and `scan` (a page sends a scanned or typed text). Their answers
+ * wait for the outcome.
  */
 export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
   const limit = decisionLimit()
@@ -46,14 +47,14 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
     if (body instanceof Response) return body
     const { deviceId, text, byHand } = body
     const caller = access.callerOf(c) ?? 'unpaired'
-    // A badge signs its operator in.
+    // Unpaired callers cannot sign operators in.
     if (caller === 'unpaired' && classifyScan(text).kind === 'badge') return failUnpaired(c)
     const operatorId = agent.operators.find(sessionOf(c))?.operatorId
     return reply(c, 'scan', await agent.lanes.scan(deviceId, text, { operatorId, byHand, caller }))
   })
 }
 
-/** Recognizes the scanned text. An unknown text counts as a receipt, and is denied as one. */
+/** Recognizes a scanned text. Treats an unknown text as a receipt, so that the decision denies it. */
 function presentedAs(
   token: string | undefined,
   receipt: string | undefined,

@@ -8,17 +8,17 @@ import { deadline, type Platform } from '../../../policy/platform.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { fail } from '../fail.ts'
 
-/** Maximum requests of one device at once (`BURST`) and per second. */
+/** Request limit per device: a burst of `BURST`, then `PER_SECOND`. */
 const BURST = 100
 const PER_SECOND = 50
 /** Time limit for a busy driver to accept the body, ms. */
-const TAKEN_WITHIN_MS = 2_000
+const PUSH_TIMEOUT_MS = 2_000
 
 export interface IngestParts {
   devices: readonly DeviceEntry[]
   port: PushPort
   platform: Platform
-  /** Receives a line for each wrong secret. */
+  /** Log of wrong secrets. */
   refusals: Pick<RateLimitedLog, 'write'>
 }
 
@@ -28,7 +28,7 @@ interface Pusher extends WebhookCapability {
   at: number
 }
 
-/** The secret as bearer token, as password of any user, or in X-Untag-Secret. Readers support one of these. */
+/** Returns the secret from a bearer token, a basic password or X-Untag-Secret. Readers support one of these. */
 function secretIn(c: Context): string | undefined {
   const authorization = c.req.header('authorization') ?? ''
   const bearer = /^Bearer (\S{1,200})$/i.exec(authorization)?.[1]
@@ -38,7 +38,7 @@ function secretIn(c: Context): string | undefined {
   return login?.slice(login.indexOf(':') + 1) ?? c.req.header('x-untag-secret')
 }
 
-/** The body; null if it is too long, whatever its Content-Length. */
+/** Returns the body. Null if it is too long; Content-Length may be missing or wrong. */
 async function readBody(c: Context): Promise<Buffer | null> {
   const stream = c.req.raw.body
   if (!stream || Number(c.req.header('content-length') ?? 0) > MAX_PUSHED_BYTES) return stream ? null : Buffer.alloc(0)
@@ -53,8 +53,8 @@ async function readBody(c: Context): Promise<Buffer | null> {
 }
 
 /**
- * `POST` or `PUT /ingest/NAME`: receives the reads of readers. It exists for each configured device with the capability
- * `webhook`, with a secret per device.
+ * Adds `POST` and `PUT /ingest/NAME`, which receive reads from readers. NAME and secret belong to a configured device
+ * with the capability `webhook`.
  */
 export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: IngestParts): void {
   const now = () => platform.clock.elapsed()
@@ -67,7 +67,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
   }
   if (pushers.size === 0) return
 
-  /** Null for a wrong secret or an unknown name; the answer does not show which. */
+  /** Returns null for a wrong secret or an unknown name. The answer is the same for both. */
   function authenticated(c: Context): Pusher | null {
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
     const isRight = secretsEqual(pusher?.secret ?? 'no such device', secretIn(c) ?? '')
@@ -111,12 +111,12 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
     } catch {
       return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
     }
-    const limit = deadline(platform.timers, TAKEN_WITHIN_MS)
-    // JSON texts contain no line ends, so these only separate values.
-    const taken = await port
+    const limit = deadline(platform.timers, PUSH_TIMEOUT_MS)
+    // Line ends never occur inside JSON strings, so spaces can replace them.
+    const isAccepted = await port
       .push(pusher.name, Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal)
       .finally(limit.done)
-    return taken
+    return isAccepted
       ? c.json({ success: true })
       : fail(c, 503, 'unavailable', 'the device is starting or busy: send the request again')
   })

@@ -7,15 +7,17 @@ import { readBody, readQuery } from '../read-request.ts'
 import { reply } from '../reply.ts'
 import { DeviceQuery, SignInRequest } from '../request-schemas.ts'
 
-/** `Retry-After` of a sign-in while the agent lacks the store key, s. The agent meanwhile logs in at the cloud again. */
+/**
+ * `Retry-After` of a sign-in while the agent lacks the store key, s. The key arrives with the next login at the cloud.
+ */
 const KEY_RETRY_SECONDS = 5
 
-/** The session that a request names. */
+/** Operator session in the headers of a request. */
 export function sessionOf(c: Context): string | undefined {
   return c.req.header('x-untag-operator')
 }
 
-/** Sign-in and sign-out of operators. Pages read which operator signed in at a device. */
+/** Adds the routes to sign operators in and out, and to list them. */
 export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
   app.post('/v1/operator', async (c) => {
     const body = await readBody(c, SignInRequest)
@@ -27,7 +29,7 @@ export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
       deviceId === undefined ? agent.operators.signIn(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
     return opened.ok ? reply(c, 'signIn', signedIn(opened)) : refuseSignIn(c, opened)
   })
-  /** The operator at a device. A page reads it after it lost the agent. */
+  /** Returns the operator at a device. Pages read it after they reconnect. */
   app.get('/v1/operator', (c) => {
     const query = readQuery(c, DeviceQuery)
     if (query instanceof Response) return query

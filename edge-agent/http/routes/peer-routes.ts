@@ -9,12 +9,12 @@ import { refusedCallers } from '../refused-callers.ts'
 import { reply } from '../reply.ts'
 import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
 
-/** Requests between the agents of a store: home requests and release notices. All are signed. */
+/** Adds the routes for signed requests of other agents: home requests and release notices. */
 export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLog, 'write'>): void {
   const callers = refusedCallers(agent.platform.clock, refusals)
 
   const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
-    // Runs before any signature is verified, because verification takes time.
+    // Checks the limit before the signature, because verification takes time.
     const address = addressOf(c) ?? ''
     const wait = callers.waitSeconds(address)
     if (wait > 0) return tooMany(c, wait)
@@ -46,11 +46,11 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     if (wait > 0) return tooMany(c, wait)
     const body = await readBody(c, NoticeRequest)
     if (body instanceof Response) return body
-    const taken = agent.notices.receive(body.notice)
-    if (taken.kind === 'taken') return reply(c, 'announceRelease', { success: true })
-    if (taken.kind === 'too_many') return tooMany(c, taken.retryAfterSeconds)
-    if (taken.kind === 'refused')
-      return fail(c, 403, 'release_refused', `the release notice was rejected: ${taken.why}`)
+    const result = agent.notices.receive(body.notice)
+    if (result.kind === 'taken') return reply(c, 'announceRelease', { success: true })
+    if (result.kind === 'too_many') return tooMany(c, result.retryAfterSeconds)
+    if (result.kind === 'refused')
+      return fail(c, 403, 'release_refused', `the release notice was rejected: ${result.why}`)
     callers.refuse(address, 'notice_not_genuine')
     return fail(c, 403, 'notice_not_genuine', 'no known agent of this store has signed the notice')
   })

@@ -6,7 +6,9 @@ import { readBody } from '../read-request.ts'
 import { reply } from '../reply.ts'
 import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from '../request-schemas.ts'
 
-/** Requests of the set-up page. Only from the agent's machine, and one of a kind at a time. */
+/**
+ * Adds the routes of the set-up page. Only the agent's machine may use them, and equal checks never run concurrently.
+ */
 export function setupRoutes(app: Hono, agent: Agent): void {
   const underWay = new Set<string>()
 

@@ -11,7 +11,7 @@ import { fail } from '../fail.ts'
 import { agentApiText } from '../openapi.ts'
 import { reply } from '../reply.ts'
 
-/** The agent's status, its events, its metrics and the document of its API. */
+/** Adds the routes for status, events, health, metrics and the OpenAPI document. */
 export function statusRoutes(
   app: Hono,
   agent: Agent,
@@ -28,7 +28,7 @@ export function statusRoutes(
   app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
-    // HEAD uses the same route, but must not open a stream: without a reader it would still count as a listener.
+    // HEAD uses this route, too. It must not open a stream, which would count as a listener.
     (c) =>
       (c.req.method === 'HEAD'
         ? c.body(null)
