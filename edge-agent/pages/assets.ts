@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The programs of the pages, as the browser loads them; read once. */
+/** The built scripts of the pages. */
 export interface Assets {
-  /** Hash of all files, and part of every address. So browsers may cache them for ever. */
+  /** Hash of all files. It is part of each file's address, so that browsers may cache files for ever. */
   readonly build: string
-  /** `file` as in `browser/station.js`. */
+  /** `file`: for example `browser/station.js`. */
   read(file: string): string | undefined
 }
 
-/** Folders that the browser may load: its programs, and modules that both sides share. */
+/** Folders that the browser may load: its scripts, and the modules that it shares with the server. */
 const FOLDERS = ['browser', 'model', 'texts']
 
-/** Reads the built scripts, styles and icons into memory; throws when they were not built. */
+/** Reads the built scripts into memory. */
 export function readAssets(folder = builtFolder()): Assets {
   const files = new Map<string, string>()
   for (const name of FOLDERS.filter((name) => existsSync(join(folder, name)))) {
@@ -31,7 +31,7 @@ export function readAssets(folder = builtFolder()): Assets {
   return { build: hash.digest('hex').slice(0, 16), read: (file) => files.get(file) }
 }
 
-/** The folder of this file in a build. Tests run the sources and use the last build. */
+/** Folder of this file in the build. Tests run the sources, and use the scripts of the last build. */
 function builtFolder(): string {
   const here = import.meta.dirname
   return existsSync(join(here, 'assets.ts')) ? join(here, '..', '..', 'dist', 'edge-agent', 'pages') : here

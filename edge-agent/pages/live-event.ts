@@ -6,7 +6,7 @@ import type { GateLight, LiveEvent } from './model/wire.ts'
 
 const LIGHTS: Record<Signal, GateLight> = { green: 'green', amber: 'amber', siren: 'siren' }
 
-/** Converts an event for the pages. A decision at a gate gets the light that the gate showed. */
+/** Converts an event for the pages. Adds the gate's light to a decision at a gate. */
 export function liveEvent(event: FeedEvent, policy: PolicyClaims | undefined): LiveEvent {
   if (event.type !== 'result' || event.result.kind !== 'decision') return event
   const device = policy?.devices.find((d) => d.deviceId === event.deviceId)

@@ -19,7 +19,7 @@ export interface PageRendererParts {
 
 /** Renders pages in the language of the person who reads them (`policy/page-language.ts`). */
 export interface PageRenderer {
-  /** Texts in the reader's language. A chosen language is remembered until the browser closes. */
+  /** Returns the texts in the reader's language. A cookie stores a chosen language until the browser closes. */
   localize(c: Context): Localization
   show(c: Context, page: (nonce: string) => JSX.Element, status?: 200 | 401 | 404): Response | Promise<Response>
 }
@@ -45,7 +45,7 @@ export function pageRenderer({ config, platform }: PageRendererParts): PageRende
   }
 }
 
-/** Sends browsers a page instead of a JSON error. Only browsers accept `text/html`; programs get the JSON. */
+/** Replaces JSON errors with a page for browsers, which accept `text/html`. Programs receive the JSON. */
 export function errorPages(agent: PageRendererParts): MiddlewareHandler {
   const renderer = pageRenderer(agent)
   return async (c, next) => {
@@ -55,7 +55,7 @@ export function errorPages(agent: PageRendererParts): MiddlewareHandler {
     if (!prefersHtml(c.req.header('accept'))) return
     const { status } = c.res
     const page = String(ProblemPage({ localization: renderer.localize(c), problem: problemOf(status) }))
-    // Assigning `c.res` keeps the headers of the error, except its type.
+    // Hono keeps the headers of the error, except its content type.
     c.res = new Response(`<!doctype html>${page}`, {
       status,
       headers: { ...pageHeaders(''), 'content-type': 'text/html; charset=UTF-8' },

@@ -20,9 +20,8 @@ import { pageRenderer } from './page-renderer.ts'
 import { recentResults } from './recent-results.ts'
 
 /**
- *   GET /station?device=  ·  /gate?device=  ──▶ server-rendered page ──▶ its program hears /v1/events and sends /v1/scan
- *
- * The pages of station, gate and set-up. They need only this agent, not the cloud.
+ * What the pages need of an agent. The server renders the pages of station, gate and set-up. They work without the
+ * cloud.
  */
 export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery' | 'configFile'> {
   platform: Pick<Platform, 'clock' | 'random'>
@@ -30,7 +29,7 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | '
   lanes: Pick<Lanes, 'operatorAt'>
 }
 
-/** What the pages need to know about a request. */
+/** Access checks of the pages. */
 export interface PageAccess {
   isPaired(c: Context): boolean
   /** True if the browser runs on the machine of the agent. */
@@ -38,7 +37,7 @@ export interface PageAccess {
   renewCookie(c: Context): void
 }
 
-/** What every page is made of. */
+/** Properties of a device's page. */
 interface PageAt {
   status: PageStatus
   device: PageDevice
@@ -52,11 +51,13 @@ const FOR_EVER = {
   'cache-control': 'public, max-age=31536000, immutable',
 }
 
-/** Adds the pages and their files to the local app. `dataDir` is shown to browsers on the agent's machine. */
+/**
+ * Adds the pages and their files to the local app. The pages show `dataDir` only to browsers on the agent's machine.
+ */
 export function pageRoutes(app: Hono, agent: PagesAgent, access: PageAccess, dataDir = 'DIR'): void {
   const pages = new Pages(agent, access, dataDir)
   app.get('/', (c) => c.redirect('/station'))
-  // The one-time link: its code is in the fragment, which only the page's program reads.
+  // Address of one-time links. The code is in the fragment, which only the page's script reads.
   app.get('/pair', (c) => pages.showPairing(c, pages.localize(c), 200))
   app.get('/station', (c) => pages.showDevice(c, 'station', (at) => pages.station(at)))
   app.get('/gate', (c) => pages.showDevice(c, 'gate', (at) => pages.gate(at)))
@@ -98,7 +99,7 @@ class Pages {
     return this.#renderer.localize(c)
   }
 
-  /** Explains pairing, instead of the requested page. */
+  /** Shows how to pair the browser. */
   showPairing(c: Context, localization: Localization, status: 200 | 401 = 401): Response | Promise<Response> {
     const { show } = this.#renderer
     const command = `untag edge link --data ${this.#access.isLoopback(c) ? quoted(this.#dataDir) : 'DIR'}`
@@ -111,7 +112,7 @@ class Pages {
     )
   }
 
-  /** The page of the device that the address names, or the list of devices. */
+  /** Shows the page of the device in the address, or the list of devices. */
   showDevice(c: Context, name: string, render: (at: PageAt) => JSX.Element): Response | Promise<Response> {
     const { localize, show } = this.#renderer
     const localization = localize(c)
@@ -182,7 +183,7 @@ class Pages {
 
   sendAsset(c: Context, build: string, file: string): Response {
     const text = build === this.#assets.build ? this.#assets.read(file) : undefined
-    // An empty 404 means to the page that its build is outdated.
+    // By a 404, a page learns that its build is outdated.
     return text === undefined ? c.body('', 404, { 'cache-control': 'no-store' }) : c.body(text, 200, FOR_EVER)
   }
 

@@ -6,7 +6,7 @@ import type { LiveEvent } from './model/wire.ts'
 
 export type LiveResult = LiveEvent & { type: 'result' }
 
-/** The last results of each device, for pages that are opened later. */
+/** The last results of each device, for pages that open later. */
 export interface RecentResults {
   /** Newest first. */
   of(deviceId: string): readonly LiveResult[]
@@ -14,7 +14,7 @@ export interface RecentResults {
 
 export interface RecentResultsParts {
   feed: Pick<Feed, 'listen'>
-  /** True for devices of this agent. Programs may name others. */
+  /** True for devices of this agent. Programs may send other ids. */
   isOurs(deviceId: string): boolean
   policy(): PolicyClaims | undefined
 }

@@ -23,7 +23,7 @@ export interface OperatorName {
 /** Time limit of a request, ms. The agent answers a scan within 10 s plus the time of its decision. */
 const LIMIT_MS = 20_000
 
-/** Sends a scanned text and waits for the outcome. `byHand`: a person typed it or pressed a button. */
+/** Sends a scanned text and waits for the outcome. `byHand`: a person typed the text or pressed a button. */
 export function sendScan(deviceId: string, text: string, byHand: boolean): Promise<Answer<PageResult>> {
   return call('POST', '/v1/scan', { deviceId, text, byHand })
 }
@@ -38,17 +38,17 @@ export function signOut(deviceId: string): Promise<Answer<unknown>> {
   return call('DELETE', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
-/** Name of the operator at the device; null if none is signed in. */
+/** Fetches the name of the operator at the device; null if none is signed in. */
 export function signedInOperator(deviceId: string): Promise<Answer<{ name: string | null }>> {
   return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
-/** The operators of the store. */
+/** Fetches the operators of the store. */
 export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> {
   return call('GET', '/v1/operators')
 }
 
-/** Asks the agent's local HTTP; never rejects. */
+/** Sends a request to the agent. Never rejects. */
 export async function call<T>(method: string, path: string, body?: object, more: RequestInit = {}): Promise<Answer<T>> {
   const headers = { ...(body && { 'content-type': 'application/json' }) }
   try {
@@ -59,7 +59,7 @@ export async function call<T>(method: string, path: string, body?: object, more:
     )
     const answer = (await response.json()) as T & { code?: string; error?: string }
     if (response.ok) return { ok: true, body: answer }
-    // This browser is no longer paired. The reload shows how to pair it.
+    // The browser is no longer paired. After a reload the agent shows how to pair it.
     if (answer.code === 'unauthenticated') location.reload()
     const { status } = response
     return {

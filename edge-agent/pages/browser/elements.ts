@@ -1,11 +1,11 @@
-/** Finds the element that the server marked with `data-slot=name`. Programs set its text, never markup. */
+/** Finds the element with `data-slot=name`. Scripts set its text, never markup. */
 export function slot<E extends HTMLElement = HTMLElement>(name: string): E {
   const found = document.querySelector<E>(`[data-slot="${name}"]`)
   if (!found) throw new Error(`this page has no place for ${name}`)
   return found
 }
 
-/** Puts a text into the element `data-slot=name`, where there is one. */
+/** Sets the text of the element with `data-slot=name`. */
 export function write(name: string, text: string): void {
   const place = slot(name)
   if (place.textContent !== text) place.textContent = text
@@ -17,7 +17,7 @@ export function writeOrHide(name: string, text: string): void {
   slot(name).hidden = text === ''
 }
 
-/** An element with a text and a tone, for lists that change. */
+/** Makes an element with a text and optional tone. */
 export function newElement(
   tag: string,
   text: string,

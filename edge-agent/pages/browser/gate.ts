@@ -9,7 +9,7 @@ import { readPageContext } from './page-context.ts'
 import { after, now } from './platform.ts'
 import { newElement, slot, write } from './elements.ts'
 
-/** The program of the display at the gate. It takes no input. */
+/** Script of the display at the gate. It accepts no input. */
 const context = readPageContext()
 const { deviceId, texts } = context
 const header = openHeader(context)

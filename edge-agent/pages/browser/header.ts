@@ -4,7 +4,7 @@ import type { PageContext } from './page-context.ts'
 import { every, now } from './platform.ts'
 import { newElement, slot } from './elements.ts'
 
-/** Updates badges and banners, also the elapsed times in them. */
+/** Updates badges and banners, and the elapsed times in them. */
 export interface Header {
   setStatus(status: PageStatus): void
   setLost(isLost: boolean): void
@@ -12,7 +12,7 @@ export interface Header {
 
 const TICK_MS = 10_000
 
-/** The line on top: place, connection, waiting events. */
+/** Opens the header of the page. */
 export function openHeader({ deviceId, texts }: PageContext): Header {
   let status: PageStatus | undefined
   let isLost = false
@@ -21,7 +21,7 @@ export function openHeader({ deviceId, texts }: PageContext): Header {
   function draw(): void {
     const view = isLost ? lostView(texts) : status && statusView(status, deviceId, texts, now())
     if (!view) return
-    // Banners are read aloud when they change, so they are left alone when they do not.
+    // Screen readers read changed banners aloud. So this code replaces only banners with a new text.
     const key = JSON.stringify(view)
     if (key === shown) return
     shown = key

@@ -1,6 +1,6 @@
 import { typedBurst } from '../model/typed-burst.ts'
 
-/** Receives the scans of a keyboard-wedge scanner with any focus, and keeps its keys from buttons and fields. */
+/** Receives the scans of a keyboard-wedge scanner, whatever has the focus. Hides its keys from buttons and fields. */
 export function listenForScans(onScan: (text: string) => void): void {
   const burst = typedBurst()
   document.addEventListener(

@@ -2,9 +2,8 @@ import type { LiveEvent } from '../model/wire.ts'
 import { after, request, every, now } from './platform.ts'
 
 /**
- *   open ──▶ events …  ──▶ broken, or silent and deaf ──▶ lost ──▶ wait 1, 2, 4, 5, 5 … s ──▶ open
- *
- * Receives the agent's events while the page is open.
+ * Receives the agent's events while the page is open. If the stream breaks, or the agent stays silent and does not
+ * answer, opens a new stream after 1, 2, 4, 5, 5 … s.
  */
 export interface LiveParts {
   onEvent(event: LiveEvent): void
@@ -12,12 +11,12 @@ export interface LiveParts {
 }
 
 const LONGEST_WAIT_MS = 5_000
-/** An online agent sends an event at least this often, ms. After that the page requests the status. */
+/** Maximum time between two events of a running agent, ms. After it the page requests the status. */
 const SILENCE_LIMIT_MS = 40_000
 const ANSWER_MS = 5_000
 const TYPES = ['status', 'result', 'operator'] as const
 
-/** Follows the agent's event stream and starts over when it breaks. */
+/** Starts to receive events. `onLink` reports whether the connection is lost. */
 export function listen({ onEvent, onLink }: LiveParts): void {
   let source: EventSource | undefined
   let waitMs = 1_000
@@ -42,7 +41,7 @@ export function listen({ onEvent, onLink }: LiveParts): void {
     }
   }
 
-  /** Reconnects by a timer: the browser itself does not reconnect after an answer that is no stream. */
+  /** Reconnects after a delay. The browser itself does not reconnect after an answer other than a stream. */
   function reconnect(lost: EventSource): void {
     if (source !== lost) return
     lost.close()
@@ -63,13 +62,13 @@ export function listen({ onEvent, onLink }: LiveParts): void {
   open()
 }
 
-/** A browser that is no longer paired reloads, and gets the page that explains pairing. */
+/** Reloads the page if the browser is no longer paired. The agent then shows how to pair it. */
 async function reloadIfUnpaired(): Promise<void> {
   const answer = await request(location.href, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.status === 401) location.reload()
 }
 
-/** Reloads a page whose build differs from the agent's. Only a 404 of the agent shows that. */
+/** Reloads the page if the agent has another build: it then answers 404 for this script. */
 export async function reloadIfOutdated(): Promise<void> {
   const answer = await request(import.meta.url, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.status === 404) location.reload()

@@ -4,19 +4,19 @@ import type { PageContext } from './page-context.ts'
 import { after } from './platform.ts'
 import { slot, writeOrHide } from './elements.ts'
 
-/** The operator at this device. The agent keeps the session; the page has only the name. */
+/** The operator at this device. The agent stores the session; the page has only the name. */
 export interface Operator {
   readonly isSignedIn: boolean
-  /** Shows who is signed in at the device; null if no one is. The change may come from this page, a badge or another page. */
+  /** Shows the operator; null if none is signed in. A badge or another page may also have changed the operator. */
   setName(name: string | null): void
   /** Reads the operator again, after the agent was offline. */
   refresh(): Promise<void>
 }
 
-/** Interval of reading the operator, ms. The agent ends idle sessions; the page shows an ended one for at most this time. */
+/** Interval of reading the operator, ms. The page shows a session that the agent ended for at most this time. */
 const REFRESH_MS = 30_000
 
-/** Who is signed in, as the page shows it. */
+/** Opens the display of the operator. */
 export function openOperator({ deviceId, texts }: PageContext, startName: string | null): Operator {
   let name = startName
   let cancel: () => void = () => undefined
@@ -31,7 +31,7 @@ export function openOperator({ deviceId, texts }: PageContext, startName: string
   async function refresh(): Promise<void> {
     const before = changes
     const answer = await signedInOperator(deviceId)
-    // An operator signed in or out during the request.
+    // Ignores the answer if an operator signed in or out during the request.
     if (changes !== before) return
     if (answer.ok && answer.body.name !== name) return setName(answer.body.name)
     refreshLater()

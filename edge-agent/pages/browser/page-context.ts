@@ -7,7 +7,7 @@ export interface PageContext {
   texts: Texts
 }
 
-/** What the server wrote into the page about its place. */
+/** Reads the context that the server wrote into the page. */
 export function readPageContext(): PageContext {
   const { lang } = document.documentElement
   return { deviceId: document.body.dataset['device'] ?? '', texts: textsOf(isLanguage(lang) ? lang : 'en') }

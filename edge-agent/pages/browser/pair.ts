@@ -4,25 +4,24 @@ import { request, every } from './platform.ts'
 import { slot, write } from './elements.ts'
 
 /**
- *   one-time link /pair#CODE ──▶ POST /v1/pair ──▶ the page that was wanted
- *
- * The program of the page that an unpaired browser gets.
+ * Script of the page for unpaired browsers. It sends the code of a one-time link `/pair#CODE` to the agent, then opens
+ * the requested page.
  */
 const { texts } = readPageContext()
 const POLL_MS = 3_000
 const ANSWER_MS = 5_000
-/** The page that this browser gets once it is paired. */
+/** Page to open after the pairing. */
 const wanted = location.pathname === '/pair' ? `/station${location.search}` : location.href
 
 async function pair(code: string): Promise<void> {
   write('pair-status', texts.busy)
-  // The request uses the link up, so the cookie must arrive even if the user leaves this page meanwhile.
+  // The request uses up the link. So it must finish even if the user leaves this page.
   const answer = await call('POST', '/v1/pair', { code }, { keepalive: true })
   if (answer.ok) return location.replace(wanted)
   write('pair-status', answer.status === 403 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)
 }
 
-/** Pairs with the code in the address, and removes it from the history. */
+/** Pairs with the code in the address. Removes the code from the history. */
 function pairByAddress(): void {
   const code = location.hash.slice(1)
   if (code === '') return
@@ -30,7 +29,9 @@ function pairByAddress(): void {
   void pair(code)
 }
 
-/** Opens the page if this browser is paired already: in another tab, or because a link from another site sends no cookie. */
+/**
+ * Opens the page if the browser is paired. Another tab may have paired it; or a link from another site sent no cookie.
+ */
 async function openIfPaired(): Promise<void> {
   const answer = await request(wanted, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.ok) location.replace(wanted)

@@ -1,4 +1,4 @@
-/** Wall clock, ms. Only this file uses time and network, so that tests can replace them. */
+/** Wall clock, ms. Only this file uses clock, timers and network, so that tests can replace them. */
 export const now = (): number => Date.now()
 
 /** Runs `task` once after `ms`; the returned function cancels it. */

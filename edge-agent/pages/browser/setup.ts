@@ -5,7 +5,7 @@ import { readPageContext } from './page-context.ts'
 import { slot, write, writeTechnical } from './elements.ts'
 
 /**
- * The program of the set-up page: checks devices, finds a reader at an address, and adds devices to the configuration.
+ * Script of the set-up page. It checks devices, finds a reader at an address and adds devices to the configuration.
  */
 const { texts } = readPageContext()
 
@@ -61,7 +61,7 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
   const answer = await call<{ file: string }>('POST', '/v1/setup/devices', { entry })
   status.textContent = answer.ok ? texts.setup.written : texts.setup.failed
   writeTechnical(technical, answer.ok ? '' : answer.error)
-  // A second press would be rejected because the deviceId exists.
+  // The agent would reject a second press, because the deviceId exists now.
   button.disabled = answer.ok
 }
 

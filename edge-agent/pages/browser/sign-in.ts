@@ -8,7 +8,7 @@ import { newElement, slot, write } from './elements.ts'
 const CLOSE_AFTER_MS = 60_000
 const SHORTEST_PIN = 4
 
-/** The dialog for name and PIN. */
+/** Prepares the sign-in dialog. */
 export function openSignIn(context: PageContext, operator: Operator): SignIn {
   return new SignIn(context, operator)
 }
@@ -68,7 +68,7 @@ export class SignIn {
 
   #listenToKeys(): void {
     const pin = this.#pin
-    // Digits only, for any keyboard.
+    // Removes all characters except digits.
     pin.addEventListener('input', () => (pin.value = pin.value.replace(/\D/g, '')))
     for (const key of this.#dialog.querySelectorAll<HTMLElement>('[data-digit]')) {
       key.addEventListener(
@@ -129,7 +129,7 @@ export class SignIn {
     this.#isWaiting = true
     const answer = await signIn(deviceId, this.#chosen.operatorId, typed)
     this.#isWaiting = false
-    // The dialog was closed meanwhile, so the page does not show the sign-in.
+    // The user closed the dialog during the request, so the page does not show the sign-in.
     if (answer.ok && !this.#dialog.open) return
     if (answer.ok) {
       const then = this.#afterwards

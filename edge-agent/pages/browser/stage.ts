@@ -4,15 +4,15 @@ import type { Texts } from '../texts/texts.ts'
 import { after, now } from './platform.ts'
 import { slot, write, writeOrHide } from './elements.ts'
 
-/** The middle of the station. */
+/** The middle of the station page: a prompt or a result. */
 export interface Stage {
   busy(): void
-  /** `again`: action of the button; absent if this page cannot send the scan again. */
+  /** Shows a result. `again`: action of the button; absent if this page cannot send the scan again. */
   show(view: ResultView, note: string, again?: () => void): void
   idle(): void
 }
 
-/** The large middle of the page: one picture and one sentence. */
+/** Opens the stage of this page. */
 export function openStage(texts: Texts): Stage {
   const stage = slot('stage')
   const button = slot<HTMLButtonElement>('again')
@@ -40,7 +40,7 @@ export function openStage(texts: Texts): Stage {
     idle,
     busy() {
       cancel()
-      // Screen readers do not read the same text twice in a row.
+      // Empties the text, because screen readers do not read the same text twice in a row.
       write('aloud', '')
       stage.dataset['view'] = 'busy'
     },
@@ -56,7 +56,7 @@ export function openStage(texts: Texts): Stage {
       button.textContent = view.again ? labels[view.again] : ''
       stage.dataset['tone'] = view.tone
       stage.dataset['view'] = 'result'
-      // The hidden button lost its focus. Returns it for the next press.
+      // The button lost the focus while it was hidden. Restores the focus for the next press.
       if (wasPressed && !button.hidden) button.focus()
       wasPressed = false
       write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))

@@ -15,10 +15,8 @@ import { slot } from './elements.ts'
 import { openStage } from './stage.ts'
 
 /**
- *   scanner · typed code · "next label" ──▶ POST /v1/scan ──▶ result on the stage
- *   the device's own scanner ──▶ agent ──▶ /v1/events ──▶ result on the stage
- *
- * The program of the station page.
+ * Script of the station page. It sends scans, typed codes and button presses with POST /v1/scan and shows the results.
+ * Results of the device's own scanner arrive as events.
  */
 const context = readPageContext()
 const { deviceId, texts } = context
@@ -28,15 +26,16 @@ const operator = openOperator(context, slot('operator-name').dataset['name'] ?? 
 const signIn = openSignIn(context, operator)
 
 const underWay = new Set<string>()
-const meanwhile: PageResult[] = []
-/** The agent sends each result to all pages, so this page gets its own results twice. */
+/** Results that arrived as events during a request. */
+const postponed: PageResult[] = []
+/** The last shown result. This page receives its own results twice, because the agent also sends them as events. */
 let shown = { key: '', atMs: 0 }
 const SAME_RESULT_MS = 3_000
 
-/** `byHand`: a person typed it or pressed a button, which keeps the operator signed in. A shopper's scan does not. */
+/** Sends a scan. `byHand`: a person typed the text or pressed a button, which restarts the operator's idle time. */
 async function scan(raw: string, byHand: boolean): Promise<void> {
   const text = raw.trim()
-  // The same code again before the answer means that the scanner fired twice.
+  // Ignores a code whose request is still running: the scanner has read it twice.
   if (text === '' || underWay.has(text)) return
   if (text.length > LONGEST_SCAN) return stage.show(fault({ what: texts.tooLong, todo: '' }), '')
   underWay.add(text)
@@ -46,14 +45,14 @@ async function scan(raw: string, byHand: boolean): Promise<void> {
   underWay.delete(text)
   if (answer.ok) show(answer.body, text)
   else stage.show(fault(texts.requestFailed[answer.fault]), '')
-  for (const result of meanwhile.splice(0)) show(result)
+  for (const result of postponed.splice(0)) show(result)
 }
 
 function fault({ what, todo }: Advice): ResultView {
   return { tone: 'staff', headline: texts.callStaff, left: '', message: what, advice: todo, again: null, seconds: 20 }
 }
 
-/** `text`: what this page sent; absent for a scan of the device's own scanner. */
+/** Shows a result. `text`: the text that this page sent; absent for a scan of the device's own scanner. */
 function show(result: PageResult, text?: string): void {
   const view = resultView(result, texts)
   if (result.kind === 'operator') operator.setName(result.name)
@@ -67,7 +66,7 @@ function show(result: PageResult, text?: string): void {
 }
 
 function noteFor(view: ResultView, result: PageResult, text: string | undefined): string {
-  // This page does not have the text that the device's own scanner read. The operator scans it again.
+  // This page does not have the text of the device's own scanner, so the operator must scan again.
   const badge = view.again === 'approve' && text === undefined ? texts.approveThenScan : ''
   const offline = result.kind === 'decision' && result.answer.offline ? texts.decidedOffline : ''
   return [badge, offline].filter((part) => part !== '').join(' ')
@@ -82,8 +81,8 @@ function againFor(view: ResultView, text: string | undefined): (() => void) | un
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return header.setStatus(event.status)
   if (event.deviceId !== deviceId || event.type === 'person') return
-  // The answer of the pending request shows the result.
-  if (event.type === 'result') return underWay.size > 0 ? void meanwhile.push(event.result) : show(event.result)
+  // During a request, the answer must come first: it may contain the same result.
+  if (event.type === 'result') return underWay.size > 0 ? void postponed.push(event.result) : show(event.result)
   operator.setName(event.name)
   if (!signIn.isWaiting) signIn.close()
 }
@@ -105,7 +104,7 @@ slot('typed').addEventListener('submit', (event) => {
   const field = slot<HTMLInputElement>('code')
   const typed = field.value
   field.value = ''
-  // On a touch screen the keyboard would cover the result.
+  // Hides the on-screen keyboard, which would cover the result.
   field.blur()
   void scan(typed, true)
 })

@@ -3,7 +3,7 @@ import type { PageDevice } from '../model/wire.ts'
 import type { Advice } from '../texts/texts.ts'
 import { Frame, type Localization } from './frame.tsx'
 
-/** List of devices to choose from. `missing`: the requested device is not at this agent. */
+/** List of devices to choose from. `missing`: this agent does not have the requested device. */
 export function DeviceList({
   localization,
   devices,
@@ -50,7 +50,7 @@ export function DeviceList({
   )
 }
 
-/** Shown if the browser runs on another machine. */
+/** Page for browsers on other machines, which may not open the set-up page. */
 export function NotHere({ localization }: { localization: Localization }) {
   const { what, todo }: Advice = localization.texts.notHere
   return (

@@ -3,7 +3,7 @@ import type { Child } from 'hono/jsx'
 import { STYLE } from '../style/style.ts'
 import type { Texts } from '../texts/texts.ts'
 
-/** The texts in the chosen language, and a link to the page in the other one. */
+/** The texts in the chosen language, and a link to the page in the other language. */
 export interface Localization {
   texts: Texts
   other: Pick<Texts, 'language' | 'languageName'> & { href: string }
@@ -12,10 +12,10 @@ export interface Localization {
 export interface FrameProps {
   title: string
   localization: Localization
-  /** Page kind, for the style sheet and the page's program. */
+  /** Page kind, for the style sheet. */
   kind: 'station' | 'gate' | 'list'
   deviceId?: string
-  /** The page's program with the nonce that lets it run; pages without one need none. */
+  /** The page's script, and the nonce that permits it. Absent for pages without a script. */
   script?: { src: string; nonce: string } | undefined
   children?: Child
 }
@@ -29,7 +29,7 @@ export function LanguageSwitch({ other }: Pick<Localization, 'other'>) {
   )
 }
 
-/** The frame of every page of the agent: one style sheet, at most one program, no outside request. */
+/** The frame of every page: one style sheet, at most one script, no requests to other hosts. */
 export function Frame({ title, localization, kind, deviceId, script, children }: FrameProps) {
   const { texts, other } = localization
   return (

@@ -17,7 +17,7 @@ export interface GatePageProps {
   lines: readonly GateLine[]
 }
 
-/** The display at the exit, readable from a distance. Its only control switches the language. */
+/** The display at the gate, readable from a distance. Its only control switches the language. */
 export function GatePage({ localization, status, device, nowMs, script, view, lines }: GatePageProps) {
   const { texts } = localization
   const title = deviceTitle(device, texts)

@@ -7,11 +7,11 @@ export interface HeaderProps {
   deviceId: string
   status: PageStatus
   texts: Texts
-  /** Wall clock. */
+  /** Wall clock, ms. */
   nowMs: number
 }
 
-/** The place and the state of the agent; always visible. */
+/** Header with device, store and the state of the agent. */
 export function Header({ title, deviceId, status, texts, nowMs }: HeaderProps) {
   const { badges, banners } = statusView(status, deviceId, texts, nowMs)
   return (

@@ -1,6 +1,9 @@
 import type { Tone } from '../model/result-view.ts'
 
-/** Inline icons, so that the page loads no font or image. They are decoration: the text beside them says the same. */
+/**
+ * Inline icons, so that the page loads no font or image. They are decoration: the text beside them has the same
+ * meaning.
+ */
 const PATHS = {
   check: 'M12 34 L26 48 L54 16',
   cross: 'M16 16 L48 48 M48 16 L16 48',
@@ -18,7 +21,7 @@ const OF_TONE: Record<Tone, Shape> = {
   note: 'info',
 }
 
-/** One shape with its name for screen readers. */
+/** One icon. `name`: its CSS class. Screen readers skip it. */
 export function Icon({ shape, name }: { shape: Shape; name: string }) {
   return (
     <svg class={`icon icon-${name}`} viewBox="0 0 64 64" aria-hidden="true" focusable="false">
@@ -38,7 +41,7 @@ export function ToneIcons() {
   )
 }
 
-/** All shapes that the gate page shows by turns. */
+/** All icons of the gate page. The style sheet shows the one for the tone. */
 export function GateIcons() {
   return (
     <div class="icons">

@@ -2,12 +2,12 @@ import { Frame, type FrameProps, type Localization } from './frame.tsx'
 
 export interface PairPageProps {
   localization: Localization
-  /** What prints a one-time link on the agent's machine. */
+  /** Command that prints a one-time link on the agent's machine. */
   command: string
   script: FrameProps['script']
 }
 
-/** Replaces every page for a browser that is not paired. Also the page that the one-time link opens. */
+/** Page for unpaired browsers, instead of every other page. One-time links open it, too. */
 export function PairPage({ localization, command, script }: PairPageProps) {
   const { pair } = localization.texts
   return (

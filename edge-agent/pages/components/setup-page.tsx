@@ -10,15 +10,15 @@ export interface SetupPageProps {
   script?: FrameProps['script']
   devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]
   attached: readonly AttachedDevice[]
-  /** The file that devices can be written to from here. */
+  /** Configuration file that the page can add devices to; undefined if there is none. */
   configFile: string | undefined
   /** Warning about the agent itself. */
   warning: string | undefined
-  /** Why a search failed. */
+  /** Why searches for devices failed. */
   notes: readonly string[]
 }
 
-/** For technicians: configured devices with their states, and attached devices that can be added. */
+/** Page for technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage({ localization, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
   const { texts } = localization
   const { setup } = texts
@@ -78,7 +78,7 @@ function Configured({ texts, devices }: { texts: Texts } & Pick<SetupPageProps, 
   )
 }
 
-/** What is attached to this machine and not configured. */
+/** Devices that are attached to this machine and not configured. */
 function AttachedDevices({
   texts,
   attached,
@@ -111,7 +111,7 @@ function AttachedDevices({
   )
 }
 
-/** Looks for an LLRP reader at an address. */
+/** Form that searches for an LLRP reader at an address. */
 function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }) {
   const { setup } = texts
   return (
@@ -142,7 +142,7 @@ function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }
   )
 }
 
-/** Suggested entry: editable if the configuration file can be written, else to be copied. */
+/** Suggested entry. Users can edit it if the configuration file is writable, and else only copy it. */
 function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
   const { setup } = texts
   if (!isWritable) {

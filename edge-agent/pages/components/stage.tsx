@@ -7,8 +7,8 @@ export type StageView = { kind: 'idle'; last: string } | { kind: 'busy' } | { ki
 const EMPTY: ResultView = { tone: 'note', headline: '', left: '', message: '', advice: '', again: null, seconds: 0 }
 
 /**
- * The middle of the station page: a prompt or a result. All slots are always present; the page's program fills them and
- * chooses the visible part.
+ * The middle of the station page: a prompt or a result. All slots are always present. The page's script fills them and
+ * selects the visible part.
  */
 export function Stage({ view, prompt, texts }: { view: StageView; prompt: DeviceTypeTexts; texts: Texts }) {
   const result = view.kind === 'result' ? view.result : EMPTY
@@ -45,7 +45,7 @@ export function Stage({ view, prompt, texts }: { view: StageView; prompt: Device
           {result.advice}
         </p>
         <div class="actions">
-          {/* The program shows this button: only this page's own scans can be sent again. */}
+          {/* The script shows this button, because the page can repeat only its own scans. */}
           <button type="button" class="main" data-slot="again" hidden>
             {again}
           </button>

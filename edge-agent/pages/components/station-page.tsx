@@ -17,7 +17,7 @@ export interface StationPageProps {
   view: StageView
 }
 
-/** Where staff, or customers themselves, scan a receipt and see whether the tag comes off. */
+/** Page on which staff or customers scan a receipt and see the result of the release. */
 export function StationPage({ localization, status, device, nowMs, operator, script, view }: StationPageProps) {
   const { texts } = localization
   const title = deviceTitle(device, texts)
@@ -32,7 +32,7 @@ export function StationPage({ localization, status, device, nowMs, operator, scr
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
-        {/* Screen readers announce each result once. The stage is not announced, so that its return to idle is silent. */}
+        {/* Screen readers announce each result from here, not from the stage, which also returns to idle. */}
         <p class="aloud" role="status" aria-live="assertive" aria-atomic="true" data-slot="aloud" />
       </main>
       <footer>

@@ -1,4 +1,4 @@
-/** A time of day with seconds, as the reader's language writes it. */
+/** Formats a time of day with seconds in the given language. */
 export function clockTime(atMs: number, language: string): string {
   return new Intl.DateTimeFormat(language, {
     hour: '2-digit',

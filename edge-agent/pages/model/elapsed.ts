@@ -7,7 +7,7 @@ export interface ElapsedTexts {
   days: string
 }
 
-/** Elapsed time, such as "seit 12 min", "seit 3 h 5 min" or "seit 2 Tagen". */
+/** Formats an elapsed time, such as "seit 12 min", "seit 3 h 5 min" or "seit 2 Tagen". */
 export function elapsedText(ms: number, texts: ElapsedTexts): string {
   const minutes = Math.floor(ms / 60_000)
   if (minutes < 1) return `${texts.since} ${texts.underAMinute}`

@@ -18,7 +18,7 @@ export interface GateView {
   seconds: number
 }
 
-/** One line of the last decisions. */
+/** One line in the list of the last decisions. */
 export interface GateLine {
   atMs: number
   tone: GateTone
@@ -26,7 +26,7 @@ export interface GateLine {
   item: string
 }
 
-/** Lines in the list of the last decisions. */
+/** Maximum lines in the list of the last decisions. */
 export const GATE_LINES = 5
 
 const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0 }
@@ -51,7 +51,7 @@ export function gateLost(texts: Texts): GateView {
   return { tone: 'lost', headline: texts.gate.lost, message: texts.gate.lostHint, item: '', seconds: SECONDS.lost }
 }
 
-/** Undefined if the gate showed nothing. */
+/** Makes the view of a result. Undefined if the gate showed no light. */
 export function gateView({ result, light }: GateResult, texts: Texts): GateView | undefined {
   if (result.kind !== 'not_understood' && result.kind !== 'decision') return undefined
   if (result.kind === 'not_understood') {
@@ -76,7 +76,7 @@ export function gateView({ result, light }: GateResult, texts: Texts): GateView 
   }
 }
 
-/** What staff read in the list of the last decisions. */
+/** Makes the line for the list of the last decisions, which staff read. */
 export function gateLine(event: GateResult, texts: Texts): GateLine | undefined {
   const view = gateView(event, texts)
   const { result } = event
@@ -88,7 +88,7 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
 function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'amber' | 'alarm' | undefined {
   if (light === null) return undefined
   if (light === 'siren') return 'alarm'
-  // Never green for a gate that stayed shut.
+  // A gate that stayed closed must not show green.
   const isOpen = answer.outcome !== 'failed' && answer.outcome !== 'unknown'
   return answer.authorized && isOpen && light !== 'amber' ? 'green' : 'amber'
 }

@@ -9,17 +9,17 @@ export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
 export interface ResultView {
   tone: Tone
   headline: string
-  /** Text with the number of labels still to be removed; '' if there are none. */
+  /** Text with the number of labels that are still on; '' if none are. */
   left: string
   message: string
   advice: string
-  /** Why the page may send the same scan again: for the next label, as a retry, or with an operator's approval. */
+  /** Purpose of sending the same scan again: the next label, a retry, or an operator's approval. Null: no button. */
   again: 'next' | 'retry' | 'approve' | null
   /** Time until the page is idle again, s. */
   seconds: number
 }
 
-/** Denials that customers cannot resolve call staff. The others tell the customer what is wrong. */
+/** `staff`: only staff can resolve the denial. `refused`: the page explains the denial to the customer. */
 export const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
   token_invalid: 'refused',
   token_expired: 'refused',
@@ -55,15 +55,15 @@ const STATUS_TONES: Record<ItemStatus, Tone> = {
 
 const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsure: 30, note: 10 }
 const ALARM_SECONDS = 60
-/** Staff need time to fetch the goods. */
+/** Time of an order on the page, s: staff fetch the goods. */
 const ORDER_SECONDS = 60
-/** Time to fetch the next garment while labels are left, s. */
+/** Time in which the shopper can present the next item, s. */
 const COUNTING_SECONDS = 30
 
-/** An operator can lift these. */
+/** Denials that an operator can approve. */
 const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required', 'authorization_outstanding'])
 
-/** Undefined for a sign-in, which the footer shows. */
+/** Makes the view of a result. Undefined for a sign-in, which the footer shows. */
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision')
@@ -84,12 +84,12 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
   })
 }
 
-/** A view with empty texts except those in `more`. */
+/** Makes a view. Texts that `more` lacks are empty. */
 function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultView {
   return { tone, headline, left: '', message: '', advice: '', again: null, seconds: SECONDS[tone], ...more }
 }
 
-/** Where tags are read, a receipt alone releases nothing. */
+/** View of a receipt at a device that reads tags, where the receipt alone releases nothing. */
 function receipt(left: number, texts: Texts): ResultView {
   if (left === 0) return view('note', texts.receiptRead.what, { message: texts.nothingLeft })
   return view('granted', texts.receiptRead.what, {
@@ -99,7 +99,7 @@ function receipt(left: number, texts: Texts): ResultView {
   })
 }
 
-/** An order is handed over when it is ready, and once. */
+/** View of an order. Staff hand over only orders that are ready. */
 function order({ status, items, note }: PageOrder, texts: Texts): ResultView {
   const { what, todo } = texts.orders[status] ?? texts.unknownOrder
   return view(status === 'ready' ? 'granted' : 'note', what, {
@@ -115,7 +115,7 @@ function granted(answer: PageAnswer, texts: Texts): ResultView {
   const left = remaining > 0 ? texts.labelsLeft(remaining) : ''
   if (outcome === 'unknown' || outcome === 'failed') {
     const { what, why, todo } = texts[outcome]
-    // Whether the label is off is unknown, so staff must check.
+    // The label may be on or off, so staff must check.
     return view('unsure', what, { message: why, advice: todo, left, again: outcome === 'failed' ? 'retry' : null })
   }
   if (action === 'verify_item_status') return information(answer, texts)
@@ -143,8 +143,8 @@ function refused({ reason, itemStatus }: PageAnswer, texts: Texts): ResultView {
   })
 }
 
-/** A reason with the item status, if the status adds information. */
+/** Adds the item status to a reason, if the status adds information. */
 export function withStatus(what: string, itemStatus: ItemStatus | undefined, texts: Texts): string {
-  const saysMore = itemStatus !== undefined && itemStatus !== 'sellable' && itemStatus !== 'paid'
-  return saysMore ? `${what} (${texts.itemStatuses[itemStatus]})` : what
+  const isInformative = itemStatus !== undefined && itemStatus !== 'sellable' && itemStatus !== 'paid'
+  return isInformative ? `${what} (${texts.itemStatuses[itemStatus]})` : what
 }

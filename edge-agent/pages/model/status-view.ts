@@ -33,7 +33,7 @@ const DEVICE_TONES: Record<PageDevice['state'], BadgeTone> = {
   decommissioned_device: 'bad',
 }
 
-/** `nowMs`: wall clock, as the agent's "offline since" is. */
+/** Makes badges and banners of a status. `nowMs`: wall clock. */
 export function statusView(status: PageStatus, deviceId: string, texts: Texts, nowMs: number): StatusView {
   const device = status.devices.find((d) => d.deviceId === deviceId)
   return {
@@ -56,12 +56,12 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
   }
 }
 
-/** View without the agent. The last status is not shown: it may be outdated. */
+/** View without a connection to the agent. It does not show the last status, which may be outdated. */
 export function lostView(texts: Texts): StatusView {
   return { badges: [{ tone: 'bad', text: texts.lost.what }], banners: [{ tone: 'bad', text: texts.lost.todo }] }
 }
 
-/** Name of a device, else its type. */
+/** Name of a device, or its type if it has no name. */
 export function deviceTitle(device: PageDevice, texts: Texts): string {
   return device.name ?? deviceTypeTexts(texts, device.deviceType).name
 }
@@ -73,12 +73,12 @@ export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state'>, text
   return fix === undefined ? state : `${state}: ${fix}`
 }
 
-/** The driver's message, in English; '' if the state says enough. */
+/** The driver's message, in English. '' for a device that the agent refuses, because its state has a fix. */
 export function deviceDetail(device: Pick<PageDevice, 'deviceId' | 'state' | 'detail'>, texts: Texts): string {
   return registrationFix(device, texts) === undefined ? device.detail : ''
 }
 
-/** Fix for a device that the agent refuses; undefined for a registered one. */
+/** Fix for a device that the agent refuses. Undefined for other devices. */
 function registrationFix(
   { deviceId, state }: Pick<PageDevice, 'deviceId' | 'state'>,
   { registrationFixes }: Texts,
@@ -119,7 +119,7 @@ function doorBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
   return [{ tone, text: texts.doors[device.door] }]
 }
 
-/** Shown until the door is shut; a result on the stage disappears earlier. */
+/** Banner until the door is shut. Results on the stage disappear earlier. */
 function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   if (device?.door !== 'forced' && device?.door !== 'left_open') return []
   const { what, todo } = texts.alarms[`door_${device.door}`]

@@ -1,20 +1,20 @@
 /**
- * Tells a keyboard-wedge scanner from a person. A scanner types many characters in a few milliseconds, then Enter or
- * Tab. Pure: takes keys with their times, and returns what to do with each.
+ * A key press. `TypedBurst` distinguishes keyboard-wedge scanners from people by the times of the keys. A scanner types
+ * many characters in a few milliseconds, then Enter or Tab.
  */
 export interface TypedKey {
   /** Value of `KeyboardEvent.key`. */
   key: string
-  /** When the key went down, ms; the browser's own time of the event, not of its handling. */
+  /** Time of the key press, ms: the browser's time stamp of the event. */
   atMs: number
-  /** True if the focused field takes the character. */
+  /** True if a text field has the focus. */
   inField: boolean
 }
 
 export type BurstVerdict =
   /** Not part of a scan: the browser handles it. */
   | { do: 'pass' }
-  /** Part of a possible scan: hidden from the page. */
+  /** Part of a possible scan: the page must hide the key from the browser. */
   | { do: 'hold' }
   | { do: 'scan'; text: string }
 
@@ -22,17 +22,17 @@ export interface TypedBurst {
   take(key: TypedKey): BurstVerdict
 }
 
-/** Maximum pause of slow and wireless scanners between characters, ms. */
+/** Maximum time between characters of slow and wireless scanners, ms. */
 const LOOSE_GAP_MS = 200
-/** Average time per character in a field, ms. No person types so fast. */
+/** Maximum average time per character of a scan in a field, ms. People type more slowly. */
 const FIELD_GAP_MS = 50
 const SHORTEST = 3
 const SHORTEST_IN_FIELD = 8
-/** Some scanners end with CR and LF: the second Enter must not press the button that has the focus. */
+/** Time in which a second Enter after a scan is hidden, ms. Scanners that end with CR and LF send it. */
 const ECHO_MS = 150
 export const LONGEST_SCAN = 4_096
 
-/** Tells a scanner that types like a keyboard from a person. */
+/** Makes the detector of scans. */
 export function typedBurst(): TypedBurst {
   let text = ''
   let firstMs = 0
@@ -62,13 +62,13 @@ export function typedBurst(): TypedBurst {
   return {
     take({ key, atMs, inField }) {
       if (key === 'Enter' || key === 'Tab') return end(inField, atMs)
-      // Shift and its like come between the characters of a burst.
+      // Modifier keys such as Shift occur between the characters of a scan.
       if ([...key].length !== 1) return { do: 'pass' }
       if (atMs - lastMs > LOOSE_GAP_MS) text = ''
       if (text === '') firstMs = atMs
       lastMs = atMs
       text = (text + key).slice(0, LONGEST_SCAN + 1)
-      // A single space is how a keyboard presses a button.
+      // People press the focused button with a single space.
       return inField || (key === ' ' && text === ' ') ? { do: 'pass' } : { do: 'hold' }
     },
   }

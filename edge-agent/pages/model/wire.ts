@@ -1,8 +1,8 @@
 import type { DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
 
 /**
- * The agent's answers as the pages read them. The server converts its own types to these in live-event.ts and
- * pages.tsx, so the compiler finds differences.
+ * Answers of the agent in the form that the pages read. live-event.ts and pages.tsx assign the server's types to these
+ * types, so the compiler finds differences.
  */
 export interface PageStatus {
   storeId: string
@@ -13,13 +13,13 @@ export interface PageStatus {
   queueDepth: number
   policyVersion: number | null
   stage: 'fresh' | 'stale' | 'expired'
-  /** The release that the store's policy needs, if this agent is older; else null. */
+  /** Release that the store's policy needs. Null if this agent is new enough. */
   neededRelease: string | null
   clock: 'signed' | 'rtc' | 'home' | 'none'
-  /** Why the ledger is not trusted: revoked, forked or restored; null: it is trusted. */
+  /** Why the ledger is untrusted: revoked, forked, or restored (`put_back`). Null if it is trusted. */
   ledgerDoubt: 'revoked' | 'forked' | 'put_back' | null
   devices: PageDevice[]
-  /** What an emergency input opens; null: there is no emergency. */
+  /** Devices that an emergency opens, and unreadable inputs. Null without an emergency. */
   emergency: { opened: string[]; lost: string[] } | null
   fault: string | null
 }
@@ -34,7 +34,7 @@ export interface PageDevice {
   detail: string
   name: string | null
   deviceType: string | null
-  /** State of the door behind the lock; only for devices that have one. */
+  /** State of the door behind the lock. Absent for devices without a door. */
   door?: 'shut' | 'open' | 'forced' | 'left_open' | null
 }
 
@@ -45,12 +45,12 @@ export interface PageAnswer {
   remaining: number
   reason?: DenyReason
   offline: boolean
-  /** null: nothing was actuated. */
+  /** Null if no device was actuated. */
   outcome: Outcome | null
   itemStatus?: ItemStatus
 }
 
-/** A click-and-collect order at its pick-up. */
+/** A click-and-collect order that a customer picks up. */
 export interface PageOrder {
   orderId: string
   /** pending, confirmed, preparing, ready, picked_up. */
@@ -59,10 +59,10 @@ export interface PageOrder {
   note?: string
 }
 
-/** An event at a lane without a request. */
+/** Alarms of a device, without a request. */
 export type PageAlarm = 'unexpected_release' | 'door_forced' | 'door_left_open'
 
-/** Why a scan did not become a request. */
+/** Why a scan made no request. */
 export type NotUnderstood =
   | 'unknown_code'
   | 'needs_connection'
@@ -80,7 +80,7 @@ export type PageResult =
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }
 
-/** The light of the gate; null if it showed none, as a policy may set for unknown tags. */
+/** Light of the gate. Null if the gate showed none: a policy may ignore unknown tags. */
 export type GateLight = 'green' | 'amber' | 'siren' | null
 
 export type LiveEvent =

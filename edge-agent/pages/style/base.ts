@@ -1,6 +1,6 @@
 /**
- * Colours, fonts and common elements. Dark by default, light if the browser prefers it; signal colours are the same in
- * both.
+ * Colours, fonts and common elements. Dark by default, light if the browser prefers light. Signal colours are the same
+ * in both.
  */
 export const BASE = `
 :root {

@@ -13,7 +13,7 @@ export const GATE = `
 .gate .stage[data-tone='ready'] .message { color: var(--soft); font-weight: 400 }
 .item { font-size: clamp(1.1rem, 2.4vw, 1.8rem) } .item code { font-weight: 700 }
 @media (prefers-reduced-motion: no-preference) {
-  /* Less than one change a second, so that it does not harm people who are sensitive to flashes. */
+  /* Less than one change per second, which is safe for people with photosensitive epilepsy. */
   .gate .stage[data-tone='alarm'] .icon { animation: beat 1.6s ease-in-out infinite }
   @keyframes beat { 50% { transform: scale(1.12) } }
 }

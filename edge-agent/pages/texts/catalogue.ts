@@ -6,17 +6,17 @@ import type { DeviceTypeTexts, Texts } from './texts.ts'
 
 const TEXTS: Record<Language, Texts> = { de, en }
 
-/** The texts in a language. */
+/** Returns the texts in a language. */
 export function textsOf(language: Language): Texts {
   return TEXTS[language]
 }
 
-/** Whether there are texts in this language. */
+/** True if the pages have texts in this language. */
 export function isLanguage(value: string | undefined): value is Language {
   return value !== undefined && Object.hasOwn(TEXTS, value)
 }
 
-/** A device with unknown type gets the texts of a station. */
+/** Returns the texts for a device type. Unknown types use the texts of a station. */
 export function deviceTypeTexts(texts: Texts, deviceType: string | null): DeviceTypeTexts {
   const known = deviceType !== null && Object.hasOwn(texts.deviceTypes, deviceType)
   return known ? texts.deviceTypes[deviceType as DeviceType] : texts.anyDevice

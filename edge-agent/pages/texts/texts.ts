@@ -2,7 +2,7 @@ import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../..
 import type { Language } from '../../../policy/page-language.ts'
 import type { NotUnderstood, PageAlarm, PageDevice, PageRegistrationFault, PageStatus } from '../model/wire.ts'
 
-/** What happened, and what to do. */
+/** `what`: what happened. `todo`: what to do next. */
 export interface Advice {
   what: string
   todo: string
@@ -15,10 +15,10 @@ export interface DeviceTypeTexts {
   hint: string
 }
 
-/** Why a browser gets a problem page. */
+/** Kind of a problem page. */
 export type Problem = 'notFound' | 'forPrograms' | 'hostNotAllowed' | 'unavailable'
 
-/** All texts of the pages. A text that a language lacks fails the build. */
+/** All texts of the pages. The build fails if a language lacks a text. */
 export interface Texts {
   language: Language
   languageName: string
@@ -33,7 +33,7 @@ export interface Texts {
   gatePage: string
   notHere: Advice
   problems: Record<Problem, Advice>
-  /** Label of a message in English. */
+  /** Label before technical messages, which are in English. */
   technical: string
   pair: Record<'title' | 'what' | 'run' | 'command' | 'open' | 'paste' | 'send' | 'wrong' | 'programs', string>
 
@@ -50,7 +50,7 @@ export interface Texts {
   doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway: string
   /**
-   * An emergency input is active: this device is open, or others are. `lost` names boards that the agent cannot read.
+   * An emergency opens this device (`opened`) or other devices (`elsewhere`). `lost`: unreadable emergency inputs.
    */
   emergency: { opened: string; elsewhere: string; lost(devices: string): string }
   tooOld(release: string): string
@@ -70,11 +70,11 @@ export interface Texts {
   reasons: Record<DenyReason, Advice>
   noReason: string
   notUnderstood: Record<NotUnderstood, Advice>
-  /** A receipt was read, and the goods are to follow. */
+  /** The device has read a receipt. The shopper presents the goods next. */
   receiptRead: Advice
   nothingLeft: string
   alarms: Record<PageAlarm, Advice>
-  /** By status of the order with the scanned pick-up code. */
+  /** Texts by the status of an order. */
   orders: Readonly<Record<string, Advice>>
   unknownOrder: Advice
   itemStatuses: Record<ItemStatus, string>
