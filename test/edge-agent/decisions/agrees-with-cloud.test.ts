@@ -7,21 +7,20 @@ import { anyPolicy, RULED_BRANDS, RULED_CATEGORIES } from '../../support/random-
 import { openStore, type LaneName, type TestStore } from '../../support/store.ts'
 
 /**
- *   policy × goods × device × stage × operator ─┬─ cloud: the item is named      ─┬─ agent: the item is named, by its replica
- *                                               └─ cloud: the purchase is named  ─┴─ agent: the receipt alone, by its facts
- *
- * Both answers are equal, or the agent's is stricter and names the missing fact. Each way has its own purchase, because
- * the first answer uses up the right.
+ * Compares decisions of the cloud with offline decisions of the agent, for random policies, goods, devices and
+ * operators. The cloud decides by item and by purchase. The agent decides by receipt: once with its replica, once
+ * without. The decisions must be equal, or the agent's must be stricter and name the missing fact. Each of the four
+ * decisions has its own purchase, because a decision uses up the right.
  */
 
 const ACTION = { detacher: 'detach_hard_tag', station: 'deactivate_label', gate: 'authorize_exit' } as const
-/** So long that the facts do not fit the QR code. */
+/** Text that is too long for the QR code, so that the receipt lacks the facts. */
 const LONG = 'x'.repeat(100)
 
 interface Goods {
   category: string
   brand: string
-  isDear: boolean
+  isExpensive: boolean
 }
 interface Case {
   lane: LaneName
@@ -32,7 +31,7 @@ interface Case {
 const anyGoods: fc.Arbitrary<Goods> = fc.record({
   category: fc.oneof(fc.constantFrom('hemden', ...RULED_CATEGORIES), fc.constant(`hemden ${LONG}`)),
   brand: fc.oneof(fc.constantFrom('Nordhof', 'luxus ', ...RULED_BRANDS), fc.constant(`Nordhof ${LONG}`)),
-  isDear: fc.boolean(),
+  isExpensive: fc.boolean(),
 })
 const anyCase: fc.Arbitrary<Case> = fc.record({
   lane: fc.constantFrom('detacher', 'detacher', 'station', 'gate'),
@@ -74,13 +73,13 @@ async function setPolicy({ home: _home, homeEpoch: _epoch, ...policy }: Protecti
   )
 }
 
-/** Buys new goods, each with a name that the lane's device can read. */
+/** Registers and buys new goods, each with a name that the lane's device can read. */
 async function buy({ lane, goods }: Case): Promise<{ purchaseId: string; receipt: string; names: Json[] }> {
   const bySize = store.shop.products.toSorted((a, b) => a.price - b.price)
-  const items = goods.map(({ category, brand, isDear }) => {
+  const items = goods.map(({ category, brand, isExpensive }) => {
     const id = `E281${String(++tags).padStart(20, '0')}`
     const name = lane === 'station' ? { tagId: `HT-${id}` } : { epc: id }
-    return { ean: (isDear ? bySize.at(-1) : bySize[0])?.ean, name, category, brand }
+    return { ean: (isExpensive ? bySize.at(-1) : bySize[0])?.ean, name, category, brand }
   })
   const { storeId } = store.shop
   await ok('registerProtectedItems', { storeId, items: items.map(({ name, ...item }) => ({ ...item, ...name })) })
@@ -99,7 +98,7 @@ async function buy({ lane, goods }: Case): Promise<{ purchaseId: string; receipt
   return { purchaseId: purchase.transactionId, receipt, names }
 }
 
-async function askCloud({ lane, isWithOperator }: Case, subject: Json): Promise<Json> {
+async function requestFromCloud({ lane, isWithOperator }: Case, subject: Json): Promise<Json> {
   const deviceId = device(lane)
   const who = isWithOperator ? { operatorId } : {}
   const isWhole = 'purchaseId' in subject && lane === 'station'
@@ -112,7 +111,7 @@ async function askCloud({ lane, isWithOperator }: Case, subject: Json): Promise<
   return { ...answer, authorized: deactivationAuthorized }
 }
 
-async function askAgent({ lane, isWithOperator }: Case, subject: Json): Promise<Json> {
+async function requestFromAgent({ lane, isWithOperator }: Case, subject: Json): Promise<Json> {
   const headers: Record<string, string> = {}
   if (isWithOperator) {
     const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '471108' } })
@@ -121,13 +120,13 @@ async function askAgent({ lane, isWithOperator }: Case, subject: Json): Promise<
   return store.authorize({ deviceId: device(lane), protectionAction: ACTION[lane], ...subject }, headers)
 }
 
-/** The same, or stricter by a fact that is named. */
-function expectNotLaxer(what: Json, cloud: Json, agent: Json): 'same' | 'stricter' {
-  const told = JSON.stringify({ ...what, cloud: [cloud.authorized, cloud.reason], agent })
-  expect(agent.offline, told).toBe(true)
+/** Expects the agent's answer to equal the cloud's, or to be stricter and name the missing fact. */
+function expectEqualOrStricter(what: Json, cloud: Json, agent: Json): 'same' | 'stricter' {
+  const details = JSON.stringify({ ...what, cloud: [cloud.authorized, cloud.reason], agent })
+  expect(agent.offline, details).toBe(true)
   if (cloud.authorized === agent.authorized && cloud.reason === agent.reason) return 'same'
-  expect(agent.authorized, told).toBe(false)
-  expect(agent.unknownFacts, told).toBeDefined()
+  expect(agent.authorized, details).toBe(false)
+  expect(agent.unknownFacts, details).toBeDefined()
   return 'stricter'
 }
 
@@ -144,7 +143,7 @@ it(
         async (policy, cases, isStale) => {
           await online()
           await setPolicy(policy)
-          const asked = []
+          const requests = []
           for (const each of cases) {
             const [byItem, byPurchase, byReplica, byReceipt] = [
               await buy(each),
@@ -154,23 +153,23 @@ it(
             ]
             // A detacher needs the tag in addition to the purchase.
             const tagOf = (bought: { names: Json[] }) => (each.lane === 'detacher' ? bought.names[0] : {})
-            const named = await askCloud(each, byItem.names[0] ?? {})
-            const whole = await askCloud(each, { purchaseId: byPurchase.purchaseId, ...tagOf(byPurchase) })
-            asked.push({ each, named, whole, byReplica, byReceipt, tagOf })
+            const named = await requestFromCloud(each, byItem.names[0] ?? {})
+            const whole = await requestFromCloud(each, { purchaseId: byPurchase.purchaseId, ...tagOf(byPurchase) })
+            requests.push({ each, named, whole, byReplica, byReceipt, tagOf })
           }
           await offline()
           if (isStale) store.world.sleep(20 * 60_000)
-          for (const { each, named, byReplica } of asked) {
-            const agent = await askAgent(each, { receipt: byReplica.receipt, ...byReplica.names[0] })
+          for (const { each, named, byReplica } of requests) {
+            const agent = await requestFromAgent(each, { receipt: byReplica.receipt, ...byReplica.names[0] })
             expect(agent).not.toHaveProperty('unknownFacts')
-            expect(expectNotLaxer({ each, policy }, named, agent)).toBe('same')
+            expect(expectEqualOrStricter({ each, policy }, named, agent)).toBe('same')
             counts.released += agent.authorized ? 1 : 0
           }
-          // Only the receipts are left.
+          // Without the replica, the agent decides by the receipts alone.
           store.agent.items.reset()
-          for (const { each, whole, byReceipt, tagOf } of asked) {
-            const agent = await askAgent(each, { receipt: byReceipt.receipt, ...tagOf(byReceipt) })
-            counts[expectNotLaxer({ each, policy }, whole, agent)]++
+          for (const { each, whole, byReceipt, tagOf } of requests) {
+            const agent = await requestFromAgent(each, { receipt: byReceipt.receipt, ...tagOf(byReceipt) })
+            counts[expectEqualOrStricter({ each, policy }, whole, agent)]++
           }
         },
       ),

@@ -4,7 +4,7 @@ import { openStore, type TestStore } from '../../support/store.ts'
 let store: TestStore
 afterEach(() => store.stop())
 
-it('denies a receipt as already redeemed that it released offline, before the cloud has its events', async () => {
+it('denies a receipt that it released offline, even before the cloud has received the events', async () => {
   store = await openStore()
   const [product] = store.shop.products
   const { receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])
@@ -12,7 +12,7 @@ it('denies a receipt as already redeemed that it released offline, before the cl
   store.network(false)
   await store.until('offline', () => !store.agent.link.isOnline)
   expect(await store.authorize(request)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
-  // The batch hangs, as when the database of the cloud is slow.
+  // The cloud does not answer the report, as if its database were slow.
   let fail = (): void => {}
   const hanging = new Promise<boolean>((resolve) => (fail = () => resolve(false)))
   store.onFetch((url) => (url.endsWith('/reportProtectionEvents') ? hanging : true))

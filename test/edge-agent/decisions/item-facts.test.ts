@@ -32,7 +32,7 @@ describe('an offline decision about an item', () => {
     })
   }
   const newItem = (fields: Json) => store.drive(store.shop.newItem(product(), fields))
-  /** Buys these tags, and disconnects the agent once it has the payment. */
+  /** Buys items with these tags. Disconnects the agent after it has received the payment. */
   const buyAndCut = async (...epcs: string[]) => {
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: epcs.length, epcs }])
     await store.until('the replica', () => epcs.every((epc) => store.agent.items.find('epc', epc)?.status === 'paid'))
@@ -105,10 +105,10 @@ describe('an offline decision about an item', () => {
       await newItem({}),
     ]
     const { receipt } = await buyAndCut(forbidden, luxury, free)
-    // One unit may leave with this receipt, the others never.
+    // The policy allows only one of the three units to leave.
     expect(await leave({ receipt })).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
     expect(await leave({ receipt })).toMatchObject({ authorized: false })
-    // Two units may be released without an operator.
+    // The policy allows two units to be released without an operator.
     expect(await release(receipt)).toMatchObject({ authorized: true })
     expect(await release(receipt)).toMatchObject({ authorized: true })
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
@@ -117,7 +117,7 @@ describe('an offline decision about an item', () => {
   it('applies the strictest rule to facts that replica and receipt lack, and names them in answer and event', async () => {
     store = await openStore()
     await setPolicy({ allowedActionsByCategory: { '*': FREE, tabak: {} }, requiresStaffForBrand: ['Luxus'] })
-    // Facts of this length do not fit the QR code.
+    // These brands are too long for the QR code, so the receipt lacks the facts.
     const epcs: string[] = []
     for (let n = 0; n < 8; n++) epcs.push((await newItem({ brand: `Marke ${n} ${'x'.repeat(60)}` })).epc)
     const { receipt } = await buyAndCut(...epcs)

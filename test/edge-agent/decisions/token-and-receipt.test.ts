@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
-/** A paid unit is released once: by its receipt or by a token, in any order, also if the network fails in between. */
+/** A paid unit is released once, by its receipt or a token, in any order, even if the network fails meanwhile. */
 
 let store: TestStore
 afterEach(() => store.stop())
@@ -10,16 +10,18 @@ afterEach(() => store.stop())
 const station = () => store.shop.devices[LANES.station]
 const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
 const buy = (quantity: number) => store.buy([{ ean: product().ean, quantity }])
-const show = (shown: Json) => store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', ...shown })
+const present = (presented: Json) =>
+  store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', ...presented })
 const tokenOf = async ({ transactionId }: Json) =>
   (
     await store.drive(
       store.shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: station() }),
     )
   ).authorizationToken as string
-const told = () => store.until('told', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
-/** The agent has received the rights of the token. */
-const heard = () =>
+const journalSent = () =>
+  store.until('the report', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+/** Waits until the agent has received the rights of the token. */
+const rightsReceived = () =>
   store.until('the deny list', () => Number(store.agent.ledger.metadata.get('deny_seq') ?? 0) > 0, 20_000)
 const exceptions = async () =>
   ((await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))).exceptions as Json[]).map(
@@ -36,68 +38,69 @@ describe('a purchase released online', () => {
     store = await openStore()
     const { receipt } = await buy(quantity)
     for (let n = 0; n < quantity; n++)
-      expect(await show({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
-    await told()
+      expect(await present({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+    await journalSent()
     await store.world.advance(60_000)
     await network(false)
     for (let n = 0; n < 2; n++)
-      expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+      expect(await present({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
     expect(store.pulses('station')).toBe(quantity)
   })
 
   it('with one unit left is released offline once more', async () => {
     store = await openStore()
     const { receipt } = await buy(3)
-    for (let n = 0; n < 2; n++) expect(await show({ receipt })).toMatchObject({ authorized: true, offline: false })
-    await told()
+    for (let n = 0; n < 2; n++) expect(await present({ receipt })).toMatchObject({ authorized: true, offline: false })
+    await journalSent()
     await network(false)
-    expect(await show({ receipt })).toMatchObject({ authorized: true, offline: true })
-    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await present({ receipt })).toMatchObject({ authorized: true, offline: true })
+    expect(await present({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('station')).toBe(3)
     await network(true)
-    await told()
+    await journalSent()
     expect(await exceptions()).toEqual([])
   })
 })
 
 describe('a program’s token', () => {
   it.each([
-    ['the network stays', () => Promise.resolve()],
-    ['the network goes when it has been told', () => told().then(() => network(false))],
-    ['the network had gone before', undefined],
-  ] as const)('that was redeemed leaves nothing for the receipt: %s', async (_, between) => {
+    ['the network works', () => Promise.resolve()],
+    ['the network fails after the report', () => journalSent().then(() => network(false))],
+    ['the network fails before', undefined],
+  ] as const)('that was redeemed uses up the receipt: %s', async (_, between) => {
     store = await openStore()
     const { purchase, receipt } = await buy(2)
     const token = await tokenOf(purchase)
-    await heard()
+    await rightsReceived()
     if (!between) await network(false)
-    for (let n = 0; n < 2; n++) expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    for (let n = 0; n < 2; n++)
+      expect(await present({ token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
     await between?.()
-    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    // Long after the token has ended, in the life of the receipt.
+    expect(await present({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // The token expired long ago; the receipt is still valid.
     await network(false)
     store.world.sleep(20 * 60_000)
     await store.world.advance(1_000)
-    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await present({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('station')).toBe(2)
     await network(true)
-    await told()
+    await journalSent()
     expect(await exceptions()).toEqual([])
   })
 
-  it('is used up by the receipt, unit by unit, offline as well', async () => {
+  it('and the receipt use up the same units, also offline', async () => {
     store = await openStore()
     const { purchase, receipt } = await buy(2)
     const token = await tokenOf(purchase)
-    await heard()
+    await rightsReceived()
     await network(false)
-    expect(await show({ receipt })).toMatchObject({ authorized: true, offline: true })
-    expect(await show({ token })).toMatchObject({ authorized: true })
-    for (const shown of [{ token }, { receipt }])
-      expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await present({ receipt })).toMatchObject({ authorized: true, offline: true })
+    expect(await present({ token })).toMatchObject({ authorized: true })
+    for (const presented of [{ token }, { receipt }])
+      expect(await present(presented)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('station')).toBe(2)
     await network(true)
-    await told()
+    await journalSent()
     expect(await exceptions()).toEqual([])
   })
 
@@ -105,13 +108,13 @@ describe('a program’s token', () => {
     store = await openStore()
     const { purchase, receipt } = await buy(1)
     const token = await tokenOf(purchase)
-    await heard()
+    await rightsReceived()
     await network(false)
     store.boards.station.stick(0, false)
-    expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'failed' })
+    expect(await present({ token })).toMatchObject({ authorized: true, outcome: 'failed' })
     store.boards.station.stick(0, null)
-    expect(await show({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed' })
-    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await present({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await present({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
   it('uses up the receipt also if the agent learns its rights only after the redemption', async () => {
@@ -119,14 +122,14 @@ describe('a program’s token', () => {
     const { purchase, receipt } = await buy(1)
     await network(false)
     const token = await tokenOf(purchase)
-    expect(await show({ token })).toMatchObject({ authorized: true, offline: true })
+    expect(await present({ token })).toMatchObject({ authorized: true, offline: true })
     await network(true)
-    await told()
-    await heard()
+    await journalSent()
+    await rightsReceived()
     await network(false)
     store.world.sleep(20 * 60_000)
     await store.world.advance(1_000)
-    expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await present({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('station')).toBe(1)
   })
 })
@@ -145,7 +148,7 @@ it('requires staff for goods that only the shopper’s app has priced, also offl
   const gate = { deviceId: store.shop.devices[LANES.gate], protectionAction: 'authorize_exit' }
   for (const isUp of [true, false]) {
     if (!isUp) await network(false)
-    expect(await show({ receipt })).toMatchObject({
+    expect(await present({ receipt })).toMatchObject({
       authorized: false,
       reason: 'manual_assistance_required',
       offline: !isUp,

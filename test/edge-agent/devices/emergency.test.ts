@@ -184,8 +184,8 @@ const SECRET = 'a-secret-of-gate-1-alone'
 
 describe('a store with a fire panel', () => {
   let store: TestStore
-  /** Publishes a message to the agent over the broker. */
-  let told: (topic: string, payload: string) => void
+  /** Sends a message to the agent over the broker. */
+  let receiveMessage: (topic: string, payload: string) => void
   let cabinet: RelayBoard
   let disk: string | undefined
   let fatal: Error[]
@@ -194,7 +194,7 @@ describe('a store with a fire panel', () => {
     await store.stop()
   })
 
-  /** The panel is wired to input 5 of the gate's board. The cabinet opens only if its setting says so. */
+  /** Opens a store whose fire panel is wired to input 5 of the gate's board. */
   async function open({ cabinetOpens = false, wiring = 'normally_open', silenceSirens = false } = {}): Promise<void> {
     fatal = []
     store = await openStore({
@@ -221,7 +221,7 @@ describe('a store with a fire panel', () => {
               mapping: 'keonn',
               feeds: shop.devices.exit_gate,
             },
-            // A wrong setting: the policy says that this device is a deactivator.
+            // A wrong setting, because the policy lists this device as a deactivator.
             board('pos_deactivator', 0, { opensInEmergency: true }),
             board('self_checkout_detacher', 1, { opensInEmergency: false }),
             board('exit_gate', 2, {
@@ -243,7 +243,7 @@ describe('a store with a fire panel', () => {
       },
       parts: {
         openLine(options) {
-          told = options.onMessage
+          receiveMessage = options.onMessage
           return Promise.resolve({ publish: () => undefined, subscribe: () => undefined, close: () => undefined })
         },
         onFatal: (why) => void fatal.push(why),
@@ -297,12 +297,11 @@ describe('a store with a fire panel', () => {
     expect(isOpen()).toBe(false)
     expect((await store.local('/v1/status')).body.emergency).toBeNull()
     expect(exceptions()).toEqual(['emergency_started', 'emergency_ended'])
-    // Paid goods leave as ever.
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
   })
 
-  it('opens a cabinet whose setting says so, without an alarm for its door', async () => {
+  it('opens a cabinet with `opensInEmergency`, without an alarm for its door', async () => {
     await open({ cabinetOpens: true })
     panel(true)
     await store.world.advance(200)
@@ -327,7 +326,7 @@ describe('a store with a fire panel', () => {
     await store.until('the record', () => exceptions().includes('emergency_started'))
   })
 
-  it('opens although the ledger cannot be written any more', async () => {
+  it('opens although the ledger is not writable', async () => {
     await open()
     disk = 'SQLITE_IOERR_WRITE'
     panel(true)
@@ -355,7 +354,7 @@ describe('a store with a fire panel', () => {
     expect(isOpen()).toBe(false)
   })
 
-  it('lets people with a receipt out through the open gate and releases nothing for others', async () => {
+  it('authorizes receipts at the open gate, and denies unpaid goods', async () => {
     await open()
     const [product] = store.shop.products
     const { receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])
@@ -370,7 +369,7 @@ describe('a store with a fire panel', () => {
     expect(exceptions()).not.toContain('unexpected_release')
   })
 
-  it('keeps the sirens silent if the setting says so', async () => {
+  it('keeps the sirens silent with `silenceSirens`', async () => {
     await open({ silenceSirens: true })
     const unpaid = await store.drive(store.shop.newItem(store.shop.products[0]))
     const exit = { deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', epc: unpaid.epc }
@@ -390,14 +389,18 @@ describe('a store with a fire panel', () => {
     const on = { type: 'emergency', on: true, deviceId: devices.exit_gate, emergency: true, open: true }
     for (const path of ['/v1/emergency', '/v1/events', '/v1/scan', '/v1/authorize', '/v1/status'])
       expect((await store.local(path, { method: 'POST', body: on })).status, path).toBeGreaterThanOrEqual(400)
-    // A reader with its right secret, too.
+    // A reader with the correct secret cannot start an emergency either.
     const pushed = { reads: [], ...on, gpi: 5, gpiTransitionEvent: { gpi: 5, transition: 'low-to-high' } }
     const headers = { authorization: `Bearer ${SECRET}` }
     await store.local('/ingest/gate-1', { method: 'POST', body: pushed, headers })
     await store.local('/ingest/gate-1', { method: 'POST', body: { reads: [pushed] }, headers })
     for (const topic of ['command', 'ack'] as const)
-      told(agentTopic(storeId, store.identity.agentId, topic), JSON.stringify({ command: 'emergency', ...on }))
-    for (const topic of ['fresh', 'policy', 'items'] as const) told(storeTopic(storeId, topic), JSON.stringify(on))
+      receiveMessage(
+        agentTopic(storeId, store.identity.agentId, topic),
+        JSON.stringify({ command: 'emergency', ...on }),
+      )
+    for (const topic of ['fresh', 'policy', 'items'] as const)
+      receiveMessage(storeTopic(storeId, topic), JSON.stringify(on))
     void store.scanners.gate.scan(JSON.stringify(on))
     await store.world.advance(3_000)
     expect(isOpen()).toBe(false)
@@ -405,7 +408,7 @@ describe('a store with a fire panel', () => {
     panel(true)
     await store.world.advance(100)
     for (const topic of ['command', 'ack'] as const)
-      told(
+      receiveMessage(
         agentTopic(storeId, store.identity.agentId, topic),
         JSON.stringify({ command: 'emergency', ...on, on: false }),
       )

@@ -23,10 +23,10 @@ describe('access to the agent’s local API', () => {
   })
   afterAll(() => store.stop())
 
-  const NOBODY = { authorization: '' }
+  const UNPAIRED = { authorization: '' }
   type Call = [string, string, () => Json | undefined]
   const none = () => undefined
-  /** Calls that `requirePairing: false` opens to programs of the agent's machine. */
+  /** Calls that unpaired programs on the agent's machine may make with `requirePairing: false`. */
   const FOR_PROGRAMS: Call[] = [
     ['POST', '/v1/authorize', () => ({ deviceId, protectionAction: 'verify_item_status', epc: 'AAAA' })],
     ['POST', '/v1/scan', () => ({ deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' })],
@@ -42,25 +42,25 @@ describe('access to the agent’s local API', () => {
     ['GET', '/station', none],
     ['GET', '/gate', none],
   ]
-  const call = ([method, path, body]: Call, headers: Record<string, string> = NOBODY) =>
+  const call = ([method, path, body]: Call, headers: Record<string, string> = UNPAIRED) =>
     store.local(path, { method, headers, ...(body() && { body: body() }) })
   const setPairing = (isRequired: boolean) =>
     void ((store.agent.config as { requirePairing: boolean }).requirePairing = isRequired)
 
-  /** A request as a browser or another machine sends it. */
-  function ask(path: string, init: Json = {}, peer = '127.0.0.1'): Promise<Response> {
+  /** Sends a request from an address, as a browser or another machine does. */
+  function request(path: string, init: Json = {}, peer = '127.0.0.1'): Promise<Response> {
     const app = localApp(store.agent, {
       hosts: () => ['kasse'],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       credential: () => CREDENTIAL,
     })
-    const request = { ...init, headers: { host: 'kasse', ...init.headers } }
-    return store.drive(Promise.resolve(app.request(path, request, { incoming: { socket: { remoteAddress: peer } } })))
+    const options = { ...init, headers: { host: 'kasse', ...init.headers } }
+    return store.drive(Promise.resolve(app.request(path, options, { incoming: { socket: { remoteAddress: peer } } })))
   }
   function pair(code: string, headers: Json = {}): Promise<Response> {
     const body = JSON.stringify({ code })
     const sent = { 'content-type': 'application/json', 'content-length': String(body.length), ...headers }
-    return ask('/v1/pair', { method: 'POST', body, headers: sent })
+    return request('/v1/pair', { method: 'POST', body, headers: sent })
   }
   function newLink(): string {
     const code = newSecret('link', store.world.random)
@@ -73,11 +73,11 @@ describe('access to the agent’s local API', () => {
     return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' }
   }
 
-  it.each([...FOR_PROGRAMS, ...ALWAYS_CLOSED])('%s %s takes a credential and nothing less', async (...one) => {
+  it.each([...FOR_PROGRAMS, ...ALWAYS_CLOSED])('%s %s requires a credential', async (...one) => {
     for (const authorization of ['', 'Bearer', WRONG, `Basic ${btoa(`a:${CREDENTIAL}`)}`])
       expect((await call(one, { authorization })).status).toBe(401)
-    expect((await call(one, { ...NOBODY, 'x-untag-operator': 'made up' })).status).toBe(401)
-    expect((await call(one, { ...NOBODY, cookie: `untag_${store.identity.agentId}=${CREDENTIAL}` })).status).toBe(401)
+    expect((await call(one, { ...UNPAIRED, 'x-untag-operator': 'made up' })).status).toBe(401)
+    expect((await call(one, { ...UNPAIRED, cookie: `untag_${store.identity.agentId}=${CREDENTIAL}` })).status).toBe(401)
     expect((await call(one, AUTHORIZATION)).status).toBe(200)
     expect((await call(one, { authorization: `bearer ${CREDENTIAL}` })).status).toBe(200)
   })
@@ -88,11 +88,11 @@ describe('access to the agent’s local API', () => {
       body: { operatorId: operator.operatorId, pin: '471108' },
     })
     for (const one of FOR_PROGRAMS)
-      expect((await call(one, { ...NOBODY, 'x-untag-operator': String(body.session) })).status).toBe(401)
+      expect((await call(one, { ...UNPAIRED, 'x-untag-operator': String(body.session) })).status).toBe(401)
   })
 
   it('names the fix in every 401', async () => {
-    const answer = await ask('/v1/status')
+    const answer = await request('/v1/status')
     expect(answer.headers.get('www-authenticate')).toBe('Bearer')
     expect(await answer.json()).toEqual({
       code: 'unauthenticated',
@@ -103,14 +103,14 @@ describe('access to the agent’s local API', () => {
 
   it('opens nothing for the scan of an unpaired caller, and discloses nothing', async () => {
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
-    const scan = { method: 'POST', body: { deviceId, text: receipt }, headers: NOBODY }
+    const scan = { method: 'POST', body: { deviceId, text: receipt }, headers: UNPAIRED }
     expect((await store.local('/v1/scan', scan)).status).toBe(401)
-    expect((await store.local('/v1/events', { headers: NOBODY })).status).toBe(401)
+    expect((await store.local('/v1/events', { headers: UNPAIRED })).status).toBe(401)
     expect(store.pulses('station')).toBe(0)
     for (const path of ['/healthz', '/readyz', '/metrics'])
-      expect((await store.local(path, { headers: NOBODY })).status).toBe(200)
+      expect((await store.local(path, { headers: UNPAIRED })).status).toBe(200)
     expect(
-      (await store.local('/v1/home/redeem', { method: 'POST', body: { question: 'x' }, headers: NOBODY })).status,
+      (await store.local('/v1/home/redeem', { method: 'POST', body: { question: 'x' }, headers: UNPAIRED })).status,
     ).toBe(403)
   })
 
@@ -118,10 +118,10 @@ describe('access to the agent’s local API', () => {
     setPairing(false)
     for (const one of FOR_PROGRAMS) expect((await call(one)).status).toBe(200)
     for (const one of ALWAYS_CLOSED) expect((await call(one)).status).toBe(401)
-    expect((await store.local('/v1/events', { headers: NOBODY })).status).toBe(401)
-    expect((await ask('/v1/status', {}, '192.168.1.20')).status).toBe(401)
-    // A badge would sign its operator in.
-    const badge = { method: 'POST', body: { deviceId, text: operator.badge }, headers: NOBODY }
+    expect((await store.local('/v1/events', { headers: UNPAIRED })).status).toBe(401)
+    expect((await request('/v1/status', {}, '192.168.1.20')).status).toBe(401)
+    // Unpaired callers cannot sign in by badge.
+    const badge = { method: 'POST', body: { deviceId, text: operator.badge }, headers: UNPAIRED }
     expect((await store.local('/v1/scan', badge)).status).toBe(401)
     expect(store.agent.lanes.operatorAt(deviceId)).toBeUndefined()
     setPairing(true)
@@ -132,11 +132,11 @@ describe('access to the agent’s local API', () => {
     const credential = newSecret('pair', store.world.random)
     const headers = { authorization: `Bearer ${credential}` }
     pairings.addProgram(hashSecret(credential), 'till 3', store.world.clock.wall())
-    expect((await ask('/v1/status', { headers }, '192.168.1.20')).status).toBe(200)
+    expect((await request('/v1/status', { headers }, '192.168.1.20')).status).toBe(200)
     const id = pairings.list().find(({ name }) => name === 'till 3')?.id ?? ''
     expect(pairings.revoke(id)).toBe(true)
     expect(pairings.revoke(id)).toBe(false)
-    expect((await ask('/v1/status', { headers })).status).toBe(401)
+    expect((await request('/v1/status', { headers })).status).toBe(401)
   })
 
   it('pairs one browser with a one-time link, also from another machine', async () => {
@@ -147,8 +147,8 @@ describe('access to the agent’s local API', () => {
     )
     const headers = { cookie: answer.headers.get('set-cookie')?.split(';')[0] }
     for (const path of ['/station', '/setup', '/v1/status', '/v1/operators'])
-      expect((await ask(path, { headers })).status).toBe(200)
-    expect((await ask('/station', { headers }, '192.168.1.20')).status).toBe(200)
+      expect((await request(path, { headers })).status).toBe(200)
+    expect((await request('/station', { headers }, '192.168.1.20')).status).toBe(200)
     const again = await pair(code)
     expect(again.status).toBe(403)
     expect(await again.json()).toMatchObject({
@@ -156,7 +156,7 @@ describe('access to the agent’s local API', () => {
       fix: expect.stringContaining('untag edge link'),
     })
     expect(again.headers.get('set-cookie')).toBeNull()
-    // The browser that is paired opens another: it stays for the next.
+    // A paired browser that opens a link does not use it up.
     const next = newLink()
     expect((await pair(next, headers)).status).toBe(200)
     expect((await pair(next)).status).toBe(200)
@@ -188,14 +188,14 @@ describe('access to the agent’s local API', () => {
     store.world.sleep(MINUTE)
     const second = await pairedBrowser()
     store.world.sleep(25 * 60 * MINUTE)
-    // A page, a day later, counts as use and renews the cookie.
-    const page = await ask('/station', { headers: first })
+    // A page request after a day counts as use and renews the cookie.
+    const page = await request('/station', { headers: first })
     expect(page.headers.get('set-cookie')).toContain('Max-Age=34560000')
-    expect((await ask('/station', { headers: first })).headers.get('set-cookie')).toBeNull()
+    expect((await request('/station', { headers: first })).headers.get('set-cookie')).toBeNull()
     for (let i = 0; i < BROWSER_LIMIT - 1; i++) await pairedBrowser()
     expect(pairings.list()).toHaveLength(BROWSER_LIMIT)
-    expect((await ask('/station', { headers: first })).status).toBe(200)
-    expect((await ask('/station', { headers: second })).status).toBe(401)
+    expect((await request('/station', { headers: first })).status).toBe(200)
+    expect((await request('/station', { headers: second })).status).toBe(401)
     await store.until('online', () => store.agent.link.isOnline)
   })
 
@@ -213,7 +213,7 @@ describe('access to the agent’s local API', () => {
     const { pairings } = store.agent.ledger
     const headers = await pairedBrowser()
     const id = pairings.list().at(0)?.id ?? ''
-    const events = (await ask('/v1/events', { headers })).body?.getReader()
+    const events = (await request('/v1/events', { headers })).body?.getReader()
     expect((await events?.read())?.done).toBe(false)
     for (const each of pairings.list()) pairings.revoke(each.id)
     expect(id).not.toBe('')

@@ -15,12 +15,12 @@ describe('the events of the agent', () => {
   let feed: Feed
   let stream: EventStream
   let described: number
-  let cut: number
+  let disconnections: number
 
   beforeEach(() => {
     feed = openFeed()
     described = 0
-    cut = 0
+    disconnections = 0
     const describeEvent = (event: FeedEvent) => {
       described++
       return event
@@ -29,7 +29,8 @@ describe('the events of the agent', () => {
   })
   afterEach(() => feed.close())
 
-  const open = () => stream.open(() => void cut++, always)?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+  const open = () =>
+    stream.open(() => void disconnections++, always)?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
   const textOf = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
     new TextDecoder().decode((await reader.read()).value)
 
@@ -43,7 +44,7 @@ describe('the events of the agent', () => {
     expect(described).toBe(1)
   })
 
-  it('reach at most 32 listeners; one that disconnects makes room', async () => {
+  it('reach at most 32 listeners; after one disconnects, another can connect', async () => {
     const readers = Array.from({ length: LISTENER_LIMIT }, open)
     expect(stream.open(() => undefined, always)).toBe(undefined)
     await readers[0]?.cancel()
@@ -61,7 +62,7 @@ describe('the events of the agent', () => {
     }
     feed.publish(operator('one too many'))
     await textOf(reading)
-    expect(cut).toBe(1)
+    expect(disconnections).toBe(1)
     for (let i = 0; i < BACKLOG_LIMIT; i++) expect((await idle.read()).done).toBe(false)
     expect((await idle.read()).done).toBe(true)
     expect(stream.open(() => undefined, always)).toBeInstanceOf(Response)
@@ -71,7 +72,7 @@ describe('the events of the agent', () => {
     let mayListen = true
     const revoked = stream
       .open(
-        () => void cut++,
+        () => void disconnections++,
         () => mayListen,
       )
       ?.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
@@ -81,7 +82,7 @@ describe('the events of the agent', () => {
     feed.publish(operator('Ada'))
     expect(await revoked.read()).toEqual({ done: true, value: undefined })
     expect(await textOf(other)).toContain('Ada')
-    expect(cut).toBe(1)
+    expect(disconnections).toBe(1)
   })
 
   it('end for all when the agent stops', async () => {

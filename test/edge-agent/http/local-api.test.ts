@@ -16,7 +16,7 @@ import { openStore, type TestStore } from '../../support/store.ts'
 const HOST = '127.0.0.1:8090'
 const LOG = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const OPERATIONS = Object.values<AgentOperation>(AGENT_OPERATIONS)
-/** Routes that are not operations: pages, their files, and reads of devices. */
+/** Routes that are not operations: pages, their files, and reads that readers send. */
 const OTHER_ROUTES = /^\/(?:station|gate|setup|pair|assets\/.*|ingest\/.*|\*)?$|^\/v1\/(?:setup\/)?\*$/
 
 const text = fc.oneof(
@@ -268,7 +268,7 @@ describe('the API of the agent', () => {
       ),
       { numRuns: 600 },
     )
-    // All kinds of answers were among them.
+    // The random requests caused all kinds of answers.
     expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404, 405, 413, 415]))
   })
 })

@@ -24,8 +24,8 @@ describe('the agent’s local HTTP', () => {
   const good = () => ({ deviceId, protectionAction: 'deactivate_label', receipt: 'x' })
 
   it.each([
-    ['a name that is not its own', { host: 'evil.example' }, 403],
-    ['a page from elsewhere', { origin: 'https://evil.example' }, 403],
+    ['a foreign host name', { host: 'evil.example' }, 403],
+    ['a page of another origin', { origin: 'https://evil.example' }, 403],
     ['its own page', { origin: 'http://127.0.0.1:8090' }, 200],
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
     ['plain text', { 'content-type': 'text/plain' }, 415],
@@ -44,9 +44,9 @@ describe('the agent’s local HTTP', () => {
       { deviceId: 'd', protectionAction: 'deactivate_label', receipt: 'x', operatorId: 'op_1' },
     ],
     ['nothing presented', { deviceId: 'd', protectionAction: 'deactivate_label' }],
-    ['an EPC that is none', { deviceId: 'd', protectionAction: 'detach_hard_tag', epc: 'zz' }],
-    ['a flood', { deviceId: 'd', protectionAction: 'deactivate_label', receipt: 'x'.repeat(20_000) }],
-  ])('refuses %s with a 4xx that says why', async (_name, body) => {
+    ['an invalid EPC', { deviceId: 'd', protectionAction: 'detach_hard_tag', epc: 'zz' }],
+    ['a body that is too large', { deviceId: 'd', protectionAction: 'deactivate_label', receipt: 'x'.repeat(20_000) }],
+  ])('refuses %s with a 4xx and an error text', async (_name, body) => {
     const answer = await post('/v1/authorize', body)
     expect(answer.status).toBeGreaterThanOrEqual(400)
     expect(answer.status).toBeLessThan(500)
@@ -90,7 +90,7 @@ describe('the agent’s local HTTP', () => {
     ['/v1/operator', { badge: 5 }, 'badge: expected string, received number'],
     ['/v1/operator', { operatorId: 'op_1' }, 'pin is missing: expected a text'],
     ['/v1/operator', { badge: 'x', foo: 1 }, 'unknown field "foo"'],
-  ])('%s %j says what would be right', async (path, body, error) => {
+  ])('%s %j names the expected fields', async (path, body, error) => {
     expect(await post(path, body)).toMatchObject({ status: 400, body: { code: 'invalid-argument', error } })
   })
 
@@ -201,7 +201,7 @@ describe('the agent’s local HTTP', () => {
     expect((await post('/v1/scan', { deviceId, text: receipt })).body).toMatchObject({
       answer: { reason: 'manual_assistance_required' },
     })
-    // Requests of an unpaired program do not count as the operator's, unless they name a session.
+    // The operator approves requests of an unpaired program only if they name the session.
     const { body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
     const typed = { deviceId, text: receipt, byHand: true }
     const config = store.agent.config as { requirePairing: boolean }
@@ -217,13 +217,13 @@ describe('the agent’s local HTTP', () => {
     })
     config.requirePairing = true
     expect((await post('/v1/scan', typed)).body).toMatchObject({ answer: { authorized: true } })
-    // With the badge at a scanner that types into the page, too.
+    // The operator can also sign in with a badge that the page scans.
     await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
     const { receipt: third } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
     expect((await post('/v1/scan', { deviceId, text: operator.badge })).body).toMatchObject({ kind: 'operator' })
     expect((await post('/v1/scan', { ...typed, text: third })).body).toMatchObject({ answer: { authorized: true } })
     await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
-    // A page that only reads does not keep the operator signed in.
+    // Reading the operator does not restart the idle time.
     await post('/v1/operator', { operatorId: operator.operatorId, pin: '471108', deviceId })
     for (let minutes = 0; minutes < 16; minutes += 4) {
       expect(await name()).toBe('Frau Petersen')
@@ -302,18 +302,18 @@ describe('the operator’s session', () => {
 
   it.each<[string, (deviceId: string, session: string) => [string, Json]]>([
     [
-      'presses a button at the page',
+      'an operator presses a button on the page',
       (deviceId) => [
         '/v1/scan',
         { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF', byHand: true } },
       ],
     ],
     [
-      'scans where only staff scan',
+      'a scan arrives at a staff device',
       (deviceId) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' } }],
     ],
     [
-      'asks under the session',
+      'a request names the session',
       (deviceId, session) => [
         '/v1/authorize',
         {
@@ -323,7 +323,7 @@ describe('the operator’s session', () => {
         },
       ],
     ],
-  ])('whoever %s', async (_name, act) => {
+  ])('does not end if %s within the idle time', async (_name, act) => {
     const { deviceId, session, name } = await signedIn()
     for (let minutes = 0; minutes < 40; minutes += 10) {
       store.world.sleep(10 * 60_000)

@@ -10,10 +10,10 @@ import { ITEM_STATUSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
-/** The registry as the cloud keeps it: of each item the number of its last change, and names that were given up. */
+/** A model of the cloud's registry: items with the number of their last change, and removed names. */
 function registry() {
   const items = new Map<number, Omit<ItemEntry, 'category'> & { status: ItemStatus; category?: string }>()
-  const gone = new Map<string, number>()
+  const removed = new Map<string, number>()
   let seq = 0
   let floor = 0
   return {
@@ -24,23 +24,23 @@ function registry() {
       const epc = epcOf(name)
       const holder = [...items].find(([other, item]) => other !== n && item.epc === epc)
       const before = items.get(n)
-      const kept = holder ? before?.epc : epc
-      if (kept === undefined) return
-      if (before?.epc !== undefined && before.epc !== kept) gone.set(before.epc, ++seq)
-      items.set(n, { seq: ++seq, status, epc: kept, tagId: `T-${n}`, price: n * 100, category: `c${n % 3}` })
+      const newEpc = holder ? before?.epc : epc
+      if (newEpc === undefined) return
+      if (before?.epc !== undefined && before.epc !== newEpc) removed.set(before.epc, ++seq)
+      items.set(n, { seq: ++seq, status, epc: newEpc, tagId: `T-${n}`, price: n * 100, category: `c${n % 3}` })
     },
-    /** Names given up so far are told no more. */
-    forget() {
-      floor = Math.max(floor, ...gone.values())
-      gone.clear()
+    /** Drops the removed names so far: later pages do not contain them. */
+    dropRemovals() {
+      floor = Math.max(floor, ...removed.values())
+      removed.clear()
     },
     page(after: number, limit: number): ItemsClaims {
-      const all = [...items.values(), ...[...gone].map(([epc, at]) => ({ seq: at, epc }))]
+      const all = [...items.values(), ...[...removed].map(([epc, at]) => ({ seq: at, epc }))]
         .filter((e) => e.seq > after)
         .sort((a, b) => a.seq - b.seq)
-      const taken = all.slice(0, limit)
+      const onPage = all.slice(0, limit)
       const categories = ['c0', 'c1', 'c2']
-      const entries = taken.map((e) =>
+      const entries = onPage.map((e) =>
         'category' in e ? { ...e, category: categories.indexOf(e.category ?? '') } : e,
       ) as ItemEntry[]
       return {
@@ -48,7 +48,7 @@ function registry() {
         iat: 0,
         exp: 1,
         epoch: 0,
-        ver: all.length > limit ? (taken.at(-1)?.seq ?? 0) : seq,
+        ver: all.length > limit ? (onPage.at(-1)?.seq ?? 0) : seq,
         after,
         floor,
         categories,
@@ -60,7 +60,7 @@ function registry() {
   }
 }
 
-/** Half of them fit the slots of the table, the others do not. */
+/** EPCs with even numbers fit the slots of the table; the others do not. */
 function epcOf(name: number): string {
   return name % 2 === 0
     ? `30340000000000000000${String(name).padStart(4, '0')}`
@@ -69,8 +69,8 @@ function epcOf(name: number): string {
 
 const NAMES = 12
 
-/** Takes nothing while it is full. */
-function fullAtTimes(disk: ItemFile, isFull: () => boolean): ItemFile {
+/** Fails each write while the disk is full. */
+function withFullDisk(disk: ItemFile, isFull: () => boolean): ItemFile {
   const check = () => {
     if (isFull()) throw new Error('the disk is full')
   }
@@ -99,16 +99,16 @@ describe('the replica of the items', () => {
   it('fetches all items again although a delayed page raises its number past the floor', () => {
     const cloud = registry()
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
-    const give = (name: number) => cloud.change(0, 'sellable', name)
-    give(0)
+    const rename = (name: number) => cloud.change(0, 'sellable', name)
+    rename(0)
     replica.take(cloud.page(0, 5))
-    give(1)
-    const onItsWay = cloud.page(replica.position()[1], 5)
-    cloud.forget()
-    give(0)
-    const tooNew = cloud.page(cloud.head.ver - 1, 5)
-    expect(replica.take(tooNew)).toBe('gap')
-    replica.take(onItsWay)
+    rename(1)
+    const delayedPage = cloud.page(replica.position()[1], 5)
+    cloud.dropRemovals()
+    rename(0)
+    const laterPage = cloud.page(cloud.head.ver - 1, 5)
+    expect(replica.take(laterPage)).toBe('gap')
+    replica.take(delayedPage)
     replica.compareHead(cloud.head, 1)
     for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.position()[1], 3))
     expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
@@ -121,18 +121,18 @@ describe('the replica of the items', () => {
     cloud.change(0, 'sellable', 0)
     cloud.change(7, 'sellable', 1)
     replica.take(cloud.page(0, 1))
-    const onItsWay = cloud.page(1, 1)
+    const delayedPage = cloud.page(1, 1)
     cloud.change(7, 'sellable', 2)
-    cloud.forget()
+    cloud.dropRemovals()
     expect(replica.take(cloud.page(1, 1))).toBe('gap')
     expect(replica.take(cloud.page(0, 1))).toBe('taken')
-    expect(replica.take(onItsWay)).toBe('gap')
+    expect(replica.take(delayedPage)).toBe('gap')
     for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.position()[1], 3))
     expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
     replica.close()
   })
 
-  it('equals the registry in the end, after lost, doubled and reordered pages and crashes', async () => {
+  it('equals the registry in the end, after lost, repeated and reordered pages and crashes', async () => {
     const step = fc.oneof(
       {
         weight: 6,
@@ -164,7 +164,7 @@ describe('the replica of the items', () => {
         arbitrary: fc.constantFrom(
           { kind: 'kill' as const },
           { kind: 'flush' as const },
-          { kind: 'forget' as const },
+          { kind: 'dropRemovals' as const },
           { kind: 'disk' as const },
         ),
       },
@@ -173,12 +173,12 @@ describe('the replica of the items', () => {
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
         const file = newFile()
         const cloud = registry()
-        // Each life has a time of its own, which ends with it.
+        // Each start of the agent has its own clock.
         let world = virtualPlatform()
         let isFull = false
         const open = () => {
           world = virtualPlatform()
-          return openReplica({ disk: fullAtTimes(diskOf(file), () => isFull), platform: world, log })
+          return openReplica({ disk: withFullDisk(diskOf(file), () => isFull), platform: world, log })
         }
         let replica = open()
         let sent: ItemsClaims[] = []
@@ -191,10 +191,10 @@ describe('the replica of the items', () => {
             if (!s.keep) sent = sent.filter((other) => other !== page)
           } else if (s.kind === 'fetch') replica.take(cloud.page(replica.position()[1], s.limit))
           else if (s.kind === 'flush') await world.advance(60)
-          else if (s.kind === 'forget') cloud.forget()
+          else if (s.kind === 'dropRemovals') cloud.dropRemovals()
           else if (s.kind === 'disk') isFull = !isFull
           else if (s.kind === 'kill') {
-            // Nothing is written any more: the next one starts from what is on the disk.
+            // The old replica writes nothing more. The new one reads the disk.
             replica = open()
           }
         }
@@ -209,7 +209,7 @@ describe('the replica of the items', () => {
         // An old page changes nothing.
         for (const page of sent) replica.take(page)
         expect(states(replica)).toEqual(cloud.states())
-        // There is room again, and a minute for whoever is tried again; or it is closed before.
+        // The disk has room again. The replica writes after a minute, or when it closes.
         isFull = false
         if (steps.length % 2 === 0) await world.advance(61_000)
         else replica.close()
@@ -311,7 +311,7 @@ describe('the replica of the items', () => {
     again.close()
   })
 
-  it('leaves an unreadable file in place, logs that, and works with a temporary one', () => {
+  it('leaves an unreadable file in place, logs the fault, and uses a temporary file', () => {
     const file = newFile()
     writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))
     const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
@@ -367,7 +367,7 @@ describe('the table of items', () => {
     )
   })
 
-  it('holds 200,000 items in a few bytes each, and loses none while it grows and shrinks', () => {
+  it('stores 200,000 items in under 48 bytes each, and loses none while it grows and shrinks', () => {
     const table = itemTable()
     const epc = (n: number) => `E3034007D00011C4${n.toString(16).toUpperCase().padStart(9, '0')}`
     for (let n = 0; n < 200_000; n++) table.set(epc(n), { info: n + 1, label: n % 7 })

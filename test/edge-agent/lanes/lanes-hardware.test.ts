@@ -13,17 +13,17 @@ import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeDevice, type FakeDevice } from '../../support/fake-device.ts'
 
 let store: TestStore
-let told: FeedEvent[]
+let feedEvents: FeedEvent[]
 afterEach(() => store.stop())
 
 async function open(extra: NonNullable<Parameters<typeof openStore>[0]>['extra']): Promise<void> {
   store = await openStore({ ...(extra && { extra }) })
-  told = []
+  feedEvents = []
   void (async () => {
-    for await (const event of store.agent.feed.listen(new AbortController().signal)) told.push(event)
+    for await (const event of store.agent.feed.listen(new AbortController().signal)) feedEvents.push(event)
   })()
 }
-const results = () => told.flatMap((event): ScanResult[] => (event.type === 'result' ? [event.result] : []))
+const results = () => feedEvents.flatMap((event): ScanResult[] => (event.type === 'result' ? [event.result] : []))
 const answers = () => results().flatMap((result) => (result.kind === 'decision' ? [result.answer] : []))
 const scan = (deviceId: string, text: string) => store.drive(store.agent.lanes.scan(deviceId, text))
 const offline = async () => {
@@ -67,7 +67,7 @@ describe('a handheld reader', () => {
     const { receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])
     await store.drive(store.agent.link.poll())
     await scan(handheld, receipt)
-    told = []
+    feedEvents = []
     for (const tag of [{ epc }, { tagUid: names.tagUid }]) sled.lay(tag)
     await store.until('two answers', () => answers().length === 2)
     await scan(handheld, names.tagId)
@@ -131,7 +131,7 @@ describe('a cabinet', () => {
   let osdp: OsdpDevice
   const openCabinet = ({ withCards = false } = {}) =>
     open(async (shop, world) => {
-      // Its goods carry UHF tags.
+      // The goods in the cabinet have UHF tags.
       await shop.ok('updateDevice', { deviceId: shop.devices.cabinet_unlocker, canReadUhfRfid: true })
       board = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
       const entry = {
@@ -207,20 +207,23 @@ describe('a cabinet', () => {
     const [tagId, other] = ['HT-000020', 'HT-000021']
     for (const name of [tagId, other]) await store.drive(store.shop.newItem(store.shop.products[0], { tagId: name }))
     const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId, name: 'Frau Petersen' }))
-    const asked = { deviceId: cabinet(), protectionAction: 'unlock_fixture', tagId }
-    expect(await store.drive(store.shop.ok('verifyProtectedItem', asked))).toMatchObject({
+    const request = { deviceId: cabinet(), protectionAction: 'unlock_fixture', tagId }
+    expect(await store.drive(store.shop.ok('verifyProtectedItem', request))).toMatchObject({
       authorized: false,
       reason: 'manual_assistance_required',
     })
     const { authorizationToken: token } = await store.drive(
-      store.shop.ok('verifyProtectedItem', { ...asked, operatorId }),
+      store.shop.ok('verifyProtectedItem', { ...request, operatorId }),
     )
-    expect(await store.authorize({ ...asked, tagId: other, token })).toMatchObject({
+    expect(await store.authorize({ ...request, tagId: other, token })).toMatchObject({
       authorized: false,
       reason: 'token_invalid',
     })
-    expect(await store.authorize({ ...asked, token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
-    expect(await store.authorize({ ...asked, token })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await store.authorize({ ...request, token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await store.authorize({ ...request, token })).toMatchObject({
+      authorized: false,
+      reason: 'already_redeemed',
+    })
   })
 
   it('opens offline only for staff, counted per hour, and reports each event', async () => {
@@ -296,28 +299,28 @@ describe('a cabinet', () => {
     )
     expect(JSON.stringify(store.agent.trust.policy?.operators)).not.toContain('04A2B3C4')
     await offline()
-    const hold = async (...bytes: number[]) => {
+    const present = async (...bytes: number[]) => {
       const before = results().length
       osdp.card(Uint8Array.from(bytes), bytes.length * 8)
       await store.until('the card', () => results().length > before)
       return results().at(-1)
     }
-    expect(await hold(4, 0xa2, 0xb3, 0xc5)).toEqual({ kind: 'not_understood', why: 'wrong_badge' })
-    expect(await hold(4, 0xa2, 0xb3, 0xc4)).toEqual({ kind: 'operator', name: 'Frau Petersen' })
+    expect(await present(4, 0xa2, 0xb3, 0xc5)).toEqual({ kind: 'not_understood', why: 'wrong_badge' })
+    expect(await present(4, 0xa2, 0xb3, 0xc4)).toEqual({ kind: 'operator', name: 'Frau Petersen' })
     expect(store.agent.lanes.operatorAt(cabinet())).toBe('Frau Petersen')
-    // The card stays at the reader and is reported again: the same session.
+    // The reader reports the same card again, which opens no second session.
     osdp.card(Uint8Array.of(4, 0xa2, 0xb3, 0xc4), 32)
     await store.world.advance(1_200)
     expect(results().filter(({ kind }) => kind === 'operator')).toHaveLength(1)
     expect(await scan(cabinet(), tagId)).toMatchObject({
       answer: { authorized: true, offline: true, outcome: 'confirmed' },
     })
-    // Nowhere else.
+    // The operator is not signed in at other devices.
     expect(store.agent.lanes.operatorAt(store.shop.devices.pos_deactivator)).toBeUndefined()
-    for (let n = 0; n < 5; n++) expect(await hold(4, 0, 0, n)).toMatchObject({ why: 'wrong_badge' })
-    expect(await hold(4, 0xa2, 0xb3, 0xc4)).toEqual({ kind: 'not_understood', why: 'locked' })
+    for (let n = 0; n < 5; n++) expect(await present(4, 0, 0, n)).toMatchObject({ why: 'wrong_badge' })
+    expect(await present(4, 0xa2, 0xb3, 0xc4)).toEqual({ kind: 'not_understood', why: 'locked' })
     await store.world.advance(61_000)
-    expect(await hold(4, 0xa2, 0xb3, 0xc4)).toMatchObject({ kind: 'operator' })
+    expect(await present(4, 0xa2, 0xb3, 0xc4)).toMatchObject({ kind: 'operator' })
     store.network(true)
     await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
     const { events } = await store.drive(
@@ -379,7 +382,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     const { epc: later } = await store.drive(store.shop.newItem(product))
     await store.buy([{ ean: product.ean, quantity: 1, epcs: [paid] }])
     await store.drive(store.agent.link.poll())
-    const walksOut = async (epc: string) => {
+    const walkOut = async (epc: string) => {
       const at = store.world.clock.elapsed()
       for (const antenna of [1, 1, 1, 1, 2, 2, 2, 2, 2, 2]) {
         reader.see(epc, { antenna, rssiDbm: -50 })
@@ -389,12 +392,12 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
       return reader.writes.filter((write) => write.at >= at && write.on).map(({ gpo }) => gpo)
     }
     expect(reader.isReading).toBe(true)
-    expect(await walksOut(paid)).toEqual([])
-    expect(await walksOut(unpaid)).toEqual([1])
+    expect(await walkOut(paid)).toEqual([])
+    expect(await walkOut(unpaid)).toEqual([1])
     await store.world.advance(8_000)
     expect(reader.gpos[0] ?? reader.gpos[1]).toBe(false)
     await offline()
-    expect(await walksOut(later)).toEqual([1])
+    expect(await walkOut(later)).toEqual([1])
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
     expect((await exceptions()).filter(({ reason }) => reason === 'gate_alarm')).toHaveLength(2)
@@ -404,7 +407,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     ])
   })
 
-  /** The example configuration: a reader with siren and lamps, but without a barrier. */
+  /** Opens a store with the example configuration: a reader with siren and lamps, without a barrier. */
   const openWithoutBarrier = (more: Json = {}) =>
     open(async (shop, world) => {
       reader = llrpReader({ platform: world })
@@ -434,7 +437,7 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
     await store.drive(store.agent.link.poll())
     const siren = () => reader.writes.findLast(({ gpo }) => gpo === 1)?.on
-    const isHeardFor12s = async () => {
+    const expectSirenFor12s = async () => {
       expect(siren()).toBe(true)
       await store.world.advance(10_000)
       expect(siren()).toBe(true)
@@ -445,12 +448,12 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
       reader.see(epc, { antenna, rssiDbm: -50 })
       await store.world.advance(150)
     }
-    await isHeardFor12s()
+    await expectSirenFor12s()
     expect(await store.authorize({ deviceId: gate(), protectionAction: 'authorize_exit', epc })).toMatchObject({
       authorized: false,
     })
     await store.world.advance(100)
-    await isHeardFor12s()
+    await expectSirenFor12s()
   })
 
   it.each([
@@ -490,13 +493,13 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
         }
       }
       await store.world.advance(500)
-      // Its goods have passed, one more of the same is none of its.
+      // The first tag takes the unit of the receipt. The second one of the same product alarms.
       expect(lights()).toEqual([3, 3, 1])
       reader.setInput(1, true)
       await store.world.advance(100)
       expect(await scan(gate(), receipt)).toMatchObject({ answer: { authorized: false, reason: 'already_redeemed' } })
 
-      const shown = told.flatMap((event) => {
+      const shown = feedEvents.flatMap((event) => {
         const live = liveEvent(event, store.agent.trust.policy)
         return live.type === 'result' ? [live] : []
       })
@@ -537,11 +540,11 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
   it('reports a fault for a barrier or detacher without an output', async () => {
     await openWithoutBarrier({ release: { gpo: 4 } })
     const [product] = store.shop.products
-    const show = async () => scan(gate(), (await store.buy([{ ean: product.ean, quantity: 1 }])).receipt)
-    expect(await show()).toMatchObject({ answer: { authorized: true, outcome: 'confirmed' } })
+    const presentReceipt = async () => scan(gate(), (await store.buy([{ ean: product.ean, quantity: 1 }])).receipt)
+    expect(await presentReceipt()).toMatchObject({ answer: { authorized: true, outcome: 'confirmed' } })
     expect(reader.writes.some(({ gpo, on }) => gpo === 4 && on)).toBe(true)
     reader.reboot()
-    expect(await show()).toMatchObject({ answer: { authorized: true, outcome: 'failed' } })
+    expect(await presentReceipt()).toMatchObject({ answer: { authorized: true, outcome: 'failed' } })
     await store.stop()
 
     await open(async (shop, world) => {

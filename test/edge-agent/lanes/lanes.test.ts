@@ -8,7 +8,7 @@ import { fakeDevice, type FakeDevice } from '../../support/fake-device.ts'
 describe('lanes with readers, through the whole agent', () => {
   let store: TestStore
   let fake: FakeDevice
-  let told: FeedEvent[]
+  let feedEvents: FeedEvent[]
   afterEach(() => store.stop())
 
   async function open(
@@ -20,19 +20,19 @@ describe('lanes with readers, through the whole agent', () => {
         return hardware(shop, fake)
       },
     })
-    told = []
+    feedEvents = []
     void (async () => {
       for await (const event of store.agent.feed.listen(new AbortController().signal))
-        if (event.type !== 'status') told.push(event)
+        if (event.type !== 'status') feedEvents.push(event)
     })()
   }
-  /** A pad beside the detacher's lock. */
+  /** Opens a store with an NFC pad beside the detacher. */
   const withPad = () =>
     open((shop, { device }) => ({
       entries: [{ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'pad' }, feeds: shop.devices.self_checkout_detacher }],
       devices: { pad: device },
     }))
-  const results = () => told.flatMap((event): ScanResult[] => (event.type === 'result' ? [event.result] : []))
+  const results = () => feedEvents.flatMap((event): ScanResult[] => (event.type === 'result' ? [event.result] : []))
   const answers = () => results().flatMap((result) => (result.kind === 'decision' ? [result.answer] : []))
   const cheap = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
   const newItem = async (names: Json = {}) => {
@@ -40,9 +40,9 @@ describe('lanes with readers, through the whole agent', () => {
     await store.until('the replica', () => store.agent.items.find('epc', item.epc) !== undefined)
     return item.epc as string
   }
-  const passes = (ms: number) => store.world.advance(ms)
+  const advance = (ms: number) => store.world.advance(ms)
   const exceptions = async () => {
-    await passes(300)
+    await advance(300)
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
     const { events } = await store.drive(
       store.shop.ok('fetchProtectionEvents', {
@@ -74,14 +74,14 @@ describe('lanes with readers, through the whole agent', () => {
     expect(answers()[0]).toMatchObject({ authorized: false, reason: 'item_not_paid', action: 'detach_hard_tag' })
     for (let i = 0; i < 20; i++) {
       fake.lay(tag)
-      await passes(250)
+      await advance(250)
     }
     expect(answers()).toHaveLength(1)
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
     await store.drive(store.agent.link.poll())
     await store.until('the release', () => answers().length === 2)
     expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'confirmed', itemStatus: 'paid' })
-    await passes(5_000)
+    await advance(5_000)
     expect([answers().length, store.pulses('detacher')]).toEqual([2, 1])
     fake.tells({ type: 'tag_gone', tag })
     fake.lay(tag)
@@ -99,7 +99,7 @@ describe('lanes with readers, through the whole agent', () => {
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
     await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
-    // A receipt alone moves nothing: any tag in the detacher would come off.
+    // A receipt alone moves no device, because any tag in the detacher would come off.
     expect([results(), store.pulses('detacher')]).toEqual([[{ kind: 'receipt', left: 2 }], 0])
     expect(
       await store.authorize({
@@ -108,12 +108,12 @@ describe('lanes with readers, through the whole agent', () => {
         receipt,
       }),
     ).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
-    told = []
+    feedEvents = []
     for (const epc of [other, first, second]) {
       fake.lay({ epc })
       await store.until('an answer', () => answers().length === [other, first, second].indexOf(epc) + 1)
       fake.tells({ type: 'tag_gone', tag: { epc } })
-      await passes(1_500)
+      await advance(1_500)
     }
     expect(
       answers().map(({ authorized, itemCount, remaining, offline }) => ({ authorized, itemCount, remaining, offline })),
@@ -156,33 +156,33 @@ describe('lanes with readers, through the whole agent', () => {
     await store.buy([{ ean: cheap().ean, quantity: 3, epcs }])
     await store.drive(store.agent.link.poll())
     for (const epc of epcs) fake.lay({ epc })
-    await store.until('the first is asked for', () => store.pulses('detacher') === 1)
+    await store.until('the first release', () => store.pulses('detacher') === 1)
     fake.tells({ type: 'tag_gone', tag: { epc: epcs[1] ?? '' } })
     await store.until('two answers', () => answers().length === 2)
-    await passes(3_000)
+    await advance(3_000)
     expect(results().map((result) => result.kind === 'decision' && result.item)).toEqual([epcs[0], epcs[2]])
     expect(store.pulses('detacher')).toBe(2)
   })
 
-  it('reports a release without a command, a second one within one release, and a jam', async () => {
+  it('reports a movement without a command, a second movement after one command, and a jam', async () => {
     await withPad()
     const { detacher } = store.boards
     detacher.setInput(0, true)
-    await passes(500)
+    await advance(500)
     detacher.setInput(0, false)
-    await passes(500)
+    await advance(500)
     expect(results()).toEqual([{ kind: 'alarm', what: 'unexpected_release' }])
     const epc = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
     await store.drive(store.agent.link.poll())
     fake.lay({ epc })
     await store.until('the release', () => answers().length === 1)
-    await passes(600)
+    await advance(600)
     expect(results()).toHaveLength(2)
     detacher.setInput(0, true)
-    await passes(300)
+    await advance(300)
     expect(results()).toHaveLength(3)
-    // The contact stays closed: no further command.
+    // The contact stays closed, so the device gets no further command.
     const next = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [next] }])
     await store.drive(store.agent.link.poll())
@@ -213,7 +213,7 @@ describe('lanes with readers, through the whole agent', () => {
     await store.drive(store.agent.link.poll())
     fake.lay({ epc }, { rssiDbm: -60 })
     fake.lay({ epc }, { rssiDbm: -40, seenAtMs: store.world.clock.elapsed() - 3_000 })
-    await passes(1_000)
+    await advance(1_000)
     expect([fake.commands, answers()]).toEqual([[], []])
     fake.lay({ epc }, { rssiDbm: -45 })
     await store.until('the release', () => answers().length === 1)
@@ -237,24 +237,24 @@ describe('lanes with readers, through the whole agent', () => {
       ],
     }))
     const { gate } = store.boards
-    const leaves = async () => {
+    const passGate = async () => {
       for (const input of [3, 4]) {
         gate.setInput(input, true)
-        await passes(100)
+        await advance(100)
         gate.setInput(input, false)
-        await passes(100)
+        await advance(100)
       }
     }
     const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
-    const show = () =>
+    const presentReceipt = () =>
       store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
-    expect([await show(), await show()]).toEqual([
+    expect([await presentReceipt(), await presentReceipt()]).toEqual([
       expect.objectContaining({ authorized: true }),
       expect.objectContaining({ authorized: true }),
     ])
-    await leaves()
-    expect(await show()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    expect(told.filter((event) => event.type === 'person')).toEqual([
+    await passGate()
+    expect(await presentReceipt()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(feedEvents.filter((event) => event.type === 'person')).toEqual([
       { type: 'person', deviceId: store.shop.devices.exit_gate, direction: 'out', count: 1 },
     ])
     expect((await store.local('/metrics')).body).toContain(
@@ -262,7 +262,7 @@ describe('lanes with readers, through the whole agent', () => {
     )
   })
 
-  it('lights green at a gate that opened, and amber at one that stayed shut', async () => {
+  it('lights green at a gate that opened, and amber at a gate that stayed shut', async () => {
     await open((shop) => ({
       entries: [
         {
@@ -279,16 +279,16 @@ describe('lanes with readers, through the whole agent', () => {
     }))
     const { gate } = store.boards
     const lit = () => [2, 3].filter((coil) => gate.log.some((change) => change.coil === coil && change.on))
-    const show = async () => {
+    const presentReceipt = async () => {
       const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
       return store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
     }
     gate.stick(0, false)
-    expect(await show()).toMatchObject({ authorized: true, outcome: expect.stringMatching(/failed|unknown/) })
+    expect(await presentReceipt()).toMatchObject({ authorized: true, outcome: expect.stringMatching(/failed|unknown/) })
     await store.until('amber', () => lit().length > 0)
     expect(lit()).toEqual([2])
     gate.stick(0, null)
-    expect(await show()).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await presentReceipt()).toMatchObject({ authorized: true, outcome: 'confirmed' })
     await store.until('green', () => lit().length > 1)
   })
 })

@@ -10,7 +10,7 @@ import { virtualPlatform, type VirtualPlatform } from '../../../verification/sim
 const { random } = virtualPlatform()
 const storeKey = newStoreKey(random)
 const under = (base: Verifier) => publishedVerifier(base, storeKey)
-/** PINs are derived with the cost of badges here: these tests are about locks. */
+/** These tests are about locks, so PINs use the faster verifier of badges. */
 const petersen = {
   operatorId: `op_${'0'.repeat(26)}`,
   name: 'Frau Petersen',
@@ -33,16 +33,16 @@ const MINUTE = 60_000
 
 let platform: VirtualPlatform
 let operators: Operators
-let held: string | undefined
+let heldKey: string | undefined
 beforeEach(() => {
   platform = virtualPlatform()
-  held = storeKey
-  operators = operatorSessions(platform, () => ({ records: [petersen, tran, withoutPin], storeKey: held }))
+  heldKey = storeKey
+  operators = operatorSessions(platform, () => ({ records: [petersen, tran, withoutPin], storeKey: heldKey }))
 })
 
 const sleep = (ms: number) => platform.sleep(ms)
-const pin = (caller: string, given: string, { operatorId } = petersen) =>
-  operators.signIn({ operatorId, pin: given }, caller)
+const pin = (caller: string, value: string, { operatorId } = petersen) =>
+  operators.signIn({ operatorId, pin: value }, caller)
 const wrong = (caller: string, who: { operatorId: string } = petersen) =>
   operators.signIn({ operatorId: who.operatorId, pin: '000000' }, caller)
 const badge = ({ operatorId }: { operatorId: string }, letter: string, caller: string) =>
@@ -65,7 +65,7 @@ describe('five wrong PINs or badges of one caller', () => {
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
   })
 
-  it('are cleared for that caller by a correct one', () => {
+  it('no longer count for that caller after a correct one', () => {
     times(4, () => wrong('till 1'))
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
     times(4, () => wrong('till 1'))
@@ -87,7 +87,7 @@ describe('one caller', () => {
     }
     times(60, () => (wrong('attacker'), sleep(10_000)))
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
-    // Not even together with the errors that an operator makes before the till locks.
+    // The errors of the attacker and eight errors of the operator together do not lock the operator either.
     times(4, () => wrong('till 1'))
     times(4, () => wrong('till 2'))
     expect(pin('till 3', '471108')).toMatchObject({ ok: true })
@@ -99,7 +99,7 @@ describe('one caller', () => {
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
     expect(pin('attacker', '471108')).toMatchObject({ reason: 'locked' })
     sleep(3_600_000)
-    // A day is not over: each wrong PIN of this caller makes it wait for a minute.
+    // Within a day, the caller must wait a minute after each wrong PIN.
     expect(wrong('attacker', { operatorId: 'nobody else' })).toMatchObject({ reason: 'wrong' })
     expect(pin('attacker', '471108')).toMatchObject({ reason: 'locked' })
     expect(badge(petersen, 'A', 'attacker')).toMatchObject({ ok: true })
@@ -111,7 +111,7 @@ describe('one caller', () => {
     expect(pin('attacker', '471108')).toMatchObject({ ok: true })
   })
 
-  it('cannot tell from answers which names exist', () => {
+  it('cannot learn from answers which names exist', () => {
     const names = [petersen, withoutPin, { operatorId: 'op_nobody' }]
     for (const name of names) times(5, () => expect(wrong('till 1', name)).toEqual({ ok: false, reason: 'wrong' }))
     for (const name of names) expect(wrong('till 1', name)).toMatchObject({ reason: 'locked' })
@@ -135,7 +135,7 @@ describe('twenty errors of several callers', () => {
     expect(pin('till 5', '471108')).toMatchObject({ reason: 'locked' })
     sleep(1)
     expect(pin('till 5', '471108')).toMatchObject({ ok: true })
-    // What led to the lock is counted no more.
+    // After the lock, the former errors no longer count.
     times(4, () => wrong('till 6'))
     expect(pin('till 5', '471108')).toMatchObject({ ok: true })
   })
@@ -178,13 +178,13 @@ describe('the tables of locks', () => {
 
 describe('without the store key of the policy', () => {
   it('no operator can sign in, no error counts, and sign-in works once the key arrives', () => {
-    held = undefined
+    heldKey = undefined
     times(30, (i) => expect(wrong(`till ${i % 4}`)).toEqual({ ok: false, reason: 'no_store_key' }))
     expect(badge(petersen, 'A', 'till 1')).toEqual({ ok: false, reason: 'no_store_key' })
     expect(operators.signIn({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({
       reason: 'no_store_key',
     })
-    held = storeKey
+    heldKey = storeKey
     expect(pin('till 1', '471108')).toMatchObject({ ok: true })
     expect(operators.signIn({ card: '04A1B2C3', readerId: 'reader' }, 'reader')).toMatchObject({
       ok: true,
@@ -192,7 +192,7 @@ describe('without the store key of the policy', () => {
     })
   })
 
-  it('a store without operators answers as it does for a name that does not exist', () => {
+  it('a store without operators answers as if the name did not exist', () => {
     operators = operatorSessions(platform, () => ({ records: [], storeKey: undefined }))
     expect(wrong('till 1')).toEqual({ ok: false, reason: 'wrong' })
   })

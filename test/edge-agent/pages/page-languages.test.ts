@@ -25,7 +25,7 @@ import {
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const MESSAGE = 'no answer from 10.0.0.7:502'
 
-/** An agent whose configuration names no language, and on which everything is wrong. */
+/** An agent with every fault. Without `language`, its configuration names no language. */
 function benchOf(language?: Language): PagesBench {
   const bench = pagesBench()
   const { language: _, ...config } = bench.agent.config
@@ -56,7 +56,7 @@ function benchOf(language?: Language): PagesBench {
   return bench
 }
 
-/** The page without its texts that are marked as English. */
+/** Removes the texts that are marked as English. */
 const withoutMessages = (html: string) => html.replaceAll(/<code lang="en"[^>]*>[^<]*<\/code>/g, '')
 
 function expectPage(name: string, html: string, language: Language): void {
@@ -70,7 +70,7 @@ function expectPage(name: string, html: string, language: Language): void {
 const PAIRED = ['/station', `/station?device=${STATION}`, `/gate?device=${GATE}`, '/setup', '/station?device=nothing']
 
 describe('the pages of the agent', () => {
-  it.each(LANGUAGES)('follow the browser, and hold no text of the other language (%s)', async (language) => {
+  it.each(LANGUAGES)('use the browser’s language, without any text of the other language (%s)', async (language) => {
     const bench = benchOf()
     const accepted = { accept: BROWSER, 'accept-language': `fr, ${language}-CH;q=0.3` }
     for (const path of PAIRED) {
@@ -97,7 +97,7 @@ describe('the pages of the agent', () => {
     }
   })
 
-  it.each(LANGUAGES)('tell a browser what to do in place of an error in JSON (%s)', async (language) => {
+  it.each(LANGUAGES)('show browsers a page instead of a JSON error (%s)', async (language) => {
     const bench = benchOf()
     const app = localApp(bench.agent, {
       hosts: () => ['kasse'],
@@ -184,7 +184,7 @@ describe.skipIf(NO_CHROMIUM)(`the programs of the pages (${NO_CHROMIUM ?? 'in Ch
     await page.keyboard.press('Enter')
     await page.locator('[data-slot="llrp-technical"]').filter({ hasText: 'connection refused' }).waitFor()
     await expectWhole(page, 'set-up', language)
-    // The switch works with the keyboard, and is remembered.
+    // The language switch works with the keyboard, and later pages use the chosen language.
     const other = textsOf(otherLanguage(language))
     await page.getByRole('link', { name: other.languageName }).focus()
     await page.keyboard.press('Enter')

@@ -60,7 +60,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     await page.locator(`.stage[data-view='result'][data-tone='${tone}']`).waitFor()
   }
 
-  /** Publishes until the page shows it. */
+  /** Publishes a result until the page shows it. */
   async function happens(page: Page, tone: string, result: Parameters<PagesBench['happens']>[1]): Promise<void> {
     await expect
       .poll(() => {
@@ -153,7 +153,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
       )
     }
     expect(await small(48, 'button, a, input')).toEqual([])
-    // The merchant chooses the name. One long word in it must not overflow on a handheld.
+    // Merchants choose device names. A long word in a name must not overflow on a handheld.
     await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
     bench.answer = () => granted({ itemCount: 3, remaining: 2 })

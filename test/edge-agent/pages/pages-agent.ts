@@ -28,14 +28,14 @@ import { entries } from '../../device-drivers/workbench.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
-/** An agent for the pages. The test sets its state and answers; its local HTTP is the real one. */
+/** An agent for the pages. The test sets its state and answers. The HTTP server is the real one. */
 export interface PagesBench {
   agent: Agent
   feed: Feed
   status: AgentStatus
-  /** The scans with their operators. */
+  /** Received scans, with their operators. */
   scans: { deviceId: string; text: string; operatorId: string | undefined; byHand: boolean }[]
-  /** Whether the agent holds the store key of its policy. */
+  /** True if the agent has the store key of its policy. */
   hasStoreKey: boolean
   /** Answers the next scans. */
   answer: (text: string, operatorId: string | undefined) => ScanResult | Promise<ScanResult>
@@ -84,7 +84,7 @@ export function denied(
   return granted({ authorized: false, reason, outcome: null, itemCount: 0, expiresAt: null, ...more })
 }
 
-/** A tag that the gate's reader saw. */
+/** A result for a tag that the gate's reader has read. */
 export function atTheGate(epc: string, result: ScanResult): ScanResult {
   return result.kind === 'decision' ? { ...result, item: epc } : result
 }
@@ -146,7 +146,7 @@ export function pagesBench(): PagesBench {
     records: operators,
     storeKey: bench.hasStoreKey ? storeKey : undefined,
   }))
-  let standing: string | undefined
+  let currentSession: string | undefined
   const bench: PagesBench = {
     feed,
     status: newStatus(),
@@ -154,7 +154,7 @@ export function pagesBench(): PagesBench {
     hasStoreKey: true,
     answer: () => granted(),
     happens: (deviceId, result) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result }),
-    // Only the members that the local HTTP uses.
+    // Set below. The agent has only the members that the HTTP server uses.
     agent: undefined as unknown as Agent,
   }
   const agent = {
@@ -173,20 +173,20 @@ export function pagesBench(): PagesBench {
     identity: { agentId: 'agt_1' },
     ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
     lanes: {
-      operatorAt: () => sessions.peek(standing)?.name,
+      operatorAt: () => sessions.peek(currentSession)?.name,
       signIn(deviceId: string, proof: Proof) {
         const opened = sessions.signIn(proof, 'the browser')
         if (!opened.ok) return opened
-        standing = opened.session
+        currentSession = opened.session
         feed.publish({ type: 'operator', deviceId, name: opened.name })
         return opened
       },
       signOut(deviceId: string) {
-        standing = undefined
+        currentSession = undefined
         feed.publish({ type: 'operator', deviceId, name: null })
       },
       async scan(deviceId: string, text: string, { byHand = false }: ScanOrigin) {
-        const operatorId = sessions.peek(standing)?.operatorId
+        const operatorId = sessions.peek(currentSession)?.operatorId
         bench.scans.push({ deviceId, text, operatorId, byHand })
         const result = await bench.answer(text, operatorId)
         bench.happens(deviceId, result)
@@ -224,7 +224,7 @@ export async function getPage(
   )
 }
 
-/** Tables that are gone with the process. */
+/** Opens pairings in a file that is deleted at once, so that nothing stays on the disk. */
 function newPairings(): Pairings {
   const folder = temporaryFolder('pairings')
   const pairings = openPairings(openLedgerFile(join(folder, 'ledger.db')))
@@ -236,7 +236,7 @@ export interface ServedPages {
   url: string
   /** A new one-time link that pairs a browser. */
   pairingUrl(): string
-  /** At once, with every connection, as a crash does. */
+  /** Closes the server and every connection at once, as a crash does. */
   close(): Promise<void>
 }
 

@@ -32,13 +32,15 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
   const heading = (text: string) => page.getByRole('heading', { name: text }).waitFor()
   const station = () => `${served.url}/station?device=${STATION}&lang=en`
 
-  it('by its link opens the pages; no address has the secret, and no script can read it', async () => {
+  it('with its link opens the pages; no address contains the secret, and no script can read it', async () => {
     const link = served.pairingUrl()
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(request.url()))
+    const requestedUrls: string[] = []
+    page.on('request', (request) => requestedUrls.push(request.url()))
     await page.goto(link)
     await heading('Welches Gerät?')
-    expect(asked.filter((url) => new URL(url).pathname + new URL(url).search !== new URL(url).pathname)).toEqual([])
+    expect(
+      requestedUrls.filter((url) => new URL(url).pathname + new URL(url).search !== new URL(url).pathname),
+    ).toEqual([])
     expect(page.url()).toBe(`${served.url}/station`)
     expect(await page.evaluate('document.cookie + localStorage.length + sessionStorage.length')).toBe('00')
     const [cookie] = await context.cookies()
@@ -95,7 +97,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     await heading('This browser is not paired yet.')
     const second = await context.newPage()
     await second.goto(served.pairingUrl())
-    // The browser keeps the language of its first tab.
+    // The second tab uses the language of the first.
     await second.getByRole('heading', { name: 'Which device?' }).waitFor()
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
   })
@@ -103,7 +105,7 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
   it('also applies to a page that is opened from another site', async () => {
     await page.goto(served.pairingUrl())
     await heading('Welches Gerät?')
-    // The cookie is not sent with a link of another site: localhost is another than 127.0.0.1.
+    // Browsers send no strict cookie with a link of another site. localhost is another site than 127.0.0.1.
     await page.route('http://localhost:9/', (route) =>
       route.fulfill({ contentType: 'text/html', body: `<a href="${station()}">station</a>` }),
     )

@@ -19,14 +19,14 @@ import {
 
 const RECEIPT = 'HTTPS://SHOP.EXAMPLE/R/2IABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** The station page in a real browser, in front of an agent that the test plays. */
+/** The station page in a real browser, with an agent that the test controls. */
 describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let chromium: TestBrowser
   let bench: PagesBench
   let served: ServedPages
   let page: Page
   let scanner: Wedge
-  let complaints: string[]
+  let pageErrors: string[]
 
   beforeAll(async () => {
     ensureBuilt()
@@ -40,22 +40,22 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     page = await chromium.browser.newPage({ viewport: { width: 1280, height: 800 } })
     page.setDefaultTimeout(5_000)
     scanner = await wedge(page)
-    complaints = []
-    page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    pageErrors = []
+    page.on('pageerror', (error) => pageErrors.push(error.message))
+    page.on('console', (message) => message.type() === 'error' && pageErrors.push(message.text()))
     await pairBrowser(page, served)
     const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
     await page.goto(`${served.url}/station?device=${STATION}`)
     await live
-    await heard()
+    await waitUntilLive()
   })
   afterEach(async () => {
     await page.close()
     await served.close()
   })
 
-  /** Until the page's program listens: a status that only it can have drawn. */
-  async function heard(): Promise<void> {
+  /** Waits until the page's script receives events: only the script can show the new status. */
+  async function waitUntilLive(): Promise<void> {
     bench.status = { ...bench.status, queueDepth: bench.status.queueDepth + 1 }
     const { queueDepth } = bench.status
     await expect
@@ -68,7 +68,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
 
   const stage = () => page.locator('.stage')
   const toneIs = (tone: string) => page.locator(`.stage[data-view='result'][data-tone='${tone}']`).waitFor()
-  const reads = (text: string) => expect.poll(() => stage().innerText(), { timeout: 5_000 }).toContain(text)
+  const expectText = (text: string) => expect.poll(() => stage().innerText(), { timeout: 5_000 }).toContain(text)
   const idle = () => page.locator(`.stage[data-view='idle']`).waitFor()
   const button = (name: string) => page.getByRole('button', { name, exact: true })
 
@@ -81,19 +81,19 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await toneIs('refused')
     expect(await stage().innerText()).toContain('Dieser Beleg ist abgelaufen.')
     expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, 'HTTPS://SHOP.EXAMPLE/R/OTHER'])
-    expect(complaints).toEqual([])
+    expect(pageErrors).toEqual([])
   })
 
   it('counts down label by label with the same scan', async () => {
     let remaining = 3
     bench.answer = () => granted({ itemCount: 3, remaining: --remaining })
     await scanner.scan(RECEIPT)
-    await reads('Noch 2 Etiketten')
+    await expectText('Noch 2 Etiketten')
     await button('Nächstes Etikett').click()
-    await reads('Noch 1 Etikett')
+    await expectText('Noch 1 Etikett')
     // Keyboard users continue with the same key.
     await scanner.scan('', ['Enter'])
-    await reads('Alle 3 Etiketten erledigt.')
+    await expectText('Alle 3 Etiketten erledigt.')
     expect(await button('Nächstes Etikett').isVisible()).toBe(false)
     expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, RECEIPT, RECEIPT])
   })
@@ -116,7 +116,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await field.fill('4017265103243')
     bench.answer = () => ({ kind: 'not_understood', why: 'product_code' })
     await button('Prüfen').click()
-    await reads('Das ist der Strichcode der Ware.')
+    await expectText('Das ist der Strichcode der Ware.')
     expect(await field.inputValue()).toBe('')
     await field.fill('left over')
     await field.focus()
@@ -125,7 +125,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(await field.inputValue()).toBe('')
   })
 
-  it('shows an unknown outcome and does not offer to send it again', async () => {
+  it('shows an unknown outcome without a button to send the scan again', async () => {
     bench.answer = () => granted({ outcome: 'unknown', itemCount: 2, remaining: 1 })
     await scanner.scan(RECEIPT)
     await toneIs('unsure')
@@ -139,7 +139,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
   it('returns to idle after a time or on Escape, and drops the receipt', async () => {
     await page.clock.install()
     await page.reload()
-    await heard()
+    await waitUntilLive()
     bench.answer = () => granted({ itemCount: 1 })
     await scanner.scan(RECEIPT)
     await toneIs('granted')
@@ -149,7 +149,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await idle()
     bench.answer = () => granted({ itemCount: 3, remaining: 2 })
     await scanner.scan(RECEIPT)
-    await reads('Noch 2 Etiketten')
+    await expectText('Noch 2 Etiketten')
     bench.answer = () => denied('item_not_paid')
     await scanner.scan('HTTPS://SHOP.EXAMPLE/R/OTHER')
     await toneIs('refused')
@@ -166,9 +166,9 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(bench.scans).toHaveLength(scanned + 1)
   })
 
-  it('shows results of the device’s own scanner, with nothing to send again', async () => {
+  it('shows results of the device’s own scanner, without a button to send the scan again', async () => {
     bench.happens(STATION, granted({ itemCount: 3, remaining: 2 }))
-    await reads('Noch 2 Etiketten')
+    await expectText('Noch 2 Etiketten')
     expect(await page.locator('[data-slot=again]').isVisible()).toBe(false)
     bench.happens('dev_elsewhere', denied('item_not_paid'))
     bench.happens(STATION, denied('manual_assistance_required'))
@@ -176,7 +176,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(await stage().innerText()).toContain('Anmelden oder Ausweis scannen, dann den Beleg noch einmal scannen.')
   })
 
-  it('lets staff release with a PIN: wrong, locked, right, and signed out again', async () => {
+  it('lets staff release with a PIN after a wrong PIN, and signs them out', async () => {
     bench.answer = (_, operatorId) => (operatorId === undefined ? denied('manual_assistance_required') : granted())
     await scanner.scan(RECEIPT)
     await button('Mit PIN freigeben').click()
@@ -258,7 +258,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     let answer: (result: ScanResult) => void = () => undefined
     bench.answer = () => new Promise((resolve) => (answer = resolve))
     await scanner.scan(RECEIPT)
-    await reads('Wird geprüft')
+    await expectText('Wird geprüft')
     await scanner.scan(RECEIPT)
     await expect.poll(() => bench.scans.length).toBe(1)
     answer(denied('item_not_paid'))
@@ -281,7 +281,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(await violations(page)).toEqual([])
     await pairBrowser(page, served)
     await button('Anmelden').waitFor()
-    await heard()
+    await waitUntilLive()
     for (const { id } of pairings.list()) pairings.revoke(id)
     await button('Anmelden').click()
     await page.getByText('Dieser Browser ist noch nicht gekoppelt.').waitFor()
@@ -289,13 +289,13 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
 
   it('reloads when the agent has another build', async () => {
     await served.close()
-    await reads('Beleg scannen')
+    await expectText('Beleg scannen')
     await page.locator('.banner').waitFor()
     await page.route('**/assets/**/live.js', (route) => route.fulfill({ status: 404 }), { times: 1 })
     const loaded = page.waitForEvent('load', { timeout: 15_000 })
     served = await servePages(bench, Number(new URL(served.url).port))
     await loaded
-    await heard()
+    await waitUntilLive()
   })
 
   it('shows a lost connection to the agent, and reconnects', async () => {
@@ -303,7 +303,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await served.close()
     await page.getByText('Diese Seite versucht weiter, sich zu verbinden').waitFor()
     await scanner.scan(RECEIPT)
-    await reads('Der Agent antwortet nicht.')
+    await expectText('Der Agent antwortet nicht.')
     served = await servePages(bench, port)
     await expect.poll(() => page.locator('.badges').innerText(), { timeout: 15_000 }).toContain('Online')
     expect(await page.locator('.banner').count()).toBe(0)

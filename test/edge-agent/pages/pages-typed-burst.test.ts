@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { LONGEST_SCAN, typedBurst, type BurstVerdict } from '../../../edge-agent/pages/model/typed-burst.ts'
 
-/** Types keys with a pause between them, and returns the verdict about the last. */
+/** Types keys with a pause between them. Returns the verdict about the last key. */
 function typing(
   keys: readonly string[],
   gapMs: number,
@@ -47,7 +47,7 @@ describe('a burst of typed characters', () => {
     expect(burst.take({ key: 'Enter', atMs: 2_000, inField: false })).toEqual({ do: 'pass' })
   })
 
-  it('counts as a scan in a field only at a speed that no person types', () => {
+  it('counts as a scan in a field only if it is faster than people type', () => {
     expect(typing([...'ABCDEFGH', 'Enter'], 10, true)).toEqual({ do: 'scan', text: 'ABCDEFGH' })
     expect(typing([...'ABCDEFGH', 'Enter'], 90, true)).toEqual({ do: 'pass' })
     expect(typing([...'471108', 'Enter'], 10, true)).toEqual({ do: 'pass' })

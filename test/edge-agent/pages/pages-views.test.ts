@@ -45,7 +45,7 @@ describe('a result at the station', () => {
     expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject(done)
   })
 
-  it('requests a check after an unknown outcome, and does not offer to send it again', () => {
+  it('asks staff to check after an unknown outcome, without a button to send the scan again', () => {
     expect(shown({ outcome: 'unknown' })).toMatchObject({
       tone: 'unsure',
       headline: 'Ist das Etikett ab?',
@@ -54,7 +54,7 @@ describe('a result at the station', () => {
     expect(shown({ outcome: 'failed' })).toMatchObject({ tone: 'unsure', headline: 'Nicht ausgelöst', again: 'retry' })
   })
 
-  it('separates denials from calls for staff, and shows them longer than a success', () => {
+  it('distinguishes denials from calls for staff, and shows both longer than a success', () => {
     expect(refused('already_redeemed')).toMatchObject({ tone: 'refused', headline: 'Abgelehnt', again: null })
     expect(refused('manual_assistance_required')).toMatchObject({
       tone: 'staff',
@@ -66,9 +66,9 @@ describe('a result at the station', () => {
 
   it('has its own text for every reason, in both languages', () => {
     for (const texts of [de, en]) {
-      const words = DENY_REASONS.map((reason) => texts.reasons[reason].what)
-      expect(new Set(words).size).toBe(DENY_REASONS.length)
-      for (const word of words) expect(word).not.toContain('_')
+      const reasonTexts = DENY_REASONS.map((reason) => texts.reasons[reason].what)
+      expect(new Set(reasonTexts).size).toBe(DENY_REASONS.length)
+      for (const text of reasonTexts) expect(text).not.toContain('_')
     }
   })
 
@@ -99,12 +99,12 @@ describe('a result at the gate', () => {
     item: 'E280AA',
   }
 
-  it('alarms with reason and tag when the gate did', () => {
+  it('alarms with reason and tag if the gate alarmed', () => {
     const alarm = { tone: 'alarm', headline: 'Alarm', message: 'Diese Ware ist nicht bezahlt.', item: 'E280AA' }
     expect(gateView(at(unpaid, 'siren'), de)).toMatchObject(alarm)
   })
 
-  it('shows amber if the gate did, and nothing if the policy says so', () => {
+  it('shows amber if the gate showed amber, and nothing if the gate showed no light', () => {
     expect(gateView(at(unpaid, 'amber'), de)).toMatchObject({ tone: 'amber', item: '' })
     expect(gateView(at(unpaid, null), de)).toBeUndefined()
   })
@@ -133,11 +133,11 @@ describe('a result at the gate', () => {
 
 describe('the state of the agent', () => {
   const status = newStatus()
-  const texts = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, nowMs)
-  const words = (more: object, nowMs = 0) => texts(more, nowMs).badges.map(({ text }) => text)
+  const viewOf = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, nowMs)
+  const badgeTexts = (more: object, nowMs = 0) => viewOf(more, nowMs).badges.map(({ text }) => text)
 
   it('shows three good badges without a fault', () => {
-    expect(texts({})).toEqual({
+    expect(viewOf({})).toEqual({
       badges: ['Online', 'Regeln v7 aktuell', 'Gerät bereit'].map((text) => ({ tone: 'good', text })),
       banners: [],
     })
@@ -154,24 +154,24 @@ describe('the state of the agent', () => {
     ])
   })
 
-  it('shows since when it is offline and how many events wait', () => {
+  it('shows how long it has been offline, and how many events wait', () => {
     const offline = { online: false, offlineSince: new Date(0).toISOString(), queueDepth: 3 }
-    expect(words(offline, 12 * 60_000)).toContain('Offline seit 12 min')
-    expect(words(offline, 0)).toContain('Offline seit weniger als 1 min')
-    expect(words(offline, 185 * 60_000)).toContain('Offline seit 3 h 5 min')
-    expect(words(offline, 72 * 3_600_000)).toContain('Offline seit 3 Tagen')
-    expect(words({ ...offline, queueDepth: 1 })).toContain('1 Ereignis wartet')
-    expect(words(offline)).toContain('3 Ereignisse warten')
+    expect(badgeTexts(offline, 12 * 60_000)).toContain('Offline seit 12 min')
+    expect(badgeTexts(offline, 0)).toContain('Offline seit weniger als 1 min')
+    expect(badgeTexts(offline, 185 * 60_000)).toContain('Offline seit 3 h 5 min')
+    expect(badgeTexts(offline, 72 * 3_600_000)).toContain('Offline seit 3 Tagen')
+    expect(badgeTexts({ ...offline, queueDepth: 1 })).toContain('1 Ereignis wartet')
+    expect(badgeTexts(offline)).toContain('3 Ereignisse warten')
   })
 
   it('shows outdated rules, uncertain time and faults', () => {
-    expect(words({ stage: 'stale', clock: 'none' })).toEqual(
+    expect(badgeTexts({ stage: 'stale', clock: 'none' })).toEqual(
       expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht bestätigt']),
     )
-    expect(words({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
-    expect(words({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
-    expect(words({ policyVersion: null })).toContain('Keine Regeln')
-    expect(texts({ fault: 'disk I/O error' }).banners).toEqual([
+    expect(badgeTexts({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
+    expect(badgeTexts({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
+    expect(badgeTexts({ policyVersion: null })).toContain('Keine Regeln')
+    expect(viewOf({ fault: 'disk I/O error' }).banners).toEqual([
       {
         tone: 'bad',
         text: 'Das Protokoll der Freigaben ist gestört. Es wird nichts freigegeben. Bitte die Technik rufen.',
@@ -179,7 +179,7 @@ describe('the state of the agent', () => {
     ])
     const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))
     // The driver's message is in English: it is on the set-up page.
-    expect(texts({ devices }).banners).toEqual([{ tone: 'warn', text: de.deviceAway }])
+    expect(viewOf({ devices }).banners).toEqual([{ tone: 'warn', text: de.deviceAway }])
   })
 
   it('shows no old status without a connection to the agent', () => {

@@ -46,7 +46,7 @@ function setUpBench(
   Object.assign(bench.agent, { deviceDiscovery: { findAttached, findLlrpReader }, check })
   return bench
 }
-const twoThings: DeviceDiscovery['findAttached'] = async () => ({
+const twoDevices: DeviceDiscovery['findAttached'] = async () => ({
   attached: [
     {
       kind: 'serial',
@@ -67,7 +67,7 @@ const twoThings: DeviceDiscovery['findAttached'] = async () => ({
 
 describe('the set-up page', () => {
   it('lists configured and attached devices with suggested entries, in both languages, and escapes markup', async () => {
-    const bench = setUpBench(twoThings)
+    const bench = setUpBench(twoDevices)
     const german = await (await getPage(bench, '/setup')).text()
     expect(german).toContain('An diesem Rechner angeschlossen')
     expect(german).toContain('dev_scanner')
@@ -82,14 +82,14 @@ describe('the set-up page', () => {
   })
 
   it('works only on the machine of the agent, even for paired programs elsewhere', async () => {
-    const bench = setUpBench(twoThings)
+    const bench = setUpBench(twoDevices)
     expect((await getPage(bench, '/setup', '192.168.1.20')).status).toBe(401)
     const app = localApp(bench.agent, {
       hosts: () => ['kasse'],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
       credential: () => CREDENTIAL,
     })
-    const ask = (peer: string, path: string, body: Json) => {
+    const post = (peer: string, path: string, body: Json) => {
       const text = JSON.stringify(body)
       const headers = {
         host: 'kasse',
@@ -103,13 +103,13 @@ describe('the set-up page', () => {
         { incoming: { socket: { remoteAddress: peer } } },
       )
     }
-    expect((await ask('192.168.1.20', '/v1/setup/check', { deviceId: STATION })).status).toBe(401)
-    expect(await (await ask('127.0.0.1', '/v1/setup/check', { deviceId: STATION })).json()).toMatchObject({
+    expect((await post('192.168.1.20', '/v1/setup/check', { deviceId: STATION })).status).toBe(401)
+    expect(await (await post('127.0.0.1', '/v1/setup/check', { deviceId: STATION })).json()).toMatchObject({
       state: 'ready',
     })
-    expect((await ask('127.0.0.1', '/v1/setup/check', { deviceId: 'dev_x' })).status).toBe(404)
+    expect((await post('127.0.0.1', '/v1/setup/check', { deviceId: 'dev_x' })).status).toBe(404)
     for (const address of ['', 'http://10.0.0.7', '10.0.0.7:99999', 'a b'])
-      expect((await ask('127.0.0.1', '/v1/setup/llrp', { address })).status).toBe(400)
+      expect((await post('127.0.0.1', '/v1/setup/llrp', { address })).status).toBe(400)
   })
 })
 
@@ -117,7 +117,7 @@ describe('adding devices to the configuration', () => {
   let folder: string
   beforeAll(() => void (folder = temporaryFolder('setup')))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  const ask = (bench: PagesBench, body: Json) => {
+  const post = (bench: PagesBench, body: Json) => {
     const app = localApp(bench.agent, {
       hosts: () => ['kasse'],
       log: { info: () => undefined, warn: () => undefined, error: () => undefined },
@@ -139,15 +139,15 @@ describe('adding devices to the configuration', () => {
 
   it('adds a valid entry to the file, preserves the others, and rejects an invalid one without a change', async () => {
     const path = join(folder, 'edge.json')
-    const bench = setUpBench(twoThings)
-    expect((await ask(bench, { entry: SERIAL })).status).toBe(404)
+    const bench = setUpBench(twoDevices)
+    expect((await post(bench, { entry: SERIAL })).status).toBe(404)
     Object.assign(bench.agent, { configFile: configFile(path) })
-    const said = async (entry: Json) => {
-      const answer = await ask(bench, { entry })
+    const addEntry = async (entry: Json) => {
+      const answer = await post(bench, { entry })
       return [answer.status, ((await answer.json()) as Json).error]
     }
-    expect(await said(SERIAL)).toEqual([400, expect.stringContaining('deviceId')])
-    expect(await said({ ...SERIAL, deviceId: 'dev_1' })).toEqual([200, undefined])
+    expect(await addEntry(SERIAL)).toEqual([400, expect.stringContaining('deviceId')])
+    expect(await addEntry({ ...SERIAL, deviceId: 'dev_1' })).toEqual([200, undefined])
     writeFileSync(
       path,
       JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), language: 'en', hosts: ['kasse1.local:8090'] }),
@@ -158,16 +158,19 @@ describe('adding devices to the configuration', () => {
       [{ ...SERIAL, deviceId: 'dev_2', output: -1 }, 'output'],
       [{ ...SERIAL, deviceId: 'dev_2', driver: 'x' }, 'driver'],
     ] as const) {
-      expect(await said(entry)).toEqual([400, expect.stringContaining(fault)])
+      expect(await addEntry(entry)).toEqual([400, expect.stringContaining(fault)])
     }
     expect(readFileSync(path, 'utf8')).toBe(before)
-    expect(await said({ deviceId: 'dev_2', driver: 'pcsc', link: { pcsc: 'ACS ACR1552' } })).toEqual([200, undefined])
+    expect(await addEntry({ deviceId: 'dev_2', driver: 'pcsc', link: { pcsc: 'ACS ACR1552' } })).toEqual([
+      200,
+      undefined,
+    ])
     expect(readConfig(readFileSync(path, 'utf8'))).toMatchObject({
       ok: true,
       config: { language: 'en', hosts: ['kasse1.local:8090'], devices: [{ deviceId: 'dev_1' }, { deviceId: 'dev_2' }] },
     })
     writeFileSync(path, '{')
-    expect(await said({ ...SERIAL, deviceId: 'dev_3' })).toEqual([400, expect.stringContaining('JSON')])
+    expect(await addEntry({ ...SERIAL, deviceId: 'dev_3' })).toEqual([400, expect.stringContaining('JSON')])
     expect(readFileSync(path, 'utf8')).toBe('{')
   })
 })
@@ -211,7 +214,7 @@ describe('a UHF reader at an address', () => {
     expect(readConfig(JSON.stringify({ devices: 'found' in found ? [found.found.entry] : [] }))).toMatchObject({
       ok: true,
     })
-    // No request named it, so it did not change.
+    // The search sent nothing to the reader.
     expect(reader.received).toEqual([])
     reader.occupy(true)
     expect(await findLlrpReader(`127.0.0.1:${service.port}`)).toMatchObject({
@@ -235,7 +238,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     const reader = llrpReader({ platform })
     service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
     chromium = await startChromium()
-    const bench = setUpBench(twoThings, surroundings('/nonexistent', platform).findLlrpReader)
+    const bench = setUpBench(twoDevices, surroundings('/nonexistent', platform).findLlrpReader)
     folder = temporaryFolder('setup')
     Object.assign(bench.agent, { configFile: configFile(join(folder, 'edge.json')) })
     served = await servePages(bench)

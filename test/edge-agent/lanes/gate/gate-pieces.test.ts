@@ -42,7 +42,7 @@ describe('the parts of a gate', () => {
             atMs += read.afterMs
             around.see('x', read.zone, atMs)
           }
-          // It comes from inside: it is there for a second at least.
+          // The tag comes from inside: it is read there for more than a second.
           for (let i = 0; i < 6; i++) around.see('x', 'inside', (atMs += 250))
           const leaving = Array.from({ length: 60 }, () => around.see('x', 'outside', (atMs += 250)))
           expect(leaving.filter((movement) => movement === 'leaving')).toHaveLength(1)

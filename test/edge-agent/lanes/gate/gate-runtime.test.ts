@@ -30,8 +30,8 @@ describe('a gate with a reader, through the whole agent', () => {
   }
   const see = (epc: string, antenna: number, agoMs = 0) =>
     reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() - agoMs }])
-  /** Slow enough for a new gate that still learns its surroundings. */
-  const leaves = async (epc: string) => {
+  /** Carries a tag out, slowly enough for a new gate that still learns the stationary tags around it. */
+  const carryOut = async (epc: string) => {
     see(epc, 1)
     for (let i = 0; i < 3; i++) {
       await store.world.advance(260)
@@ -40,7 +40,7 @@ describe('a gate with a reader, through the whole agent', () => {
     await store.world.advance(60)
   }
   const isOn = (coil: number) => store.boards.gate.log.findLast((change) => change.coil === coil)?.on === true
-  const told = async (): Promise<Json[]> => {
+  const storedEvents = async (): Promise<Json[]> => {
     await store.world.advance(300)
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
     return (await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, limit: 500 })))
@@ -53,9 +53,9 @@ describe('a gate with a reader, through the whole agent', () => {
     const { storeId } = store.shop
     await store.drive(store.shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'exception_hold' }))
     await store.until('the hold', () => store.agent.items.find('epc', epc)?.status === 'exception_hold')
-    await leaves(epc)
+    await carryOut(epc)
     expect(isOn(1)).toBe(true)
-    expect(await told()).toContainEqual(
+    expect(await storedEvents()).toContainEqual(
       expect.objectContaining({ reason: 'gate_alarm', epc, itemStatus: 'exception_hold' }),
     )
     const { requests } = await store.drive(store.shop.ok('fetchAssistanceRequests', { storeId }))
@@ -67,13 +67,13 @@ describe('a gate with a reader, through the whole agent', () => {
     const [unpaid, paid] = [await newItem(), await newItem()]
     await store.buy([{ ean: product().ean, quantity: 1, epcs: [paid] }])
     await store.until('the payment', () => store.agent.items.find('epc', paid)?.status === 'paid')
-    await leaves(paid)
-    await leaves('E280FFFFFFFFFFFFFFFFFFFF')
+    await carryOut(paid)
+    await carryOut('E280FFFFFFFFFFFFFFFFFFFF')
     expect([isOn(1), isOn(2)]).toEqual([false, true])
-    await leaves(unpaid)
+    await carryOut(unpaid)
     expect(isOn(1)).toBe(true)
     await store.world.advance(1_000)
-    const events = await told()
+    const events = await storedEvents()
     expect(
       events.filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus, e.gateId !== undefined]),
     ).toEqual([
@@ -86,20 +86,20 @@ describe('a gate with a reader, through the whole agent', () => {
     })
   })
 
-  it('does the same offline, also after a restart; with items older than 90 s it lights only amber', async () => {
+  it('sounds the siren offline, too; with items older than 90 s it lights only amber', async () => {
     await open()
     const [first, second] = [await newItem(), await newItem()]
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
-    await leaves(first)
+    await carryOut(first)
     expect(isOn(1)).toBe(true)
     await store.world.advance(100_000)
-    await leaves(second)
+    await carryOut(second)
     expect([isOn(1), isOn(2)]).toEqual([false, true])
     await store.world.advance(10_000)
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
-    const details = (await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.detail)
+    const details = (await storedEvents()).filter((e) => e.reason === 'gate_alarm').map((e) => e.detail)
     expect(details).toEqual([
       expect.stringContaining('siren: not_paid'),
       expect.stringMatching(/^notify: status_stale;.*items are 1\d\d s old$/),
@@ -108,7 +108,7 @@ describe('a gate with a reader, through the whole agent', () => {
 
   it('alarms for a tag with an overlong name, and reports it and all later events', async () => {
     await open()
-    await leaves('AB'.repeat(75))
+    await carryOut('AB'.repeat(75))
     expect(isOn(2)).toBe(true)
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     await store.authorize({
@@ -116,7 +116,7 @@ describe('a gate with a reader, through the whole agent', () => {
       protectionAction: 'deactivate_label',
       receipt,
     })
-    const events = await told()
+    const events = await storedEvents()
     expect(events.find((e) => e.reason === 'gate_alarm')).not.toHaveProperty('epc')
     expect(events.find((e) => e.reason === 'event_incomplete')).toMatchObject({
       deviceId: store.shop.devices.exit_gate,
@@ -129,8 +129,8 @@ describe('a gate with a reader, through the whole agent', () => {
 
   it('reports all events after an unreadable row of an earlier release', async () => {
     await open()
-    await leaves('E280FFFFFFFFFFFFFFFFFFFF')
-    await told()
+    await carryOut('E280FFFFFFFFFFFFFFFFFFFF')
+    await storedEvents()
     await store.restart(() => {
       const db = new Sqlite(join(store.dataDir, 'ledger.db'))
       const { seq, hash } = db.prepare('SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1').get() as {
@@ -160,7 +160,7 @@ describe('a gate with a reader, through the whole agent', () => {
       protectionAction: 'deactivate_label',
       receipt,
     })
-    await told()
+    await storedEvents()
     expect(
       (await store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind: 'unapplied' })).exceptions,
     ).toEqual([expect.objectContaining({ detail: expect.stringContaining('event.epc') })])
@@ -169,16 +169,16 @@ describe('a gate with a reader, through the whole agent', () => {
   it('ends an alarm when the shopper pays at the gate', async () => {
     await open()
     const epc = await newItem()
-    await leaves(epc)
+    await carryOut(epc)
     expect(isOn(1)).toBe(true)
     await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
     // Without a broker, the test triggers the sync.
     await store.drive(store.agent.link.poll())
     await store.world.advance(60)
     expect([isOn(1), isOn(3)]).toEqual([false, true])
-    expect((await told()).some((e) => e.reason === 'late_status' && e.epc === epc && e.itemStatus === 'paid')).toBe(
-      true,
-    )
+    expect(
+      (await storedEvents()).some((e) => e.reason === 'late_status' && e.epc === epc && e.itemStatus === 'paid'),
+    ).toBe(true)
   })
 
   it('passes the goods of a presented receipt, and alarms for one more of the same product', async () => {
@@ -192,16 +192,16 @@ describe('a gate with a reader, through the whole agent', () => {
       .limit(2)
       .execute()
     const [mine = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
-    // Bought by its bar code: the purchase names no tag, and the item is still sellable.
+    // Bought by bar code, so the purchase names no tag and the item stays sellable.
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     expect(
       await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt }),
     ).toMatchObject({ authorized: true })
-    await leaves(mine)
+    await carryOut(mine)
     expect(isOn(1)).toBe(false)
-    await leaves(more)
+    await carryOut(more)
     expect(isOn(1)).toBe(true)
-    expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
+    expect((await storedEvents()).filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
   })
 
   it.each([
@@ -222,7 +222,7 @@ describe('a gate with a reader, through the whole agent', () => {
         .execute()
       const [mine = '', late = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
       const named = await newItem()
-      // Offline, the prices of single units are unknown.
+      // Offline, the prices of single units are unknown, so the test removes the price limit.
       const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
       await store.drive(
         store.shop.ok('updateProtectionPolicy', {
@@ -251,15 +251,15 @@ describe('a gate with a reader, through the whole agent', () => {
         outcome: 'confirmed',
         offline: !isOnline,
       })
-      for (const epc of [named, mine, late]) await leaves(epc)
+      for (const epc of [named, mine, late]) await carryOut(epc)
       expect([store.pulses('gate'), isOn(1)]).toEqual([1, false])
-      await leaves(more)
+      await carryOut(more)
       expect(isOn(1)).toBe(true)
       store.network(true)
       await store.until('online', () => store.agent.link.isOnline)
       expect(await leave()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
       await store.world.advance(40_000)
-      const events = await told()
+      const events = await storedEvents()
       const exits = events.filter(
         (e) => e.type === 'protection.action.completed' && e.replayProtectedNonce !== undefined,
       )
@@ -280,28 +280,28 @@ describe('a gate with a reader, through the whole agent', () => {
     await store.until('the payment', () => store.agent.items.find('epc', second)?.status === 'paid')
     const status = async () =>
       (await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status
-    await leaves(first)
+    await carryOut(first)
     await store.world.advance(36_000)
-    await told()
+    await storedEvents()
     expect(await status()).toBe('SUCCESS')
-    // Left while offline: claimed after the next connection.
+    // The second tag leaves while the agent is offline. The agent claims its right when it is online again.
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
-    await leaves(second)
+    await carryOut(second)
     await store.world.advance(60_000)
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
     await store.until('the claim', async () => (await status()) === 'UNLOADED')
-    const events = await told()
+    const events = await storedEvents()
     expect(events.filter((e) => e.type === 'protection.action.completed').map((e) => e.epc)).toEqual([first, second])
     expect(events.filter((e) => e.type === 'protection.authorization.denied')).toEqual([])
     expect(
       await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt }),
     ).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    // In again and out again: it has left already, so no claim follows.
-    await leaves(first)
+    // The tag leaves a second time, which causes no second claim.
+    await carryOut(first)
     await store.world.advance(40_000)
-    expect((await told()).filter((e) => e.type === 'protection.authorization.granted')).toHaveLength(2)
+    expect((await storedEvents()).filter((e) => e.type === 'protection.authorization.granted')).toHaveLength(2)
     expect(store.pulses('gate')).toBe(0)
   })
 
@@ -313,7 +313,7 @@ describe('a gate with a reader, through the whole agent', () => {
     const { ledger, trust } = store.agent
     const opened = openReceipt(receipt, { keys: trust.keys, storeId: store.shop.storeId })
     if (!opened.ok) throw new Error(opened.fault)
-    // Nothing of it is reported yet.
+    // The agent has used the exit right and has not reported it yet.
     const nonce = Buffer.from(opened.claims.cti).toString('hex')
     const { exp } = opened.claims
     const used = {
@@ -328,17 +328,17 @@ describe('a gate with a reader, through the whole agent', () => {
       nowMs: store.world.clock.wall(),
     }
     expect(ledger.commits.now(() => ledger.claims.claim(used))).toMatchObject({ ok: true })
-    await leaves(epc)
+    await carryOut(epc)
     await store.world.advance(40_000)
-    await told()
+    await storedEvents()
     const { reads } = store.shop.cloud.db.database
-    const given = await reads
+    const authorizations = await reads
       .selectFrom('protection_authorization')
       .select('voided_ms')
       .where('purchase_id', '=', purchase.transactionId)
       .execute()
-    expect(given.length).toBeGreaterThan(0)
-    expect(given.filter((row) => row.voided_ms === null)).toEqual([])
+    expect(authorizations.length).toBeGreaterThan(0)
+    expect(authorizations.filter((row) => row.voided_ms === null)).toEqual([])
   })
 
   it('receives a payment over the broker and acknowledges it before it answers the shopper’s app', async () => {
@@ -346,7 +346,7 @@ describe('a gate with a reader, through the whole agent', () => {
     const epc = await newItem()
     const purchase = await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
     expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
-    await leaves(epc)
+    await carryOut(epc)
     expect(isOn(1)).toBe(false)
     const { reads } = store.shop.cloud.db.database
     const { checkout_session_id: id } = await reads
@@ -380,7 +380,7 @@ describe('a gate with a reader, through the whole agent', () => {
     await store.until('online', () => store.agent.link.isOnline)
     await store.world.advance(31_000)
     expect(await page(purchase.transactionId)).toContain('You may leave.')
-    // Only the receipt names the bought tag.
+    // This purchase names no tag, so only the receipt proves it.
     const { purchase: unnamed } = await store.buy([{ ean: product().ean, quantity: 1 }])
     expect(await page(unnamed.transactionId)).toContain('Please show your receipt at the exit.')
   })
@@ -390,27 +390,27 @@ describe('a gate with a reader, through the whole agent', () => {
     store = await openStore({ llrpGate: true })
     const { gateReader, world } = store
     const [first, second] = [await newItem(), await newItem()]
-    const walksOut = async (epc: string) => {
+    const walkOut = async (epc: string) => {
       for (let ms = 0; ms < 2_000; ms += 50) {
         gateReader.see(epc, { antenna: ms < 800 ? 1 : 2, rssiDbm: -50 })
         await world.advance(50)
       }
     }
-    await walksOut(first)
+    await walkOut(first)
     expect(gateReader.gpos[1]).toBe(true)
     await world.advance(12_000)
     expect(gateReader.gpos[1]).toBe(false)
     // The reader buffers reads while it is offline, and sends them afterwards.
     store.gatePort.unplug()
     await world.advance(500)
-    await walksOut(second)
+    await walkOut(second)
     await world.advance(5_000)
     expect(gateReader.buffered).toBeGreaterThan(10)
     store.gatePort.plug()
     await store.until('the reader', () => store.agent.status().devices.every((device) => device.state === 'ready'))
     await world.advance(6_000)
     expect(gateReader.writes.filter((write) => write.gpo === 1 && write.on)).toHaveLength(1)
-    expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus])).toEqual([
+    expect((await storedEvents()).filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus])).toEqual([
       [first, 'sellable'],
     ])
   })
@@ -422,8 +422,8 @@ describe('a gate with a reader, through the whole agent', () => {
     see(epc, 3, 2_100)
     await store.world.advance(6_000)
     expect(isOn(1)).toBe(false)
-    expect((await told()).filter((e) => e.type === 'protection.exception.raised').map((e) => e.reason)).toEqual([
-      'late_reads',
-    ])
+    expect((await storedEvents()).filter((e) => e.type === 'protection.exception.raised').map((e) => e.reason)).toEqual(
+      ['late_reads'],
+    )
   })
 })

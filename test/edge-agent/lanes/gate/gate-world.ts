@@ -11,31 +11,31 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-
 import type { ItemStatus } from '../../../../policy/vocabulary.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 
-/** One gate on a virtual clock, with its items and people who carry tags. */
+/** One gate on a virtual clock, with items and people who carry tags. */
 export interface GateWorld {
   world: VirtualPlatform
   lane: GateLane
   items: Map<string, KnownItem>
-  /** Updates of items, and the delay of the cloud. */
-  cloud: { isBehind: boolean; isOnline: boolean; ageMs: number; asked: number; answer: () => Promise<void> }
+  /** State of the cloud. `syncs`: number of requests for newer items. `answer`: answers such a request. */
+  cloud: { isBehind: boolean; isOnline: boolean; ageMs: number; syncs: number; answer: () => Promise<void> }
   commands: { atMs: number; command: DeviceCommand }[]
   events: DeviceRecord[]
   gone: { tag: string; leftMs: number }[]
   alarms: { epc: string; assessment: TagAssessment; atMs: number }[]
   /** Adds an item and returns its EPC. */
   item(status: ItemStatus, fields?: Partial<KnownItem>): string
-  /** Advances the time while people walk. Resolves when the last one is gone. */
+  /** Advances the time while people walk. Resolves when the last walker is gone. */
   walk(...walkers: Walker[]): Promise<void>
-  /** The same gate after a restart of the agent. */
+  /** Restarts the agent with the stored stationary tags. */
   restart(): void
   sirens(): number
   reasons(): string[]
 }
 
-/** Where tags are at a moment since the walker began, ms; undefined: gone. */
+/** A person or place with tags. */
 export interface Walker {
   epcs: readonly string[]
-  /** Chance of a read by each zone in each 20 ms, at a moment. */
+  /** Probability of a read per zone and 20 ms, `ms` after the start. Undefined when the walker is gone. */
   seen(ms: number): { inside: number; outside: number; none: number } | undefined
 }
 
@@ -59,7 +59,7 @@ export function gateWorld(
   const world = virtualPlatform({ seed: options.seed ?? 3 })
   const policy: ProtectionPolicy = { ...DEFAULT_POLICY, ...options.policy, gate: GatePolicy.parse(options.gate ?? {}) }
   const items = new Map<string, KnownItem>()
-  const cloud = { isBehind: false, isOnline: true, ageMs: 0, asked: 0, answer: () => Promise.resolve() }
+  const cloud = { isBehind: false, isOnline: true, ageMs: 0, syncs: 0, answer: () => Promise.resolve() }
   let stationaryTags: readonly StationaryTag[] | undefined = options.isNew ? undefined : []
   const commands: GateWorld['commands'] = []
   const events: DeviceRecord[] = []
@@ -83,7 +83,7 @@ export function gateWorld(
       policy: () => policy,
       isOnline: () => cloud.isOnline,
       syncItems() {
-        cloud.asked++
+        cloud.syncs++
         return cloud.answer()
       },
       released: { covers: () => false, takenOf: () => [] },
@@ -139,7 +139,7 @@ export function gateWorld(
   return gate
 }
 
-/** Comes from inside, is read by both antennas on the way, and is gone after two seconds. */
+/** Walks from inside to outside in two seconds. Both antennas read the tags. */
 export const goesOut = (...epcs: string[]): Walker => ({
   epcs,
   seen(ms) {
@@ -156,25 +156,25 @@ export const comesIn = (...epcs: string[]): Walker => ({
   },
 })
 
-/** Stays inside near the gate for this time, then returns into the shop. */
+/** Stays inside near the gate for `forMs`, then returns into the shop. */
 export const lingers = (forMs: number, ...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= forMs ? undefined : { inside: 0.3, outside: 0, none: 0 }),
 })
 
-/** Lies between the antennas. */
-export const lies = (forMs: number, ...epcs: string[]): Walker => ({
+/** Tags that do not move, between the antennas. */
+export const staysBetweenAntennas = (forMs: number, ...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= forMs ? undefined : { inside: 0.2, outside: 0.1, none: 0 }),
 })
 
-/** Is carried away from its place: read only outside, then no more. */
+/** Carries tags out that are read only outside. */
 export const isCarriedOut = (...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= 2_500 ? undefined : { inside: 0, outside: 0.4, none: 0 }),
 })
 
-/** Is placed for this time near a gate without antenna sides. */
+/** Tags near a gate without antenna sides, for `forMs`. */
 export const isNear = (forMs: number, ...epcs: string[]): Walker => ({
   epcs,
   seen: (ms) => (ms >= forMs ? undefined : { inside: 0, outside: 0, none: 0.3 }),
@@ -186,5 +186,5 @@ export const approaches = (...epcs: string[]): Walker => ({
   seen: (ms) => (ms >= 1_500 ? undefined : { inside: 0, outside: 0, none: 0.4 }),
 })
 
-/** No reads for this time. */
+/** No reads for `forMs`. */
 export const nobody = (forMs: number): Walker => ({ epcs: [], seen: (ms) => (ms >= forMs ? undefined : nowhere) })

@@ -8,7 +8,7 @@ import {
   goesOut,
   isCarriedOut,
   isNear,
-  lies,
+  staysBetweenAntennas,
   lingers,
   newTag,
   nobody,
@@ -47,7 +47,7 @@ describe('the exit gate', () => {
     ])
   })
 
-  it('alarms in the same turn as the first read outside', () => {
+  it('alarms in the same task as the first read outside', () => {
     const gate = gateWorld()
     const epc = gate.item('sellable')
     gate.lane.see(epc, 'inside', 0)
@@ -159,22 +159,22 @@ describe('the exit gate', () => {
   it('learns stationary tags with few alarms, stores them over a restart, and alarms when one is carried out', async () => {
     const gate = gateWorld({ isNew: true })
     const pile = Array.from({ length: 30 }, () => gate.item('sellable'))
-    await gate.walk(lies(58_000, ...pile))
-    // A gate that does not learn first would have sounded for each of them.
+    await gate.walk(staysBetweenAntennas(58_000, ...pile))
+    // A gate that does not learn would alarm for each tag.
     expect(gate.alarms.length).toBeLessThanOrEqual(3)
     gate.alarms.length = 0
-    await gate.walk(lies(300_000, ...pile))
+    await gate.walk(staysBetweenAntennas(300_000, ...pile))
     expect(gate.alarms).toEqual([])
     gate.restart()
-    await gate.walk(lies(60_000, ...pile))
+    await gate.walk(staysBetweenAntennas(60_000, ...pile))
     expect(gate.alarms).toEqual([])
     const [taken, ...rest] = pile
-    await gate.walk(isCarriedOut(taken ?? ''), lies(4_000, ...rest))
+    await gate.walk(isCarriedOut(taken ?? ''), staysBetweenAntennas(4_000, ...rest))
     expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([taken])
     // Another tag is read beside the pile.
     const other = gate.item('sellable')
-    await gate.walk(nobody(11_000), lies(11_000, ...rest))
-    await gate.walk(goesOut(other), lies(2_000, ...rest))
+    await gate.walk(nobody(11_000), staysBetweenAntennas(11_000, ...rest))
+    await gate.walk(goesOut(other), staysBetweenAntennas(2_000, ...rest))
     expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([taken, other])
   })
 
@@ -230,7 +230,7 @@ describe('the exit gate', () => {
   })
 
   describe('without certain facts', () => {
-    it('lights amber for an item status older than 90 s, and names it; sounds the siren if the policy says so', async () => {
+    it('lights amber for an item status older than 90 s; sounds the siren if unknown tags do', async () => {
       for (const [unknownTag, sirens] of [
         ['notify', 0],
         ['ignore', 0],
@@ -248,7 +248,7 @@ describe('the exit gate', () => {
       }
     })
 
-    it('signals an unknown tag as the policy says', async () => {
+    it('signals an unknown tag as the policy demands', async () => {
       for (const [unknownTag, expected] of [
         ['notify', 'amber'],
         ['siren', 'siren'],
@@ -279,7 +279,7 @@ describe('the exit gate', () => {
   })
 
   describe('and payment', () => {
-    const pays = (gate: ReturnType<typeof gateWorld>, epc: string) => {
+    const pay = (gate: ReturnType<typeof gateWorld>, epc: string) => {
       gate.items.set(epc, { status: 'paid', paying: false })
       gate.lane.itemsChanged()
     }
@@ -289,15 +289,15 @@ describe('the exit gate', () => {
       const epc = gate.item('sellable', { paying: true })
       gate.cloud.answer = async () => {
         await new Promise<void>((resolve) => gate.world.timers.after(100, resolve))
-        pays(gate, epc)
+        pay(gate, epc)
       }
       await gate.walk(goesOut(epc))
-      expect([gate.commands, gate.cloud.asked, gate.lane.counts.passed]).toEqual([[], 1, 1])
+      expect([gate.commands, gate.cloud.syncs, gate.lane.counts.passed]).toEqual([[], 1, 1])
     })
 
     it.each([
       ['is being paid', { paying: true }, false],
-      ['may have been, the gate being behind', {}, true],
+      ['may be paid, because the replica is behind', {}, true],
     ])('waits 250 ms at most for an item that %s', async (_name, fields, isBehind) => {
       const gate = gateWorld()
       gate.cloud.isBehind = isBehind
@@ -311,16 +311,16 @@ describe('the exit gate', () => {
       expect(gate.commands.map((c) => c.atMs)).toEqual([250])
     })
 
-    it('does not sync while offline, nor if the replica is complete', async () => {
+    it('does not sync while offline or while the replica is complete', async () => {
       const gate = gateWorld()
       gate.cloud.isOnline = false
       await gate.walk(goesOut(gate.item('sellable', { paying: true })))
       gate.cloud.isOnline = true
       await gate.walk(goesOut(gate.item('sellable')))
-      expect([gate.cloud.asked, gate.alarms.length]).toEqual([0, 2])
+      expect([gate.cloud.syncs, gate.alarms.length]).toEqual([0, 2])
     })
 
-    it('ends the alarm when the payment arrives within 10 s, and not when it comes later', async () => {
+    it('ends the alarm only if the payment arrives within 10 s', async () => {
       for (const [afterMs, isEnded] of [
         [3_000, true],
         [11_000, false],
@@ -330,9 +330,9 @@ describe('the exit gate', () => {
         await gate.walk(goesOut(first, second))
         await gate.walk(nobody(afterMs - 2_000))
         gate.commands.length = 0
-        pays(gate, first)
+        pay(gate, first)
         expect(gate.commands).toEqual([])
-        pays(gate, second)
+        pay(gate, second)
         expect(gate.commands.map(({ command }) => command)).toEqual(
           isEnded
             ? [
@@ -369,7 +369,7 @@ describe('the exit gate', () => {
         receiptEntry(cti, 'gtin', gtin),
         receiptEntry(cti, 'gtin', gtin),
       ])
-      // One of the four has left before.
+      // The fourth entry is used already.
       gate.lane.acceptReceipt(claims, [0, 1, 2])
       for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: 'sellable', paying: false })
       await gate.walk(goesOut(mine, serials(0), serials(1)))
@@ -378,7 +378,7 @@ describe('the exit gate', () => {
       expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([serials(2)])
     })
 
-    it('accepts fewer tags than goods, and ends a receipt after half a minute', async () => {
+    it('accepts fewer tags than entries, and ends the pass of a receipt after 30 s', async () => {
       const gate = gateWorld()
       const epc = gate.item('sellable')
       gate.lane.acceptReceipt(receipt([receiptEntry(cti, 'epc', epc), receiptEntry(cti, 'gtin', gtin)]), [0, 1])
@@ -397,9 +397,9 @@ describe('the exit gate', () => {
         ...[mine, paid, lying].map((epc) => receiptEntry(cti, 'epc', epc)),
         receiptEntry(cti, 'gtin', gtin),
       ])
-      await gate.walk(lies(30_000, lying))
+      await gate.walk(staysBetweenAntennas(30_000, lying))
       await gate.walk(lingers(1_000, mine, paid, serials(0), serials(2)))
-      // One that is paid otherwise is no matter for the entry of its product.
+      // A tag that another purchase paid does not take the entry of its product.
       expect(gate.lane.nearbyTagsOf(claims, [0, 1, 2, 3])).toEqual([
         { tag: mine, entry: 0 },
         { tag: paid, entry: 1 },
@@ -421,7 +421,7 @@ describe('the exit gate', () => {
     })
   })
 
-  it('treats UIDs like EPCs, and an unknown card as the policy says', async () => {
+  it('treats UIDs like EPCs, and unknown cards as unknown tags', async () => {
     const uid = (n: number) => `E00401500000000${n}`
     const gate = gateWorld()
     gate.items.set(uid(1), { status: 'sellable', paying: false })
@@ -456,7 +456,7 @@ describe('the exit gate', () => {
   })
 
   describe('and paid tags that have left', () => {
-    const told = (gate: ReturnType<typeof gateWorld>) => gate.gone.map(({ tag }) => tag)
+    const goneTags = (gate: ReturnType<typeof gateWorld>) => gate.gone.map(({ tag }) => tag)
 
     it('reports each once, 30 s after its last read, with the time at which it left', async () => {
       const gate = gateWorld()
@@ -466,13 +466,13 @@ describe('the exit gate', () => {
       await gate.walk(nobody(28_000))
       expect(gate.gone).toEqual([])
       await gate.walk(nobody(10_000))
-      expect(told(gate)).toEqual([paid])
+      expect(goneTags(gate)).toEqual([paid])
       expect((gate.gone[0]?.leftMs ?? 0) - beganMs).toBeLessThan(2_000)
       await gate.walk(nobody(60_000))
-      expect(told(gate)).toEqual([paid])
+      expect(goneTags(gate)).toEqual([paid])
     })
 
-    it('reports none that is still there, returned inside, or was covered by a receipt', async () => {
+    it('does not report tags that are still read, returned inside or were covered by a receipt', async () => {
       const gate = gateWorld()
       const [stays, returns, covered] = [gate.item('paid'), gate.item('paid'), gate.item('paid')]
       await gate.walk(goesOut(stays, returns, covered))
@@ -494,9 +494,9 @@ describe('the exit gate', () => {
         epcs: [stays],
         seen: (ms) => (ms > 40_000 ? undefined : { inside: 0, outside: 0.05, none: 0 }),
       })
-      expect(told(gate)).toEqual([])
+      expect(goneTags(gate)).toEqual([])
       await gate.walk(nobody(40_000))
-      expect(told(gate)).toEqual([stays])
+      expect(goneTags(gate)).toEqual([stays])
     })
   })
 

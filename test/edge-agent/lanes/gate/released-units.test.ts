@@ -46,7 +46,7 @@ describe('released units', () => {
     expect(units.covers(epcOf(1))).toBe(false)
   })
 
-  it('cover only the first tag that fits', () => {
+  it('cover only the first tag that matches', () => {
     const { units, unit } = openUnits()
     for (const ordinal of [0, 1]) units.add(unit(ordinal))
     expect([1, 2, 3, 1, 2].map((n) => units.covers(epcOf(n)))).toEqual([true, true, false, true, true])
@@ -57,7 +57,7 @@ describe('released units', () => {
     ])
   })
 
-  it('keep the tag that they were released with when they are announced again', () => {
+  it('keep their first tag if they are announced again', () => {
     const { units, unit } = openUnits()
     expect([units.add(unit(0, epcOf(1))), units.add(unit(0, epcOf(2))), units.add(unit(0))]).toEqual([
       true,
@@ -79,14 +79,14 @@ describe('released units', () => {
     expect(again.add(unit(1))).toBe(false)
   })
 
-  it('have a limit: the oldest is dropped', () => {
+  it('are limited: the oldest is dropped', () => {
     const { units, unit } = openUnits()
     for (let n = 0; n < 2_500; n++) units.add(unit(n, epcOf(n)))
     expect(units.size).toBe(2_000)
     expect([units.covers(epcOf(0)), units.covers(epcOf(499)), units.covers(epcOf(500))]).toEqual([false, false, true])
   })
 
-  it('without a tag have a limit of 500 of their own', () => {
+  it('without a tag are limited to 500', () => {
     const { units, unit } = openUnits()
     units.add(unit(9_000, epcOf(9_000)))
     for (let n = 0; n < 700; n++) units.add(unit(n))
