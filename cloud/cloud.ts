@@ -24,7 +24,7 @@ import { openVapid } from './push/vapid.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
 import { assertEvent } from './webhooks/event-types.ts'
 
-/** A running cloud without sockets: bin/ adds them, tests call `app` directly. */
+/** A running cloud without sockets: bin/ opens them, tests call `app` directly. */
 export interface Cloud {
   readonly app: Hono
   readonly services: Services
@@ -57,7 +57,8 @@ export async function createCloud({
   probeDisk = () => Promise.resolve(),
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
-  // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases expire.
+  // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases
+  // expire.
   if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
@@ -95,14 +96,14 @@ export async function createCloud({
     async stop() {
       await jobs.stop()
       await Promise.all([dispatcher.stop(), pushSender.stop()])
-      // A full disk must not prevent the stop. At most the last uses of keys within one minute are lost.
+      // A full disk must not prevent the stop. At most one minute of last-use times is lost.
       await services.keyUsage
         .flush(database)
-        .catch((error: unknown) => log.error({ err: error }, 'the last uses of keys were not written down'))
+        .catch((error: unknown) => log.error({ err: error }, 'the last-use times of keys were not stored'))
       await messages.settled()
       await services.lastSeen
         .flush(database)
-        .catch((error: unknown) => log.error({ err: error }, 'the last times of agents were not stored'))
+        .catch((error: unknown) => log.error({ err: error }, 'the last contact times of agents were not stored'))
     },
   }
 }

@@ -35,7 +35,7 @@ const SETTLING_MS = 5_000
 /** Agents receive keys that another process or the command line changed within this time, ms. */
 const KEYS_MS = 2_000
 const REVOKED_MS = 2_000
-/** A transaction that is open at two checks in a row is logged, ms. */
+/** Interval of the check for long transactions, ms. A transaction that is open at two checks in a row is logged. */
 const HELD_BACK_MS = 30_000
 
 export interface Jobs {
@@ -59,7 +59,7 @@ export function startJobs(
   )
   repeater.every(HELD_BACK_MS, 'events held back', heldBackCheck(database, services))
   repeater.every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
-  repeater.every(LAST_SEEN_FLUSH_MS, 'last times of agents', () => services.lastSeen.flush(database))
+  repeater.every(LAST_SEEN_FLUSH_MS, 'last contact times of agents', () => services.lastSeen.flush(database))
   const others = [
     startDueOffers(database, services),
     startDuePayments(database, services),
@@ -132,9 +132,7 @@ function startSigning(
     publishedGeneration = generation
     await refresh('all')
   })
-  repeater.everyByTheClock(HOUSEKEEPING_MS, 'keys whose time has come', () =>
-    database.write((db) => authority.advance(db)),
-  )
+  repeater.everyByTheClock(HOUSEKEEPING_MS, 'due key changes', () => database.write((db) => authority.advance(db)))
   repeater.every(REVOKED_MS, 'revoked agents', cutRevoked)
 }
 

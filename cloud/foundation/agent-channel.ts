@@ -1,6 +1,6 @@
 import type { AgentAddress } from '../../policy/mqtt-topics.ts'
 
-/** Messages from operations to agents. They are hints: agents also fetch everything that matters. */
+/** Messages from operations to agents. A lost message only causes a delay, because agents also poll the cloud. */
 export interface AgentChannel {
   /** Publishes changed documents of this store. */
   storeChanged(storeId: string): void

@@ -62,14 +62,14 @@ export type Caller = KeyCaller | AgentCaller | AnonymousCaller
 /** A caller with an account. */
 export type KnownCaller = KeyCaller | AgentCaller
 
-/** Narrows to a caller with a key or an agent. Throws 401. */
+/** Narrows to a caller with a key or an agent. Throws 401 if the caller is anonymous. */
 export function knownCaller(caller: Caller): KnownCaller {
   if (caller.kind === 'anyone')
     throw new Failure('unauthenticated', 'send an API key in the header Authorization: Bearer untag_…')
   return caller
 }
 
-/** Narrows to a caller with a key. Throws 401. */
+/** Narrows to a caller with a key. Throws 401 for other callers. */
 export function keyCaller(caller: Caller): KeyCaller {
   const known = knownCaller(caller)
   if (known.kind === 'agent')

@@ -1,12 +1,12 @@
 import { isIPv6 } from 'node:net'
 
-/** Groups of an IPv6 address that name its /64 network. */
+/** Number of leading groups of an IPv6 address that form its /64 network. */
 const NETWORK_GROUPS = 4
 const GROUPS = 8
 
 /**
- * The unit of limits by address: an IPv4 address, or the /64 network of an IPv6 address. One IPv6 subscriber owns at least a /64,
- * so single addresses would not limit anything.
+ * Network that limits by client address apply to: an IPv4 address, or the /64 network of an IPv6 address. A limit per
+ * single IPv6 address would have no effect, because one subscriber owns at least a /64.
  */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%')[0] ?? ''

@@ -29,13 +29,15 @@ export interface FailureExtras {
   requiredUpgrade?: string
   currentPackage?: string
   details?: ErrorDetail[]
-  /** States that the move could have gone to. */
+  /** Statuses to which the entity may change now. */
   allowedNext?: readonly string[]
   /** Earliest time of the next allowed try, ISO 8601. */
   retryAt?: string
   /** `Retry-After`, s. */
   retryAfter?: number
-  /** Runs in its own transaction after the rollback of the call. Its result, if any, runs after that commit. */
+  /**
+   * Runs in its own transaction after the rollback of the call. If it returns a function, that runs after the commit.
+   */
   afterRefusal?: (db: Db) => Promise<void | (() => void)>
 }
 

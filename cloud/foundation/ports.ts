@@ -3,14 +3,14 @@ import type { Database } from '../persistence/database.ts'
 /** Interfaces that operations use and other modules implement. */
 
 /**
- * Time of the last use of each key, to the minute. Requests note it in memory, and a job stores it every minute, so that no response
- * waits for the write. A crash loses at most one minute.
+ * Time of the last use of each key, to the minute. Requests write it to memory only, so that responses do not wait for
+ * the database. A job stores it every minute. A crash loses at most one minute.
  */
 export interface KeyUsage {
   note(keyId: string, nowMs: number): void
   /** Last use in this process, ms since 1970; undefined: read the database. */
   lastUsedMs(keyId: string): number | undefined
-  /** Stores what was noted since the last flush. */
+  /** Stores the times that were noted since the last flush. */
   flush(database: Database): Promise<void>
 }
 
@@ -20,11 +20,11 @@ export interface LastSeen {
   note(agentId: string, nowMs: number): void
   /** A time that is not stored yet, ms; undefined: the database has the latest. */
   lastSeenMs(agentId: string): number | undefined
-  /** Stores what was noted since the last call. */
+  /** Stores the times that were noted since the last call. */
   flush(database: Database): Promise<void>
 }
 
-/** The key pair by which push services know this installation (RFC 8292). */
+/** Key pair that identifies this installation to push services (RFC 8292). */
 export interface VapidKeys {
   /** Uncompressed point, base64url, as browsers expect it. */
   readonly publicKey: string

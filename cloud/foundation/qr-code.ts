@@ -4,8 +4,9 @@ import { encode } from 'uqr'
 /** Quiet zone around the code, modules (ISO/IEC 18004 asks for 4). */
 const BORDER = 4
 /**
- * From this length on, the mask is fixed. Receipts are hundreds of random characters, for which all eight masks are equally good
- * (measured on sixty receipts), and trying all of them takes ten times as long as drawing. Short codes get the best mask.
+ * Texts of at least this length get a fixed mask; shorter texts get the best mask. Receipts are hundreds of random
+ * characters. All eight masks are equally good for them, measured on sixty receipts. Trying all masks takes ten times
+ * as long as drawing the code.
  */
 const RANDOM_FROM_CHARACTERS = 200
 const ANY_MASK = 6
@@ -14,7 +15,10 @@ const BEST_MASK = -1
 const FAST = 3
 const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 
-/** Draws a QR code (error correction M) as a 1-bit PNG, `size` pixels wide, with a white margin. Wider if a module would be below 1 pixel. */
+/**
+ * Draws a QR code (error correction M) as a 1-bit PNG, `size` pixels wide, with a white margin. The image is wider if
+ * a module would be smaller than 1 pixel.
+ */
 export function qrPng(text: string, size = 512): Buffer {
   const { data } = encode(text, {
     ecc: 'M',

@@ -31,7 +31,7 @@ export interface Readiness {
   check(): Promise<readonly Unready[]>
 }
 
-/** Checks what every call needs. `/healthz`, not this, decides about restarts. */
+/** Checks everything that each call needs. Use `/healthz`, not this check, to decide about a restart. */
 export function readiness({ platform, reads, authority, probeDisk, isBrokerListening }: ReadinessParts): Readiness {
   let latest: { atMs: number; result: Promise<readonly Unready[]> } | undefined
 

@@ -1,22 +1,24 @@
 import { networkOf } from './client-network.ts'
 
 /**
- * Backlog of the listening socket. With a smaller one, a burst drops SYN packets, which costs a caller 1 s. With a larger one,
+ * Backlog of the listening socket. With a smaller one, a burst drops SYN packets, which costs a caller 1 s. With a
+ * larger one,
  * callers wait longer.
  */
 export const BACKLOG = 1_024
 
 /** Connections of callers that are not authenticated yet. */
 export interface WaitingConnections {
-  /** Adds a connection from `address` and may cut another one. Call the result when the caller is authenticated or disconnected. */
+  /**
+   * Adds a connection from `address`. If there are too many, cuts the oldest one of a network. Call the returned
+   * function when the client is authenticated or disconnected.
+   */
   add(address: string, cut: () => void): () => void
 }
 
 /**
- *   connect ─▶ waiting ─▶ authenticated, or its request is complete ─▶ removed
- *                 └─ too many: the oldest connection of the network with the most waiting ones is cut
- *
- * Idle connections of one network cannot displace a caller of another network: the network with the most connections loses its own.
+ * Connections wait until they are authenticated or their request is complete. If too many wait, the network with the
+ * most waiting connections loses its oldest one. So idle connections of one network cannot displace another network.
  */
 export function waitingConnections(limit: { most: number; mostOfNetwork: number }): WaitingConnections {
   const networks = new Map<string, Set<() => void>>()

@@ -24,15 +24,14 @@ import type { PageRenderer } from './page-renderer.ts'
 import { streamResponse } from './stream-response.ts'
 
 /**
- *   401 ─ unknown operation 404 ─ 429 ─ key not allowed 403 ─ 413, 415, 400 ─ package 403 ─ the rest in `perform`
- *
- * Handles requests to operations; the first line shows the order of the checks (ADR 0003). Never rejects.
+ * Handles requests to operations. Never rejects. Order of the errors (ADR 0003): 401, 404 for an unknown operation,
+ * 429, 403 for a kind of key that may not call it, 413 or 415 or 400, 403 for the package. `perform` checks the rest.
  */
 export type ApiHandler = (c: Context, name: string) => Promise<Response>
 
 const FORMS: Record<string, 'post' | 'get'> = { POST: 'post', GET: 'get' }
 
-/** One HTTP request to an operation. Every response carries `headers`, errors included; each step may add some. */
+/** One HTTP request to an operation. Each response, also an error, gets `headers`; the steps may add headers. */
 interface Incoming {
   c: Context
   name: string
@@ -44,11 +43,11 @@ interface Incoming {
 interface Called {
   operation: Operation
   form: 'post' | 'get'
-  /** Called in its older listing form, `operation.get`. */
+  /** True if the request uses the legacy GET form, `operation.get`. */
   isLegacyForm: boolean
 }
 
-/** Answers `/v1/{operation}` for every operation of the table. */
+/** Creates the handler for `{base}/{operation}`, for every operation of the table. */
 export function apiHandler(
   operations: ReadonlyMap<string, Operation>,
   database: Database,
@@ -81,7 +80,7 @@ class OperationHandler {
 
   async answer(c: Context, name: string): Promise<Response> {
     const requestId = newId('req', this.#services.platform)
-    // Set before the first check, so that web pages can read errors, too.
+    // The headers are complete before the first check, so that web pages can read errors, too.
     const headers: Record<string, string> = {
       ...JSON_HEADERS,
       'x-request-id': requestId,
@@ -156,7 +155,7 @@ class OperationHandler {
   }
 }
 
-/** Finds the operation of a request. Without a key, only operations for anyone exist: others are 401, known or not. */
+/** Finds the operation of a request. Callers without a key get 401 for all names except public operations. */
 function findOperation(
   operations: ReadonlyMap<string, Operation>,
   method: string,
@@ -190,7 +189,7 @@ function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promis
   return readJsonBody(c, bodyLimit)
 }
 
-/** The caller that the operation sees. Throws 403 for kinds of keys that may not call it. */
+/** Returns the caller to pass to the operation. Throws 403 if this kind of caller may not call it. */
 function pickCaller(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): Caller {
   if (operation.callers.includes('anyone') && !operation.callers.includes(caller?.kind ?? 'anyone'))
     return { kind: 'anyone', address }

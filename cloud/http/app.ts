@@ -72,7 +72,7 @@ function operationRoutes(
 
 /**
  * `/healthz` responds while the process runs. It does not check the database, because a restart of the cloud would not
- * bring that back.
+ * repair the database.
  */
 function healthRoutes(app: Hono, { config, readiness }: Services): void {
   const mqttPort = Number(new URL(config.mqttUrl).port) || undefined

@@ -20,8 +20,8 @@ import type { PageRenderer } from './page-renderer.ts'
 
 const FORM_LIMIT = 8 * 1024
 /**
- * Limits by address. All shoppers of a store may share one address. Writing has the lower limit, because a request
- * calls staff.
+ * Limits by client address, which all shoppers of a store may share. The limit for writing is lower, because each
+ * request calls staff.
  */
 const READ_ALLOWANCE = { perSecond: 10, burst: 30 }
 const WRITE_ALLOWANCE = { perSecond: 0.5, burst: 20 }
@@ -36,7 +36,7 @@ const REFUSALS: Record<string, keyof typeof STATUS> = {
 /** Data that all pages of a zone show. */
 type View = Omit<ZoneView, 'path' | 'reader'>
 
-/** Routes of the pages behind the QR codes of zones. The address of a conversation authorizes its reader. */
+/** Routes of the pages behind the QR codes of zones. Everyone with the address of a conversation may read it. */
 export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: PageRenderer): void {
   const pages = new AssistancePages(database, services, readers)
   app.get('/z/:zoneId', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showZone(c)))

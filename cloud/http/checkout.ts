@@ -17,10 +17,13 @@ import { PaymentPage } from './payment-page.tsx'
 import type { PageRenderer } from './page-renderer.ts'
 import { exitAdvice } from './exit-advice.ts'
 
-/** Maximum size of the form, bytes: it holds the pressed button. */
+/** Maximum size of the form, bytes. The form contains only the pressed button. */
 const FORM_LIMIT = 1_000
 
-/** Routes of the checkout page. In the sandbox, the address authorizes to pay or cancel, as on a real provider's page. */
+/**
+ * Routes of the checkout page. In the sandbox, everyone with the address may pay or cancel, as on a real provider's
+ * page.
+ */
 export function checkoutRoutes(
   app: Hono,
   database: Database,

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { networkOf } from '../foundation/client-network.ts'
 
-/** Address, or IPv6 network, for limits by address. X-Forwarded-For counts only from configured proxies. */
+/** Address, or IPv6 network, for limits by client address. Uses X-Forwarded-For only if a configured proxy sent it. */
 export function clientAddress(c: Context, trustedProxies: readonly string[]): string {
   const incoming = (c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming
   const peer = (incoming?.socket?.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')

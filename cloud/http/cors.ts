@@ -1,7 +1,8 @@
 import type { Operation } from '../operations/operation.ts'
 
 /*
- * CORS: web pages of merchants call the API with a publishable key from any origin. The API uses no cookies, so any origin may read
+ * CORS: web pages of merchants call the API with a publishable key from any origin. The API uses no cookies, so any
+ * origin may read
  * responses, and credentials are never allowed.
  */
 
@@ -13,7 +14,7 @@ const READABLE_HEADERS = {
 }
 /** Lifetime of a preflight response in the browser, s. Chromium's maximum. */
 const PREFLIGHT_MAX_AGE_S = 7_200
-/** Pages may call it without a key. */
+/** Operation that pages may call without a key. */
 const PUBLIC_RECEIPT = 'getReceiptFromToken'
 
 /** True if web pages may call the operation. */

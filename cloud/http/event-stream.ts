@@ -3,12 +3,15 @@ import type { Failure } from '../foundation/failure.ts'
 import type { OperationResult } from '../operations/call-context.ts'
 import type { ReportProgress } from '../operations/perform-steps.ts'
 
-/** Maximum number of reports that wait for a slow client. Further ones are dropped, because each report replaces the previous one. */
+/**
+ * Maximum number of reports that wait for a slow client. More reports are dropped, because each report replaces the
+ * previous one.
+ */
 const WAITING_LIMIT = 16
 
 /**
- * Runs work and streams its progress as server-sent events: `progress` …, then `result` or `error`. Work that ends before its first
- * report gets an ordinary response. A disconnected client does not stop the work.
+ * Runs work and streams its progress as server-sent events: some `progress` events, then `result` or `error`. If the
+ * work ends before its first report, the response is an ordinary one. A disconnected client does not stop the work.
  */
 export async function streamProgress(
   work: (report: ReportProgress) => Promise<OperationResult>,

@@ -22,7 +22,7 @@ export async function readMultipart(c: Context, { fileField, limit }: Multipart)
     .catch(() => {
       throw new Failure('invalid-argument', 'the body is not valid multipart/form-data')
     })
-  // A map, so that a name such as __proto__ becomes an ordinary, unknown field.
+  // A `Map` treats a name such as __proto__ as an ordinary, unknown field.
   const fields = new Map<string, unknown>()
   for (const [name, value] of form) {
     if (fields.has(name)) throw invalid(name, 'is sent twice: send it once')

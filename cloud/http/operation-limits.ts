@@ -10,7 +10,10 @@ const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 
 type NamedVerdict = Verdict & { name: string; allowance: Allowance }
 
-/** Limits calls of operations: per address without a key, per agent, per key, and for publishable keys per key and address. */
+/**
+ * Rate limits of operations: per address for calls without a key, per agent, per key, and per publishable key and
+ * address.
+ */
 export class OperationLimits {
   readonly #config: Services['config']
   readonly #limiter: RateLimiter
@@ -20,7 +23,10 @@ export class OperationLimits {
     this.#limiter = rateLimiter(platform.clock)
   }
 
-  /** Takes one request from the caller's bucket and adds the rate-limit headers to `headers`. Throws 429 when the bucket is empty. */
+  /**
+   * Takes one request from the caller's bucket and adds the rate-limit headers to `headers`. Throws 429 when the
+   * bucket is empty.
+   */
   take(
     caller: KeyCaller | AgentCaller | undefined,
     operation: Operation,

@@ -23,7 +23,7 @@ export interface PageRenderer {
   problemForBrowser(c: Context, failure: Failure, requestId: string): Response | undefined
 }
 
-/** Headers of pages: they load nothing, and caches vary them by language. */
+/** Headers of pages. Pages load no other files. Their content depends on the headers in `vary`. */
 export const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -49,7 +49,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, Problem>> = {
 
 /** `isSecure`: true if browsers reach the cloud over HTTPS. */
 export function pageRenderer(isSecure: boolean): PageRenderer {
-  /** Reads the reader's language, and stores a chosen one in a cookie for this browser session. */
+  /** Determines the reader's language. Stores a language from the query in a cookie for this browser session. */
   function readerOf(c: Context): PageContext {
     const requested = c.req.query('lang')
     const remembered = getCookie(c, LANGUAGE_COOKIE)

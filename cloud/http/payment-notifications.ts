@@ -21,22 +21,22 @@ import { JSON_HEADERS } from './json-headers.ts'
 const BODY_LIMIT = 256 * 1024
 
 /** Rate limit and error responses of public routes. */
-interface PublicDoor {
+interface PublicRouteChecks {
   isTooFast(c: Context): boolean
   refuse(c: Context, failure: Failure): Response
 }
 
 /**
  * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned
- * notification gets 400 and changes nothing. A notification that changes nothing gets 200. If storing fails, it gets
- * 5xx, so that the provider sends it again.
+ * notification gets 400 and changes nothing. A signed one gets 200, even if it changes nothing. If storing fails, it
+ * gets 5xx, so that the provider sends it again.
  */
 export function notificationRoutes(
   app: Hono,
   base: string,
   database: Database,
   services: Services,
-  { isTooFast, refuse }: PublicDoor,
+  { isTooFast, refuse }: PublicRouteChecks,
 ): void {
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
@@ -54,13 +54,13 @@ export function notificationRoutes(
         ),
       )
     for (const notice of genuine.notices) await apply(genuine.config, notice)
-    const heard = providerNamed(genuine.config.provider)?.acknowledgement
-    return heard === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(heard)
+    const acknowledgement = providerNamed(genuine.config.provider)?.acknowledgement
+    return acknowledgement === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(acknowledgement)
   })
 
   /**
-   * Finds the current or replaced settings whose secret signed the notification. If several match, those with a known
-   * payment or refund win.
+   * Finds the current or replaced settings whose secret signed the notification. If several match, returns settings
+   * with a known payment or refund.
    */
   async function verify(
     c: Context,
@@ -70,7 +70,7 @@ export function notificationRoutes(
     const provider = c.req.param('provider') ?? ''
     if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
-    let aboutNothing: { config: PspConfigRow; notices: readonly Notice[] } | undefined
+    let withoutPayment: { config: PspConfigRow; notices: readonly Notice[] } | undefined
     for (const config of await configsOf(database.reads, storeId, provider)) {
       const isOurs = async (sessionId: string, paymentId: string | null = null) =>
         (await findPaymentOfNotice(database.reads, config.config_id, { sessionId, paymentId: possible(paymentId) })) !==
@@ -80,9 +80,9 @@ export function notificationRoutes(
         undefined
       const notices = await connectionOf(config, services).readNotification({ ...notification, isOurs, isOurRefund })
       if (notices && notices.length > 0) return { config, notices }
-      if (notices) aboutNothing ??= { config, notices }
+      if (notices) withoutPayment ??= { config, notices }
     }
-    return aboutNothing
+    return withoutPayment
   }
 
   async function apply(config: PspConfigRow, notice: Notice): Promise<void> {
@@ -101,12 +101,12 @@ export function notificationRoutes(
   }
 }
 
-/** Removes ids that do not have the form of our ids, so that they do not reach the database. */
+/** Returns null instead of a text that cannot be one of our ids, so that it does not reach the database. */
 function possible(id: string | null): string | null {
   return id !== null && isIdShaped(id) ? id : null
 }
 
-/** Maps a provider that does not answer our check of its notification to `unknown`. */
+/** Returns `unknown` if the provider did not answer our check of its notification. Rethrows other errors. */
 function unknownIfSilent(error: unknown): 'unknown' {
   if (error instanceof ProviderFault) return 'unknown'
   throw error

@@ -11,7 +11,7 @@ import type { PageRenderer } from './page-renderer.ts'
 /** Limit by address for public pages. */
 const PAGE_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
 
-/** Limits and refuses requests to addresses that need no key. */
+/** Rate limits and error responses of routes that need no key. */
 export class PublicAccess {
   readonly #services: Services
   readonly #readers: Pick<PageRenderer, 'problemForBrowser'>

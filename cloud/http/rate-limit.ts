@@ -19,10 +19,10 @@ export interface RateLimiter {
   take(name: string, allowance: Allowance): Verdict
 }
 
-/** Maximum number of buckets. The least recently used bucket is dropped first; its caller starts with a full one. */
+/** Maximum number of buckets. The least recently used bucket is dropped first; its caller then gets a full bucket. */
 const BUCKET_LIMIT = 50_000
 
-/** Token buckets in memory: each process counts for itself. */
+/** Token buckets in memory. Each process has its own buckets. */
 export function rateLimiter(clock: Clock): RateLimiter {
   const buckets = new Map<string, { tokens: number; atMs: number }>()
   return {

@@ -25,7 +25,7 @@ export class ReceiptRoutes {
     this.#access = access
   }
 
-  /** The receipt's own address: a page, unless the client accepts plain text first. */
+  /** Serves the receipt's own address: plain text if the Accept header names that before HTML, otherwise a page. */
   addPages(app: Hono): void {
     const answer = (c: Context<object, '/R/:token' | '/r/:token'>) => {
       const isText = /\btext\/(html|plain)\b/.exec(c.req.header('accept') ?? '')?.[1] === 'plain'
@@ -35,7 +35,9 @@ export class ReceiptRoutes {
     app.get('/r/:token', answer)
   }
 
-  /** `getReceiptFromToken` for clients that prefer a page or plain text; the operation itself answers JSON to all others. */
+  /**
+   * Serves `getReceiptFromToken` to clients that prefer a page or plain text. All others get JSON from the operation.
+   */
   addOperation(app: Hono, base: string, operation: Operation | undefined): void {
     app.get(`${base}/getReceiptFromToken`, (c, next) => {
       const wanted = /\b(?:text\/(html|plain)|application\/(json))\b/.exec(c.req.header('accept') ?? '')

@@ -1,6 +1,6 @@
 import type { StreamedResponse } from '../operations/operation.ts'
 
-/** Sends a response part by part. Produces each part only after the client took the previous one. */
+/** Sends a response part by part. Produces the next part only when the client has taken the previous ones. */
 export function streamResponse(
   { contentType, fileName, chunks }: StreamedResponse,
   headers: Readonly<Record<string, string>>,
@@ -8,7 +8,7 @@ export function streamResponse(
 ): Response {
   const encoder = new TextEncoder()
   const parts = chunks[Symbol.asyncIterator]()
-  /** True if the client disconnected, possibly while a part was produced. */
+  /** True if the client has disconnected. This may happen while a part is produced. */
   let hasLeft = false
   const body = new ReadableStream<Uint8Array>(
     {

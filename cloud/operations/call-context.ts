@@ -39,7 +39,8 @@ export function identityOf({
 }: OperationRequest): RequestIdentity | undefined {
   if (idempotencyKey === undefined || (caller.kind === 'anyone' && !operation.proofInBody)) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
-  // The secret in the body distinguishes callers without an account, which is part of the hash.
+  // Callers without an account share one tenant. The request hash includes the secret in the body, so callers with
+  // different secrets get different key hashes.
   if (caller.kind === 'anyone')
     return {
       tenant: NO_TENANT,
@@ -55,8 +56,9 @@ export function identityOf({
 }
 
 /**
- * Callers with the same scope share stored responses. Keys of one kind and the same stores have equal rights: a rolled key or a
- * second server may repeat a call. Other keys and agents have their own scope, because a stored response may hold a token.
+ * Callers with the same scope share stored responses. Keys of one kind and the same stores have equal rights, so a
+ * rolled key or a second server may repeat a call. Each agent has its own scope, because a stored response may contain
+ * a token.
  */
 function callerScope(caller: KnownCaller): string {
   if (caller.kind === 'agent') return caller.agentId
@@ -87,7 +89,10 @@ export interface CallContext {
   entity(): ChangedEntity | undefined
 }
 
-/** Makes the call of a request on this transaction. `mayRetry`: the operation can run again after a lease recall. */
+/**
+ * Creates the `Call` of a request in this transaction. If `mayRetry`, the operation can run again after a lease
+ * recall.
+ */
 export function openCall(
   { operation, caller, requestId }: OperationRequest,
   db: Db,
@@ -109,8 +114,8 @@ export function openCall(
     },
     changed: (id, owner) => void (entity = { id, owner }),
     afterCommit: (task) => void afterCommit.push(task),
-    recallLeaseAndRetry(ask) {
-      if (mayRetry) throw new LeaseRecallNeeded(ask)
+    recallLeaseAndRetry(recall) {
+      if (mayRetry) throw new LeaseRecallNeeded(recall)
     },
   }
   return { call, events, afterCommit, entity: () => entity }
@@ -157,7 +162,8 @@ export async function writeAudit(
 }
 
 /**
- * Throws in tests. Production only logs and still sends the event: missing documentation must not roll back a refund or a release.
+ * Throws in tests. In production it only logs, and the cloud still sends the event: missing documentation must not
+ * roll back a refund or a release.
  */
 function reportUndeclared(name: string, event: string, { config, log }: Services): void {
   const fault = new BrokenInvariant(`${name} emitted "${event}": add it to \`emits\` of ${name}`)

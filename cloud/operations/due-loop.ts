@@ -4,12 +4,9 @@ import type { Services } from './operation.ts'
 import type { Notifier } from './notifier.ts'
 
 /**
- *   timer for the next due moment ─┐
- *   commit that changed due work ──┼──▶ processDue ─▶ set the timer again
- *   every `pollMs` ────────────────┘
- *
- * Processes work at its due time. The database contains the due times, so a crash loses no work. Each piece of work is
- * one guarded change, so only one of several processes does it.
+ * Processes work at its due time. The loop calls `processDue` at the next due time, after a commit that changed due
+ * work, and at least every `pollMs`. The database contains the due times, so a crash loses no work. The transaction of
+ * each piece checks that the piece is still due, so only one of several processes does it.
  */
 export interface DueLoop {
   /** Starts no more work. Resolves when running work has ended. */
@@ -21,9 +18,12 @@ export interface DueLoopOptions {
   readonly name: string
   /** Notifies of commits that may have added due work. */
   readonly changed: Pick<Notifier, 'subscribe'>
-  /** Longest time between two checks, ms. Other processes add work too, and clocks are set. */
+  /** Maximum time between two checks, ms. Other processes may add work, and an administrator may set the clock. */
   readonly pollMs: number
-  /** Processes a limited number of due pieces. Resolves to the ms until the next one; 0 or less if more are due now. */
+  /**
+   * Processes a limited number of due pieces. Resolves to the time until the next piece, ms; 0 or less if more are
+   * due now.
+   */
   processDue(): Promise<number>
 }
 
@@ -54,7 +54,7 @@ export function startDueLoop(
         return pollMs
       })
     }
-    // No `await` before this line: a notification that arrives after the check must start a new run.
+    // There must be no `await` between the loop's last check and this line. Otherwise a notification could be lost.
     running = undefined
     if (!stopped) cancel = platform.timers.after(Math.min(waitMs, pollMs), wake)
   }
@@ -72,7 +72,10 @@ export function startDueLoop(
   }
 }
 
-/** Runs tasks in groups of `atOnce` and logs failures; a failure stops no other task. Resolves to true if all succeeded. */
+/**
+ * Runs tasks in groups of `atOnce` and logs failures; a failure stops no other task. Resolves to true if all
+ * succeeded.
+ */
 export async function runConcurrently(
   tasks: readonly (() => Promise<void>)[],
   atOnce: number,

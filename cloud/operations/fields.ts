@@ -4,7 +4,7 @@ import { isIdShaped } from '../../policy/ids.ts'
 
 /** Fields and conversions that many operations share. */
 
-/** An id that no row has. It replaces malformed ids, so that they are unknown: 404, not 400 (ADR 0002). */
+/** An id that no row has. It replaces malformed ids, so that they get 404 like unknown ids, not 400 (ADR 0002). */
 const IMPOSSIBLE_ID = '-'
 
 /** An id in a request. */
@@ -60,9 +60,9 @@ export function eurosOf(cents: number): number {
 
 /** Removes fields that are null or undefined: the API omits optional fields. */
 export function definedFields<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], null> } {
-  const kept: Partial<T> = {}
-  for (const name in fields) if (fields[name] !== null && fields[name] !== undefined) kept[name] = fields[name]
-  return kept as { [K in keyof T]: Exclude<T[K], null> }
+  const defined: Partial<T> = {}
+  for (const name in fields) if (fields[name] !== null && fields[name] !== undefined) defined[name] = fields[name]
+  return defined as { [K in keyof T]: Exclude<T[K], null> }
 }
 
 /** RFC 3339 in UTC with ms. */

@@ -14,7 +14,10 @@ const RUNNING = 0
 /** Retention of a stored response, ms. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
-/** Time for which a running request reserves its key, ms. Requests that do not extend it count as crashed. */
+/**
+ * Time for which a running request reserves its key, ms. A request that does not extend it in time is treated as
+ * crashed.
+ */
 export const RUNNING_LEASE_MS = 60_000
 
 /** Two requests with equal values are the same request. */
@@ -67,14 +70,17 @@ const byIdentity = prepared((db, p: { tenant: string; operation: string; keyHash
 )
 
 const insertResponse = prepared((db, p: IdempotencyRow) => {
-  const kept = fieldsOf(p, ['request_hash', 'status', 'body', 'valid_until_ms', 'created_ms'])
+  const columns = fieldsOf(p, ['request_hash', 'status', 'body', 'valid_until_ms', 'created_ms'])
   return db
     .insertInto('idempotency')
-    .values({ ...kept, ...fieldsOf(p, ['tenant', 'operation', 'key_hash']) })
-    .onConflict((c) => c.columns(['tenant', 'operation', 'key_hash']).doUpdateSet(kept))
+    .values({ ...columns, ...fieldsOf(p, ['tenant', 'operation', 'key_hash']) })
+    .onConflict((c) => c.columns(['tenant', 'operation', 'key_hash']).doUpdateSet(columns))
 })
 
-/** The stored response to this request. Throws 409 if the key belongs to another request, or if the request still runs. */
+/**
+ * The stored response to this request. Throws 409 if the key belongs to another request, or if the request still
+ * runs.
+ */
 export async function findStoredResponse(
   db: Db,
   request: RequestIdentity,
@@ -99,7 +105,10 @@ export async function findStoredResponse(
   return { status: row.status, body: row.body }
 }
 
-/** Marks a request of several transactions as running until its lease ends. Keeps the checkpoint of an earlier attempt. */
+/**
+ * Marks a request of several transactions as running until its lease ends. Keeps the checkpoint of an earlier
+ * attempt.
+ */
 export async function claimRequest(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
   const isSame =
@@ -123,9 +132,9 @@ export async function lockCheckpoint(db: Db, request: RequestIdentity, nowMs: nu
   return row?.body
 }
 
-/** Stores what a later attempt needs to continue. Call it in the transaction of the work itself. */
-export async function storeCheckpoint(db: Db, request: RequestIdentity, memory: string): Promise<void> {
-  await whereRunning(db.updateTable('idempotency').set({ body: memory }), request).execute()
+/** Stores the checkpoint from which a later attempt continues. Call it in the transaction of the work itself. */
+export async function storeCheckpoint(db: Db, request: RequestIdentity, checkpoint: string): Promise<void> {
+  await whereRunning(db.updateTable('idempotency').set({ body: checkpoint }), request).execute()
 }
 
 /** Extends the lease of a running request. */
@@ -133,18 +142,18 @@ export async function renewRequestLease(db: Db, request: RequestIdentity, nowMs:
   await whereRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request).execute()
 }
 
-/** Ends the lease of a failed request, so that the same key may try again at once. Keeps its checkpoint. */
+/** Ends the lease of a failed request, so that the client may retry with the same key at once. Keeps the checkpoint. */
 export async function releaseRequest(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   await whereRunning(db.deleteFrom('idempotency'), request).where('body', '=', '').execute()
   await whereRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs }), request).execute()
 }
 
 /**
- * Ends the leases of all running requests and keeps their checkpoints. Only for the start of a process that owns its database:
- * the attempts that held these leases died with the previous process.
+ * Ends the leases of all running requests and keeps their checkpoints. Call it only at the start of a process that
+ * alone uses its database: the attempts with these leases ended with the previous process.
  */
 export async function releaseAbandonedRequests(db: Db): Promise<void> {
-  // A literal: with a parameter SQLite would not use the partial index.
+  // The status is a literal, because SQLite does not use the partial index with a parameter.
   const isRunning = sql<boolean>`status = ${sql.lit(RUNNING)}`
   await db.deleteFrom('idempotency').where(isRunning).where('body', '=', '').execute()
   await db.updateTable('idempotency').set({ valid_until_ms: 0 }).where(isRunning).execute()
@@ -161,7 +170,7 @@ function whereRunning<
     .where('status', '=', RUNNING)
 }
 
-/** Stores the response. Call it in the transaction of the work: a power cut then keeps both or neither. */
+/** Stores the response. Call it in the transaction of the work, so that a power cut keeps both or neither. */
 export async function storeResponse(
   db: Db,
   request: RequestIdentity,

@@ -3,7 +3,10 @@ import { Failure } from '../foundation/failure.ts'
 const MAX_DEPTH = 32
 const MAX_VALUES = 100_000
 
-/** Parses a request body. Limits depth and size first, because JSON.parse accepts nesting that overflows the stack later. */
+/**
+ * Parses a request body. Limits depth and number of values: JSON.parse accepts nesting that would overflow the stack
+ * of later code.
+ */
 export function parseJsonBody(text: string): Record<string, unknown> {
   let value: unknown
   try {

@@ -1,7 +1,7 @@
 /** Notifies jobs of this process of new work. A lost notification only delays work, because jobs also poll. */
 export interface Notifier {
   notify(): void
-  /** Runs `task` at each notification. Call the result to unsubscribe. */
+  /** Runs `task` at each notification. Call the returned function to unsubscribe. */
   subscribe(task: () => void): () => void
 }
 

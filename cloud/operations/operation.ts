@@ -57,15 +57,18 @@ export interface Services {
   /** Notifies after a commit that changed offers. */
   readonly offersChanged: Notifier
   /**
-   * Notifies after a commit that registered an item, device or similar. Unapplied reports of agents may name it and can
-   * then be applied.
+   * Notifies after a commit that registered an item, device or similar. A job then applies agents' reports that had to
+   * wait for this registration.
    */
   readonly entityRegistered: Notifier
-  /** Notifies after a commit that left payments or refunds to process. */
+  /** Notifies after a commit that made payments or refunds due. */
   readonly paymentsDue: Notifier
   /** HTTP client for addresses that merchants configured. */
   readonly outgoing: OutgoingHttp
-  /** `wake` starts the dispatcher after events were stored. `assertEvent` throws if an event or its data is not declared. */
+  /**
+   * `wake` starts the dispatcher after events were stored. `assertEvent` throws if an event or its data is not
+   * declared.
+   */
   readonly webhooks: { readonly wake: () => void; readonly assertEvent: (event: OutgoingEvent) => void }
 }
 
@@ -76,7 +79,7 @@ export interface OutgoingEvent {
   data: Record<string, unknown>
 }
 
-/** Context of one call. `db` is its transaction; an operation awaits nothing else. */
+/** Context of one call. `db` is its transaction. An operation must await nothing but `db`. */
 export interface Call<C extends Caller = Caller> {
   readonly operation: Operation
   readonly caller: C
@@ -90,31 +93,31 @@ export interface Call<C extends Caller = Caller> {
   /** Sets the entity of the audit row. `owner`: the tenant that owns it, if that is not the caller's. */
   changed(entityId: string, owner?: Tenant): void
   /**
-   * Runs `task` after the commit. A crash loses it, so use it only for hints, such as messages to agents. The response waits for
-   * the promise, which must not reject.
+   * Runs `task` after the commit. A crash loses the task, so use it only for hints, such as messages to agents. The
+   * response waits for the promise of the task, which must not reject.
    */
   afterCommit(task: () => void | Promise<void>): void
   /**
    * Rolls this transaction back, stores the recall in its own transaction, waits, and runs the operation again. In that
    * second run, in steps and in jobs it has no effect.
    */
-  recallLeaseAndRetry(ask: (db: Db) => Promise<WaitForRelease>): void
+  recallLeaseAndRetry(recall: (db: Db) => Promise<WaitForRelease>): void
 }
 
 /** Result of `once`: a later attempt of the same request reads it from the database. */
 export type Checkpoint = Readonly<Record<string, string | null>>
 
 /**
- * Context of an operation of several transactions, or of one that waits for other systems. Each step commits and emits its own
- * events. After a crash the operation may start again, so each step must be safe to repeat.
+ * Context of an operation that needs several transactions or waits for other systems. Each step commits and emits its
+ * own events. After a crash the operation may start again, so each step must be safe to repeat.
  */
 export interface StepContext {
   readonly operation: Operation
   readonly caller: Caller
   readonly services: Services
   /**
-   * Key that is the same for all attempts under one Idempotency-Key; send it to other systems as idempotency key.
-   * Undefined without that header.
+   * Key that is the same for all attempts with one Idempotency-Key. Send it to other systems as their idempotency key.
+   * Undefined if the request has no Idempotency-Key.
    */
   readonly repeatKey: string | undefined
   /** Reads committed data. */
@@ -122,19 +125,19 @@ export interface StepContext {
   /** One transaction. */
   step<T>(change: (call: Call) => Promise<T>): Promise<T>
   /**
-   * One transaction that all attempts under one Idempotency-Key execute once, even after a crash: later attempts get
-   * the stored result. An operation may call it once. Return ids only, because the result is stored as JSON. If
-   * `isStill` resolves to false, the stored result is no longer valid and the change runs again.
+   * One transaction that all attempts with one Idempotency-Key execute once, even after a crash. Later attempts get the
+   * stored result. If `isStill` resolves to false, the stored result is no longer valid and the change runs again. An
+   * operation may call `once` one time only. Return ids only, because the result is stored as JSON.
    */
   once<T extends Checkpoint>(
     change: (call: Call) => Promise<T>,
     isStill?: (call: Call, made: T) => Promise<boolean>,
   ): Promise<T>
-  /** Sends a progress report to a caller that streams. */
+  /** Sends a progress report, if the caller accepts server-sent events. */
   progress(report: Readonly<Record<string, unknown>>): void
 }
 
-/** A response that is produced while it is sent. */
+/** A response whose chunks are produced during sending. */
 export interface StreamedResponse {
   readonly contentType: string
   /** File name for browsers. */
@@ -149,7 +152,7 @@ export interface ResponseFormat {
   readonly description: string
 }
 
-/** Context of a streamed response. Each part reads committed data on its own. */
+/** Context of a streamed response. Each read sees the data that is committed at that time. */
 export type ReadContext = Pick<StepContext, 'operation' | 'caller' | 'services' | 'read'>
 
 /** Limits of multipart/form-data: text fields become strings, the file an `UploadedFile`. */
@@ -177,7 +180,7 @@ export interface Operation {
   readonly callers: readonly CallerKind[]
   /** True if it changes data. It then takes an Idempotency-Key. */
   readonly changes: boolean
-  /** True if a change writes an audit row. False for what agents do every few seconds. */
+  /** True if a change writes an audit row. False for calls that agents make every few seconds. */
   readonly audited: boolean
   readonly request: z.ZodType
   readonly response: z.ZodType
@@ -187,11 +190,14 @@ export interface Operation {
   readonly answer: Record<string, unknown> | undefined
   /** The `reason`s of its 409 responses, for the documentation. */
   readonly refusals: readonly string[]
-  /** Events that the operation, or a job in its name (`performTask`), emits, except `protection.*` events of `recordEvent`. */
+  /**
+   * Events that the operation emits, directly or through `performTask`. Excludes `protection.*` events of
+   * `recordEvent`.
+   */
   readonly emits: readonly string[]
-  /** The response holds a secret, so its stored copy is sealed (response-sealer.ts). */
+  /** True if the response contains a secret. Its stored copy is then sealed (response-sealer.ts). */
   readonly secretResponse: boolean
-  /** The body authenticates the caller, so an Idempotency-Key works without an API key. */
+  /** True if the body authenticates the caller. An Idempotency-Key then works without an API key. */
   readonly proofInBody: boolean
   /** Maximum size of the body, bytes. */
   readonly bodyLimit: number
@@ -200,14 +206,17 @@ export interface Operation {
   readonly getOnly: boolean
   readonly multipart: Multipart | undefined
   /**
-   * Expensive computation for `run`, outside of its transaction. It reads committed data and rejects the same input as
-   * `run`. It is skipped for a repeated request with a stored response.
+   * Expensive computation for `run`, outside of the transaction. It reads committed data and rejects the same input as
+   * `run`. `perform` skips it if the request already has a stored response.
    */
   readonly prepare: ((call: Call, input: unknown) => Promise<unknown>) | undefined
   run(call: Call, input: unknown, prepared?: unknown): Promise<object>
-  /** Instead of `run`: several transactions. Callers that accept server-sent events get the progress. */
+  /**
+   * Replaces `run` if the operation needs several transactions. Callers that accept server-sent events get the
+   * progress.
+   */
   readonly steps: ((work: StepContext, input: unknown) => Promise<object>) | undefined
-  /** Instead of `run`, for reads: a response of any length. `response` describes its JSON form. */
+  /** Replaces `run` for reads with a response of any length. `response` describes its JSON form. */
   readonly stream: ((reading: ReadContext, input: unknown) => Promise<StreamedResponse>) | undefined
   /** Content types of the stream other than JSON. */
   readonly formats: readonly ResponseFormat[]

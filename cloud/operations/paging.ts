@@ -6,8 +6,8 @@ const INVALID_CURSOR =
   'must be a nextCursor of this listing: send it unchanged, or leave it out to start at the beginning'
 
 /**
- * Field for a cursor: the id of the last row of the previous page, which may be deleted by now. Rejects texts of
- * another form: they would sort before or after all rows and silently return the whole list or nothing.
+ * Field for a cursor, the id of the last row of the previous page. That row may be deleted by now. Rejects texts of
+ * another form, because they would sort before or after all rows: the page would be the whole list or empty.
  */
 export function cursorField(prefix: string, isOtherForm: (text: string) => boolean = () => false) {
   return z
@@ -35,7 +35,10 @@ export interface Page {
   after: string | undefined
 }
 
-/** Start and size of the page. Throws 400 for an offset together with a cursor. Expects a cursor that `cursorField` validated. */
+/**
+ * Start and size of the page. Throws 400 for an offset together with a cursor. Expects a cursor that `cursorField`
+ * validated.
+ */
 export function pageLimits({ limit, offset, cursor }: PageRequest, defaultLimit: number): Page {
   if (offset !== undefined && cursor !== undefined) throw invalid('cursor', 'use offset or cursor, not both')
   return { limit: limit ?? defaultLimit, offset: offset ?? 0, after: cursor }

@@ -28,10 +28,11 @@ import {
 import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
 
 /**
- *   [ stored response? ─ else: claim ] ─ step ─ step ─ … ─ [ audit ─ store response ]
+ * Performs an operation of several transactions. The first transaction finds the stored response or leases the
+ * Idempotency-Key. Each step is a transaction. The last transaction writes the audit row and stores the response.
  *
- * Performs an operation of several transactions. A second request with the same Idempotency-Key gets 409 while the first one runs.
- * After a crash the lease expires, a new attempt starts again and reads the result of `once` from the row.
+ * A second request with the same Idempotency-Key gets 409 while the first one runs. After a crash the lease expires.
+ * The next attempt then runs all steps again, but reads the result of `once` from the database.
  */
 export async function performSteps(
   request: OperationRequest,
@@ -41,10 +42,13 @@ export async function performSteps(
   report: ReportProgress,
 ): Promise<OperationResult> {
   const { operation } = request
-  assert(operation.steps !== undefined && !operation.secretResponse, `${operation.name} is not carried out in steps`)
+  assert(
+    operation.steps !== undefined && !operation.secretResponse,
+    `${operation.name} has no steps, or its response is secret`,
+  )
   const identity = identityOf(request)
-  const kept = identity && (await database.write((db) => findOrClaim(db, identity, services.platform.clock.wall())))
-  if (kept) return { replayed: true, ...kept }
+  const stored = identity && (await database.write((db) => findOrClaim(db, identity, services.platform.clock.wall())))
+  if (stored) return { replayed: true, ...stored }
   const { work, entity } = openWork(request, identity, database, services, report)
   try {
     const answer: StoredResponse = {
@@ -53,7 +57,7 @@ export async function performSteps(
     }
     return await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      // False if this attempt was so slow that another one took over; then the other one's response is sent.
+      // False if the lease expired and another attempt has finished the request. The caller then gets its response.
       const isOurs = identity === undefined || (await lockCheckpoint(db, identity, nowMs)) !== undefined
       const answered = isOurs ? undefined : await findStoredResponse(db, identity, nowMs)
       if (answered) return { replayed: true, ...answered }
@@ -113,13 +117,13 @@ function openWork(
   ): Promise<T> {
     const { call } = opened
     if (!identity) return change(call)
-    const memory = await lockCheckpoint(call.db, identity, call.nowMs)
-    if (memory === undefined)
+    const checkpoint = await lockCheckpoint(call.db, identity, call.nowMs)
+    if (checkpoint === undefined)
       throw new Failure('already-exists', 'the same request is still running: try again after Retry-After', {
         reason: 'idempotency_in_progress',
         retryAfter: 1,
       })
-    const known = memory === '' ? undefined : (JSON.parse(memory) as { made: T; entity?: ChangedEntity })
+    const known = checkpoint === '' ? undefined : (JSON.parse(checkpoint) as { made: T; entity?: ChangedEntity })
     if (known && (isStill === undefined || (await isStill(call, known.made)))) {
       entity = known.entity
       return known.made
@@ -137,7 +141,7 @@ function openWork(
     read: (look) => look(openCall(request, database.reads, services).call),
     step: (change) => commit(({ call }) => change(call)),
     once(change, isStill) {
-      assert(!isDone, `${request.operation.name} does more than one thing once`)
+      assert(!isDone, `${request.operation.name} calls once() twice`)
       isDone = true
       return commit((opened) => once(opened, change, isStill))
     },

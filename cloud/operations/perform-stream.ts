@@ -5,8 +5,8 @@ import type { Services, StreamedResponse } from './operation.ts'
 import { validateRequest } from './perform.ts'
 
 /**
- * Performs an operation whose response is too long for memory. Produces the first part before the response starts, because a failure
- * after that can only abort the body.
+ * Performs an operation whose response is too long for memory. The first part is produced before the response starts,
+ * because a later failure can only abort the body.
  */
 export async function performStream(
   request: OperationRequest,
@@ -15,7 +15,7 @@ export async function performStream(
 ): Promise<StreamedResponse> {
   const { operation, caller } = request
   const { stream } = operation
-  assert(stream !== undefined && !operation.changes, `${operation.name} does not stream its answer`)
+  assert(stream !== undefined && !operation.changes, `${operation.name} does not stream its response`)
   const input = await validateRequest(request, services)
   const { chunks, ...head } = await stream(
     { operation, caller, services, read: (look) => look(openCall(request, database.reads, services).call) },

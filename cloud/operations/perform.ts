@@ -20,9 +20,9 @@ import { responseSealer, type ResponseSealer } from './response-sealer.ts'
 import { validate } from './validation.ts'
 
 /**
- *   input ─ validate ─ package ─ (prepare) ─ [ transaction: stored response? ─ run ─ audit ─ outbox ─ store response ] ─ after commit
- *
- * Performs every operation, over HTTP and MQTT (ADR 0003). `perform-steps.ts` performs those of several transactions.
+ * Performs every operation, over HTTP and MQTT (ADR 0003). It validates the input, checks the package and runs
+ * `prepare`. One transaction then looks for a stored response, runs the operation, writes audit row and outbox, and
+ * stores the response. Tasks follow after the commit. `perform-steps.ts` performs operations of several transactions.
  */
 export async function perform(
   request: OperationRequest,
@@ -95,7 +95,7 @@ async function performChange(
   const { operation } = request
   const identity = identityOf(request)
   const stored = responseSealer(request, services)
-  const replay = (kept: StoredResponse): OperationResult => ({ replayed: true, ...kept })
+  const replay = (response: StoredResponse): OperationResult => ({ replayed: true, ...response })
   let after: (() => void | Promise<void>)[] = []
   try {
     const known =
@@ -106,9 +106,9 @@ async function performChange(
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
     const performed = await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      const kept = identity && (await findStored(db, identity, stored, nowMs))
+      const earlier = identity && (await findStored(db, identity, stored, nowMs))
       after = []
-      if (kept) return replay(kept)
+      if (earlier) return replay(earlier)
       const opened = openCall(request, db, services, mayRetry)
       const answer: StoredResponse = {
         status: 200,
@@ -133,7 +133,7 @@ async function performChange(
   }
 }
 
-/** Performs work without an API call, with the same transaction, audit row and outbox. */
+/** Performs work of a job or a page in one transaction, with audit row and outbox like an API call. */
 export async function performTask(
   who: Pick<OperationRequest, 'operation' | 'caller' | 'requestId'>,
   database: Database,
@@ -160,6 +160,6 @@ async function findStored(
   stored: ResponseSealer,
   nowMs: number,
 ): Promise<StoredResponse | undefined> {
-  const kept = await findStoredResponse(db, identity, nowMs)
-  return kept && stored.open(kept)
+  const sealed = await findStoredResponse(db, identity, nowMs)
+  return sealed && stored.open(sealed)
 }

@@ -1,7 +1,7 @@
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
-/** Items per read, and reads per run. Their product limits how long a job delays the end of its process. */
+/** Items per read, and reads per run. A process waits for running jobs before it ends, so both are limited. */
 const READ_LIMIT = 100
 const ROUNDS = 10
 
@@ -9,13 +9,16 @@ const ROUNDS = 10
 export interface DueItems<T> {
   /** Name of the job in log lines. */
   job: string
-  /** Reads at most `limit` due items, oldest first. Must skip the `failed` oldest ones: they failed in this run and are still due. */
+  /**
+   * Reads at most `limit` due items, oldest first. Must skip the `failed` oldest items, which failed in this run and
+   * are still due.
+   */
   read(limit: number, failed: number): Promise<readonly T[]>
-  /** Processes one item. Must be safe if another process did it meanwhile. */
+  /** Processes one item. Must be safe if another process has processed it meanwhile. */
   process(piece: T): Promise<void>
 }
 
-/** Processes due items. A failed item is logged and stays due; the next ones still run. */
+/** Processes due items. A failed item is logged and stays due; processing continues with the next item. */
 export async function processEach<T>(
   { log }: Pick<Services, 'log'>,
   { job, read, process }: DueItems<T>,

@@ -12,7 +12,7 @@ export interface ResponseSealer {
 const PLAIN: ResponseSealer = { seal: (answer) => answer, open: (stored) => stored }
 const CONTEXT = 'idempotency'
 
-/** A response with a secret is sealed under its Idempotency-Key: only a caller that sends the key again can read it. */
+/** Seals a response with a secret with the Idempotency-Key: only a caller that sends the key again can read it. */
 export function responseSealer(
   { operation, idempotencyKey }: Pick<OperationRequest, 'operation' | 'idempotencyKey'>,
   { platform }: Pick<Services, 'platform'>,

@@ -4,10 +4,9 @@ import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
 /**
- *   wake ─▶ sendDue: lease what is due ─▶ start: each attempt in the background ─▶ wake
- *
- * Loop of the senders of webhooks and push notices. Several processes may run it on one database, because `sendDue` leases what
- * it sends.
+ * Loop that sends webhooks and push notices. Each check calls `sendDue`, which leases due deliveries and starts an
+ * attempt for each in the background. The end of an attempt causes the next check. Because of the leases, several
+ * processes may run the loop on one database.
  */
 export interface SendLoop {
   /** Checks at once if there is something to send. */
@@ -37,11 +36,14 @@ export interface SendLoopOptions {
   readonly maxAttempts: number
   readonly platform: Services['platform']
   getServices(): Services
-  /** Starts attempts for what is due, within the limits. Resolves to the ms until the next check; 0 if more may be due now. */
+  /**
+   * Starts attempts for due deliveries, within the limits. Resolves to the time until the next check, ms; 0 if more
+   * may be due now.
+   */
   sendDue(attempts: Attempts): Promise<number>
 }
 
-/** Longest time between two checks, ms: other processes enqueue, too. */
+/** Maximum time between two checks, ms, because other processes enqueue deliveries, too. */
 export const POLL_MS = 1_000
 const STOP_WITHIN_MS = 5_000
 
@@ -50,8 +52,8 @@ export function startSendLoop({ name, maxAttempts, platform, getServices, sendDu
   const stopping = new AbortController()
   setMaxListeners(maxAttempts + 1, stopping.signal)
   const running = new Set<Promise<void>>()
-  const places = new Map<string, number>()
-  let looking: Promise<void> | undefined
+  const slots = new Map<string, number>()
+  let checking: Promise<void> | undefined
   let again = false
   let stopped = false
   let cancel: Cancel | undefined
@@ -59,13 +61,13 @@ export function startSendLoop({ name, maxAttempts, platform, getServices, sendDu
   function wake(): void {
     if (stopped) return
     again = true
-    looking ??= lookAll().finally(() => {
-      looking = undefined
+    checking ??= checkAll().finally(() => {
+      checking = undefined
       if (again) wake()
     })
   }
 
-  async function lookAll(): Promise<void> {
+  async function checkAll(): Promise<void> {
     cancel?.()
     let nextMs = POLL_MS
     while (again && !stopped) {
@@ -83,9 +85,9 @@ export function startSendLoop({ name, maxAttempts, platform, getServices, sendDu
 
   function occupy(names: readonly string[], change: 1 | -1): void {
     for (const each of names) {
-      const now = (places.get(each) ?? 0) + change
-      if (now > 0) places.set(each, now)
-      else places.delete(each)
+      const now = (slots.get(each) ?? 0) + change
+      if (now > 0) slots.set(each, now)
+      else slots.delete(each)
     }
   }
 
@@ -93,7 +95,7 @@ export function startSendLoop({ name, maxAttempts, platform, getServices, sendDu
     get size() {
       return running.size
     },
-    slotsInUse: (each) => places.get(each) ?? 0,
+    slotsInUse: (each) => slots.get(each) ?? 0,
     start(names, about, work) {
       occupy(names, 1)
       const run = work(stopping.signal)
@@ -115,7 +117,7 @@ export function startSendLoop({ name, maxAttempts, platform, getServices, sendDu
     async stop() {
       stopped = true
       cancel?.()
-      await looking
+      await checking
       const limit = new AbortController()
       const all = Promise.all(running)
       await Promise.race([all, pause(platform.timers, STOP_WITHIN_MS, limit.signal).catch(() => undefined)])

@@ -6,7 +6,10 @@ import type { OperationResult, OperationRequest } from './call-context.ts'
 import type { Services } from './operation.ts'
 import { responseSealer } from './response-sealer.ts'
 
-/** Stores a 409 `failed-precondition` as the response, because the same key must not succeed later. Rethrows other errors. */
+/**
+ * Stores a 409 `failed-precondition` as the response, so that a repeat with the same key gets it too. Rethrows other
+ * errors.
+ */
 export async function storeErrorResponse(
   error: unknown,
   identity: RequestIdentity | undefined,
@@ -20,8 +23,8 @@ export async function storeErrorResponse(
   return database.write(async (db) => {
     const nowMs = services.platform.clock.wall()
     const found = await findStoredResponse(db, identity, nowMs)
-    const kept = found && stored.open(found)
-    if (kept) return { replayed: true, ...kept }
+    const earlier = found && stored.open(found)
+    if (earlier) return { replayed: true, ...earlier }
     await storeResponse(db, identity, stored.seal(plain), nowMs)
     return { replayed: false, ...plain }
   })

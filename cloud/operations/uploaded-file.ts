@@ -8,13 +8,13 @@ export class UploadedFile {
     this.name = name
     this.bytes = bytes
   }
-  /** Documentation shows the name only. */
+  /** Example requests in the documentation contain only the file name. */
   toJSON(): string {
     return this.name
   }
 }
 
-/** The file field of a request; JSON cannot contain one. */
+/** The file field of a request. A JSON body cannot contain a file. */
 export const FileField = z
   .instanceof(UploadedFile, { error: 'must be a file: send multipart/form-data' })
   .meta({ type: 'string', format: 'binary' })

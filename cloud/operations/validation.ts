@@ -29,12 +29,12 @@ export function validate<S extends z.ZodType>(schema: S, input: unknown): z.outp
 
 function detailOf(finding: ValidationFinding, schema: z.ZodType): ErrorDetail {
   const { path, code } = finding
-  const meant =
+  const suggestion =
     code === 'unknown_field' ? closestName(String(path.at(-1)), fieldsAt(schema, path.slice(0, -1))) : undefined
   return {
     path: pathText(path),
     code,
-    message: `${findingMessage(finding)}${meant ? `; did you mean "${meant}"?` : ''}`,
+    message: `${findingMessage(finding)}${suggestion ? `; did you mean "${suggestion}"?` : ''}`,
   }
 }
 
@@ -58,7 +58,7 @@ function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string
 }
 
 /**
- * Known name that a misspelt one means: the only one within two edits, or within one edit for names of at most 4
+ * The known name with the fewest edits from a misspelt one. Allows at most two edits, or one for words of at most 4
  * characters.
  */
 function closestName(word: string, known: readonly string[]): string | undefined {

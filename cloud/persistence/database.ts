@@ -5,7 +5,8 @@ import type { Schema } from './schema.ts'
 export type Db = Kysely<Schema>
 
 /**
- * The database of the cloud. Schema and queries are the same on SQLite and PostgreSQL; `sqlite.ts` and `postgres.ts` hold the
+ * The database of the cloud. Schema and queries are the same on SQLite and PostgreSQL; `sqlite.ts` and `postgres.ts`
+ * hold the
  * differences.
  */
 export interface Database {
@@ -13,14 +14,14 @@ export interface Database {
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db
   /**
-   * Runs `work` in one serializable transaction and resolves after the durable commit. `work` awaits only its `db` and has no other
-   * effects, because it runs again after a conflict.
+   * Runs `work` in one serializable transaction and resolves after the durable commit. After a conflict `work` runs
+   * again. It must therefore await only its `db` and have no other effects.
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** An I/O error left the content of the disk unknown. This process must stop answering. */
+/** Error after an I/O failure: the content of the disk is unknown. The process must stop serving requests. */
 export class StorageFailure extends Error {
   override name = 'StorageFailure'
 }
@@ -30,7 +31,9 @@ export class DatabaseBusy extends Error {
   override name = 'DatabaseBusy'
 }
 
-/** The database did not answer, or the connection to it was lost. Nothing was stored, unless `isOutcomeUnknown`. */
+/**
+ * The database did not answer, or the connection to it was lost. If `isOutcomeUnknown` is false, nothing was stored.
+ */
 export class DatabaseUnavailable extends Error {
   override name = 'DatabaseUnavailable'
   /** The connection was lost during COMMIT: the transaction may be stored or not. */

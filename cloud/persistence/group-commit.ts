@@ -26,9 +26,11 @@ export interface GroupCommit {
 }
 
 /**
- * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all their work.
- * Each has a savepoint, fails alone, and resolves after the commit only. `onBegin` runs before each transaction, in commit order.
- * After an I/O error the content of the disk is unknown, so the writer rejects everything from then on.
+ * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than
+ * all their work.
+ * Each transaction has a savepoint, so that it can fail alone. Its promise resolves after the commit. `onBegin` runs
+ * before each transaction, in commit order. After an I/O error the content of the disk is unknown, so the writer
+ * rejects all later transactions.
  */
 export function groupCommit(
   db: Connection,
@@ -70,7 +72,7 @@ class Writer implements GroupCommit {
     if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
-      // Starts in the next turn of the event loop, so that requests of one turn share a commit.
+      // Waits for `setImmediate`, so that transactions of requests that arrive together share a commit.
       this.#running ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#runAll())
     })
   }
@@ -144,7 +146,7 @@ class Writer implements GroupCommit {
 
   #noteFailure(error: unknown): void {
     const code = (error as { code?: string }).code ?? ''
-    // SQLITE_FULL was rolled back cleanly. The other codes leave the content of the disk unknown.
+    // These codes leave the content of the disk unknown. SQLITE_FULL is not among them: SQLite rolls back cleanly.
     if (this.#failure || !/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
     this.#failure = new StorageFailure(`the disk cannot be trusted any more: ${code}`, { cause: error })
     this.#onFailure(this.#failure)

@@ -6,7 +6,7 @@ import type { Migration } from './migrations/migration.ts'
 /** In order of application. Never change a released migration; add a new one. */
 const MIGRATIONS: readonly Migration[] = [BASELINE]
 
-/** Number of our advisory lock; no other program on this database uses it. */
+/** Advisory lock of PostgreSQL that a migration holds. No other program on this database uses this number. */
 const LOCK = 7_201_120
 
 /** Applies missing migrations in one transaction, so that a power cut leaves the old schema or the new one. */
@@ -17,7 +17,7 @@ export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<v
     await applyMissing(db, dialect)
     await sql.raw('COMMIT').execute(db)
   } catch (error) {
-    // A failed commit may have ended the transaction already. The first error is the one to report.
+    // The rollback fails if the failed commit has already ended the transaction. The caller needs the first error.
     await sql
       .raw('ROLLBACK')
       .execute(db)
@@ -32,7 +32,8 @@ async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<voi
   const { rows } = await sql<{ name: string }>`SELECT name FROM migration`.execute(db)
   const applied = new Set(rows.map((r) => r.name))
   const unknown = [...applied].find((name) => !MIGRATIONS.some((m) => m.name === name))
-  if (unknown) throw new Error(`the database was made by a newer untag (it has "${unknown}"): upgrade this one`)
+  if (unknown)
+    throw new Error(`the database was made by a newer untag (it has the migration "${unknown}"): upgrade untag`)
   for (const { name, statements } of MIGRATIONS) {
     if (applied.has(name)) continue
     for (const statement of statements)
@@ -41,7 +42,10 @@ async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<voi
   }
 }
 
-/** Converts portable SQL: SQLite's integers have 64 bits, its texts sort by bytes, and WITHOUT ROWID clusters a table by its key. */
+/**
+ * Converts portable SQL. In SQLite integers have 64 bits, texts sort by bytes, and WITHOUT ROWID clusters a table by
+ * its key.
+ */
 function forSqlite(statement: string): string {
   const text = statement
     .replaceAll(/\bbigint\b/g, 'integer')

@@ -3,8 +3,8 @@ import type { Database, StorageFailure } from './database.ts'
 import type { OnStorageState } from './storage-state.ts'
 
 /**
- * Opens `file` (SQLite) or a `postgres://` URL, brings the schema up to date and checks that commits are durable.
- * `onFailure`: the content of SQLite's disk is unknown. `onState`: the state of the storage changed.
+ * Opens `file` (SQLite) or a `postgres://` URL, applies missing migrations and checks that commits are durable.
+ * Calls `onFailure` if the content of SQLite's disk is unknown, and `onState` for each change of the storage's state.
  */
 export async function openDatabase(
   location: { file: string } | { url: string; clock: Pick<Clock, 'elapsed'> },

@@ -3,20 +3,17 @@ import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
 /**
- * Positions in lists that a caller follows: `protection_event`, `item_move`, and `purchase` when it is paid.
+ * Positions in the lists that callers read again and again for new rows: protection events, item moves and completed
+ * purchases. A position is the offset plus the id of the writing transaction.
  *
- * A position is the offset plus the id of the writing transaction.
+ * PostgreSQL numbers a transaction at its first write and makes its rows visible at its commit. If transaction 100 is
+ * open and 101 is committed, readers list only rows below 100 (`finalBelow`). No new row can appear there, so readers
+ * miss none. Transactions need no shared row and no lock for this.
  *
- *   ──── committed or rolled back ────┐┌─ open ─┐┌─ committed ─┐
- *   … 97  98  99 ─────────────────────┘   100         101          readers list below 100
- *                                         └ finalBelow      end ┘
+ * On SQLite one connection writes, and sqlite.ts numbers its transactions. Readers of SQLite need no bound.
  *
- * PostgreSQL numbers a transaction when it first writes, and makes its rows visible when it commits. No row can appear
- * below the oldest open transaction, so a reader that stops there misses nothing. This needs no shared row and no lock.
- * SQLite has one writer, which numbers its transactions itself (sqlite.ts). Its readers need no bound.
- *
- * A restored database, or another PostgreSQL cluster, counts transactions from a lower number. The cloud then raises
- * the offset.
+ * A restored database, or another PostgreSQL cluster, may count transactions from a lower number. The cloud then
+ * raises the offset.
  */
 export function commitPosition(db: Db): RawBuilder<number> {
   const offset = OFFSETS.get(db.getExecutor().adapter)
@@ -24,7 +21,10 @@ export function commitPosition(db: Db): RawBuilder<number> {
   return sql<number>`(${added} + cast(cast(pg_current_xact_id() as text) as bigint))`
 }
 
-/** Offset of each open PostgreSQL database, as a literal in its statements. Reading it in the statement makes inserts 50 % slower. */
+/**
+ * Offset of each open PostgreSQL database. Statements contain it as a literal: reading it from the table makes
+ * inserts 50 % slower.
+ */
 const OFFSETS = new WeakMap<DialectAdapter, number>()
 
 /** Stores the offset for an open database. It changes only while no cloud runs on the database. */
@@ -35,30 +35,30 @@ export function rememberOffset(db: Db, offset: number): void {
 /** Larger than every position. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 
-/** Tables with positions; `takenIn` is the time at which the cloud stored a row. */
+/** Tables with positions. `storedAt` is the column with the time at which the cloud stored a row. */
 export const POSITIONED = {
-  protection: { table: 'protection_event', position: 'position', takenIn: 'processed_ms' },
-  item: { table: 'item_move', position: 'position', takenIn: 'at_ms' },
-  checkout: { table: 'purchase', position: 'completed_position', takenIn: 'completed_ms' },
+  protection: { table: 'protection_event', position: 'position', storedAt: 'processed_ms' },
+  item: { table: 'item_move', position: 'position', storedAt: 'at_ms' },
+  checkout: { table: 'purchase', position: 'completed_position', storedAt: 'completed_ms' },
 } as const
 export type Positioned = keyof typeof POSITIONED
 
 const SOURCES = Object.values(POSITIONED)
 
 /**
- * True for transactions of other databases in the same cluster. They cannot write here, so readers do not wait for
- * them.
+ * True for transactions of other databases in the same cluster. They cannot write to this database, so readers do not
+ * wait for them.
  */
 const IS_ELSEWHERE = sql`exists (
     select from pg_stat_activity a where a.backend_xid = open.id::xid and a.datname <> current_database())
   or exists (
     select from pg_prepared_xacts p where p.transaction = open.id::xid and p.database <> current_database())`
 
-/** Bounds for reading the lists at one moment. */
+/** Bounds for reading the lists, valid for one point in time. */
 export interface Frontier {
   /** Rows below are final: each open transaction has this position or a higher one. */
   finalBelow: number
-  /** Above all committed positions. */
+  /** Higher than all committed positions. */
   end: number
 }
 
@@ -84,7 +84,7 @@ export interface OpenTransaction {
   application: string | null
 }
 
-/** The oldest open transaction of this database that has written. */
+/** The oldest open transaction of this database that has written; undefined on SQLite. */
 export async function oldestOpen(db: Db): Promise<OpenTransaction | undefined> {
   if (!isPostgres(db)) return undefined
   const { rows } = await sql<OpenTransaction>`
@@ -94,7 +94,7 @@ export async function oldestOpen(db: Db): Promise<OpenTransaction | undefined> {
   return rows[0]
 }
 
-/** True if rows of this store that were committed by then are not final, because an older transaction is still open. */
+/** True if committed rows of this store are not final yet, because an older transaction is still open. */
 export async function isHeldBack(db: Db, storeId: string, { finalBelow, end }: Frontier): Promise<boolean> {
   if (finalBelow >= end) return false
   const found = sql.join(
@@ -117,8 +117,8 @@ const DISORDER_MS = 3_600_000
  */
 export async function positionSince(db: Db, source: Positioned, storeId: string, sinceMs: number): Promise<number> {
   if (sinceMs <= 0) return 0
-  const { table, position, takenIn } = POSITIONED[source]
-  const time = sql.ref(takenIn)
+  const { table, position, storedAt } = POSITIONED[source]
+  const time = sql.ref(storedAt)
   const first = sql`(select min(${time}) from ${sql.table(table)} where store_id = ${storeId} and ${time} >= ${sinceMs})`
   const { rows } = await sql<{ start: number | null }>`
     select min(${sql.ref(position)}) as start from ${sql.table(table)}
@@ -127,9 +127,9 @@ export async function positionSince(db: Db, source: Positioned, storeId: string,
 }
 
 /**
- * Raises the offset if the next position would not exceed every stored position. Runs at each start, because the
- * database may have been moved to another cluster. Returns the offset. Call it in a transaction that has not written
- * yet: PostgreSQL numbers a transaction at its first write.
+ * Raises the offset if the next position would be at or below a stored one. Returns the offset. Runs at each start,
+ * because the database may have been moved to another cluster. Call it in a transaction that has not written yet:
+ * PostgreSQL numbers a transaction at its first write.
  */
 export async function raisePositions(db: Db): Promise<number> {
   const highest = await highestPosition(db)
@@ -139,7 +139,8 @@ export async function raisePositions(db: Db): Promise<number> {
 }
 
 /**
- * Raises the offset above every position that the lost database may have issued since the backup. The lost database used
+ * Raises the offset above every position that the lost database may have issued since the backup. The lost database
+ * used
  * fewer than one position per microsecond. The time of the restore in microseconds is therefore higher.
  */
 export async function skipLostPositions(db: Db, nowMs: number): Promise<void> {

@@ -12,21 +12,25 @@ export const WAITING_LIMIT = 10_000
 export interface PoolLimits {
   /** For opening a connection, and for waiting for a free one, ms. */
   connectMs: number
-  /** For the answer to one statement, ms. After that the connection is closed. */
+  /** For the result of one statement, ms. The connection is closed if it takes longer. */
   statementMs: number
-  /** For a write with all its attempts, ms. After that no attempt starts and no statement is sent. */
+  /** For a write with all its attempts, ms. After this time the write starts no attempt and sends no statement. */
   writeMs: number
 }
 export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000, writeMs: 60_000 }
-/** First statement of a write. Migrations use another one, because they may take longer. */
+/**
+ * First statement of a write. Migrations start with another statement, so that this time limit does not apply to
+ * them.
+ */
 const BEGIN_WRITE = 'start transaction isolation level serializable'
-/** The server aborts a transaction whose client is silent for this long, ms, so that a lost client does not keep its locks. */
+/** The server aborts a transaction whose client is silent for this time, ms. This frees the locks of a lost client. */
 const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 
 /** PostgreSQL's code for a write on a server that only reads. */
 const READ_ONLY = '25006'
 /**
- * SQLSTATE classes and codes that mean "no server for now" (PostgreSQL manual, appendix A): connection exceptions, shutdown, start-up,
+ * SQLSTATE classes and codes that mean "no server for now" (PostgreSQL manual, appendix A): connection exceptions,
+ * shutdown, start-up,
  * too many connections, and a server that only reads.
  */
 const AWAY_CODES = new RegExp(`^(?:08...|57P0[1-5]|53300|${READ_ONLY}|25P03)$`)
@@ -35,12 +39,15 @@ const SYSTEM_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|ENOENT
 const LOST_TEXTS =
   /connection (?:terminated|ended|error)|timeout exceeded when trying to connect|query read timeout|not queryable|server closed/i
 
-/** A pool whose connections never end the process: every loss is a `DatabaseUnavailable` of the call that needed it. */
+/**
+ * A pool in which a lost connection never ends the process. The call that used the connection throws
+ * `DatabaseUnavailable`.
+ */
 export interface GuardedPool extends PostgresPool {
   query<R extends pg.QueryResultRow>(text: string): Promise<pg.QueryResult<R>>
 }
 
-/** Makes a pool for this URL. It connects when the first statement comes. */
+/** Creates a pool for this URL. The pool opens its first connection for the first statement. */
 export function guardedPool(
   url: string,
   types: pg.CustomTypesConfig,
@@ -62,7 +69,7 @@ export function guardedPool(
   pool.on('error', () => undefined)
   pool.on('connect', (client) => void client.on('error', () => undefined))
   const server = new ServerState(note)
-  /** Connections that lead to a primary. */
+  /** Connections to a primary server. */
   const primaries = new WeakSet<pg.PoolClient>()
 
   async function connectPrimary(): Promise<pg.PoolClient> {
@@ -91,7 +98,7 @@ export function guardedPool(
   }
 }
 
-/** Tracks from results and errors if the server is reachable and stores data. */
+/** Learns from results and errors of statements whether the server is reachable and stores data. */
 class ServerState {
   readonly #note: OnStorageState
   #isAway = false
@@ -119,14 +126,14 @@ class ServerState {
   }
 }
 
-/** Wraps a connection. It accepts no statement after the first connection loss or after the time limit of its write. */
+/** Wraps a connection. The wrapper rejects statements after a connection loss and after the time limit of the write. */
 function guardedClient(
   client: pg.PoolClient,
   server: ServerState,
   clock: Pick<Clock, 'elapsed'>,
   limits: PoolLimits,
 ): PostgresPoolClient {
-  /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
+  /** Error of the first loss. After a lost COMMIT, Kysely sends a ROLLBACK. Its error must not replace this one. */
   let loss: DatabaseUnavailable | undefined
   let endsMs = Number.POSITIVE_INFINITY
   const query = async (statement: string, parameters: readonly unknown[]) => {
@@ -145,14 +152,14 @@ function guardedClient(
   }
   return {
     query: query as unknown as PostgresPoolClient['query'],
-    // Closes a lost connection; after a timeout the server is still busy with its statement.
+    // True closes the connection: after a loss or a timeout no other call can use it.
     release: () => client.release(loss !== undefined),
   }
 }
 
 /**
- * Rejects if the server is a standby: it may lack the newest writes, and it refuses serializable transactions. After a
- * promotion of the standby, new connections are accepted. One check per connection suffices, because a primary never
+ * Throws if the server is a standby: it may lack the newest writes, and it rejects serializable transactions. Once the
+ * standby is promoted, new connections pass this check. One check per connection suffices, because a primary never
  * becomes a standby while connections are open.
  */
 async function refuseStandby(client: pg.ClientBase): Promise<void> {

@@ -13,7 +13,10 @@ import { stateReporter, type OnStorageState } from './storage-state.ts'
 /** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
 const RETRYABLE = new Set(['40001', '40P01'])
 
-/** Attempts of a transaction that loses its connection before COMMIT. A restart of the server breaks all pooled connections. */
+/**
+ * Maximum attempts of a transaction that loses its connection before COMMIT. A server restart breaks all pooled
+ * connections.
+ */
 const LOSS_ATTEMPTS = 3
 
 /** Parses int8 and numeric as numbers: our sums, counts and times are below 2^53. */
@@ -24,7 +27,7 @@ const TYPES = {
   },
 } as pg.CustomTypesConfig
 
-/** Connects, checks that commits are durable and brings the schema up to date. Throws when the server cannot be reached. */
+/** Connects, checks that commits are durable and applies missing migrations. Throws if the server cannot be reached. */
 export async function openPostgres(
   url: string,
   onState: OnStorageState,

@@ -10,10 +10,10 @@ interface Plan {
 /**
  * An insert of rows that is compiled once for each number of rows, because building its SQL takes longer than running
  * it. `build` must pass the rows to `values` unchanged and have no other parameters. All rows need the same columns,
- * none of them undefined. Call it with few different numbers of rows (see `insertChunks`), because each number is
- * compiled once.
+ * and each column needs a value other than undefined. Use `insertChunks` to get few different numbers of rows.
  *
- *   const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) => db.insertInto('product_word').values(rows))
+ *   const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) =>
+ * db.insertInto('product_word').values(rows))
  */
 export function preparedInsert<R extends object>(
   build: (db: Db, rows: readonly R[]) => Compilable,

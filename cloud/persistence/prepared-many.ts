@@ -2,7 +2,7 @@ import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
-/** Numbers of keys in one statement. Few sizes mean few statements to compile; shorter lists repeat their last key. */
+/** Numbers of keys in one statement. Each number is compiled once. A shorter list is filled up with its last key. */
 const SIZES = [1, 5, 20, 100]
 const LARGEST = 100
 
@@ -13,10 +13,11 @@ interface Plan {
 }
 
 /**
- * A query over a list of keys that is compiled once for each of a few list sizes. `build` must pass the keys on once, unchanged, and
- * must accept duplicates: use it with `in`.
+ * A query over a list of keys that is compiled once for each number in `SIZES`. `build` must use the list once and
+ * unchanged. The keys may contain duplicates, so use the list with `in`.
  *
- *   const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').selectAll().where('purchase_id', 'in', ids))
+ *   const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').selectAll().where('purchase_id',
+ * 'in', ids))
  *   const units = await unitsOf(db, purchaseIds)
  */
 export function preparedForMany<R>(

@@ -6,8 +6,8 @@ export const RETRY_LIMIT = 1_000
 const ATTEMPTS = 100
 
 /**
- * Runs transactions again that failed because they conflicted. Runs them one at a time, since they would conflict again if they ran
- * together. Throws `DatabaseBusy` if the queue is full.
+ * Retries transactions that failed because of a conflict. The queue runs them one at a time, so that they do not
+ * conflict with each other again. Throws `DatabaseBusy` if the queue is full.
  */
 export function retryQueue(isRetryable: (error: unknown) => boolean): <T>(attempt: () => Promise<T>) => Promise<T> {
   let waiting = 0

@@ -57,14 +57,15 @@ import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, Stor
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /**
- * Types of the tables (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`, `exp`), money is whole cents,
+ * Types of the tables (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`, `exp`), money is whole
+ * cents,
  * booleans are 1 and 0, JSON is text.
  */
 export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
   registration: RegistrationRow
-  /** A row is inserted without the columns of `SealRow`; sealing sets them later. */
+  /** Inserts omit the columns of `SealRow`; sealing sets them later. */
   audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
   audit_head: AuditHeadRow
   idempotency: IdempotencyRow

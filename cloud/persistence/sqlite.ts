@@ -9,14 +9,14 @@ import { raisePositions } from './positions.ts'
 import type { Schema } from './schema.ts'
 import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
 
-/** Opens one connection. The simulation injects its own disks. */
+/** Opens one connection. The simulation passes a function that uses simulated disks. */
 export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
 
 /**
  *   write(work) ──▶ group commit ──▶ one writing connection   BEGIN · SAVEPOINT work … · COMMIT (FULL)
  *   reads       ─────────────────▶ one reading connection     sees committed data (WAL)
  *
- * Two connections, because during an await in a transaction, other queries on the same connection would join that transaction.
+ * There are two connections, because a query on the writing connection would join the transaction that is open there.
  */
 export async function openSqlite(
   file: string,
@@ -57,7 +57,7 @@ const WRITING_CACHE_KIB = 8_192
 
 /**
  * Opens a connection with synchronous=FULL. The library's default for WAL files is NORMAL, which loses acknowledged
- * rows at a power cut. The code therefore sets FULL and reads it back.
+ * rows at a power cut. This function therefore sets FULL and checks the result.
  */
 export function openConnection(file: string, { readonly = false }: { readonly?: boolean } = {}): Connection {
   const db = new SqliteConnection(file, { readonly, timeout: 5_000 })
@@ -68,7 +68,7 @@ export function openConnection(file: string, { readonly = false }: { readonly?: 
   db.pragma('cell_size_check = ON')
   db.pragma('journal_size_limit = 67108864')
   db.pragma(`cache_size = -${readonly ? READING_CACHE_KIB : WRITING_CACHE_KIB}`)
-  db.pragma('temp_store = MEMORY') // keeps the savepoint journal out of the file system: it is useless after a crash
+  db.pragma('temp_store = MEMORY') // keeps the savepoint journal in memory, because it has no use after a crash
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
   if (!readonly)
@@ -81,7 +81,10 @@ const STATEMENT_CACHE_LIMIT = 500
 /** Shared by all connections, so that they share compiled queries (prepared.ts). */
 const ADAPTER = new SqliteAdapter()
 
-/** Writes limits as literals: with a parameter as limit, SQLite plans the statement at each run, which takes longer than most look-ups. */
+/**
+ * Writes limits as literals. With a parameter as limit, SQLite plans the statement at each run, which takes longer
+ * than most look-ups.
+ */
 class QueryCompiler extends SqliteQueryCompiler {
   protected override visitLimit(node: LimitNode): void {
     const { limit } = node
@@ -144,7 +147,7 @@ function numberTransactions(db: Connection): { begin(): void } {
 
 type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>
 
-/** Converts raw rows to objects, in two thirds of the time that better-sqlite3 takes. */
+/** Converts raw rows to objects. This takes two thirds of the time that better-sqlite3 needs. */
 function runnerOf(statement: Statement): Runner {
   if (!statement.reader)
     return (parameters) => ({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })

@@ -1,6 +1,9 @@
 import { DatabaseUnavailable } from './database.ts'
 
-/** State of the storage: `full` only reads, `away` is a PostgreSQL server that does not answer. */
+/**
+ * State of the storage. `full`: the disk is full, only reads work. `away`: the PostgreSQL server does not answer or
+ * only reads.
+ */
 export type StorageState = 'available' | 'full' | 'away'
 
 /** Called once for each change of the state. */
@@ -9,7 +12,7 @@ export type OnStorageState = (state: StorageState, cause?: unknown) => void
 /** SQLite's code and PostgreSQL's `disk_full`. */
 const DISK_FULL_CODES = new Set<unknown>(['SQLITE_FULL', '53100'])
 
-/** True if a write failed because the disk is full. It changed nothing. */
+/** True if a write failed because the disk is full. The write changed nothing. */
 export function isDiskFull(error: unknown): boolean {
   return DISK_FULL_CODES.has((error as { code?: unknown } | null)?.code)
 }
@@ -19,7 +22,7 @@ export function isStorageError(error: unknown): boolean {
   return error instanceof DatabaseUnavailable || isDiskFull(error)
 }
 
-/** Filters repeated states before `onState`. */
+/** Returns a function that calls `onState` only if the state differs from the last one. */
 export function stateReporter(onState: OnStorageState): (state: StorageState, cause?: unknown) => void {
   let last: StorageState = 'available'
   return (state, cause) => {

@@ -11,7 +11,7 @@ import { findPurchaseOfReceipt } from '../purchases/queries.ts'
 import { TransactionData } from '../purchases/schema.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
 
-/** How long a receipt can be read by its token, ms. Devices accept it for one day. */
+/** Time for which the token opens the receipt as a document, ms. Devices accept the receipt for one day only. */
 const READING_MS = 400 * 86_400_000
 
 const ReceiptQr = z.strictObject({
@@ -28,7 +28,7 @@ export const generateReceiptQR = operation({
   minimumPackage: 'GROW',
   summary: 'Returns the QR code of a receipt.',
   description:
-    'Every call returns the same receipt: agents count its redemptions, so a reprint releases nothing twice. ' +
+    'Every call returns the same receipt. Agents record each used unit, so a reprint releases nothing twice. ' +
     'After 24 hours the operation fails with 409 `receipt_expired`.',
   refusals: ['purchase_not_paid', 'receipt_expired'],
   changes: false,
@@ -56,7 +56,7 @@ export const generateReceiptQR = operation({
 /** Second name of the operation in the specification. */
 export const generateReceiptWithQR = operationAlias('generateReceiptWithQR', generateReceiptQR)
 
-/** Finds the purchase of a receipt token, of any tenant. The token itself is the permission. */
+/** Finds the purchase of a receipt token, of any tenant. The token authorizes the reader. */
 export async function readPublicReceipt(
   call: Pick<Call, 'db' | 'services' | 'nowMs'>,
   token: string,

@@ -27,7 +27,7 @@ export interface NewReceipt {
   indexes: number[]
 }
 
-/** Builds and signs the receipt of a completed purchase. `origin`: of the address in its QR code. */
+/** Builds and signs the receipt of a completed purchase. The address in its QR code starts with `origin`. */
 export function makeReceipt(
   purchase: PurchaseRow,
   store: StoreRow,

@@ -40,14 +40,14 @@ export function refundSummaryOf({
     refundedCent,
     remainingCent: totalCent - refundedCent,
     pendingCent: pendingCent === 0 && isCancelled && refundStatus === 'pending' ? null : pendingCent,
-    // Counts failed refunds only as far as no other refund has repaid the amount.
+    // Reduced by amounts that other refunds have repaid meanwhile.
     failedCent: Math.min(sum(failed), Math.max(0, totalCent - refundedCent - pendingCent)),
   }
 }
 
 type Refund = TransactionData['refunds'][number]
 
-/** The order of refunds with the same timestamp is undefined, so a refund that has not failed counts as later. */
+/** The order of refunds with the same timestamp is undefined. A refund that has not failed is then treated as later. */
 function isLater(other: Refund, refund: Refund, isBehind: boolean): boolean {
   return other.status === 'failed' ? isBehind : other.createdAt >= refund.createdAt
 }

@@ -5,7 +5,7 @@ export function Inline({ text }: { text: string }) {
   return <>{text.split('`').map((part, i) => (i % 2 === 1 ? <code>{part}</code> : part))}</>
 }
 
-/** A paragraph of such text. */
+/** A paragraph of text in which parts between backticks are code. */
 export function Prose({ text }: { text: string }) {
   return (
     <p>

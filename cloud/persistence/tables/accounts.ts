@@ -21,7 +21,7 @@ export interface ApiKeyRow {
   expires_ms: number | null
   last_used_ms: number | null
   revoked_ms: number | null
-  /** Successor of a rolled key. */
+  /** The key that replaced this one (`rollApiKey`). */
   replaced_by: string | null
 }
 
@@ -30,7 +30,7 @@ export interface RegistrationRow {
   /** `store`: submitted with a key. `account`: submitted without a key; approval creates an account. */
   kind: 'store' | 'account'
   account_id: string | null
-  /** Submitter; null: submitted without a key. */
+  /** Tenant that submitted it; null: submitted without a key. */
   tenant: string | null
   company_name: string
   details: string
@@ -90,7 +90,7 @@ export interface OutboxEventRow {
   data: string
   /** Sequence number of the event; null until the dispatcher has planned its deliveries. */
   seq: number | null
-  /** Only receiver of a test event; null for all other events. */
+  /** The only webhook that receives this event, if it is a test event; null for all other events. */
   webhook_id: string | null
 }
 

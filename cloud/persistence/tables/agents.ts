@@ -17,9 +17,9 @@ export interface AgentRow {
   enrolled_ms: number
   last_seen_ms: number
   revoked_ms: number | null
-  /** After a rollback of the ledger, each claim needs the cloud until this time; null without one. */
+  /** After a rollback of the ledger, each claim needs the cloud until this time; null: no rollback. */
   online_only_until_ms: number | null
-  /** When a fork of its ledger was detected. */
+  /** Time at which a fork of its ledger was detected. */
   fork_ms: number | null
   /** Its last reported state: JSON of `AgentState`. */
   state: string | null
@@ -101,7 +101,7 @@ export interface DeviceRow {
   registered_ms: number
   last_seen_ms: number | null
   revoked_ms: number | null
-  /** The next agent of the device, once the present one has given up its tokens. */
+  /** Agent that gets the device when the present agent has given up its tokens; null: the device does not move. */
   moving_to: string | null
 }
 

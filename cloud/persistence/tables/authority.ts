@@ -8,7 +8,7 @@ export interface SigningKeyRow {
   sealed: string
   state: string
   created_ms: number
-  /** When it entered its state. */
+  /** Time of the last change of `state`. */
   changed_ms: number
 }
 

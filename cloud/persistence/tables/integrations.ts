@@ -22,7 +22,7 @@ export interface IntegrationPullRow {
   tenant: string
   /** Hash of the source of the data. */
   source: string
-  /** Place of the next read. null: the read starts at the beginning. If `is_done` is 1, no data is left to read. */
+  /** Cursor of the next page; null: start with the first page. If `is_done` is 1, all pages are read. */
   next_cursor: string | null
   is_done: number
   /** JSON: cloud/integrations/pull-state.ts. */

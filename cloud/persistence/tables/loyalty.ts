@@ -54,6 +54,6 @@ export interface LoyaltyEntryRow {
   month: string
   at_ms: number
   expires_ms: number | null
-  /** Cents that this was earned on, after earlier refunds; null: the total of the purchase. */
+  /** Amount of the purchase that the entry was earned on, less earlier refunds, cents; null: the whole total. */
   earned_on_cent: number | null
 }

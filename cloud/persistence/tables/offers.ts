@@ -1,10 +1,12 @@
 /** Offers, their branch documents and their prices. Units: ../schema.ts. */
 
-/** Data that all branches of an offer share. The scheduler sets `status`; responses compute it from the clock. */
+/**
+ * Data that all branches of an offer share. A job sets `status`. Responses compute the status from the clock instead.
+ */
 export interface OfferGroupRow {
   group_id: string
   tenant: string
-  /** Id of the first branch document: listings use it as the offer's id, even after that branch was removed. */
+  /** Id of the first branch document. Listings use it as the offer's id, even if that branch was removed. */
   lead_id: string
   title: string
   description: string

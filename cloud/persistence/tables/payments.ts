@@ -18,14 +18,17 @@ export interface PaymentRow {
   purchase_id: string
   config_id: string
   provider: string
-  /** The provider's id of the session; null until it responded. */
+  /** The provider's id of the session; null until the provider has responded. */
   provider_ref: string | null
   /** The provider's id of the payment, if refunds need it. */
   charge_ref: string | null
   url: string | null
   amount_cent: number
   currency: string
-  /** asking → open → paid or ended; asking → ended; ended → paid if the money arrives late. */
+  /**
+   * `asking` until the provider responds, then `open`, then `paid` or `ended`. `ended` becomes `paid` if the money
+   * arrives late.
+   */
   state: 'asking' | 'open' | 'paid' | 'ended'
   /** 1 if this payment paid the purchase. */
   applied: number
@@ -57,7 +60,7 @@ export interface RefundRow {
   attempts: number
   due_ms: number | null
   provider_ref: string | null
-  /** JSON of the amounts that it subtracted from the figures of the day; null unless it is done. */
+  /** JSON of the amounts that the refund subtracted from the figures of the day; null until it is done. */
   counted: string | null
   created_ms: number
   finished_ms: number | null

@@ -22,11 +22,11 @@ export interface ProtectedItemRow {
   rev: number
   created_ms: number
   updated_ms: number
-  /** Number of its last change in the store's sequence of item changes. */
+  /** Sequence number of the item's last change. A store numbers the changes of all its items. */
   item_seq: number
 }
 
-/** Last number of a store's sequence of item changes. */
+/** Last sequence number of item changes in a store. */
 export interface ItemHeadRow {
   store_id: string
   seq: number
@@ -133,7 +133,7 @@ export interface UnitRightRow {
   redemption_id: string | null
   outcome: string | null
   failures: number
-  /** Id of the refund, cancellation or item move that returned the goods. The right then stays used for good. */
+  /** Id of the refund, cancellation or item move that returned the goods. The right then stays used permanently. */
   returned_by: string | null
   /** 1 if a receipt home ever delegated this right to another agent; `delegated_right` contains the outcome. */
   was_given: 0 | 1

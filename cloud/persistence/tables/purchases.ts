@@ -8,7 +8,7 @@ export interface ShoppingSessionRow {
   created_ms: number
   /** Number of its purchases that are paid and not cancelled. */
   completed: number
-  /** 1: picked for a spot check that staff have not done yet. */
+  /** 1: selected for a spot check, which staff still have to do. */
   spot_check_due: number
   /** 1: the userId was sent with a secret key, so the merchant vouches for it. */
   vouched: number
@@ -74,6 +74,6 @@ export interface PurchaseUnitRow {
   item_id: string | null
   bound: number
   receipt_index: number | null
-  /** Status that a cancellation gave to its item. */
+  /** Status that a cancellation set for the unit's item; null: the item was not returned. */
   taken_back: string | null
 }

@@ -32,7 +32,7 @@ export interface StoreRow {
   document_version: number
   deny_seq: number
   created_ms: number
-  /** JSON; null: the default rules. */
+  /** Patterns of the store's own barcodes, JSON; null: the default patterns. */
   in_store_codes: string | null
   /** 13 digits. */
   gln: string | null
@@ -69,7 +69,7 @@ export interface ProductRow {
   pos_product_id: string | null
   /** Deposit for one piece. */
   deposit_cent: number | null
-  /** null: the product's rate. */
+  /** VAT rate of the deposit, percent; null: the product's rate. */
   deposit_vat: number | null
 }
 
@@ -82,7 +82,7 @@ export interface StoreProductRow {
   category: string | null
   /** Time of the last price change in this store. */
   updated_ms: number
-  /** The product at this store's price, as responses have it: JSON. */
+  /** JSON of the product with this store's price, as responses contain it. */
   doc: string
 }
 

@@ -5,7 +5,7 @@ export interface WebhookRow {
   tenant: string
   /** Store whose events it receives; null: all stores of the account. */
   store_id: string | null
-  /** As the merchant sent it. */
+  /** URL exactly as the merchant sent it. */
   url: string
   /** Normalized URL. Registrations with the same normalized URL share one row. */
   url_key: string

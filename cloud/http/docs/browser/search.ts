@@ -29,7 +29,7 @@ const targets: HTMLElement[] = []
 
 function add(kind: string, target: HTMLElement, title: string, text: string): void {
   const words = title.replaceAll(/([a-z])([A-Z])/g, '$1 $2').split(/[\s_.]+/)
-  // Adds each tail of the name without spaces, so that "protecteditem" finds `verifyProtectedItem`.
+  // Also adds the joined words from each word on, so that "protecteditem" finds `verifyProtectedItem`.
   const parts = [...words, ...words.map((_, i) => words.slice(i).join(''))].join(' ')
   entries.push({ id: entries.length, kind, title, parts, text: text.replaceAll(/\s+/g, ' ').trim() })
   targets.push(target)
@@ -61,7 +61,7 @@ function collect(): void {
 
 let index: Index | undefined
 
-/** The index is built at the first search, so that it does not slow down loading. */
+/** Builds the index at the first search, so that loading the page stays fast. */
 function openIndex(): Index {
   if (index) return index
   collect()

@@ -1,10 +1,13 @@
-/** Accounts, their keys and registrations; the audit chain, stored responses, the outbox and values of the whole installation. */
+/**
+ * Accounts, their keys and registrations; the audit chain, stored responses, the outbox and values of the whole
+ * installation.
+ */
 export const ACCOUNTS: readonly string[] = [
   `CREATE TABLE account (
     account_id text PRIMARY KEY, name text NOT NULL UNIQUE, package text NOT NULL, status text NOT NULL,
     created_ms bigint NOT NULL)`,
-  // `details` contains the submitted fields under the column names of a store. A registration without an account has a
-  // claim code, stored as hash.
+  // `details` contains the submitted fields under the column names of a store. `claim_hash` is the hash of the claim
+  // code of a registration without an account.
   `CREATE TABLE registration (
     registration_id text PRIMARY KEY, kind text NOT NULL, account_id text REFERENCES account (account_id), tenant text,
     company_name text NOT NULL, details text NOT NULL, claim_hash text, status text NOT NULL, reason text, store_id text,

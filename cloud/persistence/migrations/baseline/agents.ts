@@ -37,8 +37,8 @@ export const AGENTS: readonly string[] = [
   // honours older receipts.
   `CREATE TABLE home_move (
     store_id text PRIMARY KEY REFERENCES store (store_id), moved_s bigint NOT NULL, deny_seq bigint NOT NULL)`,
-  // Agents that may have unreported redemptions of older receipts. The policy version `policy_ver` tells them that the
-  // receipt home has moved.
+  // Agents that may have unreported redemptions of older receipts. The policy version `policy_ver` names the new
+  // receipt home.
   `CREATE TABLE home_move_wait (
     store_id text NOT NULL REFERENCES store (store_id), agent_id text NOT NULL REFERENCES agent (agent_id),
     policy_ver bigint NOT NULL, PRIMARY KEY (store_id, agent_id))`,

@@ -1,7 +1,10 @@
-/** Counters per store and day, written by the transactions that cause them; closings; followers and favourites. */
+/**
+ * Counters per store and day, closings, followers and favourite offers. A counter changes in the transaction of its
+ * cause.
+ */
 export const ANALYTICS: readonly string[] = [
-  // `day` is a date in the store's time zone. `receipts` and `refunds` count what happened on that day and never fall; the other
-  // counters follow later cancellations.
+  // `day` is a date in the store's time zone. `receipts` and `refunds` count what happened on that day and never
+  // decrease. Later cancellations reduce the other counters.
   `CREATE TABLE store_day (
     store_id text NOT NULL, day text NOT NULL, tenant text NOT NULL, sessions bigint NOT NULL, sessions_completed bigint NOT NULL,
     completed_checkouts bigint NOT NULL, revenue_cent bigint NOT NULL, items_scanned bigint NOT NULL,

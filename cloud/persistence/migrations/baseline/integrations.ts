@@ -4,7 +4,7 @@ export const INTEGRATIONS: readonly string[] = [
     connection_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), side text NOT NULL,
     system text NOT NULL, sealed text, lease_id text, lease_until_ms bigint NOT NULL, updated_ms bigint NOT NULL)`,
   `CREATE UNIQUE INDEX one_connection_a_system ON integration_connection (store_id, side, system)`,
-  // One row per unfinished import: where the next page starts, and the counts of the pages before it.
+  // One row per unfinished import, with the cursor of the next page and the counts of the pages read so far.
   `CREATE TABLE integration_pull (
     store_id text NOT NULL REFERENCES store (store_id), side text NOT NULL, system text NOT NULL, data_type text NOT NULL,
     tenant text NOT NULL, source text NOT NULL, next_cursor text, is_done bigint NOT NULL, counts text NOT NULL,

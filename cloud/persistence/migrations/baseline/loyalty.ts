@@ -1,6 +1,6 @@
 /**
- * Loyalty programs, members and the ledger. Amounts are whole: points, stamps, or cents of a cashback. Ledger rows are only added;
- * a member's balance is their sum, written in the same transaction.
+ * Loyalty programs, members and entries. Amounts are whole: points, stamps, or cents of a cashback. Entries never
+ * change. A member's balance is the sum of the member's entries; the transaction of an entry updates it.
  */
 export const LOYALTY: readonly string[] = [
   `CREATE TABLE loyalty_program (
@@ -23,9 +23,9 @@ export const LOYALTY: readonly string[] = [
   `CREATE INDEX loyalty_entry_by_member ON loyalty_entry (program_id, user_id, entry_id)`,
   `CREATE INDEX loyalty_entry_by_month ON loyalty_entry (program_id, month, kind, amount)`,
   `CREATE INDEX loyalty_entry_by_transaction ON loyalty_entry (tenant, transaction_id)`,
-  // One transaction earns at most once in a program.
+  // Each `transaction_id` earns at most once in a program.
   `CREATE UNIQUE INDEX loyalty_earned_once ON loyalty_entry (program_id, transaction_id) WHERE kind = 'earn'`,
-  // Sums of the ledger by month and kind of entry ('join': new members), written in the transactions of the entries.
+  // Sums of the entries by month and kind; kind 'join' counts new members. The transaction of an entry updates them.
   `CREATE TABLE loyalty_month (
     program_id text NOT NULL, month text NOT NULL, kind text NOT NULL, amount bigint NOT NULL, entries bigint NOT NULL,
     PRIMARY KEY (program_id, month, kind))`,

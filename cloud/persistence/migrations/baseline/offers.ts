@@ -1,6 +1,6 @@
 /**
- * Offers. `offer_group` has what all branches share; `offer` is the document of one store. `offer_list` has products and prices;
- * branches share a list while their prices are the same.
+ * Offers. `offer_group` contains the data that all branches share; `offer` is the document of one store. `offer_list`
+ * contains products and prices. Branches with the same prices share a list.
  */
 export const OFFERS: readonly string[] = [
   `CREATE TABLE offer_group (
@@ -16,7 +16,7 @@ export const OFFERS: readonly string[] = [
   `CREATE TABLE offer_price (
     list_id text NOT NULL REFERENCES offer_list (list_id), ean text NOT NULL, price_cent bigint NOT NULL,
     PRIMARY KEY (list_id, ean))`,
-  // The validity is repeated here, so that a basket is priced by one range of one index.
+  // The validity is a copy from `offer_group`, so that the offers for a basket are one range of one index.
   `CREATE TABLE offer (
     offer_id text PRIMARY KEY, tenant text NOT NULL, group_id text NOT NULL REFERENCES offer_group (group_id),
     branch_no bigint NOT NULL, store_id text NOT NULL REFERENCES store (store_id),

@@ -1,6 +1,6 @@
 /** Payment providers of stores, payments and refunds. */
 export const PAYMENTS: readonly string[] = [
-  // A replaced configuration stays while payments were made with it: their refunds need its credentials.
+  // A replaced configuration that was used for payments is kept, because refunds need its credentials.
   `CREATE TABLE psp_config (
     config_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), provider text NOT NULL,
     sealed text NOT NULL, is_current bigint NOT NULL, created_ms bigint NOT NULL)`,

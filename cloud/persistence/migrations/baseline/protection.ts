@@ -8,7 +8,7 @@ export const PROTECTION: readonly string[] = [
     UNIQUE (tenant, epc), UNIQUE (tenant, tag_uid), UNIQUE (tenant, tag_id))`,
   `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id)`,
   `CREATE INDEX protected_item_by_seq ON protected_item (store_id, item_seq)`,
-  // One row per change of an item's status, with its identifiers at that moment. Rows never change.
+  // One row per change of an item's status, with the item's identifiers at that time. Rows never change.
   `CREATE TABLE item_move (
     item_id text NOT NULL, rev bigint NOT NULL, tenant text NOT NULL, store_id text NOT NULL, from_status text,
     to_status text NOT NULL, epc text, tag_uid text, tag_id text, ean text, purchase_id text, line_id text, at_ms bigint NOT NULL,
@@ -32,7 +32,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
   `CREATE TABLE authorization_unit (
     nonce text NOT NULL, ordinal bigint NOT NULL, line_id text NOT NULL, unit_no bigint NOT NULL, PRIMARY KEY (nonce, ordinal))`,
-  // Rows are deleted after an hour, the period of the policy's limit of approvals.
+  // Rows are deleted after an hour, because the policy limits approvals per hour.
   `CREATE TABLE operator_approval (
     nonce text PRIMARY KEY, store_id text NOT NULL, operator_id text NOT NULL, at_ms bigint NOT NULL)`,
   `CREATE INDEX operator_approval_by_operator ON operator_approval (store_id, operator_id, at_ms)`,
@@ -68,7 +68,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE alarm_disposition (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
     recovered_cent bigint, disposed_ms bigint NOT NULL, PRIMARY KEY (event_id, tenant))`,
-  // Inputs of decisions (JSON), kept for a while to simulate another policy. They have prices and brands, never a customer.
+  // Inputs of past decisions (JSON), to simulate another policy. They contain prices and brands, but no customers.
   `CREATE TABLE protection_decision (
     event_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, at_ms bigint NOT NULL, reason text,
     facts text NOT NULL)`,

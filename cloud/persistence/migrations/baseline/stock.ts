@@ -1,6 +1,6 @@
 /**
- * Stock levels and reservations. `reserved` is the sum of the held reservations, written in the same transaction. A product without
- * a row, or with `on_hand` null, is not counted.
+ * Stock levels and reservations. `reserved` is the sum of the reservations with state `held`. The transaction that
+ * changes a reservation updates it. If a product has no row, or `on_hand` is null, its stock is unknown.
  */
 export const STOCK: readonly string[] = [
   `CREATE TABLE stock_level (

@@ -1,6 +1,6 @@
 /**
- * Stores, products and what the catalogue reads: one rendered document per store and product, search words and counts. All three
- * follow from `product` and `store_product`.
+ * Stores and products. The catalogue reads derived data: one rendered document per store and product (`doc`), search
+ * terms and counts. They are computed from `product` and `store_product`.
  */
 export const STORES: readonly string[] = [
   `CREATE TABLE store (
@@ -25,12 +25,12 @@ export const STORES: readonly string[] = [
     doc text NOT NULL DEFAULT '', PRIMARY KEY (store_id, product_id))`,
   `CREATE INDEX store_product_by_product ON store_product (product_id, store_id)`,
   `CREATE INDEX store_product_by_category ON store_product (store_id, category, product_id)`,
-  // Ordered by bytes, because a prefix search is a range of bytes. Each row repeats all words of its product, so that a
-  // search for several words reads only this table.
+  // Sorted by bytes, because a prefix search is a range of bytes. Each row contains all search terms of its product, so
+  // that a search for several terms reads only this table.
   `CREATE TABLE product_word (
     store_id text NOT NULL, word text COLLATE "C" NOT NULL, product_id text NOT NULL, words text NOT NULL,
     PRIMARY KEY (store_id, word, product_id)) /* clustered */`,
-  // The category '' stands for all categories.
+  // The category '' means all categories.
   `CREATE TABLE product_count (
     store_id text NOT NULL, category text NOT NULL, products bigint NOT NULL, PRIMARY KEY (store_id, category))`,
 ]
