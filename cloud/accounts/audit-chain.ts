@@ -3,9 +3,8 @@ import { canonicalJson } from '../operations/idempotency.ts'
 import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
 
 /**
- *   "" ─▶ entry 1 ─▶ entry 2 ─▶ …     hash(n) = SHA-256 of [n, hash(n−1), entry n], canonical JSON
- *
- * Changing, removing, adding or swapping a sealed entry changes all hashes after it (ADR 0036).
+ * Previous hash of the first entry. The hash of entry n is the SHA-256 of [n, hash of entry n−1, entry n] in canonical
+ * JSON. So changing, removing, adding or swapping a sealed entry changes all later hashes (ADR 0036).
  */
 export const BEFORE_FIRST = ''
 

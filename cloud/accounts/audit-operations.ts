@@ -28,7 +28,7 @@ export const fetchAuditLog = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Lists who changed what, oldest first.',
   description:
-    'Includes the account in the mode of the key. A key that is bound to stores sees changes of these stores, and its own.',
+    'Lists changes in the account, in the mode of the key. A key that is bound to stores sees changes of these stores, and changes that were made with the key.',
   changes: false,
   request: z.strictObject({
     since: Timestamp.optional(),

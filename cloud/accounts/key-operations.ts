@@ -14,7 +14,10 @@ const BOUND_STORES_LIMIT = 100
 
 const NewKeyAnswer = z.strictObject({ ...Success, keyId: z.string(), key: z.string().describe('Shown once.') })
 
-/** True if a caller may see a key: of its account and mode, with no more stores than its own, and not an admin key. */
+/**
+ * True if the caller may see the key: it has the same account and mode, is no admin key, and has only stores of the
+ * caller.
+ */
 function mayKnow(caller: KeyCaller, row: ApiKeyRow): boolean {
   if (row.account_id !== caller.accountId || row.mode !== caller.mode || row.kind === 'admin') return false
   const own = caller.storeIds
@@ -149,7 +152,7 @@ async function warningsAfter(call: Call, { key_id, kind }: ApiKeyRow): Promise<s
   )
   return [
     ...(key_id === caller.keyId
-      ? ['this is the key that the call was made with: the next call with it is answered 401']
+      ? ['this call revoked the key that it was sent with: the next call with this key gets 401']
       : []),
     ...(left.length === 0
       ? [`no ${caller.mode} secret key of the account is left: create one with the command line`]

@@ -3,9 +3,12 @@ import type { Db } from '../persistence/database.ts'
 
 /** Minimum time between two recorded uses of a key, ms. */
 const RESOLUTION_MS = 60_000
-/** Maximum number of keys in memory. When it is reached, the memory is cleared; at worst a use is written twice. */
+/**
+ * Maximum number of keys in memory. At this number the memory is cleared; the only effect is that a use may be stored
+ * twice.
+ */
 const SEEN_LIMIT = 50_000
-/** Keys in one transaction; small, so that other writes do not wait long. */
+/** Number of keys in one transaction. It is small, so that other writes do not wait long. */
 const BATCH = 200
 
 /** Makes an empty table of key uses. */

@@ -8,7 +8,7 @@ import { countKeys, deleteEndedKeys, updateKey } from './key-queries.ts'
 
 /** Creation, rolling and revocation of keys, for operations and the command line. */
 
-/** Maximum number of keys of one account and mode. Ended keys count until they are deleted to make room. */
+/** Maximum number of keys of one account and mode. Expired and revoked keys count, too, until `addKey` deletes them. */
 export const KEYS_LIMIT = 1_000
 const HOUR_MS = 3_600_000
 /** Hours for which a rolled key still works. */
@@ -25,7 +25,7 @@ export function statusOfKey(
   return expires_ms !== null && expires_ms <= nowMs ? 'expired' : 'active'
 }
 
-/** Creates a key. At the limit, deletes ended keys first. Throws 409 `too_many_keys`. */
+/** Creates a key. At the limit, deletes expired and revoked keys first. Throws 409 `too_many_keys`. */
 export async function addKey(
   db: Db,
   wanted: NewKey,
@@ -41,7 +41,10 @@ export async function addKey(
   return createApiKey(db, wanted, platform)
 }
 
-/** Creates the successor of a key, which works for `overlapHours` more (0: ends at once). Throws 409 `key_ended`. */
+/**
+ * Creates the successor of a key. The old key works for `overlapHours` more; 0 ends it at once. Throws 409
+ * `key_ended`.
+ */
 export async function rollKey(
   db: Db,
   row: ApiKeyRow,
@@ -76,7 +79,7 @@ export function earlier(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }
 
-/** Revokes a key now, unless it is revoked already. Returns the changed row. */
+/** Revokes a key now. Has no effect if it is already revoked. Returns the row. */
 export async function revokeKey(db: Db, row: ApiKeyRow, nowMs: number): Promise<ApiKeyRow> {
   if (row.revoked_ms !== null && row.revoked_ms <= nowMs) return row
   await updateKey(db, row.key_id, { revoked_ms: nowMs })

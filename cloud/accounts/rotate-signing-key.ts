@@ -21,7 +21,7 @@ export const rotateSigningKey = operation({
       .union([z.boolean(), z.string().regex(/^[A-Za-z0-9_-]{8}$/)])
       .optional()
       .describe('`true`: revokes the key that signs now. A kid: revokes that key.'),
-    accountId: Id.optional().describe('Whose token or receipt key; the caller’s when left out.'),
+    accountId: Id.optional().describe('Account of the token or receipt key. Default: the account of the caller.'),
     mode: z.enum(['test', 'live']).optional(),
   }),
   response: z.strictObject({

@@ -3,8 +3,8 @@ import { prepared } from '../persistence/prepared.ts'
 import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
 
 /**
- * A job chains the entries some seconds after their commit. If each change moved the head of its tenant's chain, all changes of a
- * tenant would conflict.
+ * A job seals the entries some seconds after their commit. If each change extended its tenant's chain itself, all
+ * changes of a tenant would conflict.
  */
 
 /**

@@ -9,7 +9,7 @@ const AT_ONCE = 1_000
 export interface VerifiedChain {
   tenant: string
   entries: number
-  /** Hash of the last entry. Store a copy elsewhere: it reveals a rebuilt chain. */
+  /** Hash of the last entry. To detect a rebuilt chain, compare it with a copy that is stored elsewhere. */
   hash: string
   broken?: { number: number; entryId: string | undefined; why: string }
 }
@@ -59,7 +59,7 @@ async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
       hash = row.hash ?? ''
     }
     if (rows.length > 0) continue
-    // Reads the heads after the entries, because a running cloud extends chain and head together.
+    // The head is read after the entries, because a running cloud may extend both meanwhile.
     const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
     const more = await db
       .selectFrom('audit_entry')

@@ -129,7 +129,8 @@ const UNIX_MS = 1_795_165_200_000
 const DEPTH = 8
 
 /**
- * Generates an example response from the request, the known names and the types. Includes only optional fields with a known value.
+ * Generates an example response from the request, the known names and the types. Of the optional fields, it includes
+ * only those with a known value.
  */
 export function exampleAnswer(
   schema: JsonSchema,
@@ -138,8 +139,8 @@ export function exampleAnswer(
 ): unknown {
   return valueOf(schema, '', '', 0)
 
-  function valueOf(given: JsonSchema, of: string, name: string, depth: number): unknown {
-    const node = resolveReference(given, components)
+  function valueOf(field: JsonSchema, of: string, name: string, depth: number): unknown {
+    const node = resolveReference(field, components)
     if (node.allOf) return Object.assign({}, ...node.allOf.map((part) => valueOf(part, of, name, depth)))
     const known = [BY_PLACE[`${of}.${name}`], node.type === 'array' ? undefined : request[name], BY_NAME[name]].find(
       (value) => fits(value, node),
@@ -153,7 +154,7 @@ export function exampleAnswer(
         ? []
         : [valueOf(node.items ?? {}, of, name.replace(/s$/, ''), depth + 1)]
     if (node.type === 'object' || node.properties)
-      return { ...objectOf(node, name, depth), ...askedFor(request[name], node) }
+      return { ...objectOf(node, name, depth), ...fieldsSent(request[name], node) }
     if (node.type === 'boolean') return node.default ?? false
     if (node.type === 'integer' || node.type === 'number')
       return /(?:At|Ms)$/.test(name)
@@ -165,8 +166,8 @@ export function exampleAnswer(
     return null
   }
 
-  /** Fields of a sent object that the schema has, too. */
-  function askedFor(sent: unknown, { properties }: JsonSchema): Record<string, unknown> {
+  /** Fields of an object in the request that the response schema has, too. */
+  function fieldsSent(sent: unknown, { properties }: JsonSchema): Record<string, unknown> {
     if (!isPlain(sent)) return {}
     return Object.fromEntries(
       Object.entries(sent).filter(

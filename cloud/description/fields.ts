@@ -16,12 +16,15 @@ type Components = Readonly<Record<string, JsonSchema>>
 
 /** Maximum depth of listed fields. */
 const DEPTH = 4
-/** Shared, because constructing it takes a hundred times as long as using it. */
+/** One shared formatter, because creating one takes a hundred times as long as using it. */
 const NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
-/** Start of the description of ids, which the type replaces. */
+/** Start of the descriptions of ids. Listings show the type `id` instead of this description. */
 const ID_DESCRIPTION = 'An opaque id'
 
-/** Lists the fields of a schema, nested ones included. `expand`: also lists the fields of shared schemas instead of naming them. */
+/**
+ * Lists the fields of a schema and nested fields. If `expand`, lists the fields of shared schemas, too; otherwise
+ * only their names.
+ */
 export function fieldsOf(schema: JsonSchema, components: Components, expand: boolean, prefix = '', depth = 0): Field[] {
   const whole =
     depth === 0

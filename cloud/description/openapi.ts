@@ -16,7 +16,7 @@ export const API_VERSION = '1.7.0'
 const TITLE = 'untag'
 const DESCRIPTION = 'Decides, at the shop door and at the till, whether a security tag may come off.'
 
-/** Errors that are the same for all operations; described once. */
+/** Errors that are the same for all operations. The description defines them once. */
 const COMMON: Readonly<Record<number, { name: string; description: string }>> = {
   401: { name: 'Unauthenticated', description: 'unauthenticated: no valid API key.' },
   415: { name: 'UnsupportedMediaType', description: 'unsupported-media-type.' },
@@ -148,7 +148,7 @@ function bodies({ operation, request }: DescribedOperation): Json {
   return { ...(multipart?.alsoJson !== false && !isFileNeeded && json), ...(multipart && form) }
 }
 
-/** JSON cannot hold a file. */
+/** Removes the file field from a request schema, because JSON cannot contain a file. */
 function withoutFile(request: JsonSchema, multipart: Multipart | undefined): JsonSchema {
   if (!multipart || !request.properties) return request
   const { [multipart.fileField]: _file, ...properties } = request.properties

@@ -3,10 +3,10 @@ import { nameSharedSchemas, namedObjects } from './components.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
 import { schemaWriter, type SchemaDirection, type SchemaWriter } from '../../policy/schema-writer.ts'
 
-/** A response references a shared schema that it extends, if that has at least this many fields. */
+/** Minimum number of fields of a shared schema that responses reference as their base. */
 const WORTH_SHARING = 3
 
-/** Makes a writer that describes responses by the shared schemas that they extend. */
+/** Makes a writer that describes a response as a shared schema plus further fields, if it extends one. */
 export function apiSchemaWriter(): SchemaWriter {
   nameSharedSchemas()
   const { components, write: plain } = schemaWriter()

@@ -1,6 +1,9 @@
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 
-/** Disposition of each item status in the Core Business Vocabulary. Its `reserved` means numbers, not goods. */
+/**
+ * Disposition of each item status in the Core Business Vocabulary (CBV). The `reserved` of CBV is for identifiers,
+ * not for goods.
+ */
 const DISPOSITION: Readonly<Record<ItemStatus, string>> = {
   sellable: 'sellable_accessible',
   paid: 'retail_sold',
@@ -12,7 +15,7 @@ const DISPOSITION: Readonly<Record<ItemStatus, string>> = {
   exception_hold: 'non_sellable_other',
 }
 
-/** Business step of a move to each status. A move out of `exception_hold` is always an inspection. */
+/** Business step of a change to each status. A change from `exception_hold` is always an inspection. */
 const STEP: Readonly<Partial<Record<ItemStatus, string>>> = {
   sellable: 'stocking',
   reserved_bopis: 'picking',
@@ -27,7 +30,7 @@ export function dispositionOf(status: string | undefined): string | undefined {
   return (DISPOSITION as Record<string, string | undefined>)[status ?? '']
 }
 
-/** Business step of a move between two statuses; undefined if CBV has none. */
+/** Business step of a change between two statuses; undefined if CBV has none. */
 export function stepOf(from: string | null, to: string): string | undefined {
   if (from === null) return 'commissioning'
   if (from === 'exception_hold') return 'inspecting'

@@ -25,8 +25,8 @@ function isEvent(part: EpcisEvent | Position): part is EpcisEvent {
 }
 
 /**
- * Streams an EPCIS document in JSON-LD with the fields of `also`. If the final brace is missing, the document is
- * incomplete.
+ * Streams an EPCIS document in JSON-LD with the additional fields of `also`. A reader recognizes an incomplete document
+ * by the missing final brace.
  */
 export async function* asDocument(
   entries: AsyncIterable<SourceEntry>,

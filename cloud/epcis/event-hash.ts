@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto'
 import { NAMESPACE, PREFIX } from './event.ts'
 
 /*
- *   event ─▶ its values in the canonical order, one text ─▶ SHA-256 ─▶ ni:///sha-256;…?ver=CBV2.0
- *
- * EPCIS Event Hash ID of the Core Business Vocabulary 2.0 §8.9, for events that this cloud writes: identifiers are
- * canonical URIs, times are UTC with milliseconds. Field order and test vectors follow the reference implementation,
- * github.com/RalphTro/epcis-event-hash-generator.
+ * EPCIS Event Hash ID of the Core Business Vocabulary 2.0 §8.9: the SHA-256 of the values of an event in canonical
+ * order. Supports only events that this cloud writes, with canonical URIs and times in UTC with milliseconds. Field
+ * order and test vectors follow the reference implementation, github.com/RalphTro/epcis-event-hash-generator.
  */
 
 /** An EPCIS 2.0 event in JSON, without ILMD and error declaration. */
@@ -97,10 +95,10 @@ const EVENT: Field[] = [
   list('bizTransactionList', (transaction) => inOrder(transaction as object, TRANSACTION)),
   list('sensorElementList', (element) => `sensorElement${inOrder(element as object, SENSOR)}`),
 ]
-/** Fields that do not describe the event itself. */
+/** Fields that the hash does not include. */
 const NOT_HASHED = new Set(['type', 'eventID', 'recordTime', '@context'])
 
-/** Text that is hashed: the values of an event in canonical order, without separators. */
+/** Text to hash: the values of an event in canonical order, without separators. */
 export function preHash(
   event: HashedEvent,
   namespaces: Readonly<Record<string, string>> = { [PREFIX]: NAMESPACE },

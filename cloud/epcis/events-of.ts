@@ -20,7 +20,7 @@ const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
   unlock_fixture: 'other',
   verify_item_status: 'inspecting',
 }
-/** Actions on paid goods, used if the event does not state the item status. */
+/** Actions on paid goods. They set the disposition if the event has no item status. */
 const PAID_GOODS_ACTIONS: ReadonlySet<ProtectionAction> = new Set([
   'detach_hard_tag',
   'deactivate_label',
@@ -36,7 +36,10 @@ export interface Sold {
   moves: readonly ItemMoveRow[]
 }
 
-/** Event of a paid purchase: named items by their identifiers, other goods by product and quantity. Skips deposits. */
+/**
+ * Event of a paid purchase. Lists items with an identifier by it, and other goods by product and quantity. Skips
+ * deposits.
+ */
 export function soldEvent(store: Store, { purchase_id, completed_ms, lines, moves }: Sold): EpcisEvent {
   const epcs = moves.flatMap((move) => itemUri(namesOf(move)) ?? [])
   const quantities = new Map<string, { epcClass: string; quantity: number; uom?: string }>()
@@ -84,7 +87,7 @@ export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: 
   })
 }
 
-/** Event of a protection event; undefined for events that are not about things, such as granted requests. */
+/** EPCIS event of a protection event; undefined for types without an EPCIS meaning, such as granted requests. */
 export function protectionEvent(store: Store, event: ProtectionEvent, ean: string | null): EpcisEvent | undefined {
   const what = meaningOf(event)
   if (!what) return undefined
@@ -140,7 +143,7 @@ function meaningOf({ type, protectionAction, itemStatus }: ProtectionEvent): Mea
     return { bizStep, disposition: dispositionOf(itemStatus) ?? (isPaid ? 'retail_sold' : undefined) }
   if (type === 'protection.action.failed')
     return { bizStep, disposition: dispositionOf(itemStatus), exception: 'ERROR_CONDITION' }
-  // The item must not leave. `stolen` is used only after staff decided so.
+  // The item must not leave. Its disposition is not `stolen`, because only staff can decide that.
   if (type === 'protection.authorization.denied' && bizStep === 'entering_exiting')
     return { bizStep, disposition: 'unknown', exception: 'ALARM_CONDITION' }
   if (type === 'protection.exception.raised')

@@ -12,13 +12,13 @@ export const exportEpcisEvents = operation({
   name: 'exportEpcisEvents',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Exports what happened to goods in a store as EPCIS 2.0 events.',
+  summary: 'Exports the history of the goods in a store as EPCIS 2.0 events.',
   description:
     'Includes paid purchases, status changes of items and protection events, in the order in which they were ' +
     'stored. The response is streamed and may be long. The same event has the same `eventID` in each export, so ' +
     'that capturing it twice does no harm. `format` `ndjson` returns one event per line. With a `limit` the ' +
     'response may contain `untag:nextCursor`. With `format` `json-ld` the document follows the EPCIS 2.0 ' +
-    'schema, so without `success`. It contains no data about shoppers or staff.',
+    'schema and therefore has no `success`. The export contains no data about shoppers or staff.',
   changes: false,
   formats: [
     {

@@ -7,10 +7,10 @@ import type { Sold } from './events-of.ts'
 /** A status change, with the payment time of its purchase. */
 export type MoveOfPurchase = ItemMoveRow & { completed_ms: number | null }
 
-/** Separates item id and revision in the id of a move. */
+/** Separates item id and revision in the id of a status change. */
 const DOT = '.'
 
-/** Id of a move within one position. */
+/** Id of a status change within one position. */
 export function moveId({ item_id, rev }: ItemMoveRow): string {
   return `${item_id}${DOT}${rev}`
 }

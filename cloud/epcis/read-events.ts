@@ -14,14 +14,11 @@ import {
 import { eansOfLines, moveId, movesAfter, salesAfter } from './queries.ts'
 
 /**
- *   purchases ─────┐
- *   item moves ────┼─▶ by position, then kind, then id ─▶ EPCIS events
- *   protection ────┘
- *
- * Reads three lists page by page and merges them, so that memory does not grow with the response.
+ * Reads purchases, item moves and protection events page by page. Merges them by position, then kind, then id, so that
+ * the used memory does not grow with the response.
  */
 
-/** Rows of one list in memory. */
+/** Maximum number of rows of one list in memory. */
 const PAGE = 200
 
 /** Sources, in their order within one position. */
@@ -31,7 +28,7 @@ type Kind = (typeof KINDS)[number]
 /** Values of the `type` filter. */
 export const SOURCE_TYPES = ['checkout.completed', 'item.status_changed', ...PROTECTION_EVENT_TYPES] as const
 
-/** Place of an entry in the merged list. */
+/** Position of an entry in the merged list. */
 export interface Position extends EventPosition {
   kind: Kind
 }
@@ -139,13 +136,13 @@ async function* listing(
 }
 
 /**
- * Start of one list. Within a position the kinds have an order: kinds before that of `from` are done at that position,
- * kinds after it are not.
+ * Start of one list. Entries with the same position are sorted by kind. At the position of `from`, earlier kinds are
+ * already read and later kinds are not.
  */
 function startOf(kind: Kind, from: Position): EventPosition {
   if (kind === from.kind) return from
-  const isThrough = KINDS.indexOf(kind) < KINDS.indexOf(from.kind)
-  return { position: from.position + (isThrough ? 1 : 0), id: '' }
+  const isRead = KINDS.indexOf(kind) < KINDS.indexOf(from.kind)
+  return { position: from.position + (isRead ? 1 : 0), id: '' }
 }
 
 function compare(a: Position, b: Position): number {

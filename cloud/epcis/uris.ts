@@ -3,7 +3,8 @@ import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /*
- * URIs of things, products and places in EPCIS: canonical GS1 Digital Links if a GS1 key is known, else URNs of this
+ * URIs of items, products and places in EPCIS: canonical GS1 Digital Links if a GS1 key is known, otherwise URNs of
+ * this
  * cloud.
  */
 const GS1 = 'https://id.gs1.org'
@@ -55,7 +56,7 @@ export function purchaseUri({ gln }: Pick<StoreRow, 'gln'>, purchaseId: string):
   return gln === null ? urn('purchase', purchaseId) : `urn:epcglobal:cbv:bt:${gln}:${encodeURIComponent(purchaseId)}`
 }
 
-/** Escapes like GS1's tools. Another spelling would be another URI and change the event hash. */
+/** Escapes a value like GS1's tools do. Another spelling would be another URI and would change the event hash. */
 function escaped(value: string): string {
   return encodeURIComponent(value).replaceAll(
     /[!'()*]/g,

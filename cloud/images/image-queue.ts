@@ -1,6 +1,6 @@
 import { Failure } from '../foundation/failure.ts'
 
-/** Images that are encoded at once: each uses one core and up to 160 MB. */
+/** Maximum number of images that are encoded at once. Each uses one core and up to 160 MB. */
 const AT_WORK_LIMIT = 2
 /** Maximum number of waiting uploads. */
 const WAITING_LIMIT = 30

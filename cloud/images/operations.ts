@@ -95,7 +95,7 @@ export const uploadImageToProduct = operation({
     await work.read((call) => assertOwn(call, productId))
     const image = await queue(() => reencode(bytes, field))
     const name = `${hashOfBytes(image.bytes)}.${image.extension}`
-    // Stored before a row names it: an unreferenced image is harmless.
+    // The image is stored before the database references it, because an unreferenced image is harmless.
     await store(services, name, image)
     const imageUrl = `${originOf(services.config)}/images/${name}`
     await work.step(async (call) => {

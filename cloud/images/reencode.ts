@@ -10,12 +10,12 @@ export interface EncodedImage {
 
 /** Maximum size of the upload, bytes. */
 export const IMAGE_BYTES_LIMIT = 8 * 1024 * 1024
-/** Checked before decoding, because a small file can decode to gigabytes. */
+/** Maximum number of pixels. It is checked before decoding, because a small file can decode to gigabytes. */
 const PIXEL_LIMIT = 40_000_000
-/** Maximum side length, pixels: four times that of a phone's screen. */
+/** Maximum side length, pixels. A phone's screen has about a quarter of it. */
 const SIDE_LIMIT = 2_048
 
-/** The used part of `sharp`, which is an optional dependency: the build works without its types. */
+/** Part of `sharp` that is used here. `sharp` is an optional dependency, so the build must work without its types. */
 interface Sharp {
   rotate(): Sharp
   resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: boolean }): Sharp
@@ -53,8 +53,9 @@ function ascii(bytes: Uint8Array, at: number, text: string): boolean {
 }
 
 /**
- * Checks an upload by its content and encodes it again, which removes metadata (such as the place of a photo) and hidden data.
- * Throws 400 for other content, 413 for too large images.
+ * Checks an upload by its content and encodes it again. This removes hidden data and metadata, such as the location
+ * of a
+ * photo. Throws 400 for other content and 413 for too large files.
  */
 export async function reencode(bytes: Uint8Array, field: string): Promise<EncodedImage> {
   if (bytes.length > IMAGE_BYTES_LIMIT)
@@ -72,7 +73,7 @@ export async function reencode(bytes: Uint8Array, field: string): Promise<Encode
   } catch (error) {
     if (/pixel limit/i.test(String(error)))
       throw invalid(field, `an image has at most ${PIXEL_LIMIT / 1_000_000} megapixels`, 'too_many_pixels')
-    throw invalid(field, `is damaged: it says it is ${found.format} but cannot be read as such`, 'damaged_image')
+    throw invalid(field, `is damaged: it starts like a ${found.format} file but cannot be decoded`, 'damaged_image')
   }
 }
 

@@ -21,11 +21,12 @@ export interface InboxParts {
   acknowledge(agent: AgentAddress, ack: string): void
 }
 
-/** Stores what agents publish, in the order in which each agent sent it. */
+/** Stores the messages that agents publish. Stores the batches of one agent in the order of their arrival. */
 export class AgentInbox {
   readonly #parts: InboxParts
   readonly #batches = waitingBatches()
-  readonly #turns = new Map<string, Promise<void>>()
+  /** End of the last batch of each agent. */
+  readonly #lastBatches = new Map<string, Promise<void>>()
   readonly #states = new Map<string, string>()
   #refusals: RateLimitedLog | undefined
 
@@ -33,14 +34,17 @@ export class AgentInbox {
     this.#parts = parts
   }
 
-  /** Stores a batch of an agent's journal and acknowledges it. Drops it if too many wait: the agent sends it again. */
+  /**
+   * Stores a batch of an agent's journal and acknowledges it. Drops the batch if too many wait: the agent sends it
+   * again.
+   */
   receiveBatch(from: AgentAddress, batch: string): void {
     const stored = this.#batches.add(from.agentId)
     if (stored)
       void this.#parts.tasks.track(this.#inOrder(from.agentId, () => this.#storeBatch(from, batch)).finally(stored))
   }
 
-  /** Stores the state of an agent. Of states that arrive during a write, only the last one is stored. */
+  /** Stores the state of an agent. If several states arrive during a write, only the last one is stored. */
   receiveState(agentId: string, payload: string): void {
     const isUnderWay = this.#states.has(agentId)
     this.#states.set(agentId, payload)
@@ -60,16 +64,16 @@ export class AgentInbox {
   }
 
   /**
-   * Runs the batches of one agent in order. SQLite's single writer keeps the order itself, and waiting batches share a commit. On
-   * PostgreSQL, parallel batches of one agent would conflict.
+   * Runs the batches of one agent in order. SQLite's single writer already keeps the order, and there waiting batches
+   * share a commit. On PostgreSQL, parallel batches of one agent would conflict, so each waits for the previous one.
    */
   #inOrder(agentId: string, work: () => Promise<void>): Promise<void> {
     if (this.#parts.database.dialect === 'sqlite') return work()
-    const turns = this.#turns
-    const turn = (turns.get(agentId) ?? Promise.resolve()).then(work)
-    const end = turn.catch(() => undefined).then(() => void (turns.get(agentId) === end && turns.delete(agentId)))
-    turns.set(agentId, end)
-    return turn
+    const last = this.#lastBatches
+    const batch = (last.get(agentId) ?? Promise.resolve()).then(work)
+    const end = batch.catch(() => undefined).then(() => void (last.get(agentId) === end && last.delete(agentId)))
+    last.set(agentId, end)
+    return batch
   }
 
   async #storeBatch(from: AgentAddress, batch: string): Promise<void> {

@@ -12,25 +12,27 @@ import { StoreAnnouncements, type AnnouncementScope } from './store-announcement
 import { BackgroundTasks } from './background-tasks.ts'
 
 /**
- *   agent ── events ──▶ ingest ──▶ ack ──▶ agent          store changed, or a minute passed ──▶ fresh · policy · keys · deny
- *
- * Messages between the cloud and its agents over the broker.
+ * Messages between the cloud and its agents over the broker. Agents publish batches of events, which the cloud stores
+ * and acknowledges. The cloud publishes documents of a store after changes, and its freshness periodically.
  */
 export interface AgentMessages {
   readonly hooks: BrokerHooks
   readonly channel: AgentChannel
-  /** Publishes the freshness of every store with a connected agent, and changed documents; `all`: all documents. */
+  /** For every store with a connected agent, publishes the freshness and its changed documents, or `all` documents. */
   refresh(what: AnnouncementScope): Promise<void>
-  /** Disconnects revoked agents, whichever process revoked them. */
+  /** Disconnects agents that this or another process has revoked. */
   cutRevoked(): Promise<void>
   attach(broker: Broker): void
-  /** Whether agents can connect to the broker. */
+  /** True if agents can connect to the broker. */
   isBrokerListening(): boolean
   /** Resolves when no background task runs. */
   settled(): Promise<void>
 }
 
-/** Connects the broker with what agents publish (agent-inbox.ts) and what the cloud publishes for them (store-announcements.ts). */
+/**
+ * Connects the broker with the inbox for messages of agents (agent-inbox.ts) and with the announcements
+ * (store-announcements.ts).
+ */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
   let broker: Broker | undefined
   const tasks = new BackgroundTasks(() => services().log)

@@ -14,15 +14,15 @@ export interface AgentSlots {
 export const RESERVED_MS = 24 * 3_600_000
 
 /**
- * Makes `limit` slots. If all are taken, slots of agents that were disconnected for a day are freed; without such
- * slots, new agents are rejected.
+ * Makes `limit` slots. If all are taken, `reserve` frees the slots of agents that were disconnected for a day. If
+ * there are none, it rejects the new agent.
  */
 export function agentSlots(
   limit: number,
   clock: Pick<Clock, 'elapsed'>,
   isConnected: (agentId: string) => boolean,
 ): AgentSlots {
-  /** When each agent last connected or disconnected, oldest first. */
+  /** Time of the last connect or disconnect of each agent, oldest first. */
   const seen = new Map<string, number>()
 
   function note(agentId: string): void {

@@ -1,6 +1,6 @@
 /** Connection limits of the broker. */
 export interface BrokerLimits {
-  /** Agents that are logged in, or were within the last day. */
+  /** Agents that are connected or were connected within the last day. */
   agents: number
   /** Connections without a login. They never displace an agent. */
   unauthenticated: number

@@ -35,7 +35,7 @@ export interface BrokerHooks {
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void
   /**
-   * Called for each received packet of the agent, pings included. Not called for last wills, which the broker publishes
+   * Called for each packet that the agent sends, also for pings. Not called for last wills, which the broker publishes
    * itself.
    */
   onActivity(agentId: string): void
@@ -54,7 +54,10 @@ export interface BrokerParts {
   limits?: BrokerLimits
 }
 
-/** Starts the broker in the cloud process. Each connection belongs to one agent and may use only its topics. */
+/**
+ * Starts the broker in the cloud process. Each connection belongs to one agent and may use only the topics of that
+ * agent.
+ */
 export async function startBroker(
   listen: { host: string; port: number },
   hooks: BrokerHooks,
@@ -91,7 +94,7 @@ export async function startBroker(
   }
 }
 
-/** The MQTT part of the broker: logins and topics are checked by `clients`, messages go to `hooks`. */
+/** Creates the MQTT part of the broker. `clients` checks logins and topics; `hooks` receives messages. */
 async function mqttOf(
   clients: AgentClients,
   hooks: BrokerHooks,
@@ -155,7 +158,9 @@ class AgentClients {
     return this.#agents.get(client)
   }
 
-  /** Wraps a new connection and cuts it unless an agent logs in within the limits. */
+  /**
+   * Wraps a new connection. Cuts it if no agent logs in within 5 s, or if too many connections wait for their login.
+   */
   admit(socket: Socket, waiting: WaitingConnections, onCut: (why: string) => void): PacketGuard {
     const cut = (why: string) => {
       onCut(why)
@@ -188,10 +193,10 @@ class AgentClients {
     password: Buffer | undefined,
     done: (error: AuthenticateError | null, success: boolean | null) => void,
   ): void {
-    // Persistent sessions queue missed messages in memory without a limit.
+    // The broker would queue missed messages of persistent sessions in memory without a limit.
     if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
     const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
-    const full = refusal(`all ${this.#limits.agents} places for agents are taken`, SERVER_UNAVAILABLE)
+    const full = refusal(`all ${this.#limits.agents} slots for agents are taken`, SERVER_UNAVAILABLE)
     // The client id must match the credential: otherwise one agent could displace another.
     if (username === undefined || username !== client.id || !password) return done(refused, false)
     this.#hooks.authenticate(username, password.toString()).then(
@@ -225,7 +230,7 @@ class AgentClients {
     this.#slots.disconnected(agent.agentId)
   }
 
-  /** Cuts the agent's connection and frees its place. */
+  /** Cuts the agent's connection and frees its slot. */
   disconnect(agentId: string): void {
     this.#slots.release(agentId)
     this.#clients.get(agentId)?.close()

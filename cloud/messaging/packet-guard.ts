@@ -3,13 +3,12 @@ import type { Socket } from 'node:net'
 import { MAX_PACKET_BYTES, mqttFraming } from '../../policy/mqtt-framing.ts'
 
 /**
- *   socket ──▶ guard ──▶ broker
+ * Sits between a socket and the broker. The broker buffers whole packets of any size, even before the login, so one
+ * client could fill its memory. The guard reads the announced length of each packet. It closes the connection if the
+ * length exceeds the limit: 8 KiB before the login, one batch after it.
  *
- * The broker buffers whole packets of any size, even before the login, so one client could fill its memory. The guard reads the
- * announced length of each packet and closes the connection if it exceeds the limit: 8 KiB before the login, one batch after it.
- *
- * The guard never blocks the broker's writes, because one slow client would delay all others. It closes the connection of a client
- * that does not read.
+ * The guard never blocks the broker's writes, because one slow client would delay all others. It closes the connection
+ * of a client that does not read.
  */
 export interface PacketGuard extends Duplex {
   /** Raises the limit to the size of a batch. */
@@ -17,7 +16,7 @@ export interface PacketGuard extends Duplex {
 }
 
 const BEFORE_ACCEPTED = 8 * 1024
-/** Maximum number of bytes that wait for a slow client: many times the size of all documents of a store. */
+/** Maximum number of bytes that wait for a slow client. All documents of a store are far smaller. */
 const UNREAD_LIMIT = 8 * 1024 * 1024
 
 /** Watches the bytes of one connection before the broker parses them. */
@@ -29,7 +28,7 @@ export function packetGuard(socket: Socket, onRefused: (why: string) => void): P
     write(chunk: Uint8Array, _encoding, done) {
       socket.write(chunk)
       if (socket.writableLength <= UNREAD_LIMIT) return done()
-      onRefused('it does not read what it is sent')
+      onRefused('it does not read the bytes sent to it')
       done()
       guard.destroy()
     },

@@ -13,12 +13,13 @@ import type { Broker } from './embedded-broker.ts'
 import type { BackgroundTasks } from './background-tasks.ts'
 
 /**
- * Maximum number of stores whose published versions are in memory. For all other stores, every document is published.
+ * Maximum number of stores whose published versions are in memory. For other stores, each publication contains all
+ * documents.
  */
 const STORES_LIMIT = 10_000
 /**
- * Number of earlier entries (deny list, items) that each message repeats before the new ones, in case the previous
- * message was lost.
+ * Number of earlier entries (deny list, items) that each message repeats before the new entries, because the previous
+ * message may have been lost.
  */
 const REPUBLISHED_ENTRIES = 8
 /** Maximum number of entries in one message; agents fetch older ones. */
@@ -26,12 +27,15 @@ const PAGE_LIMIT = 100
 /** Retained documents are signed again after this time, ms. They are valid for 80 h. */
 const REPUBLISH_ALL_MS = 3_600_000
 /**
- * Minimum time between two publications because of a new connection, ms: after an outage all agents of a store connect
- * at once.
+ * Minimum time between two publications of all documents because of a new connection, ms. After an outage all agents
+ * of a store connect at once.
  */
 const STILL_CURRENT_MS = 60_000
 
-/** Versions that this process published for a store. The freshness names the newest ones, so agents detect gaps. */
+/**
+ * Versions that this process published for a store. The freshness document names the newest, so that agents detect
+ * gaps.
+ */
 interface PublishedState {
   keys: string
   policy: string
@@ -71,7 +75,7 @@ export class StoreAnnouncements {
     this.#published.clear()
   }
 
-  /** Publishes a store. Changes within one turn of the event loop are published together. */
+  /** Publishes the documents of a store. One publication covers all calls within one turn of the event loop. */
   storeChanged(storeId: string, what: AnnouncementScope = 'changed'): void {
     const isUnderWay = this.#dirty.has(storeId)
     if (!isUnderWay || what === 'all') this.#dirty.set(storeId, what)
@@ -135,7 +139,7 @@ export class StoreAnnouncements {
       this.#publish(storeId, 'deny', jws)
     }
     const itemSeq = await this.#publishNewItems(store, known?.itemSeq)
-    // Last, so that agents already have the documents that it names.
+    // The freshness comes last, so that agents already have the documents that it names.
     this.#publish(storeId, 'fresh', await freshnessDocument(reads, store, services, policy))
     this.#published.set(storeId, {
       keys: keySet.jws,

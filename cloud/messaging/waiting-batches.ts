@@ -1,11 +1,14 @@
-/** Batches of one agent that wait to be stored. */
+/** Maximum number of batches of one agent that wait to be stored. */
 export const BATCHES_OF_AGENT = 4
-/** Batches of all agents that wait, of up to 300 KB each. */
+/** Maximum number of batches of all agents that wait to be stored. A batch has up to 300 KB. */
 export const BATCHES_OF_ALL = 500
 
 /** Counts the batches of events that wait to be stored. */
 export interface WaitingBatches {
-  /** Call the result when the batch is stored. Undefined if too many wait: the agent sends the batch again after 5 s. */
+  /**
+   * Returns a function to call when the batch is stored; undefined if too many wait. The agent sends the batch again
+   * after 5 s.
+   */
   add(agentId: string): (() => void) | undefined
 }
 

@@ -1,15 +1,14 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Targets that the cloud may send to for a merchant (webhooks, POS, ERP, PSP). Private networks are closed.
- *
- *   registration: checkTarget(url)                    checks the URL itself
- *   each attempt: checkTarget(url), checkAddress(ip)  also checks the resolved address before connecting to it
+ * Rules for targets that the cloud may send to for a merchant (webhooks, POS, ERP, PSP). Private networks are closed.
+ * `checkTarget` checks the URL at its registration and before each attempt. `checkAddress` checks the resolved address
+ * before each connection.
  */
 export interface TargetRules {
-  /** `http:` too: in test mode. */
+  /** Allows `http:`, in test mode. */
   readonly plainHttp: boolean
-  /** Allows private and loopback addresses and any port: for tests, demonstrations and shops with their own network. */
+  /** Allows private and loopback addresses and any port. For tests, demonstrations and shops with their own network. */
   readonly privateTargets: boolean
 }
 
@@ -17,7 +16,8 @@ export type Refusal = { readonly refusal: string }
 
 const URL_LIMIT = 2_048
 /**
- * Ports of other services (mail, shells, printers …) that could misread an HTTP request as a command. Source: "port blocking" of
+ * Ports of other services (mail, shells, printers …) that could misread an HTTP request as a command. Source: "port
+ * blocking" of
  * the Fetch standard.
  */
 const BAD_PORTS: ReadonlySet<number> = new Set([
@@ -46,7 +46,8 @@ const CLOSED_V4 = [
 ] as const
 
 /**
- * IPv6: only global unicast is open. That excludes ::1, mapped IPv4, NAT64, unique local, link-local and multicast. Within it,
+ * IPv6: only global unicast is open. That excludes ::1, mapped IPv4, NAT64, unique local, link-local and multicast.
+ * Within it,
  * IETF assignments with Teredo, documentation and 6to4 are closed.
  */
 const OPEN_V6 = [['2000::', 3]] as const
@@ -86,7 +87,8 @@ export function checkAddress(
 }
 
 /**
- * Checks a URL without resolving its name. The URL parser normalizes all spellings of IPv4 addresses (octal, hexadecimal, one
+ * Checks a URL without resolving its name. The URL parser normalizes all spellings of IPv4 addresses (octal,
+ * hexadecimal, one
  * number, full-width digits).
  */
 export function checkTarget(text: string, rules: TargetRules): { url: URL } | Refusal {

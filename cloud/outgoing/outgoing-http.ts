@@ -21,7 +21,7 @@ export interface OutgoingAnswer {
   readonly isCut: boolean
 }
 
-/** Why there is no answer at all; the words are listed in docs/reference/errors.md. */
+/** Causes of a request without a response; docs/reference/errors.md explains them. */
 export const OUTGOING_FAULTS = [
   'address_refused',
   'name_not_found',
@@ -45,8 +45,8 @@ export class OutgoingFault extends Error {
 }
 
 /**
- * Sends requests to addresses that merchants chose. It follows no redirects, connects only to the checked address, and shares no
- * connections.
+ * Sends requests to addresses that merchants configured. It follows no redirects, connects only to the checked address,
+ * and uses each connection for one request.
  */
 export interface OutgoingHttp {
   /** Resolves with the response after its body ended or was cut; rejects with an `OutgoingFault`. */

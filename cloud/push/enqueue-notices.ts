@@ -16,8 +16,8 @@ const WAITING_LIMIT = 10_000
 const URGENT: ReadonlySet<string> = new Set(['pending', 'ready'])
 
 /**
- * Enqueues push notices to the store or the customer of an order, in the transaction of the order's change. With test keys, logs a
- * line instead.
+ * Enqueues push notices to the store or the customer of an order, in the transaction of the order's change. For test
+ * data it only logs a line.
  */
 export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order: PickupOrderRow): Promise<void> {
   const { db, nowMs, services } = call
@@ -38,7 +38,9 @@ export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order:
     .limit(1)
     .executeTakeFirst()
   if (waiting) {
-    call.afterCommit(() => services.log.warn({ tenant, orderId }, 'too many push notices wait: one was left out'))
+    call.afterCommit(() =>
+      services.log.warn({ tenant, orderId }, 'too many push notices wait: a new notice was discarded'),
+    )
     return
   }
   const noticeId = newId('psh', services.platform)

@@ -37,7 +37,7 @@ export const registerPushSubscription = operation({
   summary: 'Sends push notifications about orders to a browser, or to an HTTPS endpoint of your own.',
   description:
     '`kind: "web"` takes `endpoint` and `keys` of the browser’s PushSubscription; `kind: "https"` an endpoint of yours, whose `secret` appears in this answer only. ' +
-    '`userId` gets the notices of this customer, `storeId` those of the store’s staff; an https endpoint without either gets all. ' +
+    'Send `userId` for notices to this customer, or `storeId` for notices to the staff of the store. An https endpoint without both gets all notices. ' +
     'A repeated registration renews the subscription. With test keys, the cloud sends nothing and logs `push notice`.',
   callers: ['secret', 'publishable'],
   refusals: ['session_without_customer', 'too_many_push_subscriptions'],
@@ -70,13 +70,13 @@ export const registerPushSubscription = operation({
       auth: 'BTBZMqHH6r4Tts7J_aSIgg',
     },
   },
-  async run(call, { kind, endpoint: given, keys, ...named }) {
-    const whose = await noticeTarget(call, kind, named)
-    const endpoint = endpointOf(call, given)
+  async run(call, { kind, endpoint: address, keys, ...named }) {
+    const target = await noticeTarget(call, kind, named)
+    const endpoint = endpointOf(call, address)
     if (kind === 'web' && !keys) throw invalid('keys', 'is missing: send keys of the PushSubscription', 'missing')
     if (kind === 'https' && keys) throw invalid('keys', 'is for browsers: leave it out with kind https')
     if (keys) checkKeys(keys)
-    const { row, secret } = await registerEndpoint(call, whose, { kind, endpoint, keys })
+    const { row, secret } = await registerEndpoint(call, target, { kind, endpoint, keys })
     return {
       success: true as const,
       subscriptionId: row.subscription_id,

@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from '../persistence/tables/push.ts'
 
-/** Life of a lease, ms: longer than an attempt with the recording of its outcome. */
+/** Life of a lease, ms. It is longer than an attempt plus the recording of its outcome. */
 export const LEASE_MS = 30_000
 /** Time from each failed attempt to the next, ms. After the last attempt the notice is discarded. */
 export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000]
-/** Maximum time to the next attempt, ms. A notice further in the future came from a wrong clock and is due now. */
+/** Maximum time to the next attempt, ms. A later due time came from a wrong clock, so such a notice is due now. */
 const LONGEST_WAIT_MS = 24 * 3_600_000
 
 /** An account with queued notices, and the due time of its first one. */
@@ -15,7 +15,10 @@ export interface PendingAccount {
   due_ms: number
 }
 
-/** Lists accounts with queued notices. Skips from account to account in the index, so its cost does not depend on the notices. */
+/**
+ * Lists accounts with queued notices. The query jumps in the index from account to account and does not read each
+ * notice.
+ */
 export async function readPending(db: Db): Promise<PendingAccount[]> {
   const { rows } = await sql<PendingAccount>`
     with recursive waiting (tenant) as (

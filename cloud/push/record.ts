@@ -4,9 +4,9 @@ import type { AttemptOutcome } from './attempt.ts'
 import { deleteNotice, reschedule, RETRY_DELAYS_MS, type Job } from './queue.ts'
 import { deleteSubscription } from './subscriptions.ts'
 
-/** A subscription ends after this many undeliverable notices in a row. */
+/** Number of consecutive undeliverable notices after which the cloud removes a subscription. */
 export const FAILED_LIMIT = 20
-/** Statuses after which a retry may succeed; 5xx, too. */
+/** Statuses after which a retry may succeed, in addition to 5xx. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Records the outcome of an attempt: the notice is delivered, rescheduled or discarded. */
@@ -38,16 +38,19 @@ export async function record(db: Db, job: Job, outcome: AttemptOutcome, services
   }
 }
 
-/** True if the subscription no longer exists (RFC 8030 §7.3): 404 or 410 of a push service, 410 of a merchant's endpoint. */
+/**
+ * True if the subscription no longer exists (RFC 8030 §7.3): 404 or 410 of a push service, 410 of a merchant's
+ * endpoint.
+ */
 function isGone(kind: string, status: number | null): boolean {
   return status === 410 || (status === 404 && kind === 'web')
 }
 
 /** Time of the next attempt; undefined: none. */
 function nextAttempt({ delivery }: Job, { atMs, status, retryAfterMs }: AttemptOutcome): number | undefined {
-  const mayHelp = status === null || status >= 500 || LATER.has(status)
+  const mayRetry = status === null || status >= 500 || LATER.has(status)
   const delayMs = RETRY_DELAYS_MS[delivery.attempts]
-  if (!mayHelp || delayMs === undefined) return undefined
+  if (!mayRetry || delayMs === undefined) return undefined
   const dueMs = atMs + Math.max(delayMs, retryAfterMs ?? 0)
   return dueMs < delivery.expires_ms ? dueMs : undefined
 }

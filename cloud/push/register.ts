@@ -27,7 +27,7 @@ const PER_TENANT = 100_000
 const P256DH_BYTES = 65
 const AUTH_BYTES = 16
 
-/** Target of notices as a request names it. */
+/** Fields of a request that name the target of notices. At most one is allowed. */
 export interface NoticeTargetInput {
   userId?: string | undefined
   storeId?: string | undefined
@@ -40,7 +40,9 @@ export interface NoticeTarget {
   storeId: string | null
 }
 
-/** Resolves the target that the caller may register. A publishable key may register only the customer of its session. */
+/**
+ * Resolves the target that the caller may register. A publishable key may register only the customer of its session.
+ */
 export async function noticeTarget(
   call: Call,
   kind: string,
@@ -66,7 +68,10 @@ export async function noticeTarget(
   return { userId: userId ?? null, storeId: null }
 }
 
-/** The customer of a session. Throws 409 unless a secret key set the userId, because a publishable key may claim any userId. */
+/**
+ * The customer of a session. Throws 409 if no secret key set the userId: callers with a publishable key could claim
+ * any userId.
+ */
 async function userOfSession(call: Call, sessionId: string): Promise<string> {
   const session = await sessionOfCaller(call, sessionId)
   if (session.user_id === null || session.vouched !== 1)
@@ -101,24 +106,24 @@ export function checkKeys({ p256dh, auth }: { p256dh: string; auth: string }): v
   }
 }
 
-/** Registers or renews an endpoint. A browser has only one target: the last registered one. */
+/** Registers or renews an endpoint. The endpoint of a browser keeps only the last registered target. */
 export async function registerEndpoint(
   call: Call,
-  whose: NoticeTarget,
+  noticesFor: NoticeTarget,
   wanted: { kind: 'web' | 'https'; endpoint: string; keys?: { p256dh: string; auth: string } | undefined },
 ): Promise<{ row: PushSubscriptionRow; secret: string | undefined }> {
   const { db, nowMs, services } = call
   const { tenant } = keyCaller(call.caller)
-  const target = targetOf(whose)
+  const target = targetOf(noticesFor)
   const hash = endpointHash(wanted.endpoint)
-  const there = await subscriptionsAt(db, tenant, hash)
-  const known = there.find((row) => row.target === target)
-  for (const other of there)
+  const registered = await subscriptionsAt(db, tenant, hash)
+  const known = registered.find((row) => row.target === target)
+  for (const other of registered)
     if (other !== known && other.kind === 'web') await deleteSubscription(db, other.subscription_id)
   if (!known) await assertRoom(call, tenant, target)
   const secret = wanted.kind === 'https' ? newSecret(services.platform.random) : undefined
   const id = known?.subscription_id ?? newId('psu', services.platform)
-  const kept: PushTarget = {
+  const pushTarget: PushTarget = {
     endpoint: wanted.endpoint,
     ...(wanted.keys && { keys: wanted.keys }),
     ...(secret !== undefined && { secret }),
@@ -128,10 +133,10 @@ export async function registerEndpoint(
     tenant,
     kind: wanted.kind,
     target,
-    user_id: whose.userId,
-    store_id: whose.storeId,
+    user_id: noticesFor.userId,
+    store_id: noticesFor.storeId,
     endpoint_hash: hash,
-    sealed: sealTarget(services.authority.sealer, id, kept),
+    sealed: sealTarget(services.authority.sealer, id, pushTarget),
     failed_in_row: 0,
     created_ms: known?.created_ms ?? nowMs,
     updated_ms: nowMs,

@@ -11,8 +11,8 @@ const OVERALL = 64
 const PER_ACCOUNT = 8
 
 /**
- * Sends queued push notices. The account with the fewest used slots comes first, so that slow receivers delay only notices of their
- * own account.
+ * Sends queued push notices. The account with the fewest used slots comes first, so that slow receivers delay only
+ * notices of their own account.
  */
 export function startPushSender(
   database: Database,
@@ -29,7 +29,7 @@ export function startPushSender(
     const leaseId = newId('lea', platform)
     const jobs = await database.write(async (db) => {
       const taken: Job[] = []
-      for (const { tenant, places } of wanted) taken.push(...(await lease(db, tenant, leaseId, places, nowMs)))
+      for (const { tenant, slots } of wanted) taken.push(...(await lease(db, tenant, leaseId, slots, nowMs)))
       return taken
     })
     for (const job of jobs) {
@@ -50,15 +50,15 @@ export function startPushSender(
 }
 
 /** Distributes free slots to accounts. */
-function choose(due: readonly PendingAccount[], attempts: Attempts): { tenant: string; places: number }[] {
+function choose(due: readonly PendingAccount[], attempts: Attempts): { tenant: string; slots: number }[] {
   let free = OVERALL - attempts.size
   return due
     .map(({ tenant }) => ({ tenant, has: attempts.slotsInUse(tenant) }))
     .sort((a, b) => a.has - b.has)
     .flatMap(({ tenant, has }) => {
-      const places = Math.min(PER_ACCOUNT - has, free)
-      if (places <= 0) return []
-      free -= places
-      return [{ tenant, places }]
+      const slots = Math.min(PER_ACCOUNT - has, free)
+      if (slots <= 0) return []
+      free -= slots
+      return [{ tenant, slots }]
     })
 }

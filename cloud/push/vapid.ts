@@ -12,8 +12,8 @@ const NAME = 'vapid'
 const LIFE_S = 12 * 3_600
 
 /**
- * Opens the VAPID keys of the installation. They are made at the first start and never change, because browsers bind subscriptions to
- * the public key.
+ * Opens the VAPID keys of the installation. The first start creates them. They never change, because browsers bind
+ * subscriptions to the public key.
  */
 export async function openVapid(database: Database, sealer: Sealer, random: Randomness): Promise<VapidKeys> {
   const sealed = await database.write(async (db) => {
@@ -22,12 +22,8 @@ export async function openVapid(database: Database, sealer: Sealer, random: Rand
       .values({ name: NAME, sealed: sealer.seal(random.bytes(32), NAME) })
       .onConflict((c) => c.column('name').doNothing())
       .execute()
-    const kept = await db
-      .selectFrom('sealed_secret')
-      .select('sealed')
-      .where('name', '=', NAME)
-      .executeTakeFirstOrThrow()
-    return kept.sealed
+    const row = await db.selectFrom('sealed_secret').select('sealed').where('name', '=', NAME).executeTakeFirstOrThrow()
+    return row.sealed
   })
   return keysOf(sealer.open(sealed, NAME))
 }

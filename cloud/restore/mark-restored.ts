@@ -10,11 +10,10 @@ import { storeFormerHome } from '../protection/receipt-home/receipt-homes.ts'
 import { skipLostPositions } from '../persistence/positions.ts'
 
 /**
- *   backup ─── lost changes ───✗        restored ─▶ generation, epochs and numbers above all lost ones ─▶ agents report again
- *
- * A restored cloud lacks what agents remember. If it continued counting from the backup, it would assign numbers
- * twice: agents would take its documents for old ones and skip its denials. So every counter continues above all that
- * can have been assigned. The time of the restore is such a number, even if a backup is restored twice (ADR 0019).
+ * A restored cloud lacks changes that agents already know. If its counters continued from the backup, it would assign
+ * numbers twice: agents would treat its documents as old and skip its denials. So every counter continues above all
+ * numbers that the lost cloud may have assigned. The time of the restore in ms is above them, even if a backup is
+ * restored twice (ADR 0019). Agents then report again.
  */
 export interface RestoreSummary {
   /** New generation of the cloud. */
@@ -27,15 +26,15 @@ export interface RestoreSummary {
   lastSignedMs: number | undefined
 }
 
-/** Agents last seen longer before the backup are not awaited, ms: their ledgers deleted the rows. */
+/** The cloud waits only for agents seen within this time before the backup, ms. Other ledgers have deleted the rows. */
 const SEEN_WITHIN_MS = 14 * 86_400_000
 const GUARD_MS = 60_000
-/** More than the changes of a store's settings between a backup and its restore. */
+/** Added to the document version of each store. Settings change less often between a backup and its restore. */
 const VERSIONS_SKIPPED = 10_000
 
 /**
- * Marks a database as restored, while no cloud runs on it. Throws if the keys do not belong to it. A restore signs
- * nothing, so the last signed time stays the end of the backup, also after an interrupted restore.
+ * Marks a database as restored. No cloud may run on it meanwhile. Throws if the keys do not belong to the database. A
+ * restore signs nothing, so the last signed time still shows the age of the backup, even after an interrupted restore.
  */
 export async function markRestored(
   db: Db,
@@ -82,7 +81,7 @@ async function raiseHomeEpochs(db: Db, above: (number: number) => number): Promi
   }
 }
 
-/** Revokes live authorizations. Agents discard the tokens and report uses, which count. */
+/** Revokes live authorizations. Agents discard the tokens. The cloud still records uses that agents report. */
 async function revokeLive(db: Db, nowMs: number): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('protection_authorization')
@@ -105,21 +104,21 @@ async function discardLogins(db: Db): Promise<void> {
   await db.deleteFrom('enrolment_code').where('agent_id', 'is', null).execute()
 }
 
-async function awaitAgents(db: Db, heardSinceMs: number): Promise<number> {
-  // Their item versions belong to the previous sequence.
+async function awaitAgents(db: Db, seenSinceMs: number): Promise<number> {
+  // The stored item versions of agents belong to the previous sequence.
   const all = await db.updateTable('agent').set({ item_seq: 0 }).where('revoked_ms', 'is', null).executeTakeFirst()
   await db
     .updateTable('agent')
     .set({ resync: 'awaited' })
     .where('revoked_ms', 'is', null)
-    .where('last_seen_ms', '>=', heardSinceMs)
+    .where('last_seen_ms', '>=', seenSinceMs)
     .execute()
-  // Agents that an earlier restore awaits have not reported yet.
+  // Keeps `awaited` of an earlier restore, because those agents have not reported yet.
   await db
     .updateTable('agent')
     .set({ resync: 'due' })
     .where('revoked_ms', 'is', null)
-    .where('last_seen_ms', '<', heardSinceMs)
+    .where('last_seen_ms', '<', seenSinceMs)
     .where((eb) => eb.or([eb('resync', 'is', null), eb('resync', '!=', 'awaited')]))
     .execute()
   return Number(all.numUpdatedRows)

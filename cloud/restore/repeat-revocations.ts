@@ -9,7 +9,7 @@ import type { Call } from '../operations/operation.ts'
 
 /**
  * Repeats key revocations that a restored cloud lost; otherwise it would sign with keys that agents reject. Agents
- * send the key sets with these revocations. The root signed them, so no agent needs to be trusted.
+ * send the key sets with these revocations. The root key signed the key sets, so the cloud need not trust an agent.
  */
 export async function repeatRevocations(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
@@ -28,7 +28,7 @@ export async function repeatRevocations(
   const revoked = claimsList.flatMap(({ keys }) =>
     keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid),
   )
-  // The time epoch may be the only trace of a key that this cloud does not know.
+  // A revoked key that this cloud does not know may have left no trace but the time epoch.
   const isResumed = await resumeTimeEpoch(call.db, Math.max(0, ...claimsList.map(({ timeEpoch }) => timeEpoch ?? 0)))
   if (isResumed) call.afterCommit(() => agents.keysChanged())
   if (revoked.length === 0) return

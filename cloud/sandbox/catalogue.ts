@@ -1,7 +1,7 @@
 /**
- * Products of the two sandbox stores. Brands, titles and company numbers are invented. VAT follows the specification: 7 % for food,
- * non-alcoholic drinks and books, 19 % for the rest. Sorted by category, then name. The EAN-13s of a brand share a company prefix of
- * 7 digits (8 for an EAN-8), which an SGTIN needs (`splitGtin14`).
+ * Products of the two sandbox stores. Brands, titles and company numbers are invented. VAT follows the specification:
+ * 7 % for food, non-alcoholic drinks and books, 19 % for the rest. The products are sorted by category, then by name.
+ * The EAN-13s of a brand share a company prefix of 7 digits (8 for an EAN-8), which an SGTIN needs (`splitGtin14`).
  */
 export interface SandboxProduct {
   /** 8 or 13 digits, the last one a check digit; never a leading zero. */
@@ -21,7 +21,7 @@ export interface SandboxProduct {
   readonly isOrganic?: true
   readonly isVegan?: true
   readonly allergens?: readonly string[]
-  /** Alcohol: staff check the age. */
+  /** True for alcohol: staff check the age. */
   readonly requiresHumanVerification?: true
   /** False for goods without a security tag, such as a yoghurt. */
   readonly tagged?: false

@@ -170,14 +170,14 @@ interface ItemSeed {
   tenant: Tenant
   storeId: string
   itemId: string
-  /** Number of the product, and of its item. */
+  /** Index of the product, and index of the item within the product. */
   n: number
   i: number
   random: Uint8Array
   nowMs: number
 }
 
-/** Every item has an EPC; every third also an NFC tag, and all a printed tag number. */
+/** Every item has an EPC and a printed tag number. Every third item also has an NFC tag. */
 function itemRow(
   product: ProductRow,
   { tenant, storeId, itemId, n, i, random, nowMs }: ItemSeed,

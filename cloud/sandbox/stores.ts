@@ -25,7 +25,7 @@ export interface SandboxStore {
     readonly gateId?: string
   }[]
   readonly loyalty: SandboxProgram
-  /** Registered tagged items of each tagged product. */
+  /** Number of items to register for each tagged product. */
   readonly itemsPerProduct: number
 }
 
@@ -72,7 +72,7 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
     package: 'PRIME',
     securityTagMode: 'rfid',
     policy: {
-      // Self service is denied unless a policy allows it; the sandbox shows the allowed case.
+      // The default policy denies self service. The sandbox allows it, so that developers can try it.
       allowedActionsByCategory: {
         '*': {
           detach_hard_tag: ['self_service', 'staff_assisted', 'pos_integrated'],

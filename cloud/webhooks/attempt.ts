@@ -86,7 +86,7 @@ function secretsOf(webhook: WebhookRow, { authority }: Services, nowMs: number):
   }
 }
 
-/** Start of a response as text without control characters, for database and logs. */
+/** Converts the start of a response to text without control characters, for database and logs. */
 function shownAnswer(body: Uint8Array): string | null {
   const text = new TextDecoder()
     .decode(body.subarray(0, STORED_ANSWER_LIMIT))

@@ -75,7 +75,7 @@ export const redeliverWebhook = operation({
     if (before.status === 'pending')
       throw precondition('delivery_pending', 'the delivery is still pending: wait until its attempts have ended')
     if (!(await findEvent(db, before.tenant, before.event_id)))
-      throw precondition('event_gone', 'the event is older than 30 days and no longer kept')
+      throw precondition('event_gone', 'the event is older than 30 days and no longer stored')
     const { tenant, webhook_id, event_id, type, store_id } = before
     const timing = { attempts: 0, first_ms: null, due_ms: nowMs, lease_id: null, created_ms: nowMs, finished_ms: null }
     const row = {
@@ -114,7 +114,7 @@ export const sendTestWebhook = operation({
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
   summary: 'Sends a test event to one webhook, or to all that are subscribed to it.',
-  description: `\`${TEST_EVENT}\` unless \`event\` names another event. That needs a test key, because its data is invented.`,
+  description: `Sends \`${TEST_EVENT}\`, or the event that \`event\` names. Other events need a test key, because their data is invented.`,
   refusals: ['test_keys_only', 'webhook_disabled'],
   changes: true,
   request: z.strictObject({ webhookId: Id.optional(), event: EventName.optional(), storeId: Id.optional() }),
@@ -183,8 +183,8 @@ export const fetchWebhookEvents = operation({
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
     const found = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
     const last = bound === null || bound.includes(found?.store_id ?? '') ? found : undefined
-    // An event that is no longer stored may be a valid cursor: a deleted event is older than all stored ones. Its id
-    // must have one of our forms, because event ids of merchants have any form.
+    // The id of a deleted event is a valid cursor: that event is older than all stored ones. An unknown id must have
+    // one of our forms.
     if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? '')))
       throw invalidCursor()
     const afterSeq = last?.seq ?? 0

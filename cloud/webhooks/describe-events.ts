@@ -3,8 +3,8 @@ import { PROTECTION_EVENT_TYPES } from '../../policy/protection-events.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 
 /**
- * Makes `x-webhooks` of the description, in the form of `webhooks` in OpenAPI 3.1. Includes events that operations declare in
- * `emits`, and those of protection.
+ * Makes `x-webhooks` of the description, in the form of `webhooks` in OpenAPI 3.1. Includes protection events and the
+ * events that operations declare in `emits`.
  */
 export function describeEvents(operations: Iterable<{ readonly emits: readonly string[] }>): Record<string, unknown> {
   const sent = new Set<string>([
@@ -37,7 +37,7 @@ export function describeEvents(operations: Iterable<{ readonly emits: readonly s
         summary: when,
         'x-minimum-package': minimumPackage,
         requestBody: { content: { 'application/json': { schema, example: shown } } },
-        responses: { '200': { description: 'Acknowledged. The cloud retries unless it gets 2xx within 10 s.' } },
+        responses: { '200': { description: 'Acknowledged. The cloud retries if it gets no 2xx within 10 s.' } },
       }
       return [name, { post }]
     }),

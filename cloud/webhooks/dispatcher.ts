@@ -8,7 +8,10 @@ import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { record } from './record.ts'
 
 const PRUNE_MS = 3_600_000
-/** Maximum number of running attempts: of one webhook, one account, one failing webhook, in total, and of all failing webhooks. */
+/**
+ * Maximum number of running attempts: of one webhook, one account, one failing webhook, in total, and of all failing
+ * webhooks.
+ */
 const PER_WEBHOOK = 4
 const PER_ACCOUNT = 48
 const PER_FAILING = 1
@@ -18,11 +21,12 @@ const OVERALL_FAILING = 32
 const FAILING = 'failing'
 
 /**
- *   business transaction ─ outbox_event ─▶ plan ─ webhook_delivery ─▶ lease ─▶ attempt ─▶ record
- *                                          └ one transaction each; no transaction around the attempt
+ * Starts the loop that delivers events (ADR 0031). Operations store events in `outbox_event`. The dispatcher creates
+ * deliveries for new events, leases due deliveries, sends them and records the outcomes. Each of these is a transaction
+ * of its own; sending happens outside of transactions.
  *
  * A slow receiver uses only its own few slots, and failing webhooks share half of all slots. The account with the
- * fewest used slots comes first, so that slow receivers delay only deliveries of their own account (ADR 0031).
+ * fewest used slots comes first, so that slow receivers delay only deliveries of their own account.
  */
 export function startDispatcher(
   database: Database,
@@ -44,13 +48,13 @@ export function startDispatcher(
     if (wanted.length > 0) {
       const jobs = await database.write(async (db) => {
         const taken: { job: Job; isFailing: boolean }[] = []
-        for (const { webhookId, places, isFailing } of wanted) {
-          for (const job of await lease(db, webhookId, leaseId, places, nowMs)) taken.push({ job, isFailing })
+        for (const { webhookId, slots, isFailing } of wanted) {
+          for (const job of await lease(db, webhookId, leaseId, slots, nowMs)) taken.push({ job, isFailing })
         }
         return taken
       })
       for (const { job, isFailing } of jobs) send(attempts, job, isFailing)
-      // A webhook may have used fewer slots than it was offered: another one can use the rest.
+      // A webhook may have used fewer slots than `choose` assigned. The next check gives the rest to other webhooks.
       isMore ||= jobs.length > 0
     }
     await prune()
@@ -81,28 +85,28 @@ export function startDispatcher(
   }
 }
 
-/** Distributes free slots to webhooks: working ones first, within the limits of each. */
+/** Distributes free slots to webhooks within their limits. Failing webhooks come last. */
 function choose(
   due: readonly PendingWebhook[],
   attempts: Attempts,
-): { webhookId: string; places: number; isFailing: boolean }[] {
+): { webhookId: string; slots: number; isFailing: boolean }[] {
   let free = OVERALL - attempts.size
   let freeFailing = OVERALL_FAILING - attempts.slotsInUse(FAILING)
   const taken = new Map<string, number>()
   const ofAccount = ({ tenant }: PendingWebhook) => attempts.slotsInUse(tenant ?? '') + (taken.get(tenant ?? '') ?? 0)
-  const chosen: { webhookId: string; places: number; isFailing: boolean }[] = []
+  const chosen: { webhookId: string; slots: number; isFailing: boolean }[] = []
   for (const each of due
     .map((waiting) => ({ ...waiting, has: ofAccount(waiting) }))
     .sort((a, b) => a.is_failing - b.is_failing || a.has - b.has)) {
     const { webhook_id: webhookId, is_failing, tenant } = each
     const isFailing = is_failing === 1
     const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - attempts.slotsInUse(webhookId)
-    const places = Math.min(own, PER_ACCOUNT - ofAccount(each), free, isFailing ? freeFailing : free)
-    if (places <= 0) continue
-    free -= places
-    if (isFailing) freeFailing -= places
-    taken.set(tenant ?? '', (taken.get(tenant ?? '') ?? 0) + places)
-    chosen.push({ webhookId, places, isFailing })
+    const slots = Math.min(own, PER_ACCOUNT - ofAccount(each), free, isFailing ? freeFailing : free)
+    if (slots <= 0) continue
+    free -= slots
+    if (isFailing) freeFailing -= slots
+    taken.set(tenant ?? '', (taken.get(tenant ?? '') ?? 0) + slots)
+    chosen.push({ webhookId, slots, isFailing })
   }
   return chosen
 }

@@ -6,7 +6,7 @@ export interface EventType {
   readonly name: string
   /** Minimum package of the event's store, or of the account if the event has no store. */
   readonly minimumPackage: Package
-  /** True if test accounts get it at any package (ADR 0004). */
+  /** True if test accounts receive it with any package (ADR 0004). */
   readonly freeInSandbox: boolean
   /** Description of when it is sent. */
   readonly when: string

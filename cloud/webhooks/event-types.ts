@@ -39,7 +39,7 @@ export const TEST_EVENT = 'webhook.test'
 const OWN_EVENTS: readonly EventType[] = [
   eventType(TEST_EVENT, {
     minimumPackage: 'DISCOVER',
-    when: 'sendTestWebhook was called; every webhook may be sent one, whatever it is registered for.',
+    when: 'sendTestWebhook was called. A webhook can receive it without a subscription.',
     data: z.strictObject({ webhookId: EventId.optional(), message: z.string().max(300) }),
     example: { message: 'This is a test.' },
   }),

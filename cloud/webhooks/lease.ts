@@ -4,13 +4,13 @@ import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 import { findEvent, findWebhook } from './queries.ts'
 
-/** Life of a lease, ms: longer than an attempt with the recording of its outcome. */
+/** Life of a lease, ms. It is longer than an attempt plus the recording of its outcome. */
 export const LEASE_MS = 30_000
 
-/** A literal: with a parameter SQLite would read all deliveries instead of the partial index. */
+/** The status is a literal. With a parameter SQLite would read all deliveries instead of the partial index. */
 const IS_PENDING = sql<boolean>`status = 'pending'`
 
-/** Maximum time to the next attempt, ms: the last attempt is 30 min after the first. */
+/** Maximum time to the next attempt, ms. The last regular attempt is 30 min after the first. */
 const LONGEST_WAIT_MS = 3_600_000
 
 /** Makes deliveries due that a wrong clock scheduled too far in the future. */
@@ -34,7 +34,10 @@ export interface PendingWebhook {
   is_failing: number
 }
 
-/** Lists webhooks with pending deliveries. Skips from webhook to webhook in the index, so its cost does not depend on the deliveries. */
+/**
+ * Lists webhooks with pending deliveries. The query jumps in the index from webhook to webhook and does not read each
+ * delivery.
+ */
 export async function readPending(db: Db): Promise<PendingWebhook[]> {
   const { rows } = await sql<PendingWebhook>`
     with recursive waiting (webhook_id) as (
@@ -60,9 +63,9 @@ export interface Job {
 }
 
 /**
- * Leases up to `count` due deliveries of a webhook. Other processes skip them until the lease expires; then they send
- * again under the same id, because the first process may have died. The times of retries count from the first attempt
- * whose outcome was recorded.
+ * Leases up to `count` due deliveries of a webhook. Other processes skip them until the lease expires. After that
+ * another process sends them again with the same id, because the first process may have died. Times of retries are
+ * relative to the first attempt with a recorded outcome.
  */
 export async function lease(db: Db, webhookId: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   const due = db

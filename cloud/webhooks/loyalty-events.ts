@@ -22,7 +22,7 @@ export const LOYALTY_EVENTS: readonly EventType[] = [
   }),
   eventType('loyalty.points_redeemed', {
     minimumPackage: 'GO',
-    when: 'redeemLoyaltyPoints has taken points off.',
+    when: 'redeemLoyaltyPoints has deducted points.',
     data: z.strictObject({ ...Points, rewardId: EventId.optional() }),
     example: { ...pointsExample, rewardId: 'rew_1' },
   }),
@@ -34,7 +34,7 @@ export const LOYALTY_EVENTS: readonly EventType[] = [
   }),
   eventType('loyalty.reward_unlocked', {
     minimumPackage: 'GO',
-    when: 'A user has enough points for a reward; once for each time the balance reaches its cost.',
+    when: 'The balance of a user has reached the cost of a reward. Sent again each time this happens.',
     data: z.strictObject({
       ...Member,
       rewardId: EventId,
@@ -46,7 +46,7 @@ export const LOYALTY_EVENTS: readonly EventType[] = [
   }),
   eventType('loyalty.tier_changed', {
     minimumPackage: 'PRIME',
-    when: 'The points of a user reach another tier, up or down.',
+    when: 'A user has moved to a higher or lower tier.',
     data: z.strictObject({
       ...Member,
       newTier: EventText.nullable(),
@@ -58,13 +58,13 @@ export const LOYALTY_EVENTS: readonly EventType[] = [
   }),
   eventType('loyalty.qr_earned', {
     minimumPackage: 'GO',
-    when: 'Points came from a QR code at the counter; besides `loyalty.points_earned`.',
+    when: 'A user has earned points with a QR code at the counter. Sent in addition to `loyalty.points_earned`.',
     data: z.strictObject(Points),
     example: { ...pointsExample, source: 'qr_checkin' },
   }),
   eventType('loyalty.checkin_earned', {
     minimumPackage: 'GO',
-    when: 'Points came from a check-in at the store; besides `loyalty.points_earned`.',
+    when: 'A user has earned points with a check-in at the store. Sent in addition to `loyalty.points_earned`.',
     data: z.strictObject(Points),
     example: { ...pointsExample, source: 'store_checkin' },
   }),

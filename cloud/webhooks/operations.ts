@@ -185,7 +185,7 @@ export const deleteWebhook = operation({
   name: 'deleteWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
-  summary: 'Deletes a webhook; nothing more is sent to it.',
+  summary: 'Deletes a webhook. The cloud sends nothing more to it.',
   changes: true,
   request: z.strictObject({ webhookId: Id }),
   response: z.strictObject({ ...Success, webhookId: z.string() }),
@@ -205,7 +205,7 @@ export const rollWebhookSecret = operation({
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
   summary: 'Replaces the secret of a webhook. The previous one also signs until the overlap ends.',
-  description: `Until the overlap ends (${DEFAULT_OVERLAP_HOURS} hours unless \`overlapHours\` says otherwise; 0: at once) \`webhook-signature\` has a signature of each, and \`X-Untag-Signature\` is made with the old one.`,
+  description: `The overlap lasts ${DEFAULT_OVERLAP_HOURS} hours or \`overlapHours\` (0: no overlap). During it, \`webhook-signature\` contains a signature with each secret, and \`X-Untag-Signature\` uses the old secret.`,
   changes: true,
   secretResponse: true,
   request: z.strictObject({

@@ -24,8 +24,8 @@ interface Target {
 }
 
 /**
- * Creates the deliveries of new events to subscribed webhooks and numbers the events. If two processes plan at once, one transaction
- * conflicts and runs again. Resolves to true if there may be more events.
+ * Creates the deliveries of new events to subscribed webhooks and numbers the events. If two processes do this at once,
+ * one transaction conflicts and runs again. Resolves to true if there may be more events.
  */
 export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
   for (let i = 0; i < BATCHES; i++) {
@@ -68,16 +68,18 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
       .execute()
   }
   const { rows } = await sql<{ last: number }>`select coalesce(max(seq), 0) as last from outbox_event`.execute(db)
-  await setPlaces(db, rows[0]?.last ?? 0)
+  await numberEvents(db, rows[0]?.last ?? 0)
   return events.length
 }
 
 /** Numbers the events of this batch from `last` + 1, in the order of their ids. */
-async function setPlaces(db: Db, last: number): Promise<void> {
+async function numberEvents(db: Db, last: number): Promise<void> {
   const batch = sql`(select event_id, tenant from outbox_event where seq is null order by event_id, tenant limit ${sql.lit(BATCH)})`
-  const places = sql`(select event_id, tenant, row_number() over (order by event_id, tenant) as place from ${batch} as batch)`
-  const isIt = sql`outbox_event.event_id = places.event_id and outbox_event.tenant = places.tenant`
-  await sql`update outbox_event set seq = ${last} + places.place from ${places} as places where ${isIt}`.execute(db)
+  const numbers = sql`(select event_id, tenant, row_number() over (order by event_id, tenant) as number from ${batch} as batch)`
+  const isSame = sql`outbox_event.event_id = numbers.event_id and outbox_event.tenant = numbers.tenant`
+  await sql`update outbox_event set seq = ${last} + numbers.number from ${numbers} as numbers where ${isSame}`.execute(
+    db,
+  )
 }
 
 /** Reads enabled webhooks that are subscribed to any of these events, and the receivers of test events. */
@@ -100,7 +102,7 @@ async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<T
   return [...registered, ...named]
 }
 
-/** Reads the package that applies to each event: the store's, or the account's without a store. */
+/** Reads the package that applies to each event: that of its store, or of the account if the event has no store. */
 async function readPackages(db: Db, events: readonly OutboxEventRow[]): Promise<(event: OutboxEventRow) => Package> {
   const storeIds = [...new Set(events.flatMap((event) => (event.store_id === null ? [] : [event.store_id])))]
   const accountIds = [...new Set(events.map((event) => accountOf(event.tenant)))]
@@ -125,7 +127,7 @@ function accountOf(tenant: string): string {
 }
 
 function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
-  // In the target row of a test event, the column for the event name contains the event id.
+  // For the receiver of a test event, `readTargets` sets `event` to the id of the event.
   if (event.webhook_id !== null)
     return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
   const type = EVENT_TYPES.get(event.type)

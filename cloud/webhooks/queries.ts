@@ -179,14 +179,17 @@ export interface WebhookEvent {
   data: string
 }
 
-/** Stores an event in the outbox if a webhook is subscribed to it. Protection emits too many events to store all of them. */
+/**
+ * Stores an event in the outbox if a webhook is subscribed to it. Protection emits too many events to store all of
+ * them.
+ */
 export async function enqueueSubscribedEvent(db: Db, event: WebhookEvent): Promise<void> {
   const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event
   const [receiver] = await receiverOf(db, { tenant, type })
   if (receiver) await insertSubscribed(db, { event_id, tenant, store_id, type, at_ms, data })
 }
 
-/** Like `enqueueSubscribedEvent`, for many events of one tenant: one look-up for each type. */
+/** Like `enqueueSubscribedEvent`, for many events of one tenant. Looks up subscriptions once for each event type. */
 export async function enqueueSubscribedEvents(db: Db, tenant: string, events: readonly WebhookEvent[]): Promise<void> {
   const wanted = new Set<string>()
   for (const type of new Set(events.map((event) => event.type))) {

@@ -14,8 +14,8 @@ const MINUTE_MS = 60_000
 export const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 
 /**
- * A webhook is disabled if its deliveries failed without a success for 24 h and 50 times, or for 5 days regardless of
- * their number.
+ * The cloud disables a webhook after 24 h without a successful attempt if 50 deliveries have failed. After 5 days it
+ * does so regardless of their number.
  */
 const GIVE_UP_DELIVERIES = 50
 const GIVE_UP_AFTER_MS = 24 * 60 * MINUTE_MS
@@ -23,7 +23,9 @@ const GIVE_UP_ANYWAY_MS = 5 * GIVE_UP_AFTER_MS
 /** HTTP 410: the receiver is gone permanently. */
 const GONE = 410
 
-/** Records the outcome of an attempt and schedules the next one. Does nothing if another process took over the lease. */
+/**
+ * Records the outcome of an attempt and schedules the next one. Does nothing if another process took over the lease.
+ */
 export async function record(db: Db, job: Job, outcome: AttemptOutcome, services: Services): Promise<void> {
   const { delivery } = job
   const attempts = delivery.attempts + 1
@@ -65,7 +67,7 @@ export async function record(db: Db, job: Job, outcome: AttemptOutcome, services
   )
 }
 
-interface Noted {
+interface RecordedOutcome {
   outcome: AttemptOutcome
   isGone: boolean
   isGivenUp: boolean
@@ -74,7 +76,7 @@ interface Noted {
 async function noteHealth(
   db: Db,
   webhook: WebhookRow | undefined,
-  { outcome, isGone, isGivenUp }: Noted,
+  { outcome, isGone, isGivenUp }: RecordedOutcome,
   nowMs: number,
   services: Services,
 ): Promise<void> {
@@ -119,7 +121,7 @@ async function disable(
   services.log.warn({ webhookId: webhook.webhook_id, reason: why }, 'a webhook was disabled')
 }
 
-/** Request that the audit log shows for changes by the dispatcher. */
+/** Request for audit rows about changes by the dispatcher. */
 function dispatcherRequest(tenant: Tenant, { platform }: Services): OperationRequest {
   const caller = systemCaller(tenant, 'webhook-dispatcher')
   return {

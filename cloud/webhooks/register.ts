@@ -42,7 +42,7 @@ export function urlKey(call: Call, url: string): string {
   if (href.length > URL_LIMIT)
     throw invalid(
       'url',
-      `is ${href.length} characters as it is sent (letters beyond ASCII are several); at most ${URL_LIMIT}`,
+      `has ${href.length} characters after encoding (a letter beyond ASCII becomes several); at most ${URL_LIMIT}`,
       'too_big',
     )
   return href
@@ -65,8 +65,8 @@ export interface RegisteredWebhook {
 }
 
 /**
- * Registers a target, or adds events to the existing webhook of the target. A different secret replaces the stored one,
- * which stays valid for a while (a roll).
+ * Registers a target, or adds events to the existing webhook of the target. A different secret replaces the stored
+ * one. The old secret also signs until the default overlap ends.
  */
 export async function register(call: Call, wanted: WebhookRegistration): Promise<RegisteredWebhook> {
   const { tenant } = knownCaller(call.caller)
@@ -90,7 +90,7 @@ async function make(
     throw precondition('too_many_webhooks', `an account has at most ${WEBHOOKS_LIMIT} webhooks; delete one first`)
   }
   const webhookId = newId('whk', services.platform)
-  const counts = secret ?? newSecret(services.platform.random)
+  const ownSecret = secret ?? newSecret(services.platform.random)
   const webhook: WebhookRow = {
     webhook_id: webhookId,
     tenant,
@@ -100,7 +100,7 @@ async function make(
     enabled: 1,
     disabled_reason: null,
     disabled_ms: null,
-    secret: sealSecret(services.authority.sealer, webhookId, counts),
+    secret: sealSecret(services.authority.sealer, webhookId, ownSecret),
     old_secret: null,
     old_until_ms: null,
     failed_in_row: 0,
@@ -114,7 +114,7 @@ async function make(
     webhook,
     events: [...new Set(events)].toSorted(),
     warnings: [],
-    ...(secret === undefined && { secret: counts }),
+    ...(secret === undefined && { secret: ownSecret }),
   }
 }
 
@@ -134,7 +134,7 @@ async function merge(
   const until = webhook.old_until_ms
   const warnings =
     isOther && until !== null
-      ? [`this URL was registered with another secret: X-Untag-Signature uses that one until ${iso(until)}`]
+      ? [`this URL was registered with another secret: X-Untag-Signature uses the old secret until ${iso(until)}`]
       : []
   return { webhook, events: merged, warnings }
 }
@@ -157,7 +157,7 @@ function packageWarnings(call: Call, { store, events }: WebhookRegistration): st
   return events.flatMap((name) => {
     const type = EVENT_TYPES.get(name)
     if (!type || isAtLeast(have, type.minimumPackage) || (type.freeInSandbox && caller.mode === 'test')) return []
-    return [`${name} needs the package ${type.minimumPackage}; nothing is sent while it is ${have}`]
+    return [`${name} needs the package ${type.minimumPackage}; the cloud does not send it while the package is ${have}`]
   })
 }
 

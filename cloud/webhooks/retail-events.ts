@@ -78,7 +78,7 @@ export const RETAIL_EVENTS: readonly EventType[] = [
   }),
   eventType('offer.published', {
     minimumPackage: 'GO',
-    when: 'An offer goes live: at `validFrom`, or at once when that has passed.',
+    when: 'An offer becomes active: at `validFrom`, or at once if that time has passed.',
     data: z.strictObject({ offerId: EventId, groupId: EventId.optional(), storeId: EventId }),
     example: { offerId: OFFER, groupId: 'grp_01KANX74F6Q8S0V2X4Z6B8D0F2', storeId: STORE },
   }),
@@ -115,7 +115,7 @@ export const RETAIL_EVENTS: readonly EventType[] = [
   }),
   eventType('payment.refunded', {
     minimumPackage: 'GROW',
-    when: 'A payment has been given back, in whole or in part.',
+    when: 'A payment has been refunded, in whole or in part.',
     data: z.strictObject({
       transactionId: EventId,
       storeId: EventId,

@@ -29,18 +29,21 @@ export const Webhook = z.strictObject({
   url: z.string(),
   events: z.array(z.string()),
   enabled: z.boolean(),
-  /** `gone`: it responded 410; `failing`: deliveries failed for long; `switched_off`: by updateWebhook. */
+  /**
+   * `gone`: the receiver responded 410. `failing`: deliveries failed for too long. `switched_off`: `updateWebhook`
+   * disabled it.
+   */
   disabledReason: z.enum(['gone', 'failing', 'switched_off']).optional(),
   disabledAt: When.optional(),
   /** First failed attempt since the last successful one. */
   failingSince: When.optional(),
-  /** Until then, the previous secret also signs. */
+  /** Time until which the previous secret also signs. */
   oldSecretUntil: When.optional(),
   createdAt: When,
   updatedAt: When,
 })
 
-/** Response to a registration; the only one with the secret. */
+/** Response to a registration or a new secret. Other responses do not contain the secret. */
 export const CreatedWebhook = Webhook.extend({
   ...Success,
   secret: z.string().optional(),

@@ -16,7 +16,10 @@ export function newSecret(random: Randomness): string {
   return `${PREFIX}${Buffer.from(random.bytes(32)).toString('base64')}`
 }
 
-/** True if a text can be the secret of a webhook. It may be weak, because it protects only the merchant's own receiver. */
+/**
+ * True if a text can be the secret of a webhook. Weak secrets are allowed, because they protect only the merchant's
+ * own receiver.
+ */
 export function isSecret(text: string): boolean {
   return text.length <= SECRET_MAX && /^[\x21-\x7e]+$/.test(text)
 }
@@ -47,7 +50,10 @@ export function secretWarnings(secret: string | undefined): string[] {
   ]
 }
 
-/** Key of the Standard Webhooks signature: the decoded base64 after `whsec_`, else the UTF-8 bytes. Same as verifyWebhook in client/. */
+/**
+ * Key of the Standard Webhooks signature: the decoded base64 after `whsec_`, else the UTF-8 bytes. Same as
+ * verifyWebhook in client/.
+ */
 export function standardKey(secret: string): Buffer {
   return innerKey(secret) ?? Buffer.from(secret)
 }
