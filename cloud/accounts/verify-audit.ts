@@ -77,7 +77,7 @@ async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
 
 function faultOf(row: AuditEntryRow & SealRow, number: number, previous: string): string | undefined {
   if (row.seq !== number) return 'the entry is missing'
-  if (row.prev_hash !== previous) return 'it does not follow the entry before it'
-  if (row.hash !== linkOf(number, previous, row)) return 'it is not what was sealed'
+  if (row.prev_hash !== previous) return 'its previous hash is not the hash of the entry before it'
+  if (row.hash !== linkOf(number, previous, row)) return 'it was changed after it was sealed'
   return undefined
 }

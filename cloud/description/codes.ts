@@ -1,10 +1,10 @@
 /**
- * Every code of the cloud's API with what happened and what to do. The reference page shows these texts,
- * and `npx vitest run test/docs/error-codes-page.test.ts -u` writes them into docs/reference/errors.md.
+ * Every code of the cloud's API, with the cause and what to do. The reference page shows these texts.
+ * `npx vitest run test/docs/error-codes-page.test.ts -u` writes them into docs/reference/errors.md.
  */
 export interface CodeText {
   code: string
-  /** What happened and what the caller does next. Text between backticks is code. */
+  /** What happened, and what the caller should do next. Text between backticks is code. */
   text: string
 }
 
@@ -24,7 +24,7 @@ export const REASON_TEXTS = codes({
   answer_not_understood:
     'The till or ERP system answered outside its API. Read `error`, and check the address of the system.',
   awaiting_approval: 'Staff must check the basket first: call `approveCheckout`.',
-  balance_too_low: 'The customer has fewer points than that. Nothing was taken.',
+  balance_too_low: 'The customer has too few points. Nothing was deducted.',
   batches_only: 'Agents report events in signed rows of their journal (`batch`), not in `events`.',
   checkout_ended: 'The checkout has ended. Start a new one.',
   claimed_by_agent: 'The device belongs to an agent. Present the token there: `POST /v1/authorize`.',
@@ -32,14 +32,14 @@ export const REASON_TEXTS = codes({
   code_blocked: 'The enrolment code was tried too often. Create a new one.',
   code_used: 'Another agent has used the enrolment code. Create a new one.',
   database_unavailable:
-    'PostgreSQL does not answer. Nothing changed, unless the text says that the outcome is unknown. Repeat with the same Idempotency-Key after `Retry-After`.',
+    'PostgreSQL does not answer. Nothing changed, or `error` reports that the change may be stored. Repeat with the same Idempotency-Key after `Retry-After`.',
   day_not_over: 'A day can be closed from ten minutes after its end.',
-  delivery_pending: 'The cloud still retries this delivery. Wait until it has ended.',
+  delivery_pending: 'The cloud still retries this delivery. Wait until the attempts have ended.',
   device_of_another_agent:
     'Another agent of the store drives this device. Remove it from this configuration, or move it with `updateDevice` and `agentId`.',
   device_revoked: 'The device was taken out of service. Register another one.',
-  disk_full: 'The disk of the cloud or of PostgreSQL is full. Changes are refused until there is room; reads work.',
-  earning_method_off: 'The program does not earn this way. See its `earningMethods`.',
+  disk_full: 'The disk of the cloud or of PostgreSQL is full. Changes fail until there is space; reads work.',
+  earning_method_off: 'Members of this program cannot earn in this way. See `earningMethods` of the program.',
   event_gone: 'Events are stored for 30 days. This one is older.',
   idempotency_in_progress: 'The same request is running. Repeat it after `Retry-After`.',
   idempotency_key_reused: 'This key was used for another request. Use a new key.',
@@ -62,7 +62,7 @@ export const REASON_TEXTS = codes({
   ledger_taken: 'Another agent reports this ledger. A re-enrolled agent starts a ledger of its own.',
   no_fork: 'The cloud knows of no second copy of the ledger of this agent.',
   not_awaiting_approval: 'Staff have checked the basket already, or it needs no check.',
-  nothing_earned: 'What was paid and not refunded is too little for one point.',
+  nothing_earned: 'The paid amount, less refunds, is too small for one point.',
   nothing_to_claim: 'All keys were handed out, or the live store is not approved yet.',
   offer_of_other_stores: 'The offer has branches in stores that this key may not use. Use a key for all of them.',
   out_of_stock: '`details` names the lines and how many pieces are left.',
@@ -105,7 +105,7 @@ export const REASON_TEXTS = codes({
   sync_in_progress: 'Another synchronisation of this system and store is running. Repeat after `Retry-After`.',
   system_not_connected: 'The cloud has no credentials for this system. Send them, or synchronise first.',
   system_unavailable:
-    'The till or ERP system did not answer, failed, or wants fewer requests. What was read until then stays. Repeat after `Retry-After`.',
+    'The till or ERP system did not answer, failed, or wants fewer requests. Records read until then are stored. Repeat after `Retry-After`.',
   test_keys_only: 'This operation exists in the sandbox only. Use a test key.',
   token_expired: 'The authorization has expired. Request a new one.',
   token_invalid: 'The authorization is for another device.',
@@ -120,15 +120,15 @@ export const REASON_TEXTS = codes({
   too_many_stores: 'The account has the maximum number of stores.',
   too_many_webhooks: 'An account has at most 100 webhooks for test data and 100 for live data. Delete one.',
   too_many_zones: 'A store has at most 500 zones.',
-  too_soon: '`retryAt` is the time from which this is allowed again.',
+  too_soon: 'This is not allowed yet. Try again at `retryAt`.',
   transaction_used: 'Another customer has earned points with this transaction.',
   version_moved: 'The policy changed meanwhile. Read it again.',
-  webhook_disabled: 'The webhook is switched off. `disabledReason` in `fetchWebhooks` says why.',
+  webhook_disabled: 'The webhook is disabled. `disabledReason` in `fetchWebhooks` has the cause.',
 })
 
 /** `details[].code`: what is wrong with one field. */
 export const DETAIL_TEXTS = codes({
-  invalid: 'The value does not fit; `message` says what fits.',
+  invalid: 'The value is not allowed; `message` states the rule.',
   missing: 'Add the field.',
   unknown_field: 'The operation has no such field. Check the spelling.',
   not_json: 'The body is not valid JSON.',
@@ -136,7 +136,7 @@ export const DETAIL_TEXTS = codes({
   repeated: 'Another record of the same call, page or file has this value already.',
   too_many: 'Too many entries; `message` names the limit.',
   too_big: 'The value is too large; `message` names the limit.',
-  not_supported: 'The system does not take this; `message` says why.',
+  not_supported: 'The system does not accept this; `message` has the cause.',
   system_not_built: 'untag has no connector for this system.',
   url_refused: 'The cloud does not send to this address. Use a public HTTPS address.',
   credentials_refused: 'The till or ERP system refused the credentials; `message` has its status.',
@@ -157,7 +157,7 @@ export const DETAIL_TEXTS = codes({
   too_many_pixels: 'The image has too many pixels. Send a smaller one.',
   weak_key: 'The key of the agent is unsafe. The enrolment makes another one.',
   clock_wrong: 'The clock of the machine is wrong; `message` has the time. Set it and enrol again.',
-  wrong_ledger: 'The batch is of another ledger than the one of this agent.',
+  wrong_ledger: 'The batch belongs to another ledger than this agent uses.',
   gap: 'Rows are missing before this batch. The agent sends them again.',
   broken_chain: 'The hash chain of the batch does not fit the rows before it.',
 })
@@ -180,17 +180,20 @@ export const ROW_TEXTS = codes({
   not_a_spreadsheet: 'The file is not a spreadsheet. Send `.xlsx` or `.csv`.',
   damaged: 'The file is damaged. Open it in a spreadsheet program and save it again.',
   dtd: 'The workbook contains a document type definition. Save it again without one.',
-  refused: 'The till or ERP system refused the record; `message` says why.',
+  refused: 'The till or ERP system refused the record; `message` has the cause.',
   deposit_article_missing: 'The sale has a deposit. Set `depositArticle` in the credentials.',
   refund_article_missing: 'The refund is an amount. Set `refundArticle` in the credentials.',
-  refund_not_supported: 'The system takes no such refund; `message` says why.',
+  refund_not_supported: 'The system does not accept such a refund; `message` has the cause.',
   unknown_tax: 'The system has no tax of this rate. Add it there.',
-  too_old: 'The system does not take records of this age; `message` has the limit.',
+  too_old: 'The system does not accept records of this age; `message` has the limit.',
   not_paid: 'The purchase is not paid, so there is no sale to push.',
   taken_back: 'More was refunded than `refunds[]` of the record shows.',
 })
 
-/** `reason` of a denial: of `verifyProtectedItem`, `verifySecurityTagDeactivation`, the agent's `POST /v1/authorize` and denial events, in the order of the checks. */
+/**
+ * `reason` of a denial: of `verifyProtectedItem`, `verifySecurityTagDeactivation`, the agent's `POST /v1/authorize`
+ * and denial events, in the order of the checks.
+ */
 export const DENIAL_TEXTS = codes({
   token_invalid: 'The token is forged, damaged or for another device. Show it again; then call staff.',
   token_expired: 'The token or receipt has expired. Request a new one.',
@@ -200,7 +203,7 @@ export const DENIAL_TEXTS = codes({
   store_mismatch: 'Device, receipt and purchase belong to different stores. Go to the right store.',
   clock_untrusted: 'The agent does not know the time. Connect it to the cloud, or set its clock.',
   policy_stale:
-    'Policy missing or over 80 hours old, or key set ended. Connect the agent. Until then only staff release, at `staff_assisted` devices.',
+    'The policy is missing or older than 80 hours, or the key set has ended. Connect the agent. Until then only staff release, at `staff_assisted` devices.',
   device_not_capable: 'The device cannot do this action. Use another device.',
   technology_mismatch: 'The device cannot read or release this kind of tag. Use another device.',
   item_unknown: 'The item is not registered here. Call `registerProtectedItems`; offline, call staff.',
@@ -210,18 +213,18 @@ export const DENIAL_TEXTS = codes({
     'Another device holds the right, or this one changes its agent. Wait `retryAfter` seconds. If the other agent is offline, staff may use their `operatorId`.',
   action_not_allowed: 'The policy of the store forbids this action. Call staff.',
   workflow_not_allowed:
-    'The policy allows this only in another workflow. `untag policy explain` shows which rule counts.',
+    'The policy allows this only in another workflow. `untag policy explain` shows which rule applies.',
   manual_assistance_required:
     'The policy requires staff, or the agent is offline and only an item was named. Call staff, or show the receipt.',
   limit_exceeded:
-    'Too many approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent and retry.',
+    'A limit is reached: approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent and retry.',
 })
 
 /** `reason` of `protection.exception.raised`: a person must look. */
 export const EXCEPTION_TEXTS = codes({
-  gate_alarm: 'An unpaid tag left. `detail` starts with severity and cause. Record with `disposeAlarm` what it was.',
+  gate_alarm: 'An unpaid tag left. `detail` starts with severity and cause. Record the cause with `disposeAlarm`.',
   gate_bulk_alarm: 'Many unpaid items left together. Each has its own `gate_alarm`.',
-  gate_replenishment: 'So many tags passed that goods are being moved. The siren is silent for a while.',
+  gate_replenishment: 'Many tags passed at once, so staff are probably moving goods. The siren is silent for a while.',
   late_status: 'The alarm was needless: the item was paid, or a receipt covers it.',
   late_reads: 'A reader reported tags too late to alarm. Check its network.',
   unexpected_release:
@@ -232,7 +235,7 @@ export const EXCEPTION_TEXTS = codes({
   emergency_ended: 'The emergency input cleared. One event for each device that opened, and one for the input.',
   release_jammed: 'The contact was closed before the release, or did not move after it. Check the lock.',
   event_incomplete: 'A device reported more than its event can hold. `detail` names what is missing. Check the device.',
-  gate_events_dropped: 'A gate reported more than 600 events in a minute. It went on signalling.',
+  gate_events_dropped: 'A gate reported more than 600 events in a minute. Its alarms still worked.',
   double_redeem: 'One unit was released twice, by agents that could not reach each other.',
   late_redeem: 'A receipt was honoured after it had expired.',
   released_after_refund:
@@ -248,10 +251,11 @@ export const EXCEPTION_TEXTS = codes({
   lease_overridden:
     'An operator released goods while an offline agent holds a token for them. Check whether the goods left there too.',
   outcome_unknown: 'The outcome of a release is unknown. Check whether the tag is off.',
-  outcome_conflict: 'Two reports about one release contradict each other. Check the tag; the right counts as used up.',
+  outcome_conflict:
+    'Two reports about one release contradict each other. Check the tag. The cloud treats the right as used.',
   foreign_evidence:
     'An agent reported something that only another agent may report. It has no effect. Find out what runs with its key, and revoke the agent.',
-  unapplied: 'An agent reported something unknown here. The row is stored, and applied after an upgrade if possible.',
+  unapplied: 'An agent reported something that the cloud does not know. The row is stored. An upgrade may apply it.',
   ledger_rollback:
     'The ledger of an agent was restored from a copy. It repairs itself and releases nothing alone for 11 minutes. Ask who restored it.',
   ledger_gap:

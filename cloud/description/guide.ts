@@ -20,33 +20,33 @@ export function guideSections({
       id: 'calls',
       title: 'Calls',
       text: [
-        `Every operation is \`POST ${baseUrl}/operationName\` with a JSON object as its body and \`Authorization: Bearer untag_…\`. Every 200 carries \`success: true\`. Where an older GET form exists, its query has the same fields.`,
-        'Test keys (`untag_test_…`) work on a sandbox with two stores of its own; live keys (`untag_live_…`) on real data. Secret keys stay on servers; publishable keys (`…_pk_…`) may be in apps and web pages, and can call only what says so.',
-        'Web pages of any origin may call the API with a publishable key, and `getReceiptFromToken` without one (CORS, no credentials). Answers to a secret key are shown to no page.',
-        'Money is EUR with at most two decimals, times are ISO 8601 with offset, ids are opaque. Unknown fields are refused with a suggestion.',
+        `Every operation is \`POST ${baseUrl}/operationName\` with a JSON object as its body and \`Authorization: Bearer untag_…\`. Every 200 has \`success: true\`. If an operation has an older GET form, its query has the same fields.`,
+        'Test keys (`untag_test_…`) work on a sandbox with two stores of its own; live keys (`untag_live_…`) on real data. Secret keys stay on servers; publishable keys (`…_pk_…`) may be in apps and web pages. They can call only operations that list them.',
+        'Web pages of any origin may call the API with a publishable key, and `getReceiptFromToken` without one (CORS, no credentials). Web pages cannot read answers to a secret key.',
+        'Money is EUR with at most two decimals, times are ISO 8601 with offset, ids are opaque. Requests with unknown fields are rejected with a suggestion.',
       ],
     },
     {
       id: 'errors',
       title: 'Errors',
       text: [
-        'A refusal is `{error, code, reason?, requiredUpgrade?, currentPackage?, details?, allowedNext?, requestId}`. `error` is for people; programs read `code` and `reason`. `details` names every wrong field: `{path, code, message}`.',
-        '400 `invalid-argument` · 401 `unauthenticated` · 403 `permission-denied` · 404 `not-found` (also for what belongs to others) · 409 `already-exists` or `failed-precondition` · 413 `payload-too-large` · 415 `unsupported-media-type` · 429 `resource-exhausted` · 500 `internal` · 503 `unavailable`.',
-        'With `Accept: application/problem+json` the same comes as RFC 9457. `X-Request-Id` is on every answer: name it when you ask for help.',
+        'An error is `{error, code, reason?, requiredUpgrade?, currentPackage?, details?, allowedNext?, requestId}`. `error` is for people; programs read `code` and `reason`. `details` names every wrong field: `{path, code, message}`.',
+        '400 `invalid-argument` · 401 `unauthenticated` · 403 `permission-denied` · 404 `not-found` (also for data of other accounts) · 409 `already-exists` or `failed-precondition` · 413 `payload-too-large` · 415 `unsupported-media-type` · 429 `resource-exhausted` · 500 `internal` · 503 `unavailable`.',
+        'With `Accept: application/problem+json` errors have the form of RFC 9457. Every answer has `X-Request-Id`: quote it when you ask for help.',
       ],
     },
     {
       id: 'paging',
       title: 'Paging',
       text: [
-        'Listings take `limit` (1–500) with `offset` or `cursor`, not both. While there is more, the answer carries `nextCursor`: send it as `cursor`. Pages by cursor neither skip nor repeat while others insert. One that the listing never answered is 400.',
+        'Listings take `limit` (1–500) with `offset` or `cursor`, not both. If there are more rows, the answer has `nextCursor`: send it as `cursor`. Pages by cursor skip and repeat no rows, even if rows are added meanwhile. A cursor of another listing gets 400.',
       ],
     },
     {
       id: 'idempotency',
       title: 'Idempotency',
       text: [
-        'Send `Idempotency-Key` (1–255 visible characters) with what changes something. The same key with the same body within 24 hours gets the byte-identical answer, marked `Idempotency-Replayed: true`, and is carried out once. The same key with another body is refused: 409, `idempotency_key_reused`.',
+        'Send `Idempotency-Key` (1–255 visible characters) with every request that changes data. Requests with the same key and body within 24 hours are executed once. A repeated request gets the same bytes as answer, with `Idempotency-Replayed: true`. The same key with another body gets 409 `idempotency_key_reused`.',
       ],
     },
     {
@@ -55,22 +55,22 @@ export function guideSections({
       text: [
         rateLimit === 0
           ? 'This server sets no limit per secret key.'
-          : `A secret key may call ${rateLimit} times a second, ${rateLimit * 2} at once; a publishable key ${publishableRateLimit} times a second from one address, ${publishableRateLimit * 3} at once; without a key 10 a second, 30 at once.`,
-        '`RateLimit` and `RateLimit-Policy` say what is left. Over it: 429 with `Retry-After` in seconds.',
+          : `A secret key may send ${rateLimit} requests a second and ${rateLimit * 2} at once; a publishable key ${publishableRateLimit} a second and ${publishableRateLimit * 3} at once from one address; a caller without a key 10 a second and 30 at once.`,
+        'The headers `RateLimit` and `RateLimit-Policy` show how many requests are left. A request over the limit gets 429 with `Retry-After` in seconds.',
       ],
     },
     {
       id: 'versioning',
       title: 'Versioning',
       text: [
-        `This is version ${API_VERSION}. The major version is in the path. New operations, fields and events may appear at any time and break nothing that ignores what it does not know.`,
+        `This is version ${API_VERSION}. The major version is in the path. New operations, fields and events may appear at any time, so clients must ignore fields and events that they do not know.`,
       ],
     },
     {
       id: 'events',
       title: 'Events',
       text: [
-        'Operations say which events they emit. An event is recorded together with the change it tells of. `verifyWebhook` of `untag/client` checks the signatures of deliveries.',
+        'Each operation lists the events that it emits. The cloud stores an event in the same transaction as the change. `verifyWebhook` of `untag/client` checks the signatures of deliveries.',
       ],
     },
   ]

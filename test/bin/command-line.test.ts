@@ -208,7 +208,7 @@ describe('the command line', () => {
     await database.close()
     expect(await verify()).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/entry 2 \(aud_\w+\): it is not what was sealed/),
+      stderr: expect.stringMatching(/entry 2 \(aud_\w+\): it was changed after it was sealed/),
     })
     const { code, stdout } = await verify('--json')
     expect([code, JSON.parse(stdout).ok]).toEqual([1, false])

@@ -153,7 +153,7 @@ onEveryDatabase('API keys', (kind) => {
     const [{ keyId }] = (await keysSeenBy(lonely)) as [Json]
     const answer = await cloud.ok(lonely, 'revokeApiKey', { keyId })
     expect(answer.warnings).toEqual([
-      expect.stringContaining('the next call with it is answered 401'),
+      expect.stringContaining('the next call with this key gets 401'),
       expect.stringContaining('no test secret key of the account is left'),
     ])
     expect(await status(lonely)).toBe(401)

@@ -79,12 +79,12 @@ onEveryDatabase('the audit chain', (kind) => {
           .where('tenant', '=', tenant)
           .where('seq', '=', 5)
           .execute(),
-      { number: 5, why: /not what was sealed/ },
+      { number: 5, why: /was changed after it was sealed/ },
     ],
     [
       'a changed time',
       (db) => sql`UPDATE audit_entry SET at_ms = at_ms + 1 WHERE tenant = ${tenant} AND seq = 3`.execute(db),
-      { number: 3, why: /not what was sealed/ },
+      { number: 3, why: /was changed after it was sealed/ },
     ],
     [
       'a removed entry',
@@ -108,7 +108,7 @@ onEveryDatabase('the audit chain', (kind) => {
             .where('seq', '=', seq)
             .execute()
       },
-      { number: 4, why: /does not follow/ },
+      { number: 4, why: /previous hash/ },
     ],
     [
       'two swapped entries',
@@ -125,7 +125,7 @@ onEveryDatabase('the audit chain', (kind) => {
             .where('seq', '=', from)
             .execute()
       },
-      { number: 2, why: /does not follow/ },
+      { number: 2, why: /previous hash/ },
     ],
     [
       'a forged seal',
@@ -136,7 +136,7 @@ onEveryDatabase('the audit chain', (kind) => {
           .where('tenant', '=', tenant)
           .where('seq', '=', 6)
           .execute(),
-      { number: 6, why: /not what was sealed/ },
+      { number: 6, why: /was changed after it was sealed/ },
     ],
     [
       'a lost head',
