@@ -18,12 +18,13 @@ import { openWatermark, type Position, type RuntimeFiles, type Watermark } from 
 import type { Log } from '../log.ts'
 
 /**
- *   claim ── one durable transaction: rights, counters, journal row ──▶ (only now) the actuator ──▶ settle
+ * The ledger of the agent: claims, journal and state. A promise of the ledger resolves when the change is on disk.
  *
- * The ledger of the agent: claims, journal and state. Each confirmed change is on the disk.
+ * A claim writes rights, counters and its journal row in one transaction. Only then the caller moves the device and
+ * calls `settle`.
  *
- * `claims/` uses up rights and `journal/` chains the rows for the cloud. `home/` stores requests and grants between agents; `file/` has the
- * database, its transactions, metadata and the watermark.
+ * `claims/` uses up rights, and `journal/` chains the rows for the cloud. `home/` stores requests and grants between
+ * agents. `file/` has the database, its transactions, metadata and the watermark.
  */
 
 export interface LedgerOptions {
@@ -33,7 +34,7 @@ export interface LedgerOptions {
   onFailure(failure: LedgerFailure): void
   /** Called when new rows are durable and can be sent. */
   onAppended?: () => void
-  /** How the file is opened; by default the real way. */
+  /** Opens the file; default: `openLedgerFile`. */
   open?: OpenLedgerFile | undefined
   /** Folder of the watermark; absent: no watermark. */
   runtime?: { files: RuntimeFiles; log: Pick<Log, 'warn'> } | undefined
@@ -42,7 +43,7 @@ export interface LedgerOptions {
 const NEEDS_STAFF: ClaimResult = { ok: false, reason: 'manual_assistance_required' }
 const ALREADY_REDEEMED: ClaimResult = { ok: false, reason: 'already_redeemed' }
 
-/** Metadata key: ledger id after an adoption by another identity. */
+/** Metadata key: id of this ledger, after a re-enrolled agent has adopted it. */
 export const LEDGER_ID_KEY = 'ledger_id'
 
 /** Opens the ledger's file. The simulation supplies simulated disks. */
@@ -65,7 +66,7 @@ export function openLedger(options: LedgerOptions): Ledger {
 
 export class Ledger {
   readonly ledgerId: string
-  /** The end of the journal when it was opened. */
+  /** Last row of the journal when the ledger was opened. */
   readonly openedAt: { seq: number; hash: string }
   readonly journal: Journal
   readonly claims: Claims
@@ -114,7 +115,7 @@ export class Ledger {
     return this.#generation
   }
 
-  /** It lacks rows that were durable since the machine was booted, and the cloud has not seen that yet. */
+  /** True if the ledger lacks rows that were durable since the last boot, and the cloud has not detected that yet. */
   get isBehindWatermark(): boolean {
     return this.#watermark?.isAhead === true
   }
@@ -135,7 +136,7 @@ export class Ledger {
     this.#generation = generation
   }
 
-  /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
+  /** Claims rights and writes the event to the journal. Resolves when both are durable. */
   claim(
     request: ClaimRequest,
     event: (claimed: ClaimResult & { ok: true }) => ProtectionEvent | undefined,
@@ -155,12 +156,12 @@ export class Ledger {
     })
   }
 
-  /** Writes down what became of a claim, with its event. */
+  /** Stores the outcome of a claim, and its event. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void> {
     return this.commits.durably(() => this.recordOutcome(redemptionId, outcome, atMs, event))
   }
 
-  /** The same inside a transaction. */
+  /** As `settle`, for a caller inside a transaction. */
   recordOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
     if (!this.claims.settle(redemptionId, outcome)) return
     const seq = this.journal.append({ atMs, ...outcomeEvidence(redemptionId, outcome), ...(event && { event }) })
@@ -168,7 +169,7 @@ export class Ledger {
     this.homeRequests.noteOutcome(redemptionId, outcome)
   }
 
-  /** Writes down something that used nothing up. */
+  /** Adds a journal row that uses no right. */
   record(body: JournalBody): Promise<void> {
     return this.commits.durably(() => void this.journal.append(body))
   }
@@ -188,7 +189,7 @@ export class Ledger {
     }
     const { redemptionId, homeRequestId, candidates, nowMs: atMs } = request
     if (request.isStillValid?.() === false) return NEEDS_STAFF
-    // Another claim used this home request, or it timed out and was abandoned.
+    // Another claim used this home request, or the agent abandoned the request after a timeout.
     if (homeRequestId !== undefined && !this.homeRequests.isOpen(homeRequestId)) return ALREADY_REDEEMED
     const claimed = this.claims.claim(request)
     if (!claimed.ok) return claimed
@@ -208,7 +209,7 @@ export class Ledger {
     return { generation: this.#generation, ...this.journal.head }
   }
 
-  /** A transaction was undone. */
+  /** Reads the state from disk again, after a rollback. */
   #reload(): void {
     this.journal.reload()
     this.metadata.clearCache()

@@ -1,50 +1,56 @@
 import type { Database as Connection } from 'better-sqlite3'
 
 /**
- *   untag edge link ──▶ one-time link ──▶ browser (by the secret in its cookie)
- *   untag edge pair ──▶ program (by its credential)
+ * Programs and browsers that may call the agent's local API. `untag edge pair` adds a program with a credential. `untag
+ * edge link` makes a one-time link, which pairs a browser by a cookie.
  *
- * Who may call the agent's local API. Only hashes are stored. Commands write here beside a running agent.
+ * The ledger stores only hashes of these secrets. The commands write to the ledger while the agent runs.
  */
 
-/** A store has a handful of screens. One more drops the browser that was unused for longest. */
+/**
+ * Maximum paired browsers; a store has a handful of screens. A further one replaces the browser that was unused for
+ * longest.
+ */
 export const BROWSER_LIMIT = 32
-/** Unused links; one more drops the oldest. */
+/** Maximum unused links. A further one replaces the oldest. */
 const LINK_LIMIT = 8
 export const LINK_LIFE_MS = 15 * 60_000
 /** Browsers limit cookies to 400 days. Each day of use renews the pairing. */
 export const BROWSER_LIFE_MS = 400 * 86_400_000
-/** How often the last use of a browser is written down, ms. */
+/** Interval at which the agent stores the last use of a browser, ms. */
 const NOTE_USE_EVERY_MS = 86_400_000
 
-/** Metadata key: the agent's addresses as JSON, ready line first. `untag edge link` makes links to them. */
+/** Metadata key: addresses of the agent, as a JSON array. `untag edge link` makes links to them. */
 export const LOCAL_URLS = 'local_urls'
 
 /** A program with a named credential, or a browser. */
 export interface Pairing {
-  /** Names it in lists and for `revoke`. */
+  /** Id in lists and for `revoke`. */
   readonly id: string
   readonly kind: 'program' | 'browser'
   /** Empty for browsers. */
   readonly name: string
   readonly pairedMs: number
-  /** The day of its last use; programs have none. */
+  /** Last stored use, at most a day old while the browser is in use. Null for programs. */
   readonly usedMs: number | null
 }
 
 export interface Pairings {
-  /** The program or browser with this hash; undefined if there is none, or if the browser was unused for too long. */
+  /** Returns undefined if no program or browser has this hash, or if the browser was unused for too long. */
   find(kind: Pairing['kind'], hash: string, nowMs: number): Pairing | undefined
   addProgram(hash: string, name: string, nowMs: number): void
   /** Stores the hash of a new one-time link. */
   addLink(hash: string, nowMs: number): void
-  /** Uses a link up and pairs a browser; undefined if the link is unknown or expired. Run it in a transaction. */
+  /**
+   * Deletes the link and pairs a browser. Returns undefined if the link is unknown or expired. Call it inside a
+   * transaction.
+   */
   redeemLink(linkHash: string, browserHash: string, nowMs: number): Pairing | undefined
-  /** True once a day: the last use of this browser should be stored. */
+  /** True if the stored last use is a day or more away from `nowMs`. The caller then stores the new use. */
   isUseDue(browser: Pairing, nowMs: number): boolean
   noteUse(browser: Pairing, nowMs: number): void
   list(): Pairing[]
-  /** False if there is no pairing with this id. */
+  /** Returns false if no pairing has this id. */
   revoke(id: string): boolean
 }
 
@@ -56,7 +62,7 @@ interface Row {
   used_ms: number | null
 }
 
-/** Before the hash's first characters, which may be a dash: an id is an argument of a command. */
+/** Prefix of each id. A hash may start with a dash, which a command line would read as an option. */
 const ID_PREFIX = 'pr_'
 /** Characters of the hash in an id: enough to be unique among the pairings of one agent. */
 const HASH_IN_ID = 12
@@ -64,7 +70,7 @@ const SELECT = `SELECT hash, kind, name, paired_ms, used_ms FROM (
   SELECT hash, 'program' AS kind, name, created_ms AS paired_ms, NULL AS used_ms FROM pairing
   UNION ALL SELECT hash, 'browser' AS kind, '' AS name, created_ms AS paired_ms, used_ms FROM browser)`
 
-/** Pairings in this ledger's tables. */
+/** Opens the pairings in this ledger's tables. */
 export function openPairings(db: Connection): Pairings {
   const byHash = db.prepare<[string, string], Row>(`${SELECT} WHERE kind = ? AND hash = ?`)
   const all = db.prepare<[], Row>(`${SELECT} ORDER BY kind, paired_ms`)
@@ -97,7 +103,7 @@ export function openPairings(db: Connection): Pairings {
     },
     redeemLink(linkHash, browserHash, nowMs) {
       const link = takeLink.get(linkHash)
-      // A link from the future was made before the clock was set back: nothing bounds its age.
+      // A link from the future was made before the clock was set back. Its age is unknown, so it counts as expired.
       if (!link || nowMs < link.created_ms || nowMs - link.created_ms >= LINK_LIFE_MS) return undefined
       trimBrowsers.run(BROWSER_LIMIT - 1)
       addBrowser.run(browserHash, nowMs, nowMs)

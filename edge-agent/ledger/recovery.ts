@@ -5,9 +5,9 @@ import { LedgerFull } from './file/commit.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
- * After a crash, claims without outcome become `unknown`, and staff must check the goods. The agent never sends their command again.
- * Runs before any device opens. With a full disk the claims stay used and go to `whenFull`, so that gates still work (P6).
- * Returns the number of such claims.
+ * After a crash, claims without outcome become `unknown`, and staff must check the goods. The agent never sends their
+ * command again. Call it before any device opens. If the disk is full, the outcomes go to `whenFull`, so that gates
+ * still work (P6). Returns the number of such claims.
  */
 export function recoverClaims(
   ledger: Ledger,

@@ -2,7 +2,7 @@ import type { Evidence } from '../../../policy/journal.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import { OVERRIDE_PREFIX, type ClaimRequest } from './claim-request.ts'
 
-/** The evidence of a claim for its journal row; none for an override, which uses up no right. */
+/** Returns the evidence of a claim for its journal row. An override has none, because it uses no right. */
 export function claimEvidence(
   { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest,
   ordinals: number[],

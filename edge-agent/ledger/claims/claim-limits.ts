@@ -4,7 +4,7 @@ import type { Metadata } from '../file/metadata.ts'
 export interface LimitedRequest {
   /** Set for isolated claims; `limit` comes from the policy. */
   isolated?: { limit: number } | undefined
-  /** An operator approved the grant; `limit` per hour. */
+  /** Set if an operator approved the grant. `limit`: maximum approvals per hour. */
   approval?: { operatorId: string; limit: number } | undefined
   nowMs: number
 }
@@ -17,11 +17,8 @@ const LAST_ISOLATED_ROW = 'isolated_seq'
 const ACKNOWLEDGED_COUNT = 'isolated_told'
 
 /**
- *   isolated claim ─▶ counted, with its journal row ─ the cloud acknowledges that row ─▶ not counted
- *                          ▲                                                           │
- *                          └─────────── the acknowledgement is withdrawn ───────────────┘
- *
- * Limits of claims without the receipt home, and of approvals by one operator.
+ * Limits of isolated claims, and of approvals per operator and hour. An isolated claim counts until the cloud
+ * acknowledges its journal row. It counts again if that acknowledgement is withdrawn.
  */
 export class ClaimLimits {
   readonly #db: Connection
@@ -54,12 +51,12 @@ export class ClaimLimits {
     if (approval) this.#approve.run(approval.operatorId, nowMs)
   }
 
-  /** The last isolated claim is in this row. */
+  /** Stores the journal row of the last isolated claim. */
   noteRow(seq: number): void {
     this.#write(LAST_ISOLATED_ROW, seq)
   }
 
-  /** The cloud has everything up to this row. */
+  /** Call it when the cloud has acknowledged all rows up to `seq`. */
   noteAcknowledged(seq: number): void {
     const count = this.isolatedCount
     if (count === 0 || seq < this.#read(LAST_ISOLATED_ROW)) return
@@ -67,9 +64,9 @@ export class ClaimLimits {
     this.#write(ISOLATED_COUNT, 0)
   }
 
-  /** The cloud may lack the rows after this one. */
+  /** Call it when the cloud may lack rows after `seq`. */
   resetAcknowledged(seq: number): void {
-    // Counts all of them again, because it is unknown which ones the cloud has.
+    // Counts all acknowledged claims again, because the agent does not know which ones the cloud has.
     if (this.#read(LAST_ISOLATED_ROW) > seq)
       this.#write(ISOLATED_COUNT, this.isolatedCount + this.#read(ACKNOWLEDGED_COUNT))
     this.#write(ACKNOWLEDGED_COUNT, 0)

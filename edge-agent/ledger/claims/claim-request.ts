@@ -4,18 +4,18 @@ import type { LimitedRequest } from './claim-limits.ts'
 /** The rights that one redemption tries to use up. */
 export interface ClaimRequest extends LimitedRequest {
   redemptionId: string
-  /** `override`: an operator approved it without token or receipt. */
+  /** `override`: an operator approved the release without token or receipt. */
   source: 'token' | 'receipt' | 'override'
   /** The token's nonce, the receipt's identity in hex, or a random text. */
   nonce: string
   rightClass: RightClass
-  /** The rights that may be used: the lowest free one is taken, or all free ones with `all`. */
+  /** Rights that the claim may use. It uses the first free one, or with `all` every free one. */
   candidates: readonly number[]
   all: boolean
-  /** Seconds since 1970: end of the token or receipt. */
+  /** Expiry of the token or receipt, s since 1970. */
   exp: number
   deviceId: string
-  /** For a token: which rights of a receipt its steps use up. */
+  /** For a token: the receipt rights that its steps use, in the order of the steps. */
   receipt?: { cti: string; ordinals: readonly number[] } | undefined
   /** Issue time of a token by the clock of the cloud, s. */
   issuedS?: number | undefined
@@ -24,11 +24,14 @@ export interface ClaimRequest extends LimitedRequest {
   operatorId?: string | undefined
   /** Id of the home request. Equal to `redemptionId` if the receipt home granted the rights. */
   homeRequestId?: string | undefined
-  /** Checked inside the transaction: false if the basis of the decision changed. */
+  /** Called inside the transaction. Returns false if the decision is no longer valid, and staff must decide. */
   isStillValid?: (() => boolean) | undefined
 }
 
-/** How ids of overrides begin. Their rows carry no evidence: no authorization of the cloud was used up (P2, "recorded override"). */
+/**
+ * Prefix of the redemption ids of overrides. Their rows have no evidence, because an override uses no authorization
+ * (P2).
+ */
 export const OVERRIDE_PREFIX = 'ovr'
 
 export type ClaimResult = { ok: true; ordinals: number[]; remaining: number } | { ok: false; reason: DenyReason }

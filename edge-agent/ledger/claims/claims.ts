@@ -13,17 +13,19 @@ import { RedeemedRights } from './redeemed-rights.ts'
  *   claimed ──▶ commanded
  *      └────────────┴──▶ confirmed    the right is used up
  *                   ├──▶ failed       the right is free again: one more attempt for the shopper, then staff
- *                   └──▶ unknown      staff may use the right again, or a token that the cloud issues later
+ *                   └──▶ unknown      the right is blocked until staff act, or until the cloud issues a later token
  *
- * A token's step is used up by any claim. `commanded` is only a note: no decision depends on it.
+ * These states are for rights of receipts. A claim of a token's step uses that step for ever, even after `failed`. No
+ * decision depends on `commanded`.
  *
  * What prevents a second release of a unit at this agent:
- *   - `claim` checks with free-rights.ts that a right is free and inserts it, in one transaction. Concurrent requests take turns.
+ *   - `claim` checks with free-rights.ts that a right is free and inserts it, in one transaction. Transactions run one at a time.
  *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
- *   - used-rights.ts binds a token to the receipt of the same unit; a redemption of either uses up both.
+ *   - token-rights.ts binds a token to the receipt of the same unit. A redemption of one also uses the other.
  *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
- *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts). The counterpart in
- *     the cloud is rights/rights.ts.
+ *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts).
+ *
+ * The counterpart in the cloud is cloud/protection/rights/rights.ts.
  */
 
 export interface UnsettledClaim {
@@ -72,7 +74,7 @@ export class Claims {
     if (this.#isPruned(request)) return { ok: false, reason: 'token_expired' }
     const free = this.#free.freeFor(request)
     const taken = request.all ? free : free.slice(0, 1)
-    // Before revocation: the agent voids a token that the cloud issued for a right which is used here already.
+    // This check comes before the revocation check: after `already_redeemed` the caller voids the token.
     if (taken.length === 0) return { ok: false, reason: 'already_redeemed' }
     if (this.#isRevoked(request)) return { ok: false, reason: 'token_revoked' }
     if (this.#limits.isReached(request)) return { ok: false, reason: 'limit_exceeded' }
@@ -85,10 +87,10 @@ export class Claims {
     this.#setState.run('commanded', redemptionId)
   }
 
-  /** Writes what became of a claim; false when it was settled already. */
+  /** Stores the outcome of a claim. Returns false if the claim already has one. */
   settle(redemptionId: string, outcome: Outcome): boolean {
     const isSettled = this.#setState.run(outcome, redemptionId).changes > 0
-    // A failed redemption uses up nothing: the unit may be tried again.
+    // A failed redemption uses no right, so the unit may be tried again.
     if (isSettled && outcome === 'failed') this.#redeemed.remove(redemptionId)
     return isSettled
   }
@@ -115,17 +117,17 @@ export class Claims {
     return !this.#redeemed.isRedeemedElsewhere(right, nowMs) && this.#free.isFreeHere(right, { operator }, isIgnored)
   }
 
-  /** True if this ledger has no redemption that blocks staff. Ignores redemptions elsewhere. */
+  /** True if no redemption in this ledger blocks the right for staff. Ignores uses that the cloud reported. */
   isFreeHere(cti: string, rightClass: RightClass, ordinal: number): boolean {
     return this.#free.isFreeHere({ cti, rightClass, ordinal }, { operator: true })
   }
 
-  /** Steps of a token that were claimed. */
+  /** Number of claimed steps of a token. */
   claimedSteps(nonce: string): number {
     return this.#steps.get(nonce)?.n ?? 0
   }
 
-  /** Stores that this token or receipt is never to be honoured, until its end. `until`: seconds since 1970. */
+  /** Denies a token or receipt. The ledger may delete the denial after `until`, s since 1970. */
   deny(subject: string, until: number): void {
     this.#deny.run(subject, until)
   }
@@ -134,12 +136,12 @@ export class Claims {
     return this.#denialOf.get(subject) !== undefined
   }
 
-  /** Rights of a receipt that were used up elsewhere. */
+  /** Stores that another agent used these rights of a receipt, as the cloud reports. */
   redeemElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void {
     for (const ordinal of ordinals) this.#redeemed.addElsewhere({ cti, rightClass, ordinal }, until)
   }
 
-  /** Binds the steps of a token to rights of a receipt, in order. A redemption of either uses up both. */
+  /** Binds the steps of a token to rights of a receipt, in order. A redemption of one also uses the other. */
   bindToken(
     nonce: string,
     {
@@ -151,7 +153,7 @@ export class Claims {
   ): void {
     for (const [step, ordinal] of ordinals.entries()) {
       this.#tokens.bind(nonce, step, { cti, ordinal }, until)
-      // It may have been claimed before this came.
+      // The step may have been claimed before the cloud reported the binding.
       const claim = this.#free.lastClaim(nonce, rightClass, step)
       if (claim && claim.state !== 'failed')
         this.#redeemed.add({ cti, rightClass, ordinal }, until + RECEIPT_LIFE, claim.redemption_id)
@@ -167,7 +169,7 @@ export class Claims {
     return this.#limits.isolatedCount
   }
 
-  /** Receipts that ended at or before this are never honoured again, seconds since 1970. */
+  /** The agent honours no receipt that expired at or before this time, s since 1970. */
   get floor(): number {
     return Math.max(this.#floor, Number(this.#metadata.get('receipt_floor') ?? 0))
   }
@@ -183,12 +185,15 @@ export class Claims {
     this.#limits.resetAcknowledged(seq)
   }
 
-  /** Notes which journal row holds an isolated claim. */
+  /** Stores the journal row of the last isolated claim. */
   noteIsolatedRow(seq: number): void {
     this.#limits.noteRow(seq)
   }
 
-  /** Deletes what expired before this time, s. Nothing that expires earlier is honoured again, even after a clock change. */
+  /**
+   * Deletes entries that expired at or before this time, s. From then on the agent honours no token or receipt with
+   * such an expiry.
+   */
   prune(before: number): void {
     if (before <= this.#floor) return
     this.#metadata.set('floor', String(before))
@@ -199,17 +204,17 @@ export class Claims {
     this.unresolved.prune()
   }
 
-  /** Trusted time was set back to `toS`. What was pruned too early stays unusable. */
+  /** Call it when trusted time was set back to `toS`, s. Receipts whose entries were pruned too early stay unusable. */
   rewindTo(toS: number): void {
     this.#limits.rewindTo(toS)
     this.unresolved.rewindTo(toS)
     if (this.#floor <= toS) return
-    // Pruning also removed redemptions and denials of receipts that are still valid. Older tokens have expired.
+    // Pruning also deleted redemptions and denials of receipts that are still valid. The agent honours no such receipt.
     this.#metadata.set('receipt_floor', String(toS + RECEIPT_LIFE))
     this.#metadata.set('floor', String(toS))
   }
 
-  /** Tokens that ended at or before this are never honoured again, s. */
+  /** The agent honours no token that expired at or before this time, s. */
   get #floor(): number {
     return Number(this.#metadata.get('floor') ?? 0)
   }

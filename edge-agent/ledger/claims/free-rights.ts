@@ -25,20 +25,20 @@ export class FreeRights {
   readonly #unresolved: UnresolvedRedemptions
   readonly #latest
 
-  constructor(db: Connection, used: RedeemedRights, unknown: UnresolvedRedemptions) {
-    this.#redeemed = used
-    this.#unresolved = unknown
+  constructor(db: Connection, redeemed: RedeemedRights, unresolved: UnresolvedRedemptions) {
+    this.#redeemed = redeemed
+    this.#unresolved = unresolved
     this.#latest = db.prepare<[string, string, number], ClaimRow>(
       'SELECT redemption_id, attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
     )
   }
 
-  /** The last claim of a token's step or a receipt's right. */
+  /** Returns the last claim of a token's step or a receipt's right. */
   lastClaim(nonce: string, rightClass: RightClass, ordinal: number): ClaimRow | undefined {
     return this.#latest.get(nonce, rightClass, ordinal)
   }
 
-  /** The rights that this request may use up now, in the order of its candidates. */
+  /** Returns the rights that this request may use now, in the order of its candidates. */
   freeFor(request: ClaimRequest): FreeRight[] {
     const { nonce, rightClass, nowMs, operatorId, issuedS, reportedSeq } = request
     const by: Resolver = { operator: operatorId !== undefined, issuedS, reportedSeq }
@@ -51,7 +51,7 @@ export class FreeRights {
     })
   }
 
-  /** The attempt under which a right may be claimed now, or undefined. */
+  /** Returns the attempt number for the next claim of the right. Undefined if the right may not be claimed. */
   #freeAttempt(
     nonce: string,
     rightClass: RightClass,
@@ -64,13 +64,13 @@ export class FreeRights {
     return isReceipt && this.#mayTryAgain(row, by) ? row.attempt + 1 : undefined
   }
 
-  /** Whether a receipt's right is free again after this claim of it. */
+  /** True if a right of a receipt may be claimed again after this claim. */
   #mayTryAgain({ state, attempt, redemption_id: redemptionId }: ClaimRow, by: Resolver): boolean {
     if (state === 'failed') return by.operator || attempt + 1 < ATTEMPTS_LIMIT
     return state === 'unknown' && this.#unresolved.isResolvedFor(redemptionId, by)
   }
 
-  /** True if no redemption of this ledger blocks the right: by token, by delegation, by the receipt. Checks each redemption. */
+  /** True if no redemption in this ledger blocks the right, be it by token, by delegation or by receipt. */
   isFreeHere(right: ReceiptRight, by: Resolver, isIgnored: (redemptionId: string) => boolean = () => false): boolean {
     const isUsed = this.#redeemed
       .redemptionsOf(right)
@@ -79,8 +79,8 @@ export class FreeRights {
   }
 
   /**
-   * Returns false if this agent has already used the receipt right of the token's step. Redemptions that the cloud reported do not count:
-   * the cloud knew them when it issued the token.
+   * Returns false if this agent has already used the receipt right of the token's step. Redemptions that the cloud
+   * reported do not count: the cloud knew them when it issued the token.
    */
   #receiptAllows({ receipt, rightClass }: ClaimRequest, by: Resolver, step: number): boolean {
     const ordinal = receipt?.ordinals[step]

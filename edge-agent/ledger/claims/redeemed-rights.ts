@@ -11,7 +11,10 @@ export interface ReceiptRight {
   readonly ordinal: number
 }
 
-/** Used rights of receipts. Each use has its own row: by a token here, by a grant to another agent, or elsewhere as the cloud reports it. */
+/**
+ * Used rights of receipts, one row per use. A token used the right here, this home granted it to an agent, or the cloud
+ * reported a use.
+ */
 export class RedeemedRights {
   readonly #select
   readonly #insert
@@ -44,7 +47,7 @@ export class RedeemedRights {
     return this.#rowsOf(right).some((use) => use.redemption_id === REPORTED_BY_CLOUD && use.until_s * 1_000 > nowMs)
   }
 
-  /** The redemptions that have used it here. */
+  /** Returns the ids of the redemptions in this ledger that used the right. */
   redemptionsOf(right: ReceiptRight): string[] {
     return this.#rowsOf(right).flatMap(({ redemption_id: id }) => (id === REPORTED_BY_CLOUD ? [] : [id]))
   }

@@ -1,6 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
 
-/** The receipt rights that the steps of a token correspond to, as the cloud reports them. */
+/** Receipt rights that the steps of a token use, as the cloud reports them. */
 export class TokenRights {
   readonly #bind
   readonly #boundTo

@@ -1,8 +1,9 @@
 import type { Database as Connection } from 'better-sqlite3'
 
 /**
- * Redemptions with an unknown outcome. Each blocks its right until staff act on site, or the cloud issues a token after it has
- * acknowledged the redemption. Call all methods inside a transaction of `commit.ts`.
+ * Redemptions with an unknown outcome. Each blocks its right until staff act on site. After the cloud has acknowledged
+ * the redemption, a later token of the cloud may use the right too. Call all methods inside a transaction of
+ * `commit.ts`.
  */
 export interface UnresolvedRedemptions {
   /** Adds a redemption. `seq`: its journal row; null if another agent reported it. */
@@ -21,7 +22,10 @@ export interface Resolver {
   operator: boolean
   /** Issue time of the presented token, s by the clock of the cloud. */
   issuedS?: number | undefined
-  /** Last row the cloud had when this agent requested the token. Undefined if the agent did not request it. */
+  /**
+   * Last row that the cloud had acknowledged when this agent requested the token. Undefined if the agent did not
+   * request it.
+   */
   reportedSeq?: number | undefined
 }
 
@@ -35,7 +39,7 @@ export function openUnresolvedRedemptions(db: Connection): UnresolvedRedemptions
     'SELECT seq, told_s FROM unknown_use WHERE redemption_id = ?',
   )
   const markAcknowledged = db.prepare('UPDATE unknown_use SET told_s = ? WHERE seq <= ? AND told_s IS NULL')
-  const forget = db.prepare(
+  const deletePruned = db.prepare(
     'DELETE FROM unknown_use WHERE redemption_id NOT IN (SELECT redemption_id FROM claim UNION SELECT redemption_id FROM used_right UNION SELECT redemption_id FROM home_grant)',
   )
   return {
@@ -47,10 +51,11 @@ export function openUnresolvedRedemptions(db: Connection): UnresolvedRedemptions
       if (operator) return true
       const { seq, told_s: toldS } = use
       if (seq === null || toldS === null) return false
-      // The cloud may issue an earlier token again, and it has times in whole seconds. So the token must be newer than that second.
+      // The cloud may return an older token again, so the token must be newer than the acknowledgement. Times are whole
+      // seconds: the same second suffices only if the agent requested the token after the acknowledgement.
       return seq <= reportedSeq ? issuedS >= toldS : issuedS > toldS + CLOCKS_DIFFER_S
     },
     rewindTo: (toS) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE told_s > ?').run(toS),
-    prune: () => void forget.run(),
+    prune: () => void deletePruned.run(),
   }
 }

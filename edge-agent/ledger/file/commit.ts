@@ -5,18 +5,18 @@ export class LedgerFailure extends Error {
   override name = 'LedgerFailure'
 }
 
-/** The disk is full: the transaction was cleanly undone; it may work again when there is room. */
+/** The disk is full. The transaction was rolled back; a retry may succeed when the disk has room. */
 export class LedgerFull extends Error {
   override name = 'LedgerFull'
 }
 
 export interface Commits {
   /**
-   * Runs `work` in a transaction, which may include the work of other callers of the same turn. Resolves when it is durable. `work` checks
-   * before it writes and does not throw: a refusal is a value.
+   * Runs `work` in a transaction and resolves when the transaction is durable. Calls of the same event-loop turn may
+   * share a transaction. So `work` must check before it writes, and must return a refusal instead of throwing.
    */
   durably<T>(work: () => T): Promise<T>
-  /** As `durably`, but immediately and alone, for start and stop. Inside a transaction it joins that one. */
+  /** Runs `work` synchronously in its own transaction. Joins the open transaction if there is one. */
   now<T>(work: () => T): T
   readonly failure: LedgerFailure | undefined
   /** Runs the queued work, then rejects further work. */
@@ -24,18 +24,16 @@ export interface Commits {
 }
 
 export interface CommitWatcher {
-  /** A transaction is durable. The watcher handles its own errors; only disk faults count against the ledger. */
+  /** Called when a transaction is durable. The ledger ignores errors of the watcher, except disk faults. */
   onDurable(): void
-  /** A transaction was rolled back. */
+  /** Called after a rollback. */
   onUndone(): void
   onFailure(failure: LedgerFailure): void
 }
 
 /**
- *   begin ─ work ─ commit ──▶ onDurable
- *              └ error ─▶ rollback ─▶ LedgerFull: the disk is full; LedgerFailure: the state of the disk is unknown
- *
- * Runs transactions one by one, and none after a failure.
+ * Runs transactions one at a time, and rolls a failed one back. A full disk throws `LedgerFull`; later transactions may
+ * succeed. Other disk faults throw `LedgerFailure`; after it no transaction runs.
  */
 export class Transactions {
   readonly #db: Connection
@@ -57,7 +55,7 @@ export class Transactions {
     return this.#failure
   }
 
-  /** Within another transaction it is part of that. */
+  /** Joins the open transaction if there is one. */
   run<T>(work: () => T): T {
     if (this.#failure) throw this.#failure
     if (this.#db.inTransaction) return work()
@@ -69,14 +67,14 @@ export class Transactions {
     } catch (error) {
       const fault = this.#undo()
       const failure = this.#asFailure(error)
-      // The rollback may have failed, so memory and disk may differ.
+      // If the rollback failed too, memory and disk may differ.
       throw fault === undefined || this.#failure ? failure : this.#fail(fault)
     }
     this.#notifyDurable()
     return value
   }
 
-  /** Rolls back and returns the fault, if the rollback failed: it reads the disk, which may be broken. */
+  /** Rolls back. Returns the error if the rollback itself failed, for example on a broken disk. */
   #undo(): unknown {
     try {
       if (this.#db.inTransaction) this.#rollback.run()
@@ -87,7 +85,10 @@ export class Transactions {
     }
   }
 
-  /** The transaction is durable even if the watcher throws. The caller must not treat it as rolled back and repeat it. */
+  /**
+   * The transaction is durable even if the watcher throws. The caller must not see that error: it would repeat the
+   * transaction.
+   */
   #notifyDurable(): void {
     try {
       this.#watcher.onDurable()

@@ -1,7 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { Transactions, type Commits, type CommitWatcher, type LedgerFailure } from './commit.ts'
 
-/** Works in one commit at most: bounds how long the first of them waits. */
+/** Maximum jobs in one commit. It bounds how long the first job waits. */
 const GROUP_LIMIT = 128
 const QUEUE_LIMIT = 10_000
 
@@ -12,10 +12,8 @@ interface Job {
 }
 
 /**
- *   work ─▶ queue ─ end of the turn ─▶ one transaction for up to 128 ──▶ durable: each resolves with its value
- *                                                  └ undone ─▶ each alone ──▶ only the one at fault is rejected
- *
- * The flush to disk costs more than all other work, so requests of one turn share one flush.
+ * Runs the jobs of one event-loop turn in one transaction, because the flush to disk costs more than all other work.
+ * After a rollback each job runs again alone, so that only the faulty job is rejected.
  */
 export function commits(db: Connection, watcher: CommitWatcher): Commits {
   return new GroupCommit(new Transactions(db, watcher))
@@ -69,7 +67,7 @@ class GroupCommit implements Commits {
     try {
       values = this.now(() => jobs.map((job) => job.work()))
     } catch (error) {
-      // One of them broke a promise of ours, or the disk is full: none of the group has happened, so each is tried alone.
+      // A job threw, or the disk is full. The whole group was rolled back, so each job runs alone.
       if (jobs.length > 1 && !this.failure) for (const job of jobs) this.#runAlone(job)
       else for (const job of jobs) job.reject(error)
       return

@@ -1,30 +1,30 @@
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
 import { assert } from '../../../policy/assert.ts'
 
-/** SQLite database of the agent: redemptions, rows to send and accepted documents. */
+/** SQLite database of the agent. It stores claims, journal rows and accepted documents. */
 
-/** Increases with every change of the schema, from the first release on. */
+/** Increases with each schema change after the first release. */
 const SCHEMA_VERSION = 1
 
 const SCHEMA = `
-  -- One row for each right that was ever claimed here. A failed one may be tried again under the next attempt.
+  -- One row for each claim of a right. A retry after a failed claim has the next attempt number.
   CREATE TABLE claim (
     nonce TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, attempt INTEGER NOT NULL, redemption_id TEXT NOT NULL,
     device_id TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL, at_ms INTEGER NOT NULL,
     PRIMARY KEY (nonce, right_class, ordinal, attempt)) WITHOUT ROWID, STRICT;
   CREATE INDEX claim_by_redemption ON claim (redemption_id);
-  -- Rights of receipts that are used: here through a token, by a right that this receipt home delegated, or elsewhere. The cloud reports
-  -- uses elsewhere without a redemption id (''). One right may have several uses; each has its own row.
+  -- Used rights of receipts: a token used the right here, this receipt home delegated it, or the cloud reported a use at another agent.
+  -- Uses that the cloud reported have the redemption id ''. A right may have several uses, each in its own row.
   CREATE TABLE used_right (
     cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT NOT NULL,
     PRIMARY KEY (cti, right_class, ordinal, redemption_id)) WITHOUT ROWID, STRICT;
-  -- The right of a receipt that each step of a token stands for, if another agent received it.
+  -- Which right of a receipt each step of a token uses, as the deny list of the cloud reports it.
   CREATE TABLE token_right (
     nonce TEXT NOT NULL, step INTEGER NOT NULL, cti TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL,
     PRIMARY KEY (nonce, step)) WITHOUT ROWID, STRICT;
-  -- Uses without a known outcome: the journal row that reports the use, and when the cloud acknowledged it.
+  -- Redemptions with outcome unknown. seq: journal row that reports the outcome; told_s: when the cloud acknowledged that row, s.
   CREATE TABLE unknown_use (redemption_id TEXT PRIMARY KEY, seq INTEGER, told_s INTEGER) WITHOUT ROWID, STRICT;
-  -- What is never redeemed: voided or revoked tokens, receipts of cancelled purchases.
+  -- Voided tokens, revoked tokens and receipts of cancelled purchases. The agent never honours them.
   CREATE TABLE denied (subject TEXT PRIMARY KEY, until_s INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE journal (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
   CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
@@ -36,8 +36,8 @@ const SCHEMA = `
   -- Browsers that were paired with a one-time link, and unused links.
   CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE pairing_link (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-  -- Redemptions between the agents of a store: what this agent delegated as the receipt home, and what it requested from the home.
-  -- A request stays until the home has its outcome; home_epoch is the epoch of the home that it was sent to.
+  -- home_grant: answers of this agent as the receipt home. home_ask: requests of this agent to the receipt home.
+  -- A request stays until the home has its outcome. home_epoch: epoch of the home that the agent sent the request to.
   CREATE TABLE home_grant (
     redemption_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, answer TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE home_ask (
@@ -45,13 +45,14 @@ const SCHEMA = `
     candidates TEXT NOT NULL, exp INTEGER NOT NULL, state TEXT NOT NULL, claim_id TEXT) WITHOUT ROWID, STRICT;
 `
 
-/** The file is no ledger any more, whatever it was: only a fresh one helps. */
+/** SQLite cannot read the file. The agent must be re-enrolled with a new ledger file. */
 export class LedgerDamaged extends Error {
   override name = 'LedgerDamaged'
 }
 
 /**
- * Opens the ledger. Sets the pragmas for durable commits on each open and verifies them. Throws `LedgerDamaged` if the file is unusable.
+ * Opens the ledger. Sets the pragmas for durable commits on each open and verifies them. Throws `LedgerDamaged` if the
+ * file is unusable.
  */
 export function openLedgerFile(file: string): Connection {
   const db = new Sqlite(file, { timeout: 2_000 })

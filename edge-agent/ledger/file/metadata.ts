@@ -7,7 +7,7 @@ export interface Metadata {
   getCached(name: string): string | undefined
   set(name: string, value: string): void
   document(kind: string): StoredDocument | undefined
-  /** The same without its text, which is long. */
+  /** Epoch, version and hash of a document, without its long text. */
   head(kind: string): StoredHead | undefined
   setDocument(kind: string, document: StoredDocument): void
   /** Clears the cache after a rollback. */
@@ -36,23 +36,23 @@ export function openMetadata(db: Connection): Metadata {
     `INSERT INTO document (kind, epoch, ver, hash, jws) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kind) DO UPDATE SET epoch = excluded.epoch, ver = excluded.ver, hash = excluded.hash, jws = excluded.jws`,
   )
-  // Asked for with every message from the cloud, and changed by few.
+  // Each message from the cloud reads these values, and few messages change them.
   const values = new Map<string, string | undefined>()
   const heads = new Map<string, StoredHead | undefined>()
-  const cached = <T>(known: Map<string, T>, name: string, read: (name: string) => T): T => {
-    const value = known.has(name) ? (known.get(name) as T) : read(name)
-    known.set(name, value)
+  const cached = <T>(cache: Map<string, T>, name: string, read: (name: string) => T): T => {
+    const value = cache.has(name) ? (cache.get(name) as T) : read(name)
+    cache.set(name, value)
     return value
   }
   return {
     get: (name) => get.get(name)?.value,
-    getCached: (name) => cached(values, name, (asked) => get.get(asked)?.value),
+    getCached: (name) => cached(values, name, (key) => get.get(key)?.value),
     set(name, value) {
       set.run(name, value)
       values.set(name, value)
     },
     document: (kind) => document.get(kind),
-    head: (kind) => cached(heads, kind, (asked) => head.get(asked)),
+    head: (kind) => cached(heads, kind, (key) => head.get(key)),
     setDocument(kind, { epoch, ver, hash, jws }) {
       setDocument.run(kind, epoch, ver, hash, jws)
       heads.set(kind, { epoch, ver, hash })

@@ -2,18 +2,17 @@ import { createHash } from 'node:crypto'
 import type { Log } from '../../log.ts'
 
 /**
- *   commit, durable ─▶ note(position) ─▶ runtime folder, outside the agent's own
- *   start ─▶ position of the ledger behind it? ─▶ the ledger was restored: the cloud decides until it has detected that
+ * The position of the ledger, stored outside the data folder until the next boot. If the ledger is behind its watermark
+ * at a start, the ledger was restored. Each claim then needs the cloud until the cloud has detected the restore.
  *
- * The position of the ledger, stored outside the data folder until the next boot. It is written after the commit, so it is never ahead of
- * its own ledger.
+ * The agent writes the watermark after the commit, so it is never ahead of the ledger that wrote it.
  */
 export interface Watermark {
-  /** True if the ledger lacks rows that it had: it was restored, and the cloud has not detected that yet. */
+  /** True if the ledger lacks rows that it had before. It was restored, and the cloud has not detected that yet. */
   readonly isAhead: boolean
   /** Stores a durable position. Does nothing while `isAhead`. */
   note(position: Position): void
-  /** Continues from this position, after the cloud has accepted it. */
+  /** Replaces the watermark with this position, which the cloud has accepted. */
   accept(position: Position): void
 }
 
@@ -26,9 +25,9 @@ export interface Position {
 
 /** Small files that the next boot deletes. Both methods throw file system errors. */
 export interface RuntimeFiles {
-  /** The text, or undefined when there is no such file. */
+  /** Returns the text, or undefined if the file does not exist. */
   read(name: string): string | undefined
-  /** Overwrites the file in place and does not flush it: texts of one file have the same length. */
+  /** Overwrites the file in place, without a flush. All texts of one file must have the same length. */
   write(name: string, text: string): void
 }
 
@@ -36,7 +35,10 @@ const LENGTH = 160
 const REPORT =
   'the watermark of the ledger cannot be written: the agent detects a restored ledger only when the cloud is online'
 
-/** Reads the watermark of this ledger. `hashAt`: the hash of a row of the ledger, undefined when the row is gone. */
+/**
+ * Reads the watermark of this ledger. `hashAt` returns the hash of a row, or undefined if the ledger does not have the
+ * row.
+ */
 export function openWatermark(
   { files, ledgerId, log }: { files: RuntimeFiles; ledgerId: string; log: Pick<Log, 'warn'> },
   at: Position,
@@ -45,8 +47,8 @@ export function openWatermark(
   const name = `${ledgerId}.watermark`
   let isReported = false
 
-  /** Reports the first of several failures in a row. */
-  function trying<T>(work: () => T): T | undefined {
+  /** Returns undefined if `work` throws. Logs only the first of successive failures. */
+  function attempt<T>(work: () => T): T | undefined {
     try {
       const value = work()
       isReported = false
@@ -58,12 +60,12 @@ export function openWatermark(
     }
   }
 
-  const stored = trying(() => parse(files.read(name)))
+  const stored = attempt(() => parse(files.read(name)))
   let last = stored
   let isAhead = stored !== undefined && (isLater(stored, at) || isOtherBranch(stored, at, hashAt))
 
   function put(position: Position): void {
-    trying(() => {
+    attempt(() => {
       files.write(name, textOf(position))
       last = position
     })
@@ -88,7 +90,9 @@ function isLater(a: Position, b: Position): boolean {
   return a.generation === b.generation ? a.seq > b.seq : a.generation > b.generation
 }
 
-/** The ledger has another row under the watermark's number: it was restored, and has written rows since. */
+/**
+ * True if the ledger has a different row with the watermark's number. Then it was restored and has written rows since.
+ */
 function isOtherBranch(stored: Position, at: Position, hashAt: (seq: number) => string | undefined): boolean {
   if (stored.generation !== at.generation) return false
   const hash = hashAt(stored.seq)

@@ -10,16 +10,17 @@ import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
  *      │          └ unknown ──▶ unknown ── failed ──▶ returned
  *      └─▶ refused
  *
- * Rights that this ledger delegated as the receipt home. The journal reports them to the cloud, because the other agent may be offline.
- * Call all methods inside a transaction of `commit.ts`.
+ * Rights that this ledger delegated as the receipt home. The journal reports them to the cloud, because the other agent
+ * may be offline. Call all methods inside a transaction of `commit.ts`.
  */
 export interface HomeGrants {
   /**
-   * Returns the stored answer if this agent sent the id before. Undefined if the id belongs to another agent or has ended. `refused`:
-   * refuse instead of granting.
+   * Grants or refuses the request and stores the answer; a repeated request gets the stored answer. Undefined if the id
+   * belongs to another agent, or if its outcome was already reported. `refused`: reason to refuse in place of a
+   * decision.
    */
   grant(request: GrantRequest, refused?: DenyReason): GrantAnswer | undefined
-  /** Applies an outcome report: `failed` frees the right once, `unknown` leaves it to staff. */
+  /** Applies an outcome report. After `failed` the right is free again; after `unknown` staff decide. */
   noteOutcome(report: ReceivedOutcome): void
   prune(before: number): void
 }
@@ -53,11 +54,11 @@ export interface ReceivedOutcome {
   nowMs: number
   /** The report with the signature of the requesting agent, which the cloud verifies. */
   report: string
-  /** True if the report names the current epoch of this home. It may be about a grant that a restored ledger lacks. */
+  /** True if the report names the current epoch of this home. Then this ledger may have lost the grant in a restore. */
   isOwnEpoch: boolean
 }
 
-/** The part of the claims that delegation needs. */
+/** The methods of `Claims` that home grants use. */
 export interface GrantClaims {
   isFree(
     cti: string,
@@ -65,7 +66,7 @@ export interface GrantClaims {
     ordinal: number,
     nowMs: number,
     operator: boolean,
-    mayGoOn?: (redemptionId: string) => boolean,
+    isIgnored?: (redemptionId: string) => boolean,
   ): boolean
   isDenied(subject: string): boolean
   readonly unresolved: Pick<UnresolvedRedemptions, 'add'>
@@ -80,7 +81,7 @@ interface GrantRow {
 
 const NO_RIGHTS: GrantAnswer = { ordinals: [], remaining: 0 }
 
-/** Grants in this ledger's tables. */
+/** Opens the grants in this ledger's tables. */
 export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pick<Journal, 'append'>): HomeGrants {
   const find = db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?')
   const insert = db.prepare(
@@ -96,11 +97,14 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
     // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
-    const isTheirs = (id: string) => isUnknownOf(agentId, find.get(id))
-    const unused = candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))
+    const isUnknownOfRequester = (id: string) => isUnknownOf(agentId, find.get(id))
+    const unused = candidates.filter((ordinal) =>
+      claims.isFree(cti, rightClass, ordinal, nowMs, false, isUnknownOfRequester),
+    )
     const ordinals = all ? unused : unused.slice(0, 1)
     if (ordinals.length === 0) return { ...NO_RIGHTS, reason: 'already_redeemed' }
-    // The requester names the expiry. Its error does not matter: no receipt is valid longer than RECEIPT_LIFE.
+    // `exp` comes from the requester and may be wrong. The margin covers an error, because no receipt is valid longer
+    // than RECEIPT_LIFE.
     for (const ordinal of ordinals) use.run(cti, rightClass, ordinal, exp + RECEIPT_LIFE, redemptionId)
     return { ordinals, remaining: unused.length - ordinals.length }
   }
@@ -125,8 +129,8 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
           ? (JSON.parse(known.answer) as GrantAnswer)
           : undefined
       const answer = refused ? { ...NO_RIGHTS, reason: refused } : decide(request)
-      // A refusal is final for its id: the agent uses a new id for the next request. So a replayed request cannot take a right that became
-      // free.
+      // A refusal is final for its id: the agent uses a new id for the next request. So a replayed request cannot use a
+      // right that has become free.
       store(request, answer, answer.reason ? 'refused' : 'delegated')
       if (!answer.reason) append(request.nowMs, delegation(request, answer.ordinals))
       return answer
@@ -134,14 +138,15 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
       const back: Evidence = { kind: 'delegation_returned', redemptionId, outcome, report }
-      // The request was lost or is still under way. Refuses the id from now on.
+      // The request was lost or is still under way. The home grants nothing under this id from now on.
       if (!known) {
         store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
-        // Or this ledger lost the grant in a restore, and the cloud has it. A grant of another home is not reported here.
+        // If this ledger lost the grant in a restore, the cloud still has it and needs the report. Grants of another
+        // home are not reported.
         return isOwnEpoch ? append(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return
-      // The cloud frees only the units that the report names.
+      // The cloud frees only units that the report names. So the home ignores a report that lacks a granted unit.
       const { ordinals } = JSON.parse(known.answer) as GrantAnswer
       if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
       if (outcome === 'unknown' && known.state === 'delegated') {

@@ -3,21 +3,26 @@ import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
 import type { Claims } from '../claims/claims.ts'
 
 /**
- *   open ── claimed ──▶ used ── confirmed ──▶ (deleted: at the home the right counts as used)
+ *   open ── claimed ──▶ used ── confirmed ──▶ deleted: the home already counts the right as used
  *     │                   └───── failed, unknown ──┐
- *     └── abandoned ───────────────────────────────┴─▶ reported until the home acknowledges ──▶ (deleted)
+ *     └── abandoned ───────────────────────────────┴─▶ reported to the home until it acknowledges ──▶ deleted
  *
- * Requests of this agent to the receipt home. If an answer is lost, the home reserves an unused right, and only this ledger can report
- * that. Call all methods inside a transaction of `commit.ts`.
+ * Requests of this agent to the receipt home. If the answer to a request is lost, the home has reserved rights that
+ * this agent does not use. Only this ledger can report that. Call all methods inside a transaction of `commit.ts`.
  */
 export interface StoredHomeRequests {
-  /** Returns the redemption id of the request; an open request for the same subject is reused. */
+  /**
+   * Returns the redemption id of the open request for `subject`. Stores a new request with `newId` if there is none.
+   */
   begin(subject: string, newId: string, rights: RequestedRights): string
   /** Deletes a request that the home refused. */
   remove(redemptionId: string): void
-  /** True until a claim uses the request. */
+  /** True until a claim uses the request, or the agent abandons it. */
   isOpen(redemptionId: string): boolean
-  /** Links the request with the claim that uses it. `granted`: the units that the home granted; absent if its answer was lost. */
+  /**
+   * Links the request with the claim that uses it. `granted`: the units that the home granted; absent if its answer was
+   * lost.
+   */
   noteClaim(redemptionId: string, claimId: string, granted?: readonly number[]): void
   /** Stores the outcome of the claim. */
   noteOutcome(claimId: string, outcome: Outcome): void
@@ -25,7 +30,9 @@ export interface StoredHomeRequests {
   openIds(): string[]
   /** Ends a request without a claim. The agent reports it to the home as `failed`. */
   abandon(redemptionId: string): void
-  /** Outcome reports that are due, oldest first. Skips rights that another redemption of this ledger uses. */
+  /**
+   * Due outcome reports, oldest first. Skips a `failed` report while another redemption of this ledger uses the right.
+   */
   dueReports(): OutcomeReport[]
   /** True if reports are due or may become due. */
   readonly hasReports: boolean
@@ -57,7 +64,7 @@ export interface OutcomeReport {
   outcome: 'failed' | 'unknown'
 }
 
-/** Number of reports in one round. */
+/** Maximum reports in one round. */
 const REPORTS_LIMIT = 1_000
 
 /** Opens the requests in this ledger's tables. */
@@ -90,7 +97,7 @@ export function openStoredHomeRequests(db: Connection, claims: Pick<Claims, 'isF
     },
     remove: (redemptionId) => void end.run(redemptionId),
     isOpen: (redemptionId) => one.get(redemptionId)?.state === 'asked',
-    // The report covers only the units of this id.
+    // A later outcome report must name exactly the granted units.
     noteClaim: (redemptionId, claimId, granted) =>
       void use.run(claimId, granted === undefined ? null : JSON.stringify(granted), redemptionId),
     noteOutcome(claimId, outcome) {

@@ -2,30 +2,29 @@ import type { Journal } from './journal.ts'
 import type { Metadata } from '../file/metadata.ts'
 
 /**
- *   freshness of a higher generation ─▶ older tokens rejected, all stored rows sent again ─▶ all acknowledged ─▶ resynced
- *   freshness key revoked ──────────────────────────────────────────────────▲
- *
- * Generation of the cloud. A restored cloud lacks rows and tokens that this agent has (ADR 0019).
+ * Generation of the cloud. A restored cloud has a new generation and lacks rows and tokens that this agent has (ADR
+ * 0019). So the agent rejects older tokens and sends all stored rows again. This resync ends when the cloud has
+ * acknowledged them.
  */
 export interface CloudGeneration {
-  /** The highest signed generation; undefined before the first. */
+  /** The last accepted signed generation; undefined before the first. */
   readonly current: number | undefined
   /** Applies a signed generation with its signed time, ms. Call it inside a transaction. */
   note(generation: number, timeMs: number): void
   /**
-   * The key that signed the generation was revoked. The next signed generation counts, even a lower one, and acknowledged rows are sent
-   * again. Call it inside a transaction.
+   * Call this inside a transaction, after the key that signed the generation was revoked. The agent then accepts the
+   * next signed generation, even a lower one, and sends acknowledged rows again.
    */
   distrust(): void
   /** Sends all stored rows again. Call it inside a transaction. */
   resendAll(): void
-  /** Call it inside the transaction that renumbers the journal. */
+  /** Adapts the row numbers of the resync. Call it inside the transaction that renumbers the journal. */
   onRenumbered(): void
-  /** Documents with a lower generation are from before a restore, and are rejected. */
+  /** The agent rejects documents with a lower generation, because they are from before a restore. */
   readonly lowest: number
-  /** Rejects tokens that were issued before this time, s. Call it inside a transaction. */
+  /** Makes the agent reject tokens that were issued before this time, s. Call it inside a transaction. */
   dropTokensBefore(timeS: number): void
-  /** The agent rejects tokens issued before this time, s since 1970. */
+  /** The agent rejects tokens that were issued before this time, s since 1970. */
   readonly tokensSince: number
   /** The current resync: its generation and first row; undefined if all rows are acknowledged. */
   readonly resync: { cloudGeneration: number; oldest: number } | undefined

@@ -1,22 +1,22 @@
 import { hash } from 'node:crypto'
 import { ProtectionEvent } from '../../../policy/protection-events.ts'
 
-/** An event as the cloud takes it. */
+/** An event within the limits of the API. */
 export interface FittedEvent {
   readonly event: ProtectionEvent
   /** Event for staff that lists the removed fields. */
   readonly notice?: ProtectionEvent
 }
 
-/** Texts for people may be shortened without notice. */
+/** Maximum characters of texts for people. The agent shortens such texts without a notice. */
 const TEXT_LIMITS = { reason: 60, detail: 300 } as const
 const LONGEST_ID = 128
 /** The latest time with a four-digit year. */
 const END_OF_TIME_MS = 253_402_300_799_999
 
 /**
- * Reduces an event to the limits of the API, because the cloud would reject an invalid event and all rows after it. Removes identifiers
- * whole: a shortened id could name another thing.
+ * Reduces an event to the limits of the API, because the cloud would reject an invalid event and all rows after it.
+ * Removes an invalid identifier as a whole, because a shortened id could be the id of another thing.
  */
 export function fitEvent(original: ProtectionEvent, atMs: number): FittedEvent {
   const first = ProtectionEvent.safeParse(original)
@@ -26,10 +26,10 @@ export function fitEvent(original: ProtectionEvent, atMs: number): FittedEvent {
     const text = event[field]
     if (typeof text === 'string') event[field] = storable(text).slice(0, limit).toWellFormed()
   }
-  const leftOut = faultsOf(event)
-  if (leftOut.length === 0) return { event: event as ProtectionEvent }
-  for (const field of leftOut) delete event[field]
-  const id = hash('sha256', `${String(original.eventId)}\0${JSON.stringify(leftOut)}`, 'hex').slice(0, 26)
+  const removedFields = faultsOf(event)
+  if (removedFields.length === 0) return { event: event as ProtectionEvent }
+  for (const field of removedFields) delete event[field]
+  const id = hash('sha256', `${String(original.eventId)}\0${JSON.stringify(removedFields)}`, 'hex').slice(0, 26)
   const fitting = {
     type: 'protection.exception.raised',
     eventId: `evt_${id}`,
@@ -37,7 +37,7 @@ export function fitEvent(original: ProtectionEvent, atMs: number): FittedEvent {
     storeId: storable(String(original.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
     ...event,
   } as ProtectionEvent
-  return { event: fitting, notice: noticeFor(fitting, original, leftOut, `evt_w${id}`) }
+  return { event: fitting, notice: noticeFor(fitting, original, removedFields, `evt_w${id}`) }
 }
 
 function faultsOf(event: object): string[] {
@@ -51,12 +51,12 @@ function faultsOf(event: object): string[] {
 function noticeFor(
   event: ProtectionEvent,
   original: object,
-  leftOut: readonly string[],
+  removedFields: readonly string[],
   noticeId: string,
 ): ProtectionEvent {
   const { type, occurredAt, storeId, deviceId, reason, eventId } = event
-  const what = leftOut
-    .map((field) => `${field.slice(0, 40)} (${shown((original as Record<string, unknown>)[field])})`)
+  const what = removedFields
+    .map((field) => `${field.slice(0, 40)} (${describeValue((original as Record<string, unknown>)[field])})`)
     .join(', ')
   return {
     type: 'protection.exception.raised',
@@ -71,7 +71,7 @@ function noticeFor(
   }
 }
 
-function shown(value: unknown): string {
+function describeValue(value: unknown): string {
   return typeof value === 'string' ? `${value.length} characters: ${value.slice(0, 40)}` : typeof value
 }
 

@@ -15,7 +15,7 @@ export class JournalRows {
   readonly #one
   readonly #after
   readonly #delete
-  readonly #afterHole
+  readonly #afterGap
 
   constructor(db: Connection) {
     this.#db = db
@@ -28,8 +28,8 @@ export class JournalRows {
       'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
     )
     this.#delete = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
-    // Rows are pruned by their times. A wrong clock may have left these out of order, with gaps in the numbers.
-    this.#afterHole = db.prepare<[], { seq: number | null }>(
+    // Pruning deletes rows by time. A wrong clock puts the times out of order, so the numbers may have gaps.
+    this.#afterGap = db.prepare<[], { seq: number | null }>(
       'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
     )
   }
@@ -46,17 +46,17 @@ export class JournalRows {
     return this.#one.get(seq)
   }
 
-  /** Rows after this number, the oldest first; all with the limit -1. */
+  /** Returns rows after this number, oldest first. Limit -1 returns all. */
   after(seq: number, limit: number): StoredJournalRow[] {
     return this.#after.all(seq, limit)
   }
 
-  /** The oldest row from which on none is missing; the next chains on to it. */
+  /** Number of the first row after the last gap; no row is missing after it. */
   oldest(): number {
-    return this.#afterHole.get()?.seq ?? 1
+    return this.#afterGap.get()?.seq ?? 1
   }
 
-  /** Deletes the rows below this number from before this time. */
+  /** Deletes rows whose number is below `belowSeq` and whose time is before `beforeMs`. */
   delete(belowSeq: number, beforeMs: number): void {
     this.#delete.run(belowSeq, beforeMs)
   }

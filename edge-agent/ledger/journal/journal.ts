@@ -6,12 +6,10 @@ import { JournalRows } from './journal-rows.ts'
 import { rowReferences, type RowReferences } from './row-references.ts'
 
 /**
- *   append ─▶ row: number, hash of the row before + number + body ──▶ head
- *   unsent ─▶ sent ─▶ acknowledge(number, hash) ──▶ acked ─▶ pruned after some days
- *      ▲                                              │
- *      └── rewindTo, resendAll: the cloud lacks them ─┘
+ * The numbered rows of a ledger. The hash of a row covers the hash of the previous row, its own number and its body.
  *
- * The numbered rows of a ledger; each contains the hash of its predecessor. The agent sends each row until the cloud acknowledges it.
+ * The agent sends each row until the cloud acknowledges it, and deletes the row some days later. If the cloud lacks
+ * acknowledged rows, `rewindTo` or `resendAll` marks them as unacknowledged again.
  */
 
 export class Journal {
@@ -33,12 +31,15 @@ export class Journal {
     this.#acked = this.#readAcked()
   }
 
-  /** Adds a row, and one more for people when its event does not fit; answers its number. Call it inside a transaction. */
+  /**
+   * Adds a row and returns its number. If its event exceeds the limits of the API, a second row informs staff. Call it
+   * inside a transaction.
+   */
   append(body: JournalBody): number {
     return this.#append(body, JSON.stringify(body))
   }
 
-  /** As it is on disk, after a transaction was undone. */
+  /** Reads the state from disk again, after a rollback. */
   reload(): void {
     this.#head = this.#readHead()
     this.#acked = this.#readAcked()
@@ -48,7 +49,7 @@ export class Journal {
     return this.#head
   }
 
-  /** The hash of a row; undefined when it is no longer here. */
+  /** Returns the hash of a row, or undefined if the ledger does not have the row. */
   hashAt(seq: number): string | undefined {
     return seq === 0 ? this.#genesis : this.#rows.at(seq)?.hash
   }
@@ -62,21 +63,26 @@ export class Journal {
     return this.#head.seq - this.#acked
   }
 
-  /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. Call it inside a transaction. */
+  /**
+   * Marks all rows up to `seq` as acknowledged. Returns false if `hash` belongs to another chain. Call it inside a
+   * transaction.
+   */
   acknowledge(seq: number, hash: string): boolean {
     if (!this.acknowledgeInMemory(seq, hash)) return false
     this.#storeAcked()
     return true
   }
 
-  /** As `acknowledge`, in memory only. After a crash the agent sends these rows again, and the cloud ignores duplicates. */
+  /**
+   * As `acknowledge`, in memory only. After a crash the agent sends these rows again, and the cloud ignores duplicates.
+   */
   acknowledgeInMemory(seq: number, hash: string): boolean {
     if (seq > this.#head.seq || this.hashAt(seq) !== hash) return false
     this.#acked = Math.max(this.#acked, seq)
     return true
   }
 
-  /** Rows after number `from`, or after the acknowledged ones, oldest first, and the hash before the first. */
+  /** Returns rows after number `from`, oldest first. `after`: hash of the row before the first one. */
   unsent(limit: number, from = this.#acked): { after: string; rows: JournalRow[] } {
     const rows = this.#rows
       .after(from, limit)
@@ -103,7 +109,10 @@ export class Journal {
     return this.#acked + 1
   }
 
-  /** Sets the last acknowledged row back to `seq`. Returns false for another chain or pruned rows. Call it inside a transaction. */
+  /**
+   * Sets the last acknowledged row back to `seq`. Returns false for another chain or pruned rows. Call it inside a
+   * transaction.
+   */
   rewindTo(seq: number, hash: string): boolean {
     if (seq >= this.#acked || this.hashAt(seq) !== hash || seq < this.#lowestAck()) return false
     this.#setAcked(seq)
@@ -111,10 +120,10 @@ export class Journal {
     return true
   }
 
-  /** Forgets acknowledged rows from before this time. Call it inside a transaction. */
+  /** Deletes acknowledged rows from before this time. Call it inside a transaction. */
   prune(beforeMs: number): void {
     this.#storeAcked()
-    // The last acknowledged row stays: the next batch chains on to it.
+    // The last acknowledged row stays, because the next batch contains its hash.
     this.#rows.delete(this.#acked, beforeMs)
   }
 
@@ -153,7 +162,10 @@ export class Journal {
     if (this.#readAcked() < this.#acked) this.#setAcked(this.#acked)
   }
 
-  /** The lowest row that may count as the last acknowledged one. Only row 1 has no predecessor; else the oldest row is the predecessor of the next. */
+  /**
+   * Lowest value for `acked`. The next batch contains the hash of row `acked`, so that row must be stored; only 0 needs
+   * no row.
+   */
   #lowestAck(): number {
     const first = this.#rows.oldest()
     return first === 1 ? 0 : first

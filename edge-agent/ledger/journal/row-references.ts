@@ -2,11 +2,16 @@ import type { Database as Connection } from 'better-sqlite3'
 
 /** Updates stored row numbers after the journal changed its numbers. Runs inside the journal's transaction. */
 export interface RowReferences {
-  /** The rows after `acked` have new numbers and end with `head`. The cloud has all earlier rows. */
+  /**
+   * Call it when the rows after `acked` have new numbers, the last of which is `head`. The cloud has all earlier rows.
+   */
   renumber(acked: number, head: number): void
-  /** The cloud may lack all rows after `acked`. Rows up to it are not sent again. */
+  /**
+   * Voids all acknowledgements. The agent sends only rows after `acked` again, so it discards references to earlier
+   * rows.
+   */
   resetAcknowledged(acked: number): void
-  /** The cloud has everything up to `acked`, and nothing after it. */
+  /** Voids the acknowledgements of rows after `acked`. */
   unacknowledge(acked: number): void
 }
 
@@ -14,7 +19,7 @@ export interface RowReferences {
 export function rowReferences(db: Connection): RowReferences {
   return {
     renumber(acked, head) {
-      // The end of all instead of each row: that is acknowledged a moment later, and no sooner.
+      // All references get the last new number. Its acknowledgement comes a little after that of the row, never before.
       db.prepare("UPDATE mark SET value = ? WHERE name = 'isolated_seq'").run(String(head))
       db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(
         acked,

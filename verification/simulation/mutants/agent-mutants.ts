@@ -216,8 +216,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
       ),
       change(
         'edge-agent/link/broker-messages.js',
-        '            takeMessage(topic, payload);\n        }\n        catch (error) {',
-        '            takeMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;',
+        '            handleMessage(topic, payload);\n        }\n        catch (error) {',
+        '            handleMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;',
       ),
     ],
   },
