@@ -12,16 +12,15 @@ export interface BrokerMessagesParts {
 }
 
 /**
- *   topic ack ─▶ sender        topic command ─▶ command taker        the store's topics ─▶ documents
- *
- * Passes each broker message to the part that handles it. On a full disk the agent drops and logs the message; the cloud sends it again.
+ * Returns a function that passes each broker message to its handler. On a full disk the agent drops the message and
+ * logs that; the cloud sends the content again.
  */
 export function brokerMessages(parts: BrokerMessagesParts): (topic: string, payload: string) => void {
   const { identity, log } = parts
   const ackTopic = agentTopic(identity.storeId, identity.agentId, 'ack')
   const commandTopic = agentTopic(identity.storeId, identity.agentId, 'command')
 
-  function takeMessage(topic: string, payload: string): void {
+  function handleMessage(topic: string, payload: string): void {
     if (topic === ackTopic) parts.onAck(payload)
     else if (topic === commandTopic) parts.onCommand(payload)
     else parts.onDocument(payload)
@@ -29,7 +28,7 @@ export function brokerMessages(parts: BrokerMessagesParts): (topic: string, payl
 
   return (topic, payload) => {
     try {
-      takeMessage(topic, payload)
+      handleMessage(topic, payload)
     } catch (error) {
       if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was dropped')
       else log.error({ err: error, topic }, 'a message from the broker could not be processed')

@@ -27,14 +27,15 @@ import type { OpenMqttLine } from './wire/mqtt-line.ts'
 import { Waiters } from './wire/waiters.ts'
 
 /**
- *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ poll every 15 s or on a hint ──▶ any call fails, a socket closes
- *     ▲                                                                                                      │
- *     └──────────────────────────── pause with jitter, at most 15 s ◀───────────────────────────────────────┘
+ *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ a call fails or a socket closes
+ *     ▲                                                                    │
+ *     └──────────── pause with jitter, at most 15 s ◀──────────────────────┘
  *
- * Keeps the agent connected to the cloud. The broker only reduces delays: without it the agent uses HTTP, and without both it decides
- * alone.
+ * Keeps the agent connected to the cloud. While online, the agent polls every 15 s, and also when a broker message
+ * requests it. The broker only reduces delays: without it the agent uses HTTP.
  *
- * `login/` authenticates the agent, `documents/` fetches signed documents, `reports/` sends the journal, `wire/` speaks HTTP and MQTT.
+ * `login/` authenticates the agent, `documents/` fetches signed documents, `reports/` sends the journal, `wire/` speaks
+ * HTTP and MQTT.
  */
 
 export interface CloudConnectionParts {
@@ -52,13 +53,13 @@ export interface CloudConnectionParts {
   mqttUrl: string | undefined
   /** Address for other agents of the store; sent to the cloud with each poll. */
   address: string | undefined
-  /** Ids of the configured devices; sent to the cloud after each login. */
+  /** Ids of the configured devices. The agent reports them to the cloud after the login of each connection. */
   deviceIds(): readonly string[]
-  /** For the retained state: what people see in a console. */
+  /** Returns the retained state, which a console shows. */
   describe(): object
   nowMs(): number
   onChange(): void
-  /** A document or a batch was refused: to be reported. */
+  /** Called when the agent refused a document, or the cloud refused a call. */
   onRefused: ReportRefusal
   /** Called with the ledger part of each login answer. */
   onHandshake(ledger: HandshakeAnswer): void
@@ -69,7 +70,7 @@ export interface CloudConnectionParts {
   storeKeys: StoreKeys
 }
 
-/** A missing document may be under way. The agent fetches it after this delay, ms. */
+/** Delay before the agent fetches a missing document, ms. The broker may deliver it earlier. */
 const MISSING_MS = 100
 
 /** Creates the connection; `start` begins it. */
@@ -123,7 +124,7 @@ export class CloudConnection implements CloudLink {
       polls: this.#polls,
       password: (challenge) => messages.assertion(challenge, nowMs()),
       bindDevices: () => bindDevices(session, parts.deviceIds(), parts.onRefused),
-      onSettled: () => this.#readyWaiters.look(),
+      onSettled: () => this.#readyWaiters.checkAll(),
     })
   }
 
@@ -143,7 +144,7 @@ export class CloudConnection implements CloudLink {
     this.#running ??= this.#loop.run()
   }
 
-  /** Resolves to true when the agent has logged in and fetched the documents; to false if the first try failed or after `limitMs`. */
+  /** Resolves to true when the agent is online. Resolves to false if the first attempt failed, or after `limitMs`. */
   readonly ready = async (limitMs: number): Promise<boolean> => {
     const isSettled = () => this.isOnline || this.#loop.hasFailed
     if (!isSettled()) await this.#readyWaiters.wait(limitMs, isSettled)
@@ -164,7 +165,7 @@ export class CloudConnection implements CloudLink {
     return this.#sender.whenReported(limitMs)
   }
 
-  /** Ends after `CALL_MS` even on a slow line: a person waits. */
+  /** Resolves after `CALL_MS` even on a slow line, because a person waits. */
   async refreshDocuments(): Promise<void> {
     if (!this.isOnline || !this.#polls.spend()) return
     await Promise.race([this.poll().catch(() => undefined), pause(this.#parts.platform.timers, CALL_MS)])
@@ -215,7 +216,7 @@ export class CloudConnection implements CloudLink {
         onDocument: (document) => this.#onDocument(document),
       }),
       onLost: (why) => {
-        // A closed socket counts at once: the next request is decided alone until a call has worked again.
+        // A closed socket counts at once. The agent decides offline until the next login has succeeded.
         if (!this.#stopping.signal.aborted) this.#session.goOffline(`the broker line closed: ${why}`)
       },
     })
@@ -228,11 +229,11 @@ export class CloudConnection implements CloudLink {
       publish: (batch) => this.#broker.publishEvents(batch),
       onPublished: (wasAcknowledged) => this.#broker.noteAcknowledgement(wasAcknowledged),
       report: (batch) => this.#session.call('reportProtectionEvents', { batch }),
-      // The cloud waits for the poll that confirms a completed resync.
+      // A completed resync may need a poll now, because the cloud waits for its confirmation.
       onChange: () => this.#onProgress(),
       onRefused: (what) => {
         this.#parts.onRefused(what)
-        // A refused batch may mean that the ledger is forked; the next poll answers that.
+        // The cloud may have refused the batch because of a fork. The next poll returns whether the ledger is forked.
         this.#polls.now()
       },
     })
@@ -249,7 +250,7 @@ export class CloudConnection implements CloudLink {
     if (this.#parts.trust.isBehind) this.#polls.within(MISSING_MS)
   }
 
-  /** A poll confirms to the cloud which documents the agent holds, whichever way they came. */
+  /** Requests a poll if the cloud waits for a confirmation of documents, or if the agent lacks a store key. */
   #onProgress(): void {
     this.#parts.onChange()
     const withinMs = this.#documents.confirmWithinMs

@@ -2,7 +2,7 @@ import type { CloudAnswer } from './wire/http-client.ts'
 
 /** The connection to the cloud, as decisions use it. */
 export interface CloudLink {
-  /** True if the last call succeeded and no socket has closed since. */
+  /** True after a completed login, until a call gets no answer or the broker line closes. */
   readonly isOnline: boolean
   /** Wall clock, ms; null while online. */
   readonly offlineSinceMs: number | null
@@ -10,6 +10,6 @@ export interface CloudLink {
   call(operation: string, body: object): Promise<CloudAnswer>
   /** Resolves when the cloud has acknowledged all current rows, or after `limitMs`. Never rejects. */
   whenReported(limitMs: number): Promise<void>
-  /** Fetches the documents that are newer than those here; resolves at once when it is called too often. Never rejects. */
+  /** Fetches newer documents. Resolves at once if the rate limit is reached. Never rejects. */
   refreshDocuments(): Promise<void>
 }

@@ -12,9 +12,9 @@ import type { Sender } from './reports/sender.ts'
 import type { BrokerLine } from './wire/broker-line.ts'
 
 const FIRST_RETRY_MS = 250
-/** Tries are at most this far apart (ADR 0017). */
+/** Maximum pause between login attempts, ms (ADR 0017). */
 const LONGEST_RETRY_MS = 15_000
-/** Interval of polls while online, without an announcement. */
+/** Interval of polls while online, without an announcement, ms. */
 const POLL_MS = 15_000
 
 export interface LinkLoopParts {
@@ -30,10 +30,10 @@ export interface LinkLoopParts {
   polls: PollRequests
   log: Log
   stopping: AbortSignal
-  /** The broker's password for this challenge. */
+  /** Returns the password for the broker, made from this challenge. */
   password(challenge: string): string
   bindDevices(): Promise<void>
-  /** A try has failed, or the link is online. */
+  /** Called after a failed attempt, and when the link is online. */
   onSettled(): void
 }
 
@@ -41,14 +41,14 @@ export interface LinkLoopParts {
 export class LinkLoop {
   readonly #parts: LinkLoopParts
   #wasOnline = false
-  #triesFailed = 0
+  #failedAttempts = 0
 
   constructor(parts: LinkLoopParts) {
     this.#parts = parts
   }
 
   get hasFailed(): boolean {
-    return this.#triesFailed > 0
+    return this.#failedAttempts > 0
   }
 
   async run(): Promise<void> {
@@ -61,7 +61,7 @@ export class LinkLoop {
       // A login that was online resets the backoff.
       if (session.isOnline || this.#wasOnline) delays = newDelays()
       this.#wasOnline = false
-      this.#triesFailed++
+      this.#failedAttempts++
       onSettled()
       session.goOffline('the connection ended')
       sender.reset()
@@ -70,7 +70,7 @@ export class LinkLoop {
     }
   }
 
-  /** Runs one login; resolves when it ends. */
+  /** Runs one login. Resolves when the login ends. */
   async #runLogin(): Promise<void> {
     const { renewal, time, polls, documents, session, sender, bindDevices, onSettled } = this.#parts
     const challenge = await renewal.login()
@@ -85,12 +85,12 @@ export class LinkLoop {
     this.#wasOnline = true
     onSettled()
     sender.kick()
-    // The items come next: with a whole store of them that takes a while, and the agent is of use before.
+    // The items come last: they take long in a large store, and the agent works without them.
     polls.now()
     while (!this.#isOver && (await this.#runStep()));
   }
 
-  /** Waits until a step is due, and runs it. False: this login is over. */
+  /** Waits until a step is due, and runs it. Returns false if this login has ended. */
   async #runStep(): Promise<boolean> {
     const { polls, keyLogin, time, trust, documents, sender } = this.#parts
     if (!polls.isRequested) await polls.sleep(this.#waitMs)
@@ -115,7 +115,7 @@ export class LinkLoop {
     return Math.min(POLL_MS, brokerMs, keyLogin.waitMs ?? POLL_MS)
   }
 
-  /** Logs in again when the login, the broker line or the key is due. False: the cloud did not answer. */
+  /** Logs in again when the login, the broker line or the key is due. Returns false if the login failed. */
   async #renewLogin(): Promise<boolean> {
     const { session, broker, renewal } = this.#parts
     if (!session.isLoginDue && (broker.isOpen || broker.waitMs > 0) && !renewal.isDue()) return true
@@ -129,7 +129,10 @@ export class LinkLoop {
     return this.#parts.broker.open(() => this.#parts.password(challenge))
   }
 
-  /** A new key set may start a time epoch. Requests a signed time; then fetches the documents that the old time rejected. */
+  /**
+   * A new key set may start a time epoch. Requests a signed time; then fetches the documents that the old time
+   * rejected.
+   */
   async #requestNeededTime(): Promise<void> {
     const { trust, time, polls } = this.#parts
     if (!trust.needsSignedTime) return

@@ -1,14 +1,14 @@
 import { pause, type Cancel, type Platform } from '../../policy/platform.ts'
 import { budget, type Budget } from './wire/budget.ts'
 
-/** Rate limit of polls, because anybody with access to the broker can trigger one. */
+/** Rate limit of polls. Each program with access to the broker can trigger polls. */
 const POLLS = { most: 20, perSecond: 2, pauseMs: 500 }
 
 export interface PollRequestsParts {
   platform: Pick<Platform, 'timers' | 'clock'>
   /** Aborted when the link stops. */
   stopping: AbortSignal
-  /** False: a postponed look is no longer needed. */
+  /** Returns false if a postponed poll is no longer needed. */
   isNeeded(): boolean
 }
 
@@ -34,7 +34,9 @@ export class PollRequests {
     this.wake()
   }
 
-  /** Once for all that comes meanwhile, and not at all when another look has settled it. */
+  /**
+   * Requests one poll after `ms`. Calls before that share the poll. It is skipped if `isNeeded` returns false by then.
+   */
   within(ms: number): void {
     if (ms === 0) return this.now()
     this.#soon ??= this.#parts.platform.timers.after(ms, () => {
@@ -43,23 +45,25 @@ export class PollRequests {
     })
   }
 
-  /** Marks the start of a look: later requests are for the next one. */
+  /** Marks the start of a poll. Later requests are for the next poll. */
   begin(): void {
     this.#isRequested = false
   }
 
-  /** Takes one request from the budget. Returns false if none is left. */
+  /** Spends one poll of the rate limit. Returns false if none is left. */
   spend(): boolean {
     return this.#budget.spend()
   }
 
-  /** Takes one look from the budget; without one it pauses, so that frequent hints cannot flood the cloud. */
+  /**
+   * Spends one poll of the rate limit, or pauses if none is left. So frequent broker messages cannot flood the cloud.
+   */
   async spendOrPause(): Promise<void> {
     const { platform, stopping } = this.#parts
     if (!this.spend()) await pause(platform.timers, POLLS.pauseMs, stopping).catch(() => undefined)
   }
 
-  /** Waits, or less when something happens. */
+  /** Waits `ms`, or until `wake` or the stop of the link. */
   async sleep(ms: number): Promise<void> {
     const { platform, stopping } = this.#parts
     const waking = new AbortController()

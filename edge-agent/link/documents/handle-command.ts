@@ -4,7 +4,7 @@ import { claimedKeyId, openDocument } from '../../../policy/documents/signed-doc
 import type { AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 
-/** `poll`: the command is no signed order, so the agent only polls for documents. */
+/** `poll`: the text is no valid signed command, so the agent only polls for documents. */
 export type CommandResult = 'done' | 'poll'
 
 export interface CommandParts {
@@ -13,13 +13,13 @@ export interface CommandParts {
   clock: Pick<AgentClock, 'now'>
   /** Voids a token for ever. */
   voidToken(nonce: string): void
-  /** A command signed with this key revoked the agent. */
+  /** Called when a command revoked the agent. `kid`: id of the key that signed it. */
   onRevoked(kid: string): void
 }
 
 /**
- * Handles a command of the cloud, from the broker or a poll. Verifies the signature, and the time of all commands except `revoke`. Any
- * other text only triggers a poll.
+ * Handles a command of the cloud, from the broker or a poll. Verifies the signature, and the time of all commands
+ * except `revoke`. An invalid text only triggers a poll.
  */
 export function commandHandler({
   agentId,
@@ -37,7 +37,8 @@ export function commandHandler({
       })
       return opened.ok ? CommandClaims.safeParse(opened.claims).data : undefined
     }
-    // A revocation is final, and a revoked agent cannot log in to request the time. So a wrong clock must not block the command.
+    // A revocation is final, and a revoked agent cannot log in to request the time. So a wrong clock must not block the
+    // command.
     if (open()?.command === 'revoke') {
       onRevoked(claimedKeyId(text, DOCUMENT_KINDS.command) ?? '')
       return 'done'

@@ -10,10 +10,8 @@ import type { CloudAnswer } from '../wire/http-client.ts'
 import type { ReportRefusal } from './refusals.ts'
 
 /**
- *   versions held here ─▶ fetchSignedDocuments ─▶ documents, page by page ─▶ trust: accepted, known or refused
- *                                       └ commands, and whether the ledger is forked             └ reported
- *
- * Fetches signed documents from the cloud and passes them to trust.
+ * Fetches signed documents from the cloud and passes them to trust. The agent sends the versions that it holds; the
+ * cloud answers with newer documents, commands, and whether the ledger is forked.
  */
 
 export interface DocumentReceiverParts {
@@ -29,19 +27,19 @@ export interface DocumentReceiverParts {
   /** Called with each poll: true if the cloud has detected a fork of this ledger. */
   onForked(isForked: boolean): void
   onCommand(command: string): unknown
-  /** Called with each refused document. */
+  /** Called for each refused document, and for missing denials. */
   onRefused: ReportRefusal
   log: Log
 }
 
 type HeldVersions = Omit<ReturnType<Trust['heldVersions']>, 'items'> & { items?: [number, number] | undefined }
 
-/** What comes together is confirmed together, ms. */
+/** Delay of the poll that confirms documents, ms. Documents that arrive within it share one poll. */
 const CONFIRM_MS = 100
-/** Pages that are fetched in one go. */
+/** Maximum pages of one `fetch`. */
 const PAGES_LIMIT = 1_000
 
-/** The documents of this agent's store, over HTTP and from wherever else they come. */
+/** Creates the receiver for documents from HTTP and from the broker. */
 export function openDocumentReceiver(parts: DocumentReceiverParts): DocumentReceiver {
   return new DocumentReceiver(parts)
 }
@@ -56,12 +54,12 @@ export class DocumentReceiver {
     this.#parts = parts
   }
 
-  /** What kind of document was taken; undefined when it was not. */
+  /** Passes a document to trust, and reports a refusal. Returns its kind if it was accepted. */
   receive(document: unknown): string | undefined {
-    const taken = typeof document === 'string' ? this.#accept(document) : undefined
-    if (taken && !taken.taken && taken.why === 'refused')
-      this.#parts.onRefused(taken.detail, taken.requiredRelease ? 'agent_too_old' : 'refused_document')
-    return taken?.taken ? taken.kind : undefined
+    const result = typeof document === 'string' ? this.#accept(document) : undefined
+    if (result && !result.taken && result.why === 'refused')
+      this.#parts.onRefused(result.detail, result.requiredRelease ? 'agent_too_old' : 'refused_document')
+    return result?.taken ? result.kind : undefined
   }
 
   /** Polls once. Concurrent callers share one poll. */
@@ -70,7 +68,7 @@ export class DocumentReceiver {
     return this.#polling
   }
 
-  /** Fetches all newer documents. At startup, `without items` skips the many item pages. Returns false if the cloud did not answer. */
+  /** Fetches all newer documents. `without items` skips the many item pages. Returns false if the cloud is offline. */
   async fetch(scope: 'all' | 'without items'): Promise<boolean> {
     const { trust, session } = this.#parts
     let cursor: string | undefined
@@ -89,8 +87,8 @@ export class DocumentReceiver {
   }
 
   /**
-   * Delay until the next poll must report the held versions, ms; undefined: the regular poll suffices. Grants wait for a completed resync,
-   * refunds for denials, and shoppers at a gate for the items.
+   * Time within which a poll must report the held versions, ms. Undefined if the regular poll suffices. The report is
+   * urgent after a resync, after new denials, and after new items if this agent has a gate.
    */
   get confirmWithinMs(): number | undefined {
     const { trust, ledger, hasGate } = this.#parts
@@ -129,24 +127,24 @@ export class DocumentReceiver {
     }
   }
 
-  /** Behind everything that was decided by what we have: a claim that is under way comes before it. Undefined: the disk is full. */
+  /** Returns the last journal row. Claims that are under way get their row first. Undefined if the disk is full. */
   #ledgerEnd(): Promise<number | undefined> {
     const { commits, journal } = this.#parts.ledger
     return commits.durably(() => journal.head.seq).catch(() => undefined)
   }
 
   /**
-   * On a full disk a document cannot be stored, but the following documents must still be applied (P6). Gates need only items and
-   * freshness, which are in memory. The next poll fetches the rest again.
+   * On a full disk a document cannot be stored, but the following documents must still be applied (P6). Gates need only
+   * items and freshness, which are in memory. The next poll fetches the rest again.
    */
   #accept(document: string): Acceptance | undefined {
     const { trust, ledger, log } = this.#parts
     try {
-      const taken = trust.accept(document)
-      if (taken.taken && taken.kind === 'policy') clearRequiredRelease(ledger)
-      if (!taken.taken && taken.why === 'refused' && taken.requiredRelease)
-        storeRequiredRelease(ledger, taken.requiredRelease)
-      return taken
+      const result = trust.accept(document)
+      if (result.taken && result.kind === 'policy') clearRequiredRelease(ledger)
+      if (!result.taken && result.why === 'refused' && result.requiredRelease)
+        storeRequiredRelease(ledger, result.requiredRelease)
+      return result
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
       log.warn({}, 'the disk is full: a document was not stored')
@@ -156,7 +154,7 @@ export class DocumentReceiver {
 
   async #receiveAll(documents: readonly unknown[]): Promise<void> {
     for (const document of documents) {
-      // A page of items takes some milliseconds: tags are looked up in between.
+      // A page of items takes some milliseconds. The pause lets other work, such as reads at a gate, run in between.
       if (this.receive(document) === 'items') await pause(this.#parts.platform.timers, 0)
     }
   }

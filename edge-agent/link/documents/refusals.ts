@@ -12,9 +12,9 @@ export interface RefusalsParts {
   log: Log
 }
 
-/** `agent_too_old`: it needs a later release than this one. */
+/** `agent_too_old`: the document needs a later release of the agent. */
 export type RefusalReason = 'refused_document' | 'agent_too_old'
-/** Reports something from the cloud that was refused. */
+/** Reports that the agent refused a message of the cloud, or the cloud refused a call. */
 export type ReportRefusal = (what: string, reason?: RefusalReason) => void
 
 const KINDS_LIMIT = 100
@@ -27,7 +27,7 @@ function refusalKind(what: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Reports refused documents, once for each kind, because the cloud or a forger sends them again and again. */
+/** Creates a reporter that reports each kind of refusal once, because the same refusal occurs again and again. */
 export function refusalReporter({ platform, ledger, storeId, nowMs, log }: RefusalsParts): ReportRefusal {
   const reported = new Set<string>()
   return (what, reason = 'refused_document') => {

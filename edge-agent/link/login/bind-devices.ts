@@ -1,6 +1,6 @@
 import type { CloudSession } from './cloud-session.ts'
 
-/** Reports a heartbeat of each device, which binds it to this agent in the cloud. */
+/** Reports a heartbeat of each device. The cloud then assigns the device to this agent. */
 export async function bindDevices(
   session: Pick<CloudSession, 'call'>,
   deviceIds: readonly string[],
@@ -9,7 +9,7 @@ export async function bindDevices(
   for (const deviceId of deviceIds) {
     const answer = await session.call('reportDeviceHeartbeat', { deviceId })
     if (answer.kind === 'unreachable') return
-    // A scanner that only feeds another device need not be in the registry.
+    // A scanner that feeds another device need not be registered, so 404 is no fault.
     if (answer.kind === 'refused' && answer.status !== 404) onRefused(`device ${deviceId}: ${answer.message}`)
   }
 }

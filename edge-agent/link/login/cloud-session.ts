@@ -7,11 +7,8 @@ import type { HandshakeAnswer } from './ledger-handshake.ts'
 import type { MessageSigner } from './sign-messages.ts'
 
 /**
- *   offline ─ login: challenge ─ signed ─ access token, for 15 minutes ─▶ documents fetched: online
- *      ▲                                                                          │
- *      └──────── no answer, socket closed, login expired ────────────────────────┘
- *
- * The login at the cloud, and whether the cloud is reachable.
+ * The login at the cloud, and whether the cloud is reachable. The agent signs a challenge of the cloud and receives an
+ * access token for 15 minutes. The link calls `goOnline` when it has also fetched the documents.
  */
 
 export interface CloudSessionParts {
@@ -25,19 +22,22 @@ export interface CloudSessionParts {
   onRefused(what: string): void
   /** Called with the ledger part of each login answer. */
   onHandshake(ledger: HandshakeAnswer): void
-  /** The key of the operators' verifiers, as the login answer contains it. */
+  /** Called with the key of the operators' verifiers, from each login answer. */
   onStoreKey(key: unknown): void
-  /** Called with the signed command that a revoked agent receives in place of a login. */
+  /** Called with the signed revocation that a revoked agent receives in place of a login. */
   onCommand(command: string): void
 }
 
-/** How long one call may take: a person waits at the station. */
+/** Limit of one call, ms. It is short because a person waits at the station. */
 export const CALL_MS = 3_000
-/** Limit for item pages and event batches, ms: a line may have only 64 kbit/s, and no person waits for them. */
+/**
+ * Limit for item pages and event batches, ms. It is long because a line may have only 64 kbit/s, and no person waits.
+ */
 const TRANSFER_MS = 120_000
+/** Characters that a line of 64 kbit/s sends in 1 ms. */
 const SENT_PER_MS = 8
 const TRANSFERS: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'reportProtectionEvents'])
-/** A login ends after 15 minutes; a new one is made well before. */
+/** Time until the next login, ms. An access token expires after 15 minutes. */
 const LOGIN_MS = 12 * 60_000
 
 /** Logs in with the agent's key and renews the access token. */
@@ -61,12 +61,12 @@ export class CloudSession {
     return this.#offlineSinceMs
   }
 
-  /** Whether a new login is due. */
+  /** True if a new login is due. */
   get isLoginDue(): boolean {
     return this.#parts.platform.clock.elapsed() >= this.#loginDueAtMs
   }
 
-  /** The last login was answered, with a no. */
+  /** True if the cloud rejected the last login with 401. */
   get wasRefused(): boolean {
     return this.#wasRefused
   }
@@ -88,7 +88,10 @@ export class CloudSession {
     onChange()
   }
 
-  /** Logs in with `by`, by default with the present key. Returns the challenge for the broker, or undefined if the login failed. */
+  /**
+   * Logs in with `by`, by default with the present key. Returns the challenge for the broker, or undefined if the login
+   * failed.
+   */
   async login(by?: Signer): Promise<string | undefined> {
     const { platform, onCommand, onStoreKey } = this.#parts
     const challenge = await this.#challenge()
@@ -104,7 +107,9 @@ export class CloudSession {
     return mqttChallenge
   }
 
-  /** A call with the login; no answer means that there is no connection. */
+  /**
+   * Calls an operation with the access token. Goes offline if there is no answer, or if the token is no longer valid.
+   */
   async call(operation: string, body: object): Promise<CloudAnswer> {
     if (this.#token === undefined) return { kind: 'unreachable' }
     const limits = limitsOf(operation, body)

@@ -12,7 +12,7 @@ import type { LedgerState } from './sign-messages.ts'
 /** Answer of the cloud about this ledger, at each login. */
 export interface HandshakeAnswer {
   generation: number
-  /** Newest deny list entry. The list contains what a restored ledger may have lost. */
+  /** Number of the newest deny list entry. The list contains the uses and denials that a restored ledger may lack. */
   denySeq: number
   onlineOnlyUntilMs: number | null
   forked: boolean

@@ -24,10 +24,10 @@ export interface KeyRenewalParts {
 }
 
 const RENEW_AFTER_MS = 30 * 86_400_000
-/** A change that could not be written down is tried again after, ms. */
+/** Delay before the next attempt, if the disk could not store a change, ms. */
 const POSTPONE_MS = 10 * 60_000
 const KEY_SINCE = 'key_since_ms'
-/** Written by `untag edge rotate-key`, beside the running agent. */
+/** Metadata key that `untag edge rotate-key` sets while the agent runs. */
 export const ROTATION_REQUESTED = 'rotate_key_asked'
 
 /** Renews the key of one agent. */
@@ -45,7 +45,7 @@ export class KeyRenewal {
     const { key } = this.#parts
     const { metadata } = this.#parts.ledger
     const since = metadata.get(KEY_SINCE)
-    // A time to come was written down by a clock that was wrong.
+    // A wrong clock stored a time in the future.
     if (since === undefined || Number(since) > nowMs) this.#noteSince(nowMs)
     return (
       metadata.get(ROTATION_REQUESTED) === '1' ||
@@ -66,8 +66,8 @@ export class KeyRenewal {
     const { session, key } = this.#parts
     const challenge = await session.login()
     if (challenge !== undefined) return challenge
-    // A restored cloud may know only a former key. The agent returns to it only after a successful login: a refusal may have another
-    // reason.
+    // A restored cloud may know only a former key. The agent returns to it only after a successful login: a refusal may
+    // have another reason.
     for (const former of key.former) {
       if (!session.wasRefused) return undefined
       const again = await session.login(former)
@@ -78,7 +78,7 @@ export class KeyRenewal {
     return undefined
   }
 
-  /** Whether the new key signs now. */
+  /** Offers a new key to the cloud. Returns true if the agent signs with it from now on. */
   async #offer(): Promise<boolean> {
     const { key, random, session, onRefused } = this.#parts
     key.begin(random)

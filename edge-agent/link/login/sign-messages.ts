@@ -10,9 +10,9 @@ import type { JournalRow } from '../../../policy/journal.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { messageTimes } from '../../trust/time/message-times.ts'
 
-/** What the agent signs for the cloud. */
+/** Signs the messages of the agent to the cloud. */
 export interface MessageSigner {
-  /** Signs a challenge, for a login or as the password at the broker; by default with the present key. */
+  /** Signs a challenge of the cloud, for a login or as password for the broker. `by`: default is the current key. */
   assertion(challenge: string, nowMs: number, by?: Signer): string
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
@@ -22,9 +22,9 @@ export interface LedgerState {
   readonly generation: number
   /** Last row of the journal. */
   readonly head?: { seq: number; hash: string }
-  /** The agent found that its ledger was restored. */
+  /** True if the agent found that its ledger was restored. */
   readonly restored?: boolean
-  /** Rows to send again, after a restore of the cloud or a withdrawn acknowledgement. */
+  /** Set while the agent sends rows again, after a restore of the cloud or a withdrawn acknowledgement. */
   readonly resync?: { cloudGeneration: number; oldest: number } | undefined
 }
 

@@ -2,9 +2,11 @@ import type { Clock } from '../../../policy/platform.ts'
 import type { StoreKeys } from '../../identity/store-keys.ts'
 import type { Trust } from '../../trust/trust.ts'
 
-/** Logs in again when the policy names a store key that the agent does not hold, as after another agent was revoked. */
+/**
+ * Logs in again if the policy names a store key that the agent lacks. The store key changes when an agent is revoked.
+ */
 export interface StoreKeyLogin {
-  /** Milliseconds until the next login for the key is due. Undefined: the agent holds the key. */
+  /** Time until the next login for the key is due, ms. Undefined if the agent holds the key. */
   readonly waitMs: number | undefined
   run(): Promise<void>
 }
@@ -16,10 +18,10 @@ export interface StoreKeyLoginParts {
   login(): Promise<unknown>
 }
 
-/** The login was not answered, or the key was replaced in between: tries again after, ms. */
+/** Delay before the next login, if the last one did not deliver the key, ms. */
 const RETRY_MS = 5_000
 
-/** No login was made for any key yet. */
+/** Creates the check. The first login for a key is due at once. */
 export function storeKeyLogin({ clock, trust, keys, login }: StoreKeyLoginParts): StoreKeyLogin {
   let requested: { id: string; atMs: number } | undefined
 
@@ -38,7 +40,7 @@ export function storeKeyLogin({ clock, trust, keys, login }: StoreKeyLoginParts)
       const id = missing()
       if (id === undefined) return
       requested = { id, atMs: clock.elapsed() }
-      // The present login stays valid, whatever comes of this one.
+      // If this login fails, the current one stays valid.
       await login()
     },
   }

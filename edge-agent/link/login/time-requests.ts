@@ -5,7 +5,7 @@ import type { Trust } from '../../trust/trust.ts'
 import type { HttpClient } from '../wire/http-client.ts'
 import { CALL_MS } from './cloud-session.ts'
 
-/** Asks the cloud for signed time that cannot be an old copy, as it answers our own nonce. */
+/** Requests signed time from the cloud. The answer contains the nonce of the request, so it cannot be an old copy. */
 export interface TimeRequests {
   readonly isDue: boolean
   /** Requests the time once. After a failure the next poll repeats it. */
@@ -20,12 +20,12 @@ export interface TimeRequestsParts {
   onRefused(what: string): void
 }
 
-/** Interval of time requests while online. Only a signed answer can lower a clock that is ahead. */
+/** Interval of time requests while online, ms. Only such an answer can lower a clock that is ahead. */
 const REQUEST_EVERY_MS = 10 * 60_000
 /** Delay before the request is repeated, if the answer was doubtful or could not be stored, ms. */
 const REPEAT_AFTER_MS = 60_000
 
-/** Due at once. */
+/** Creates the requests. The first one is due at once. */
 export function timeRequests({
   platform: { clock, random },
   http,
@@ -36,12 +36,12 @@ export function timeRequests({
   let dueAtMs = 0
   const dueIn = (ms: number) => void (dueAtMs = clock.elapsed() + ms)
 
-  function take(time: string, nonce: string): void {
-    const taken = trust.acceptTime(time, nonce)
-    if (taken.taken) return dueIn(REQUEST_EVERY_MS)
-    if (taken.why === 'known') return
-    if (taken.needsConfirmation) dueIn(REPEAT_AFTER_MS)
-    onRefused(`time: ${taken.detail}`)
+  function applyTime(time: string, nonce: string): void {
+    const result = trust.acceptTime(time, nonce)
+    if (result.taken) return dueIn(REQUEST_EVERY_MS)
+    if (result.why === 'known') return
+    if (result.needsConfirmation) dueIn(REPEAT_AFTER_MS)
+    onRefused(`time: ${result.detail}`)
   }
 
   return {
@@ -54,10 +54,10 @@ export function timeRequests({
       const time = answer.kind === 'answered' ? answer.body['time'] : undefined
       if (typeof time !== 'string') return
       try {
-        take(time, nonce)
+        applyTime(time, nonce)
       } catch (error) {
         if (!(error instanceof LedgerFull)) throw error
-        // The clock continues from the stored time.
+        // The agent continues with the time that it stored last.
         log.warn({}, 'the disk is full: the time was not stored')
         dueIn(REPEAT_AFTER_MS)
       }

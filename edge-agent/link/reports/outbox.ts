@@ -7,39 +7,36 @@ import type { Trust } from '../../trust/trust.ts'
 import type { MessageSigner } from '../login/sign-messages.ts'
 
 /**
- *   row written ─▶ batch sent ─▶ acknowledged by the cloud, in memory ─ each fourth, or the last ─▶ acknowledged, on disk
- *       ▲                            │
- *       └── the cloud has fewer rows ┘
- *
- * Sends the journal to the cloud. A row is done only when the cloud has signed an acknowledgement (P3).
+ * Makes signed batches of journal rows, and applies the cloud's signed acknowledgements. The agent sends a row until
+ * the cloud has acknowledged it (P3).
  */
 export interface Outbox {
   readonly waiting: number
   /** `head`: number of the last stored row. `acked`: number of the last row that the cloud acknowledged. */
   readonly head: number
   readonly acked: number
-  /** Returns the signed rows after `from`, as many as fit a batch, and the number of the last one; undefined if there are none. */
+  /** Returns a signed batch of rows after `from`, and the number of its last row. Undefined if there are no rows. */
   next(from: number, nowMs: number): { batch: string; to: number } | undefined
   /**
-   * Applies an acknowledgement. `awaited`: the last row under way. While more acknowledgements are due, only every fourth is stored,
-   * because each costs a flush and the last one covers all. Returns false if the signature, ledger or chain is wrong, or the cloud was
-   * restored since.
+   * Applies an acknowledgement. `awaited`: the last row under way. While further acknowledgements are due, the outbox
+   * stores every fourth one only, because each needs a flush to disk. Returns false if signature, ledger or chain is
+   * wrong, or if the cloud was restored since.
    */
   acknowledge(ack: string, awaited?: number): boolean
   /**
-   * Applies the cloud's answer to a batch that began after row `from`. If the cloud has fewer rows, an earlier acknowledgement was false;
-   * the agent sends those rows again. Returns true in that case.
+   * Applies the cloud's answer to a batch that began after row `from`. If the cloud has fewer rows, an earlier
+   * acknowledgement was false. Then it returns true, and the agent sends those rows again.
    */
   rewind(ack: string, from: number): boolean
 }
 
-/** Limit of characters per batch, below the size of a bundle. */
+/** Maximum characters of the rows in a batch. A single longer row makes its own batch. */
 const BATCH_CHARACTERS = 120_000
 
-/** Limit of acknowledgements that are in memory only. */
-const ACKS_UNWRITTEN = 4
+/** While further acknowledgements are due, the outbox stores only each fourth one. */
+const STORE_EVERY = 4
 
-/** Batches of the journal that the cloud has not acknowledged. */
+/** Opens the outbox for the unacknowledged rows of this ledger. */
 export function outbox(ledger: Ledger, messages: MessageSigner, trust: Trust, agentId: string): Outbox {
   return new JournalOutbox({ ledger, messages, trust, agentId })
 }
@@ -53,7 +50,7 @@ interface OutboxParts {
 
 class JournalOutbox implements Outbox {
   readonly #parts: OutboxParts
-  #unwritten = 0
+  #acksInMemory = 0
   /** Acknowledgement that a full disk could not store. */
   #unstoredAck: string | undefined
 
@@ -90,12 +87,12 @@ class JournalOutbox implements Outbox {
     const claims = this.#open(ack)
     if (!claims) return false
     const { seq } = claims
-    if (seq < awaited && ++this.#unwritten < ACKS_UNWRITTEN) return this.#noteInMemory(claims)
-    this.#unwritten = 0
+    if (seq < awaited && ++this.#acksInMemory < STORE_EVERY) return this.#noteInMemory(claims)
+    this.#acksInMemory = 0
     try {
-      const isTaken = this.#store(claims)
-      if (isTaken) this.#unstoredAck = undefined
-      return isTaken
+      const isAccepted = this.#store(claims)
+      if (isAccepted) this.#unstoredAck = undefined
+      return isAccepted
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
       // The agent stores this or a later acknowledgement when the disk has room.
@@ -110,26 +107,26 @@ class JournalOutbox implements Outbox {
     try {
       return this.#parts.ledger.commits.now(() => this.#rewindTo(claims))
     } catch (error) {
-      // The next answer repeats it.
+      // The next answer of the cloud has the same content.
       if (error instanceof LedgerFull) return false
       throw error
     }
   }
 
   #rewindTo({ seq, head }: AckClaims): boolean {
-    const { journal, cloudGeneration, claims: used } = this.#parts.ledger
+    const { journal, cloudGeneration, claims: ledgerClaims } = this.#parts.ledger
     const before = journal.acked
-    // After a gap in the rows the agent must report where the rest begins.
+    // The journal lacks rows that the cloud needs. `resendAll` makes each batch name the oldest row that the agent has.
     if (!journal.rewindTo(seq, head)) cloudGeneration.resendAll()
     if (journal.acked === before) return false
-    used.resetAcknowledged(journal.acked)
+    ledgerClaims.resetAcknowledged(journal.acked)
     this.#unstoredAck = undefined
     return true
   }
 
   /**
-   * Verifies an acknowledgement. Undefined if the signature or ledger is wrong, or the cloud was restored since: it may have lost those
-   * rows.
+   * Verifies an acknowledgement. Returns undefined if signature or ledger is wrong, or if the cloud was restored since.
+   * A restored cloud may have lost the acknowledged rows.
    */
   #open(ack: string): AckClaims | undefined {
     const { ledger, trust, agentId } = this.#parts
@@ -153,12 +150,12 @@ class JournalOutbox implements Outbox {
   }
 
   /**
-   * Isolated claims count against their limit, and unresolved redemptions wait for staff, until the acknowledgement is stored. An agent
-   * without new rows gets no later acknowledgement.
+   * Stores the acknowledgement that did not fit on the disk. Without it isolated claims still count against their
+   * limit, and unresolved redemptions wait for staff. An agent without new rows gets no later acknowledgement.
    */
   #storeUnstored(): void {
     if (this.#unstoredAck === undefined) return
-    // Ignores it if the cloud was restored or the key revoked since.
+    // Undefined if the cloud was restored or the key was revoked since.
     const claims = this.#open(this.#unstoredAck)
     try {
       if (claims) this.#store(claims)

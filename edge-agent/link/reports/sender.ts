@@ -6,9 +6,8 @@ import { Waiters } from '../wire/waiters.ts'
 import type { Outbox } from './outbox.ts'
 
 /**
- *   outbox ── full batches, up to three under way ──▶ broker ── ack of all up to a row ──▶ outbox          no line, or silence: one by one over HTTP
- *
- * Sends the outbox in order while a connection exists.
+ * Sends the batches of the outbox in order, while the cloud is online. It publishes up to three batches at once to the
+ * broker. Without a line, or without an acknowledgement in time, it sends single batches over HTTP.
  */
 
 export interface SenderParts {
@@ -17,9 +16,9 @@ export interface SenderParts {
   log: Log
   isOnline(): boolean
   nowMs(): number
-  /** False when there is no line. */
+  /** Publishes a batch to the broker. Returns false if that is not possible now. */
   publish(batch: string): boolean
-  /** What was published was acknowledged, or was not in time. */
+  /** Called when the cloud acknowledged a published batch, or did not acknowledge it in time. */
   onPublished(wasAcknowledged: boolean): void
   report(batch: string): Promise<CloudAnswer>
   onChange(): void
@@ -29,11 +28,12 @@ export interface SenderParts {
 /** Unacknowledged batches are sent again over HTTP after this time, ms. */
 const RESEND_MS = 5_000
 /**
- * Batches under way at once: the cloud stores one while the next arrives. It drops batches beyond four (cloud/messaging/agent-messages).
+ * Maximum batches under way, so that the next batch arrives while the cloud stores one. The cloud drops batches beyond
+ * four (cloud/messaging/agent-messages).
  */
 const WINDOW = 3
 
-/** Sends rows as soon as the outbox has any. */
+/** Creates a sender; `kick` starts it. */
 export function sender(parts: SenderParts): Sender {
   return new Sender(parts)
 }
@@ -41,7 +41,7 @@ export function sender(parts: SenderParts): Sender {
 export class Sender {
   readonly #parts: SenderParts
   readonly #waiters: Waiters
-  /** The last row of each batch that was published and not acknowledged, in their order. */
+  /** The last row of each published batch without acknowledgement, in the order of publication. */
   #published: number[] = []
   #isCalling = false
   #isStopped = false
@@ -53,7 +53,7 @@ export class Sender {
     this.#waiters = new Waiters(parts.platform.timers)
   }
 
-  /** Something waits, or the connection is back. */
+  /** Call it after a new row, and when the link is online again. */
   kick(): void {
     try {
       this.#send()
@@ -63,7 +63,7 @@ export class Sender {
     }
   }
 
-  /** Resolves when the cloud has all rows of this moment, or after `limitMs`; never rejects. */
+  /** Resolves when the cloud has acknowledged all current rows, or after `limitMs`. Never rejects. */
   whenReported(limitMs: number): Promise<void> {
     const { outbox } = this.#parts
     const target = outbox.head
@@ -72,24 +72,24 @@ export class Sender {
     return this.#waiters.wait(limitMs, () => outbox.acked >= target)
   }
 
-  /** An acknowledgement came over the broker. */
+  /** Applies an acknowledgement from the broker. */
   onAck(ack: string): void {
     const { outbox, onPublished } = this.#parts
-    // An old one, played again and again, must not put off what waits for its own.
+    // A replayed acknowledgement must not restart the timer of the batches under way.
     const before = outbox.acked
     if (this.#isStopped || !outbox.acknowledge(ack, this.#published.at(-1)) || outbox.acked === before) return
     onPublished(true)
     this.#onAcknowledged(before)
   }
 
-  /** The connection is gone: whatever was under way is sent again later. */
+  /** Call it when the link goes offline. The sender sends the batches under way again later. */
   reset(): void {
     this.#cancelTimer()
     this.#published = []
     this.#isCalling = false
   }
 
-  /** Sends nothing more, and resolves when the last call has come back. */
+  /** Stops the sender. Resolves when the last HTTP call has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.reset()
@@ -149,15 +149,15 @@ export class Sender {
     this.#later(() => this.#send())
   }
 
-  /** `before`: the last row that was acknowledged until now. */
+  /** `before`: the last acknowledged row before this acknowledgement. */
   #onAcknowledged(before: number): void {
     const { outbox, onChange } = this.#parts
     this.#cancelTimer()
     this.#published = this.#published.filter((to) => to > outbox.acked)
     if (this.#published.length > 0) this.#watch()
     onChange()
-    this.#waiters.look()
-    // An acknowledgement that moves nothing must not make a circle.
+    this.#waiters.checkAll()
+    // After an acknowledgement without new rows the sender waits, so that it cannot loop.
     if (outbox.acked > before) this.#send()
     else if (outbox.waiting > 0) this.#later(() => this.#send())
   }

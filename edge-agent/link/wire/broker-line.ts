@@ -6,10 +6,8 @@ import { budget, type Budget } from './budget.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 
 /**
- *   open ── hints ──▶ agent          closes soon, floods, accepts nothing ──▶ not used for at most 15 s
- *
- * The line to the broker, which is not trusted. A broker that closes lines, floods them or drops messages must not cut the agent off from
- * the cloud.
+ * The line to the broker, which is not trusted. A broker that closes lines, floods them or drops messages must not cut
+ * the agent off from the cloud. So the agent closes a line that floods, and waits before it opens the next.
  */
 
 export interface BrokerLineParts {
@@ -19,25 +17,28 @@ export interface BrokerLineParts {
   openLine: OpenMqttLine
   timeoutMs: number
   log: Log
-  /** The text for the retained state. */
+  /** Returns the text of the retained state message. */
   state(online: boolean): string
   onMessage(topic: string, payload: string): void
-  /** The line is gone, not by us. */
+  /** Called when the line closed without a call of `close`. */
   onLost(why: string): void
   onRefused(what: string): void
 }
 
 const FIRST_WAIT_MS = 250
-/** Tries are at most this far apart (ADR 0017). */
+/** Maximum pause between attempts to open the line, ms (ADR 0017). */
 const LONGEST_WAIT_MS = 15_000
-/** A line that lived this long was a good one. */
+/** A line that was open for this time resets the backoff, ms. */
 const STABLE_LINE_MS = 60_000
-/** A busy store has some tens of messages a second; a large one costs as much as many small ones. */
+/**
+ * Rate limit of received messages. A busy store has some tens per second. A long message costs as much as several short
+ * ones.
+ */
 const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
-/** Batches go over HTTP for so long after the broker has swallowed one. */
+/** If the broker lost a batch, the agent sends batches over HTTP for this time, ms. */
 const HTTP_ONLY_MS = 5 * 60_000
 
-/** State of one line. It is a separate object because the line may close before `openLine` returns it. */
+/** State of one line. A separate object, because the line may close before `openLine` returns it. */
 interface LineState {
   isOver: boolean
   readonly sinceMs: number
@@ -62,12 +63,14 @@ export class BrokerLine {
     return this.#line !== undefined
   }
 
-  /** How long the broker is left alone, ms; 0: it may be tried. */
+  /** Time until the agent may open a line again, ms; 0: now. */
   get waitMs(): number {
     return Math.max(0, this.#retryAtMs - this.#elapsedMs)
   }
 
-  /** Opens it unless it is open or left alone; `password` signs the broker's challenge. Never rejects. */
+  /**
+   * Opens the line, unless it is open or `waitMs` is above 0. `password` returns the signed challenge. Never rejects.
+   */
   async open(password: () => string): Promise<void> {
     if (this.#line || this.waitMs > 0) return
     try {
@@ -78,20 +81,20 @@ export class BrokerLine {
     }
   }
 
-  /** Hands a batch of events over; false when there is no line, or when the broker swallowed the last one. */
+  /** Publishes a batch of events. Returns false if there is no line, or if the broker lost a batch recently. */
   publishEvents(batch: string): boolean {
     if (!this.#line || this.#elapsedMs < this.#httpUntilMs) return false
     this.#line.publish(this.#topic('events'), batch, { retain: false })
-    // It may just have ended over it.
+    // The line may have closed during the call.
     return this.#line !== undefined
   }
 
-  /** What was published last: it was acknowledged, or was not in time. */
-  noteAcknowledgement(wereAcknowledged: boolean): void {
-    this.#httpUntilMs = wereAcknowledged ? 0 : this.#elapsedMs + HTTP_ONLY_MS
+  /** Call it when the cloud acknowledged a published batch, or did not acknowledge it in time. */
+  noteAcknowledgement(wasAcknowledged: boolean): void {
+    this.#httpUntilMs = wasAcknowledged ? 0 : this.#elapsedMs + HTTP_ONLY_MS
   }
 
-  /** Says good-bye. */
+  /** Publishes the state `offline` and closes the line. */
   close(): void {
     this.#line?.publish(this.#topic('state'), this.#parts.state(false), { retain: true })
     this.#line?.close()
@@ -100,7 +103,7 @@ export class BrokerLine {
   async #openOnce(password: string): Promise<void> {
     const { url, identity, openLine, timeoutMs, state, onLost } = this.#parts
     const { agentId, storeId } = identity
-    const life: LineState = { isOver: false, sinceMs: this.#elapsedMs }
+    const line: LineState = { isOver: false, sinceMs: this.#elapsedMs }
     const opened = await openLine(
       {
         url,
@@ -108,35 +111,35 @@ export class BrokerLine {
         username: agentId,
         password,
         will: { topic: this.#topic('state'), payload: state(false) },
-        onMessage: (topic, payload) => this.#onMessage(life, topic, payload),
-        onClosed: (why) => void (this.#end(life) && onLost(why)),
+        onMessage: (topic, payload) => this.#onMessage(line, topic, payload),
+        onClosed: (why) => void (this.#end(line) && onLost(why)),
       },
       timeoutMs,
     )
-    if (life.isOver) return
+    if (line.isOver) return
     this.#line = opened
     const storeTopics = STORE_TOPICS.map((name) => storeTopic(storeId, name))
     opened.subscribe([...storeTopics, this.#topic('ack'), this.#topic('command')])
     opened.publish(this.#topic('state'), state(true), { retain: true })
   }
 
-  #onMessage(life: LineState, topic: string, payload: string): void {
-    if (life.isOver) return
+  #onMessage(line: LineState, topic: string, payload: string): void {
+    if (line.isOver) return
     const { onMessage, onRefused } = this.#parts
     if (this.#messages.spend(1 + payload.length / MESSAGES.charactersOfOne)) return onMessage(topic, payload)
     const flooding = this.#line
     if (!flooding) return
-    this.#end(life)
+    this.#end(line)
     onRefused('the broker sends more messages than a store can cause')
     flooding.close()
   }
 
-  /** Returns false if it had ended before. */
-  #end(life: LineState): boolean {
-    if (life.isOver) return false
-    life.isOver = true
+  /** Marks this line as closed. Returns false if it was closed before. */
+  #end(line: LineState): boolean {
+    if (line.isOver) return false
+    line.isOver = true
     this.#line = undefined
-    if (this.#elapsedMs - life.sinceMs >= STABLE_LINE_MS) this.#waits = this.#newWaits()
+    if (this.#elapsedMs - line.sinceMs >= STABLE_LINE_MS) this.#waits = this.#newWaits()
     else this.#backOff()
     return true
   }

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../policy/platform.ts'
 
-/** How much may be spent: so much at once, and so much a second from then on. */
+/** Rate limit: a burst of `most`, then `perSecond`. */
 export interface Budget {
-  /** False when there is not enough left; then nothing is taken. */
+  /** Returns false, and spends nothing, if less than `cost` is left. */
   spend(cost?: number): boolean
 }
 
-/** A full budget of `most`, refilled by `perSecond`. */
+/** Creates a full budget of `most`, which is refilled with `perSecond`. */
 export function budget(clock: Pick<Clock, 'elapsed'>, most: number, perSecond: number): Budget {
   let left = most
   let atMs = clock.elapsed()

@@ -1,6 +1,6 @@
 import type { Platform, Timers } from '../../../policy/platform.ts'
 
-/** How HTTP is spoken: the real `fetch`, or a simulated network. */
+/** Sends an HTTP request: the real `fetch`, or a simulated network. */
 export type Fetch = (
   url: string,
   init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' },
@@ -8,25 +8,25 @@ export type Fetch = (
 
 export interface FetchAnswer {
   status: number
-  /** `onPart` is called whenever something of it has arrived. */
+  /** Reads the body. Calls `onPart` for each part that arrives. */
   text(onPart: () => void): Promise<string>
 }
 
 export type CloudAnswer =
   | { kind: 'answered'; body: Record<string, unknown> }
-  /** The cloud rejected the call: 4xx with error code and reason. */
+  /** The server rejected the call with an error code. */
   | { kind: 'refused'; status: number; code: string; message: string }
-  /** No answer in time: the agent decides alone. */
+  /** No valid answer in time. */
   | { kind: 'unreachable' }
 
 export interface CallLimits {
-  /** The server is offline after this silence. */
+  /** The server counts as offline if nothing arrives for this time, ms. */
   timeoutMs: number
-  /** Limit for the whole answer while data arrives; absent: `timeoutMs`, because a person waits. */
+  /** Limit for the whole call while data arrives, ms. Absent: `timeoutMs` limits the whole call. */
   totalMs?: number
 }
 
-/** An answer is read up to this many characters, and bytes. */
+/** Maximum length of an answer, in characters and in bytes. */
 export const ANSWER_LIMIT = 4 * 1024 * 1024
 
 export interface HttpClient {
@@ -50,7 +50,7 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
       if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
       if (answer.status === 200) return { kind: 'answered', body: body as Record<string, unknown> }
       const { code, error, reason } = body as { code?: unknown; error?: unknown; reason?: unknown }
-      // Whoever answers without our error form is not the cloud: a captive portal, a proxy.
+      // An answer without the error format of untag comes from another server, such as a captive portal or a proxy.
       if (typeof code !== 'string') return { kind: 'unreachable' }
       return {
         kind: 'refused',
@@ -83,7 +83,7 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
   }
 }
 
-/** Aborts if nothing arrives for a while, and if the whole request takes too long. */
+/** Aborts if nothing arrives for `timeoutMs`, or if the whole call takes longer than `totalMs`. */
 function silenceLimit(
   timers: Timers,
   { timeoutMs, totalMs }: CallLimits,

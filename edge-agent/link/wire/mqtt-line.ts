@@ -13,9 +13,9 @@ export interface MqttLineOptions {
   password: string
   will: { topic: string; payload: string }
   onMessage(topic: string, payload: string): void
-  /** Told once: the line is gone. */
+  /** Called once, when the line has closed. */
   onClosed(why: string): void
 }
 
-/** Opens a line or rejects; the real one is in bin/, the simulated shop has its own. */
+/** Opens a line, or rejects. The real implementation is in bin/; the simulation has its own. */
 export type OpenMqttLine = (options: MqttLineOptions, timeoutMs: number) => Promise<MqttLine>

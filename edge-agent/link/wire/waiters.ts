@@ -9,7 +9,7 @@ export class Waiters {
     this.#timers = timers
   }
 
-  /** Resolves when `look` finds `isOver` true, or after `limitMs`. Never rejects. */
+  /** Resolves when `checkAll` finds that `isOver` returns true, or after `limitMs`. Never rejects. */
   wait(limitMs: number, isOver: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
@@ -24,7 +24,7 @@ export class Waiters {
   }
 
   /** Checks every condition again. */
-  look(): void {
-    for (const look of this.#checks) look()
+  checkAll(): void {
+    for (const check of this.#checks) check()
   }
 }
