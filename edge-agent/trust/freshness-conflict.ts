@@ -2,7 +2,7 @@ import { compareVersions, type FreshClaims } from '../../policy/documents/store-
 import type { DocumentHead } from './judge-version.ts'
 import { refused, type Refusal } from './verify/open-claims.ts'
 
-/** What a freshness is local against. */
+/** The documents of this agent that a freshness is compared with. */
 export interface LocalVersions {
   head(kind: 'keys' | 'policy'): DocumentHead | undefined
   /** Signing time of the document in use, s. Undefined if there is none. */
@@ -13,19 +13,20 @@ export interface LocalVersions {
   readonly timeEpoch: number
 }
 
-/** Time for which two requests to the cloud may overlap, s. */
+/** Maximum time for which two requests to the cloud overlap, s. */
 const CONCURRENT_S = 5
 
 /**
- * Returns a refusal if the freshness contradicts the held documents: older version, different content of the same version, or unknown time
- * epoch. `outdated`: a newer document replaced it. `keys pending`: it names a newer key set.
+ * Returns a refusal if the freshness contradicts the held documents: older version, different content of the same
+ * version, or unknown time epoch. `outdated`: the agent holds a document that is newer than the freshness. `keys
+ * pending`: the freshness needs a newer key set.
  */
 export function freshnessConflict(
   fresh: FreshClaims,
   local: LocalVersions,
 ): Refusal | 'outdated' | 'keys pending' | undefined {
   const { lowestGeneration: generation } = local
-  // Two clouds run from one backup, or the lost cloud is still running.
+  // A cloud from before the restore still runs, or two clouds were restored from one backup.
   if (fresh.cloudGeneration < generation)
     return refused(
       `the freshness is from before the restore of the cloud (generation ${fresh.cloudGeneration}, not ${generation})`,
@@ -35,7 +36,7 @@ export function freshnessConflict(
     if (!have) continue
     const order = compareVersions(named, have)
     const signedS = local.signedS(kind)
-    // The freshness was signed before our document, or at the same time: this is no rollback.
+    // The cloud signed the freshness before the held document, or at about the same time. That is no rollback.
     if (order < 0 && signedS !== undefined && fresh.timeMs / 1_000 < signedS + CONCURRENT_S) return 'outdated'
     // Only a restored cloud may name older versions; its generation is higher.
     if (order < 0 && fresh.cloudGeneration <= generation)
@@ -46,7 +47,7 @@ export function freshnessConflict(
   return timeEpochConflict(fresh, local)
 }
 
-/** A later time epoch is valid only after a key set of the root has opened it. */
+/** Compares time epochs. A later epoch is valid only after a key set, which the root signs, has opened it. */
 function timeEpochConflict(
   { timeEpoch, keys }: FreshClaims,
   { timeEpoch: current, head }: LocalVersions,

@@ -30,17 +30,15 @@ export interface FreshnessParts {
 }
 
 /**
- *   signed? ─▶ newer? ─▶ no contradiction? ─▶ its time sets the clock ─▶ it names the cloud's versions: is this agent behind?
- *                                                     └ it names the policy held here: confirms that policy
- *
- * The newest freshness: which document versions the cloud had at which time.
+ * The newest freshness: which document versions the cloud had at which time. It sets the trusted clock, and shows
+ * whether this agent lacks a newer document. If it names the held policy, it confirms that policy.
  */
 export class Freshness {
   readonly #parts: FreshnessParts
   #claims: FreshClaims | undefined
-  /** The key that signed it. */
+  /** Id of the key that signed the freshness. */
   #key: string | undefined
-  /** A newer key set that a freshness named. */
+  /** Newer key set that a rejected freshness named. */
   #pendingKeySet: DocumentVersion | undefined
 
   constructor(parts: FreshnessParts) {
@@ -49,37 +47,41 @@ export class Freshness {
 
   accept(jws: string): Acceptance {
     const { storeId, ledger, keySet, items } = this.#parts
-    // The freshness may correct a slow clock, so only the rules of the trusted clock validate its time.
+    // The freshness may correct a slow clock. So this check omits its times, and the trusted clock validates them
+    // later.
     const opened = openClaims(jws, DOCUMENT_KINDS.fresh, keySet.keys, storeId, FreshClaims, undefined)
     if (!opened.ok) return opened.refusal
     const { claims: fresh } = opened
     const have = this.#claims
-    // Two freshness documents of the same millisecond may name different item versions.
+    // Two freshness documents with the same time may name different item versions.
     if (have?.timeMs === fresh.timeMs) items?.compareHead(fresh.items, fresh.timeMs)
     if (have && fresh.timeEpoch === have.timeEpoch && fresh.timeMs <= have.timeMs) return KNOWN
     const conflict = this.#conflict(fresh)
     if (conflict === 'keys pending') this.#pendingKeySet = fresh.keys
     if (conflict !== undefined) return typeof conflict === 'string' ? KNOWN : conflict
-    // One commit for all changes: the disk is flushed once.
+    // All changes share one commit, and so one flush to disk.
     return ledger.commits.now(() => this.#apply(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
   }
 
-  /** The key set that it names. Undefined if `claims` revokes the key of this freshness: a stolen key must not veto the key set that revokes it. */
+  /**
+   * The key set that the freshness names. Undefined if key set `claims` revokes its key: a thief must not block that
+   * key set.
+   */
   keysNamedFor(claims: KeySetClaims): DocumentHead | undefined {
     return revokes(claims.keys, this.#key) ? undefined : this.#claims?.keys
   }
 
-  /** The policy that it names. */
+  /** The policy that the freshness names. */
   get policyNamed(): DocumentHead | undefined {
     return this.#claims?.policy
   }
 
-  /** Drops this freshness if the new key set revokes its key. */
+  /** Discards this freshness if the new key set revokes its key. */
   followKeySet(): void {
     if (this.#claims && this.#parts.keySet.isRevoked(this.#key)) this.#claims = undefined
   }
 
-  /** Confirms the policy held here, if this freshness names it. */
+  /** Confirms the held policy if this freshness names it. */
   confirmPolicy(): void {
     const { policy, contact } = this.#parts
     const fresh = this.#claims
@@ -87,12 +89,12 @@ export class Freshness {
       contact.notePolicyConfirmed(fresh.timeMs)
   }
 
-  /** Compares the items with the newest item version again, after a page was applied. */
+  /** Compares the items with the newest item version. Call it after a page of items was applied. */
   checkItems(): void {
     if (this.#claims) this.#parts.items?.compareHead(this.#claims.items, this.#claims.timeMs)
   }
 
-  /** True if it names a document that is newer than the one held here. */
+  /** True if the freshness names a document that is newer than the held one. */
   get isAhead(): boolean {
     const { keySet, policy, denials, items } = this.#parts
     const [keys, have] = [keySet.head, policy.head]

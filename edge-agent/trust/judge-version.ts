@@ -4,12 +4,12 @@ import { refused, type Acceptance } from './verify/open-claims.ts'
 /** A version with the hash of its content. */
 export type DocumentHead = DocumentVersion & { hash: string }
 
-/** The agent has this document already. */
+/** Result for a document that the agent already has. */
 export const KNOWN = { taken: false, why: 'known' } as const
 
 /**
- * Returns undefined if the version is newer; `known` for the held version with the same content; a refusal otherwise. `have`: the held
- * version; `named`: the version that the freshness names.
+ * Returns undefined if the version is newer than `have`, the held version. Returns `known` for the held version with
+ * the same content, and a refusal otherwise. `named`: the version that the freshness names.
  */
 export function judgeVersion(
   kind: 'keys' | 'policy',

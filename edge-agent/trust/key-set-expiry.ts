@@ -12,12 +12,15 @@ export interface KeySetExpiryParts {
   log: Log
 }
 
-/** Long enough to find out who has the root key, s (ADR 0014). */
+/** Warning time before the key set expires, s. The merchant needs it to find the holder of the root key (ADR 0014). */
 const ALARM_BEFORE_S = 30 * 86_400
 const DAY_MS = 86_400_000
 const WARNED = 'key_set_warned_ms'
 
-/** Returns a check for trusted time, ms. In the last 30 days of the key set it stores one exception a day. */
+/**
+ * Returns a check to call with trusted time, ms. In the last 30 days of the key set, the check stores one exception a
+ * day.
+ */
 export function watchKeySetExpiry({
   platform,
   ledger: { metadata, commits, journal },

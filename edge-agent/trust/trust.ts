@@ -22,13 +22,14 @@ import { tokenVersions, type IssuedVersions, type TokenVersions } from './time/t
 import { openClaims, refused, claimedType, type Acceptance } from './verify/open-claims.ts'
 
 /**
- *   root ──▶ key set ──▶ policy · fresh · deny · items · time          a document ─ accept ─▶ taken, known or refused
+ *   root ─ signs ─▶ key set ─ has the keys of ─▶ policy, freshness, deny list, items, time
  *
- * The signed documents that the agent accepts. A document replaces another only if its signature and store are right and it is newer. An
- * accepted document stays; its age sets the policy stage (ADR 0016).
+ * The signed documents that the agent accepts. A document replaces another only if its signature and store are right
+ * and it is newer. The agent uses an accepted document until a newer one replaces it; the time of the last confirmation
+ * sets the policy stage (ADR 0016).
  *
- * `verify/` opens documents and `time/` has the trusted clock. `revocation/` has denials, revoked keys and the reasons for an untrusted
- * ledger.
+ * `verify/` opens documents and `time/` has the trusted clock. `revocation/` has denials, revoked keys and the reasons
+ * for an untrusted ledger.
  */
 
 /** Opens the stored documents and verifies each again. Without `items` the agent requests none. */
@@ -81,7 +82,7 @@ export class Trust {
     this.#compromise.discardItems()
   }
 
-  /** The keys that tokens, receipts and documents are checked with. */
+  /** The keys that verify tokens, receipts and documents. */
   get keys(): KeyRing {
     return this.#keySet.keys
   }
@@ -114,8 +115,8 @@ export class Trust {
 
   /** Verifies a document from any source, and accepts it if it is newer. */
   accept(jws: string): Acceptance {
-    const take = this.#acceptors.get(claimedType(jws))
-    return take ? take(jws) : refused('not a document for agents')
+    const accept = this.#acceptors.get(claimedType(jws))
+    return accept ? accept(jws) : refused('not a document for agents')
   }
 
   /** Accepts the signed answer to a time request with this nonce. */
@@ -123,45 +124,53 @@ export class Trust {
     const opened = this.#answers.open(jws, nonce, this.keys, this.#times.current)
     if (!opened.ok) return opened.refusal
     const { timeMs: ms, timeEpoch: epoch } = opened.claims
-    // The key set of that epoch has not arrived yet.
+    // The agent does not have the key set of that epoch yet.
     if (epoch > opened.timeEpoch) return KNOWN
     const verdict = this.#times.offer({ ms, epoch, answersChallenge: true })
     return timeRefusal(verdict, this.#clock.now().nowMs - ms) ?? { taken: true, kind: 'time' }
   }
 
-  /** True if this agent became the receipt home recently and still lacks earlier redemptions of such a receipt. `receiptExp` in s. */
+  /**
+   * True if this agent became the receipt home after this receipt was issued, and still lacks earlier uses.
+   * `receiptExp` in s.
+   */
   isImporting(receiptExp: number): boolean {
     const move = this.policy?.homeMove
     return move !== undefined && this.#denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
   }
 
-  /** Policy stage by the age of the last confirmation. */
+  /** Returns the policy stage. It depends on the time since the last confirmation of the policy. */
   stage(): PolicyStage {
     const { nowMs } = this.#clock.now()
     const { keysEndS } = this
-    // After the end of the key set, unknown revocations may exist.
+    // After the expiry of the key set, the agent may lack revocations.
     if (keysEndS !== undefined && nowMs >= keysEndS * 1_000) return 'expired'
     const stage = policyStage((nowMs - this.#contact.policyConfirmedMs) / 1_000)
     return stage === 'fresh' && this.isOutdated ? 'stale' : stage
   }
 
-  /** Notes the versions that a verified token or receipt names. */
+  /** Stores the document versions that a verified token or receipt names. */
   noteIssuedVersions(issued: IssuedVersions): void {
     this.#tokenVersions.note(issued)
   }
 
-  /** Describes the denials that the freshness lists and the agent lacks. Undefined if none are missing. */
+  /**
+   * Describes denials that the freshness names and the agent has lacked for over a minute. Undefined if there are none.
+   */
   get missingDenials(): string | undefined {
     return this.#denials.missingDetail
   }
 
-  /** True if tokens name newer documents, or denials are missing: an attacker may withhold documents. The stage is then stale. */
+  /**
+   * True if tokens name newer documents, or denials are missing. An attacker may withhold documents, so the stage is
+   * then `stale`.
+   */
   get isOutdated(): boolean {
     const have = { policy: this.#policy.head?.ver, keys: this.#keySet.head?.ver }
     return this.missingDenials !== undefined || this.#tokenVersions.areNewer(have, this.lastContactMs)
   }
 
-  /** When the key set ends, seconds since 1970; undefined before the first. */
+  /** Expiry of the key set, s since 1970. Undefined before the first key set. */
   get keysEndS(): number | undefined {
     return this.#keySet.claims?.exp
   }
@@ -171,17 +180,17 @@ export class Trust {
     return this.#contact.lastContactMs
   }
 
-  /** True if a time request is due now: the clock may reject valid documents, or its epoch has ended. */
+  /** True if a signed time is needed now: the clock has an earlier epoch, or it rejected a newer key set. */
   get needsSignedTime(): boolean {
     return this.#times.isBehind || this.#answers.isPending
   }
 
-  /** Number of the newest denial that revoked a token or receipt. A refund may wait for its confirmation. */
+  /** Number of the newest denial that revoked a token or receipt. A refund may wait until the agent confirms it. */
   get lastRevocationSeq(): number {
     return this.#denials.lastRevocationSeq
   }
 
-  /** True if the cloud has a newer document. */
+  /** True if the agent lacks a document that the cloud has. */
   get isBehind(): boolean {
     return this.isOutdated || this.#fresh.isAhead
   }

@@ -21,10 +21,8 @@ export interface KeySetParts {
 }
 
 /**
- *   signed by the root? ─▶ newer? ─▶ stored with its revocations, in one transaction ─▶ in use
- *                └ expired by our clock alone ─▶ kept in memory, to verify the next signed time
- *
- * The key set in use.
+ * The key set in use. The root must have signed it. If only the local clock rejects a newer key set, the agent holds
+ * that set in memory, to verify the next signed time.
  */
 export class TrustedKeySet {
   readonly #parts: KeySetParts
@@ -32,7 +30,7 @@ export class TrustedKeySet {
   #keys: KeyRing = new Map<string, VerificationKey>()
   #claims: KeySetClaims | undefined
 
-  /** Opens the stored one. */
+  /** Opens the stored key set. */
   constructor(parts: KeySetParts) {
     this.#parts = parts
     this.#root = rootRing(parts.identity)
@@ -42,7 +40,7 @@ export class TrustedKeySet {
     if (claims) this.#use(claims)
   }
 
-  /** Its keys. A key that was ever revoked stays revoked. */
+  /** The keys of this key set. A key that was ever revoked stays revoked. */
   get keys(): KeyRing {
     return this.#keys
   }
@@ -55,7 +53,7 @@ export class TrustedKeySet {
     return this.#parts.ledger.metadata.head('keys')
   }
 
-  /** The time epoch of this key set. */
+  /** Time epoch of this key set; 0 before the first. */
   get timeEpoch(): number {
     return this.#claims?.timeEpoch ?? 0
   }
@@ -64,7 +62,7 @@ export class TrustedKeySet {
     return kid !== undefined && this.#keys.get(kid)?.state === 'revoked'
   }
 
-  /** `namedFor`: the key set that the freshness names (`Freshness.keysNamedFor`). */
+  /** Verifies a key set and stores it if it is newer. `namedFor`: see `Freshness.keysNamedFor`. */
   accept(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): Acceptance {
     const { identity, clock, timeAnswers } = this.#parts
     const opened = openClaims(jws, DOCUMENT_KINDS.keys, this.#root, identity.tenant, KeySetClaims, nowSeconds(clock))
@@ -86,7 +84,7 @@ export class TrustedKeySet {
     this.#keys = keyRing(this.#parts.revoked.withRevocations(claims.keys))
   }
 
-  /** Stores the key set and its revocations in one transaction: a crash in between would leave revoked keys valid until the next start. */
+  /** Stores the key set and its revocations in one transaction, so that a crash cannot separate them. */
   #store(jws: string, claims: KeySetClaims): void {
     const { ledger, compromise, revoked } = this.#parts
     const former = ledger.metadata.document('keys')
@@ -97,7 +95,10 @@ export class TrustedKeySet {
     })
   }
 
-  /** Offers a key set that only an unsigned or compromised clock rejects: it may verify the next signed time. */
+  /**
+   * Offers a newer key set for the next signed time, if the clock that rejects it has no signed time or an earlier
+   * epoch.
+   */
   #offerForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
     const { clock, timeAnswers } = this.#parts
     const claims = this.#openStored(jws)

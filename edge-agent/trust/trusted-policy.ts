@@ -15,15 +15,18 @@ export interface PolicyParts {
   keySet: TrustedKeySet
 }
 
-/** The policy in use. It stays when its key retires, and is dropped when its key is revoked. */
+/** The policy in use. It stays valid when its key retires. The agent discards it when its key is revoked. */
 export class TrustedPolicy {
   readonly #parts: PolicyParts
   #claims: PolicyClaims | undefined
   #hash: string | undefined
-  /** True if the key of the stored policy was revoked: a thief may have chosen its content and version, so both are ignored. */
+  /**
+   * True if the key of the stored policy was revoked. A thief may have chosen its content and version, so the agent
+   * ignores both.
+   */
   #isDropped = false
 
-  /** Opens the stored one. */
+  /** Opens the stored policy. */
   constructor(parts: PolicyParts) {
     this.#parts = parts
     const { identity, ledger, keySet } = parts
@@ -45,13 +48,13 @@ export class TrustedPolicy {
     return this.#isDropped ? undefined : this.#parts.ledger.metadata.head('policy')
   }
 
-  /** Call this after the key set changed. */
+  /** Discards the policy if the new key set revokes its key. Call it after each change of the key set. */
   followKeySet(): void {
     this.#isDropped = this.#parts.keySet.isRevoked(this.#storedKey)
     if (this.#isDropped) this.#claims = this.#hash = undefined
   }
 
-  /** `named`: the policy that the freshness names. */
+  /** Verifies a policy and stores it if it is newer. `named`: the policy that the freshness names. */
   accept(jws: string, named: DocumentHead | undefined): Acceptance {
     const { identity, clock, keySet } = this.#parts
     const now = nowSeconds(clock)
@@ -59,9 +62,9 @@ export class TrustedPolicy {
     if (!opened.ok) return opened.refusal
     const known = judgeVersion('policy', opened.claims, this.head, named)
     if (known?.why === 'refused') return known
-    // The same policy, signed with another key: the former key may retire.
+    // The held policy, signed with another key. The new copy is stored, because the former key may retire.
     if (known && claimedKeyId(jws, DOCUMENT_KINDS.policy) !== this.#storedKey) this.#store(jws, opened.claims)
-    // Without `#claims`, the key of the stored policy is missing in the key set: use the new copy.
+    // Without `#claims`, the key of the stored policy is missing in the key set, so the agent uses the new copy.
     if (known && this.#claims) return known
     this.#replace(jws, opened.claims)
     return { taken: true, kind: 'policy' }
@@ -85,7 +88,7 @@ export class TrustedPolicy {
     commits.now(() => metadata.setDocument('policy', document))
   }
 
-  /** The key that the stored policy claims to be signed with. */
+  /** Id of the key that the stored policy names; its signature is not verified here. */
   get #storedKey(): string | undefined {
     return claimedKeyId(this.#parts.ledger.metadata.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy)
   }

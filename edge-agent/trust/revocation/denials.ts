@@ -3,29 +3,29 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from '../time/clock.ts'
 
 /**
- *   page ─ follows the last one? ─▶ denies tokens and receipts, marks rights used elsewhere ─▶ stores the last number
- *            └ gap: ignored, fetched again   missing for over a minute although the freshness names it ─▶ held back
- *
- * The deny list up to the last applied entry.
+ * The deny list up to the last applied entry. Its entries deny tokens and receipts, and report used and leased rights.
+ * The agent ignores a page after a gap and fetches the missing entries.
  */
 export interface Denials {
   /** Number of the last applied entry; 0 if there is none. */
   readonly seq: number
   /** Number of the newest entry that revoked a token or receipt since the agent started; 0 if there is none. */
   readonly lastRevocationSeq: number
-  /** Stores the newest entry number, as a freshness names it. */
+  /** Sets the newest entry number, which a freshness names. */
   noteHead(seq: number): void
-  /** Describes entries that the freshness names and that have not arrived for over a minute. Undefined if none are missing. */
+  /**
+   * Describes entries that the freshness names and the agent has lacked for over a minute. Undefined if there are none.
+   */
   readonly missingDetail: string | undefined
-  /** Applies a verified page. Returns false if the page is already known or leaves a gap. */
+  /** Applies a verified page. Returns false if its entries are known already, or if there is a gap before the page. */
   apply(page: DenyClaims): boolean
-  /** Fetches the whole list again, because its numbers are not trusted. Existing denials stay. */
+  /** Makes the agent fetch the whole list again, because its numbers are not trusted. Existing denials stay. */
   reset(): void
 }
 
 /** Metadata key of the last applied entry number. */
 export const DENY_SEQ = 'deny_seq'
-/** Upper limit for one poll and its downloads, ms. */
+/** Maximum time from the freshness to the entries that it names, ms. One poll with its downloads is shorter. */
 const ARRIVAL_LIMIT_MS = 60_000
 
 /** Opens the deny list of agent `agentId` in its ledger. */
@@ -55,27 +55,27 @@ export function openDenials(
     get lastRevocationSeq() {
       return lastRevocationSeq
     },
-    noteHead(named) {
-      head = named
+    noteHead(newest) {
+      head = newest
       sinceMs = head > seq() ? (sinceMs ?? clock.now().nowMs) : undefined
     },
     get missingDetail() {
       if (sinceMs === undefined) return undefined
       const { nowMs } = clock.now()
-      // Trusted time may have been set back meanwhile.
+      // Trusted time may have been set back since then.
       sinceMs = Math.min(sinceMs, nowMs)
       return nowMs - sinceMs > ARRIVAL_LIMIT_MS
         ? `denials ${seq() + 1} to ${head} are missing for over a minute although the freshness names them`
         : undefined
     },
     apply(page) {
-      // Pages are applied in order; a page after a gap is fetched again.
+      // The agent applies pages in order. It fetches a page after a gap again.
       if (page.after > seq() || page.ver <= seq()) return false
       commits.now(() => {
         for (const entry of page.entries) applyEntry(entry)
         metadata.set(DENY_SEQ, String(page.ver))
       })
-      // A long list has several pages: the waiting time starts again with each.
+      // A long list has several pages. The time limit starts again with each page.
       sinceMs = head > page.ver ? clock.now().nowMs : undefined
       if (page.entries.some(({ kind }) => kind !== 'right')) lastRevocationSeq = page.ver
       return true

@@ -6,18 +6,20 @@ import { removeRevocationsBy } from './untrusted-ledger.ts'
 import type { TokenVersions } from '../time/token-versions.ts'
 
 /**
- *   key revoked ─▶ in one transaction with the key set that revokes it ─▶ discard what it may have signed, and fetch it again
- *
- * A thief of a freshness key can sign very high version numbers, false acknowledgements and false revocations of agents.
+ * Handles revoked keys. A thief of a freshness key can sign very high version numbers, false acknowledgements and false
+ * revocations of agents. The agent discards everything that a revoked key may have signed, and fetches it again.
  */
 export interface KeyCompromise {
-  /** Undoes the effects of newly revoked keys. Call it in the transaction that stores the key set. */
+  /** Undoes the effects of newly revoked keys. Call it in the transaction that stores the new key set. */
   onRevoked(revoked: readonly KeyRecord[]): void
-  /** Discards untrusted items. They have a separate file, so call it after that transaction and at each start. */
+  /**
+   * Discards items of a compromised key. They have a separate file, so call it after that transaction and at each
+   * start.
+   */
   discardItems(): void
 }
 
-/** Metadata key: `1` while items of a compromised key are still stored. */
+/** Metadata key: `1` until items of a compromised key are discarded. */
 const ITEMS_UNTRUSTED = 'items_doubted'
 
 export interface KeyCompromiseParts {
@@ -27,7 +29,7 @@ export interface KeyCompromiseParts {
   items: Replica | undefined
 }
 
-/** Handles compromised keys for this ledger. */
+/** Creates the handler for this ledger. */
 export function keyCompromise({ ledger, denials, tokenVersions, items }: KeyCompromiseParts): KeyCompromise {
   const { metadata, commits, claims, cloudGeneration, journal } = ledger
   return {

@@ -2,18 +2,18 @@ import type { KeyRecord } from '../../../policy/documents/keys.ts'
 import { EARLIER_KEY_SETS_LIMIT } from '../../../policy/documents/store-documents.ts'
 import type { Metadata } from '../../ledger/file/metadata.ts'
 
-/** All keys that this agent has ever seen as revoked. */
+/** All revoked keys of all key sets that this agent has accepted. */
 export interface RevokedKeys {
   /** Returns the keys; each key that was ever revoked has the state `revoked`. */
   withRevocations(keys: readonly KeyRecord[]): KeyRecord[]
   /**
-   * Replaces a key set. Stores the revocations of both and returns the newly revoked keys. Call it inside the transaction that stores the
-   * next key set.
+   * Stores the revocations of the next key set, and the former set if it has more revocations. Returns the newly
+   * revoked keys. Call it inside the transaction that stores the next key set.
    */
   replaceKeySet(next: Omit<RevokingKeySet, 'jws'>, former: RevokingKeySet | undefined): KeyRecord[]
   /**
-   * Signed key sets that revoke keys which the present set does not, or that have a later time epoch. The agent sends them to a restored
-   * cloud.
+   * Former signed key sets that revoke keys of the current set, or that have a later time epoch. The agent sends them
+   * to a restored cloud, which has forgotten them.
    */
   readonly reminders: readonly string[]
 }
@@ -41,11 +41,14 @@ export function revokes(keys: readonly KeyRecord[], kid: string | undefined): bo
 
 const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
 
-/** Keeps revocations for ever: a restored cloud may have lost them, and the thief still has the key. */
+/**
+ * Opens the revocations in this metadata. They stay for ever: a restored cloud may lack them, and the thief still has
+ * the key.
+ */
 export function revokedKeys(metadata: Metadata): RevokedKeys {
-  // Reads only committed state, so a rolled back transaction leaves no trace.
+  // Reads only committed state, so a rollback needs no correction here.
   const known = () => JSON.parse(metadata.getCached(REVOKED_KEYS) ?? '[]') as string[]
-  const forgotten = () => JSON.parse(metadata.getCached(REMINDERS) ?? '[]') as Revocation[]
+  const reminders = () => JSON.parse(metadata.getCached(REMINDERS) ?? '[]') as Revocation[]
 
   function note(keys: readonly KeyRecord[]): KeyRecord[] {
     const before = known()
@@ -64,16 +67,16 @@ export function revokedKeys(metadata: Metadata): RevokedKeys {
       const news = note(keys)
       if (!former) return news
       const isForgotten = (kid: string) => keys.some((key) => key.kid === kid && key.state !== 'revoked')
-      const before = forgotten()
+      const before = reminders()
       const all = [...before, { jws: former.jws, kids: revokedIn(former.keys), timeEpoch: former.timeEpoch ?? 0 }]
       const next = all
-        .filter((kept) => kept.kids.some(isForgotten) || kept.timeEpoch > timeEpoch)
+        .filter((set) => set.kids.some(isForgotten) || set.timeEpoch > timeEpoch)
         .slice(-EARLIER_KEY_SETS_LIMIT)
       if (next.length > 0 || before.length > 0) metadata.set(REMINDERS, JSON.stringify(next))
       return news
     },
     get reminders() {
-      return forgotten().map(({ jws }) => jws)
+      return reminders().map(({ jws }) => jws)
     },
   }
 }

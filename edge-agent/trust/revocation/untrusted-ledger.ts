@@ -4,16 +4,16 @@ import type { Log } from '../../log.ts'
 import { DENY_SEQ } from './denials.ts'
 
 /**
- * Why this ledger is untrusted: its agent was revoked, the ledger was forked, or it was restored. Each claim then needs the cloud (ADR
- * 0017), which rejects revoked agents.
+ * Why this ledger is untrusted: its agent was revoked, or the ledger was forked or restored (`put_back`). Each claim
+ * then needs the cloud (ADR 0017). The cloud rejects revoked agents.
  */
 export type UntrustedReason = 'revoked' | 'forked' | 'put_back'
 
-/** Metadata key: until this trusted time, ms, each claim needs the cloud, because a restored ledger may lack claims. */
+/** Metadata key: trusted time, ms. Until then each claim needs the cloud, because a restored ledger may lack claims. */
 const ONLINE_ONLY = 'online_only_until'
-/** Metadata key: the deny list must be applied up to this number, because it restores missing claims. */
+/** Metadata key: the agent must apply the deny list up to this number, because the list contains the missing claims. */
 const REQUIRED_DENY_SEQ = 'denials_awaited'
-/** Metadata key: the ledger is behind its watermark, and the cloud does not know it yet. */
+/** Metadata key: the ledger is behind its watermark, and the cloud has not detected that yet. */
 const RESTORED = 'restored'
 const FORKED = 'forked'
 const REVOKED = 'revoked'
@@ -38,8 +38,8 @@ export function storeForked(ledger: MetadataStore, isForked: boolean): boolean {
 }
 
 /**
- * Stores that a command signed with this key revoked the agent. Only a new enrolment or the revocation of that key clears it.
- * Returns true if the agent was not revoked before.
+ * Stores that a command signed with this key revoked the agent. Only a new enrolment or the revocation of that key
+ * clears it. Returns true if the agent was not revoked before.
  */
 export function storeRevoked(ledger: MetadataStore, kid: string): boolean {
   const before = revokingKeys(ledger.metadata)
@@ -47,7 +47,7 @@ export function storeRevoked(ledger: MetadataStore, kid: string): boolean {
   return before.length === 0
 }
 
-/** Removes revocations that compromised keys signed. A real revocation comes again at the next login. */
+/** Removes revocations that compromised keys signed. The cloud repeats a real revocation at the next login. */
 export function removeRevocationsBy(ledger: MetadataStore, kids: readonly string[]): void {
   const before = revokingKeys(ledger.metadata)
   const left = before.filter((kid) => !kids.includes(kid))
@@ -59,7 +59,7 @@ function revokingKeys(metadata: MetadataStore['metadata']): string[] {
   return (metadata.get(REVOKED) ?? '0').split(' ').filter((kid) => kid !== '0')
 }
 
-/** True if this ledger was restored and the cloud must learn it at the next login. */
+/** True if this ledger was restored and the agent must report that at the next login. */
 export function isRestored({ metadata, isBehindWatermark }: RestorableLedger): boolean {
   return isBehindWatermark || metadata.getCached(RESTORED) === '1'
 }
@@ -78,12 +78,12 @@ export function storeRestored(ledger: MetadataStore, log: Log): void {
   }
 }
 
-/** Clears the restored state after the cloud has seen it. Call it in a transaction. */
+/** Clears the restored state after the login that reported it. Call it in a transaction. */
 export function clearRestored(metadata: MetadataStore['metadata']): void {
   if (metadata.get(RESTORED) === '1') metadata.set(RESTORED, '0')
 }
 
-/** Blocks offline decisions until the deny list is applied up to `seq`. Call it in a transaction. */
+/** Blocks offline decisions until the agent has applied the deny list up to `seq`. Call it in a transaction. */
 export function requireDenials(metadata: MetadataStore['metadata'], seq: number): void {
   metadata.set(REQUIRED_DENY_SEQ, String(seq))
 }

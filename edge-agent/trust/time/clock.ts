@@ -13,28 +13,27 @@ import {
 import type { Ledger } from '../../ledger/ledger.ts'
 
 /**
- *   signed times, time of the receipt home, clock of the machine ─▶ trusted time ─▶ stored in the ledger: it never goes back
- *
- * The agent's trusted clock. The ledger stores its state.
+ * The agent's trusted clock. Its sources are signed times, the receipt home and the clock of the machine. The ledger
+ * stores its state. Only a new time epoch sets it back.
  */
 export interface AgentClock {
   /** Trusted time, whole ms, and its source. */
   now(): { nowMs: number; trust: ClockTrust }
-  /** The epoch of the last signed time; before the first, below all. */
+  /** Time epoch of the last signed time; -1 before the first. */
   readonly epoch: number
-  /** Applies a signed time and stores it. Throws if the disk is full; the time is then ignored. */
+  /** Applies a signed time and stores it. If the disk is full, it throws and ignores the time. */
   offer(time: SignedTime): SignedTimeVerdict
   /** Applies the time of the receipt home, ms, if there is no better source. */
   offerHome(ms: number): void
 }
 
-/** Time for the validation of tokens and receipts, s. `isAtLeast`: there is no trusted time, only a lower bound. */
+/** Returns the time for the validation of tokens and receipts, s. Without trusted time it is only a lower bound. */
 export function validationTime(clock: Pick<AgentClock, 'now'>): { now: number; nowIsLowerBound: boolean } {
   const { nowMs, trust } = clock.now()
   return { now: nowMs / 1_000, nowIsLowerBound: trust === 'none' }
 }
 
-/** Trusted time, s. Undefined if there is none; then only versions show which document is newer. */
+/** Returns trusted time, s. Undefined if there is none; then versions alone decide which document is newer. */
 export function nowSeconds(clock: Pick<AgentClock, 'now'>): number | undefined {
   const { nowMs, trust } = clock.now()
   return trust === 'none' ? undefined : nowMs / 1_000
@@ -44,16 +43,17 @@ const CLOCK_STATE = 'clock'
 
 const parse = (text: string) => JSON.parse(text) as TrustedClockState
 
-/** The trusted clock of ADR 0015, with its marks in the ledger. */
+/** Opens the trusted clock (ADR 0015) with its state in this ledger. */
 export function openAgentClock({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>, clock: Clock): AgentClock {
-  const found = metadata.getCached(CLOCK_STATE)
-  const atOpen = found === undefined ? undefined : resumeAfterBoot(parse(found), clock)
-  let [text, state] = [found, atOpen]
+  const textAtOpen = metadata.getCached(CLOCK_STATE)
+  const stateAtOpen = textAtOpen === undefined ? undefined : resumeAfterBoot(parse(textAtOpen), clock)
+  let [text, state] = [textAtOpen, stateAtOpen]
 
   /** Reads only committed state, so a rolled back transaction sets no time. */
   function current(): TrustedClockState | undefined {
-    const kept = metadata.getCached(CLOCK_STATE)
-    if (kept !== text) [text, state] = [kept, kept === found || kept === undefined ? atOpen : parse(kept)]
+    const stored = metadata.getCached(CLOCK_STATE)
+    if (stored !== text)
+      [text, state] = [stored, stored === textAtOpen || stored === undefined ? stateAtOpen : parse(stored)]
     return state
   }
 

@@ -1,6 +1,6 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 
-/** Last contact with the cloud, by its signed times. Stored in the ledger. */
+/** Times of the last contact with the cloud, from its freshness documents. The ledger stores them. */
 export interface CloudContact {
   /** Time of the last freshness that confirmed the current policy, ms; 0: never. */
   readonly policyConfirmedMs: number
@@ -8,7 +8,7 @@ export interface CloudContact {
   readonly lastContactMs: number
   notePolicyConfirmed(ms: number): void
   noteContact(ms: number): void
-  /** Clears times after `toMs`: trusted time was set back. */
+  /** Clears times after `toMs`. Call it when trusted time was set back. */
   rewindTo(toMs: number): void
 }
 

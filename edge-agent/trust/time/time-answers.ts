@@ -5,32 +5,36 @@ import type { SignedTimeVerdict } from '../../../policy/trusted-clock.ts'
 import { openClaims, refused, type Refusal } from '../verify/open-claims.ts'
 
 /**
- * Answers to time requests of this agent, and the keys that verify them.
+ * Verifies the cloud's answers to time requests of this agent.
  *
- * If a hardware clock is years ahead, every key set looks expired, also the one that could verify the correct time. So the newest such set,
- * signed by the root, verifies one time answer, within its own validity.
+ * If the hardware clock is years ahead, each new key set looks expired, so that none could verify the correct time.
+ * Therefore the newest of these sets may verify one time answer, if the root signed the set and the answered time is
+ * within its validity.
  */
 export interface TimeAnswers {
-  /** Offers a newer key set that only the local clock rejects. */
+  /** Offers a newer key set that the agent rejected only because of its own clock. */
   offerKeySet(keySet: KeySetClaims): void
-  /** Drops the offered key set after another one was accepted. */
+  /** Discards the offered key set. Call it after another key set was accepted. */
   clear(): void
-  /** True while an offered key set waits for a time answer. */
+  /** True while the agent should request the time because of an offered key set. */
   readonly isPending: boolean
-  /** Verifies an answer. `timeEpoch` is the epoch of the key set that verified it; `current` is the epoch of `keys`. */
+  /**
+   * Verifies an answer. `current`: time epoch of `keys`. The result has the epoch of the key set that verified the
+   * answer.
+   */
   open(jws: string, nonce: string, keys: KeyRing, current: number): OpenedTime
 }
 
 export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | { ok: false; refusal: Refusal }
 
-/** A freshness may be this much newer than a time answer that crossed it, ms. */
+/** A freshness may overtake a time answer on the network. The answer may then be older by this time, ms. */
 const OVERTAKEN_MS = 60_000
 
-/** Turns the verdict of the trusted clock into a refusal. `behindMs`: how far the answer is behind trusted time. */
+/** Returns the refusal for a verdict of the trusted clock, if any. `behindMs`: trusted time minus answered time. */
 export function timeRefusal(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
   if (verdict === 'unconfirmed')
     return { ...refused('its time is far ahead of the clock of this agent'), isDoubted: true }
-  // The cloud's clock is or was wrong: its grants would already be expired here.
+  // The cloud's clock is wrong, or was wrong before. This agent would reject the tokens of the cloud as expired.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
     return {
       ...refused(`its time is ${Math.round(behindMs / 1_000)} s before an earlier signed time`),
@@ -39,10 +43,10 @@ export function timeRefusal(verdict: SignedTimeVerdict, behindMs: number): (Refu
   return undefined
 }
 
-/** Opens the time answers. `kept` adds the stored revocations to keys (revoked-keys.ts). */
-export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): TimeAnswers {
+/** Creates the verifier. `withRevocations` marks revoked keys (revoked-keys.ts). */
+export function timeAnswers(withRevocations: (keys: readonly KeyRecord[]) => KeyRecord[]): TimeAnswers {
   let newer: KeySetClaims | undefined
-  let isAwaited = false
+  let isPending = false
 
   const openWith = (jws: string, nonce: string, keys: KeyRing) =>
     openClaims(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
@@ -51,25 +55,25 @@ export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): 
     offerKeySet(keySet) {
       if (newer && compareVersions(keySet, newer) <= 0) return
       newer = keySet
-      isAwaited = true
+      isPending = true
     },
     clear() {
       newer = undefined
-      isAwaited = false
+      isPending = false
     },
     get isPending() {
-      return isAwaited
+      return isPending
     },
     open(jws, nonce, keys, current) {
       const opened = openWith(jws, nonce, keys)
-      const byOurs: OpenedTime = opened.ok ? { ...opened, timeEpoch: current } : opened
-      // Signed with a key that was published ahead, it may still count time as only the newer set does.
-      if (!newer || (opened.ok && opened.claims.timeEpoch <= current)) return byOurs
-      const again = openWith(jws, nonce, keyRing(kept(newer.keys)))
-      if (!again.ok) return byOurs
+      const byCurrentKeys: OpenedTime = opened.ok ? { ...opened, timeEpoch: current } : opened
+      // A key of the current set may sign an answer with a later epoch. Only the offered key set can prove that epoch.
+      if (!newer || (opened.ok && opened.claims.timeEpoch <= current)) return byCurrentKeys
+      const again = openWith(jws, nonce, keyRing(withRevocations(newer.keys)))
+      if (!again.ok) return byCurrentKeys
       const seconds = again.claims.timeMs / 1_000
-      if (seconds < newer.iat || seconds >= newer.exp) return byOurs
-      isAwaited = false
+      if (seconds < newer.iat || seconds >= newer.exp) return byCurrentKeys
+      isPending = false
       return { ...again, timeEpoch: newer.timeEpoch ?? 0 }
     },
   }

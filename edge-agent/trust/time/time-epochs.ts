@@ -4,39 +4,39 @@ import type { AgentClock } from './clock.ts'
 import type { CloudContact } from './cloud-contact.ts'
 
 /**
- *   a freshness key is revoked ─▶ key set with a new time epoch (signed by the root) ─▶ the answer to our question ─▶ the clock restarts
- *
- * A thief of a freshness key can sign a future time, and trusted time never decreases. Only a new epoch lowers it, and only the root
- * opens an epoch. See ADR 0015.
+ * The time epoch of this agent. A thief of a freshness key can sign a future time, and trusted time does not decrease
+ * within an epoch. So the key set that revokes the key opens a new epoch, in which the clock starts again. Only the
+ * root signs key sets. See ADR 0015.
  */
 export interface TimeEpochs {
-  /** The key set in use counts time in this epoch. */
+  /** Time epoch of the key set in use. */
   readonly current: number
+  /** Sets the epoch of a new key set. */
   follow(epoch: number): void
-  /** True while the clock still uses an earlier epoch. */
+  /** True until the clock has a signed time of the current epoch. */
   readonly isBehind: boolean
-  /** Offers a signed time to the clock. */
+  /** Offers a signed time to the clock. Corrects the ledger if the clock was set back. */
   offer(time: SignedTime): SignedTimeVerdict
 }
 
 /** Allowed difference between clocks, ms. */
 const GUARD_MS = 60_000
 
-/** Starts with epoch 0, before the first key set. */
+/** Creates the epochs. The epoch is 0 before the first key set. */
 export function timeEpochs(
   ledger: Pick<Ledger, 'commits' | 'claims' | 'cloudGeneration'>,
   clock: AgentClock,
-  heard: CloudContact,
+  contact: CloudContact,
 ): TimeEpochs {
   const { commits, claims, cloudGeneration } = ledger
   let current = 0
 
-  /** Corrects everything that used the wrong time. */
+  /** Corrects stored values that came from the wrong time. */
   function setBack(toMs: number): void {
     const toS = Math.floor(toMs / 1_000)
     cloudGeneration.dropTokensBefore(toS)
     claims.rewindTo(toS)
-    heard.rewindTo(toMs)
+    contact.rewindTo(toMs)
   }
 
   return {

@@ -9,10 +9,8 @@ export interface IssuedVersions {
 }
 
 /**
- *   cloud ──✗── agent         an attacker keeps documents away,
- *     └─ token ─ shopper ──▲  but each token names the versions under which the cloud issued it
- *
- * Newest versions that tokens and receipts name. In memory only: the next token names them again.
+ * Newest document versions that tokens and receipts name. An attacker may withhold documents from the agent, but tokens
+ * reach it through shoppers. The versions are in memory only, because the next token names them again.
  */
 export interface TokenVersions {
   note(issued: IssuedVersions): void
@@ -30,14 +28,16 @@ interface IssuedVersion {
   readonly issuedS: number
 }
 
-/** How far clocks may lie apart (ADR 0015), s. */
+/** Maximum difference of clocks, s (ADR 0015). */
 const CLOCKS_DIFFER_S = 60
 
-/** Starts without versions. */
+/** Creates the store without versions. */
 export function tokenVersions(clock: Pick<AgentClock, 'now'>): TokenVersions {
   const newest: { policy?: IssuedVersion | undefined; keys?: IssuedVersion | undefined } = {}
 
-  /** The latest token counts, not the highest version: a restored cloud may use lower versions. */
+  /**
+   * Stores the version of the latest token, not the highest version, because a restored cloud may use lower versions.
+   */
   function note(kind: 'policy' | 'keys', ver: number | undefined, issuedS: number): void {
     if (ver !== undefined && issuedS >= (newest[kind]?.issuedS ?? 0)) newest[kind] = { ver, issuedS }
   }
@@ -50,7 +50,7 @@ export function tokenVersions(clock: Pick<AgentClock, 'now'>): TokenVersions {
       note('keys', keys, issuedS)
     },
     areNewer(have, lastContactMs) {
-      // Issue times are whole seconds, so one second is added.
+      // Issue times are rounded down to whole seconds, so one second is added.
       const isNewer = (of: IssuedVersion | undefined, ver: number | undefined) =>
         of !== undefined && (of.issuedS + 1) * 1_000 > lastContactMs && of.ver > (ver ?? 0)
       return isNewer(newest.policy, have.policy) || isNewer(newest.keys, have.keys)

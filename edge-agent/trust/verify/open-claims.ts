@@ -6,12 +6,10 @@ import { UNTAG_VERSION } from '../../../policy/version.ts'
 import { requiredReleaseOf, type RequiredRelease } from './required-release.ts'
 
 /**
- *   document ─▶ signature, kind, audience, times ─▶ needs a later release? ─▶ schema of the claims ─▶ claims, or a refusal
- *
- * Verifies documents before their versions are compared.
+ * Verifies signature, kind, audience, times and claims of documents. The callers then compare the versions.
  */
 
-/** Returns the unverified `typ`, which selects the check. */
+/** Returns the unverified `typ`. It only selects the function that verifies the document. */
 export function claimedType(jws: string): string {
   try {
     const { typ }: { typ?: unknown } = decodeProtectedHeader(jws)
@@ -25,19 +23,19 @@ export interface Schema<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false }
 }
 
-/** A document was refused. The agent reports it. */
+/** Result for a refused document. The agent reports the refusal. */
 export interface Refusal {
   taken: false
   why: 'refused'
   detail: string
-  /** Set if the document needs a later release. */
+  /** Set if the document needs a later release of the agent. */
   requiredRelease?: RequiredRelease
 }
 
 /** Result of `accept` for one document. */
 export type Acceptance =
   | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
-  /** The version is held already or older. */
+  /** The agent already has the document or a newer one. */
   | { taken: false; why: 'known' }
   /** `needsConfirmation`: a second signed time may confirm this one. */
   | (Refusal & { needsConfirmation?: true })
@@ -49,7 +47,9 @@ export function refused(detail: string): Refusal {
 
 export type OpenedClaims<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
 
-/** Opens a document of this kind and checks its claims. `now` in seconds; undefined: its times are not judged here. */
+/**
+ * Verifies a document of this kind and returns its claims. `now` in seconds; undefined skips the check of its times.
+ */
 export function openClaims<T extends object>(
   jws: string,
   kind: DocumentKind,
@@ -60,7 +60,7 @@ export function openClaims<T extends object>(
 ): OpenedClaims<T> {
   const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
   if (!opened.ok) return { ok: false, refusal: refused(`${kind.typ}: ${opened.fault} (${opened.detail})`) }
-  // Before the schema check: claims for a later release need not match this schema.
+  // This check comes before the schema check, because a policy for a later release may have another schema.
   const requiredRelease = kind.use === 'policy' ? requiredReleaseOf(opened.claims) : undefined
   if (requiredRelease)
     return {
@@ -73,11 +73,11 @@ export function openClaims<T extends object>(
       },
     }
   if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: refused(`${kind.typ}: claims_invalid`) }
-  // The claims as signed: hashes are over their own order of fields.
+  // Returns the claims as signed, not as parsed, because content hashes depend on the order of the fields.
   return { ok: true, claims: opened.claims as T }
 }
 
-/** Opens a document that was accepted earlier, whatever its age. Undefined if it no longer verifies. */
+/** Verifies a stored document without a check of its times. Returns undefined if the check fails. */
 export function openStoredClaims<T extends object>(
   jws: string,
   kind: DocumentKind,
@@ -86,11 +86,14 @@ export function openStoredClaims<T extends object>(
   schema: Schema<T>,
 ): T | undefined {
   const opened = openDocument<T>(jws, kind, { keys, audience })
-  // After a downgrade the schema may not match.
+  // After a downgrade of the agent the claims may not match the schema.
   return opened.ok && schema.safeParse(opened.claims).success ? (opened.claims as T) : undefined
 }
 
-/** Treats retired keys as retiring, so that stored documents still verify. Revoked keys stay revoked. */
+/**
+ * Returns the keys with `retiring` in place of `retired`, so that stored documents still verify. Revoked keys stay
+ * revoked.
+ */
 export function withRetiredKeys(keys: KeyRing): KeyRing {
   return new Map(
     [...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]),

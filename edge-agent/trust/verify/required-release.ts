@@ -3,10 +3,8 @@ import { isOlderVersion, VersionNumber, UNTAG_VERSION } from '../../../policy/ve
 import type { Ledger } from '../../ledger/ledger.ts'
 
 /**
- *   policy with `minAgent` ─ ours is older ─▶ refused, reported, shown        the last good one stays in force
- *                          └ not older ─────▶ judged like every other
- *
- * A policy may require a later release of the agent.
+ * A policy may require a later release of the agent (`minAgent`). An older agent refuses and reports that policy, and
+ * continues with its last policy.
  */
 export interface RequiredRelease extends DocumentVersion {
   release: string
@@ -16,7 +14,10 @@ const REQUIRED_RELEASE = 'needed_release'
 
 type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
 
-/** Returns the required release if this one is too old. Reads only the version claims, because a later release may change all others. */
+/**
+ * Returns the required release if this agent is too old. Reads only the version claims: a later release may change all
+ * others.
+ */
 export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
   const required = VersionNumber.safeParse(minAgent)
@@ -28,7 +29,7 @@ export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   }
 }
 
-/** Stores the required release. Ignores policies that are not newer than the current one. */
+/** Stores the required release, if its policy is newer than the held one. */
 export function storeRequiredRelease({ metadata, commits }: MetadataStore, needed: RequiredRelease): void {
   const have = metadata.head('policy')
   if ((have && compareVersions(needed, have) <= 0) || metadata.getCached(REQUIRED_RELEASE) === needed.release) return
@@ -40,7 +41,7 @@ export function clearRequiredRelease({ metadata, commits }: MetadataStore): void
   if (metadata.getCached(REQUIRED_RELEASE)) commits.now(() => metadata.set(REQUIRED_RELEASE, ''))
 }
 
-/** The release that the newest policy requires. Undefined if this release is sufficient. */
+/** Returns the release that the newest policy requires. Undefined if this release is sufficient. */
 export function requiredRelease({ metadata }: Pick<MetadataStore, 'metadata'>): string | undefined {
   const release = metadata.getCached(REQUIRED_RELEASE)
   return release && isOlderVersion(UNTAG_VERSION, release) ? release : undefined

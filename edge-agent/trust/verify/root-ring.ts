@@ -1,6 +1,6 @@
 import { keyId, keyRing, type KeyRing } from '../../../policy/documents/keys.ts'
 
-/** A key ring with the root key alone; the root signs key sets. */
+/** Returns a key ring with only the root key, which verifies key sets. */
 export function rootRing({ rootX }: { rootX: string }): KeyRing {
   return keyRing([{ kid: keyId(rootX), alg: 'EdDSA', x: rootX, use: 'root', iss: 'root', state: 'active' }])
 }
