@@ -5,7 +5,7 @@ import { LEDGER_ID_KEY } from '../ledger/ledger.ts'
 import { openMetadata } from '../ledger/file/metadata.ts'
 import type { Identity } from '../identity/identity.ts'
 
-/** Metadata keys that depend on the former cloud. */
+/** Metadata keys that depend on the former cloud. The agent always deletes them. */
 const CLOUD_METADATA = [
   'deny_seq',
   'last_fresh',
@@ -24,15 +24,17 @@ const CLOUD_METADATA = [
 ]
 
 /**
- * Metadata keys that depend on the root. They stay under the same root; a compromised root may have revoked good keys or signed
- * a wrong time.
+ * Metadata keys that depend on the root key. The agent deletes them if the root key has changed, because a thief of the
+ * former root key may have revoked good keys or signed a wrong time.
  */
 const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
 
 /**
- * Assigns the ledger to a new identity, in one transaction. Used rights stay used, and all signed documents are discarded. Chains the
- * unacknowledged rows again for the new ledger id; if the cloud does not know this agent after a restore, all stored rows. Returns how many
- * rows will be sent.
+ * Assigns the ledger to a new identity, in one transaction. Used rights stay used, and all signed documents are
+ * discarded.
+ *
+ * The unacknowledged rows get new numbers and hashes for the new ledger id. After a restore of the cloud, all stored
+ * rows do. Returns the number of rows that the agent will send.
  */
 export function adoptLedger(
   file: string,
@@ -63,7 +65,7 @@ export function adoptLedger(
   }
 }
 
-/** Reads the unverified generation; it only selects how many rows are sent again. */
+/** Returns the unverified cloud generation of a document. It only decides which rows the agent sends again. */
 function generationOf(jws: string): number {
   const { cloudGeneration } = decodeUnverifiedClaims(jws)
   return typeof cloudGeneration === 'number' ? cloudGeneration : 0

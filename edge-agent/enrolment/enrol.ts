@@ -22,11 +22,11 @@ import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
 
 const ENROL_WITHIN_MS = 10_000
-/** What the address of a cloud ends in, unless a proxy has it elsewhere. */
+/** End of the address of a cloud, unless a proxy uses another path. */
 const API_PATH = '/api/v1'
 const RANDOM_CHARACTERS = 12
 const ROOT_BYTES = 10
-/** The fields of the enrolment answer that the agent uses; the server that sends them is not verified yet. */
+/** Fields of the enrolment answer that the agent uses. The agent has not verified the server when it parses them. */
 const EnrolmentAnswer = z.object({
   agentId: z.string(),
   storeId: z.string(),
@@ -45,10 +45,8 @@ export interface EnrolOptions {
 }
 
 /**
- *   code ─▶ new key and ledger id ─ signed request ─▶ cloud ─▶ root matches the code? ─▶ account of its key set ─▶ identity, documents
- *
- * Enrols this agent with a code from `createEnrolmentCode`. Checks that the cloud is the one that made the code. `former`: the predecessor
- * whose ledger this agent continues; its key signs the request too.
+ * Enrols this agent with a code from `createEnrolmentCode`. Checks that the root key of the answering cloud matches the
+ * code. `former`: the predecessor whose ledger this agent continues; its key signs the request too.
  */
 export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   const { platform, fetch } = options
@@ -70,7 +68,7 @@ export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   if (!answered)
     return refuse(`the server at ${cloud} sent no enrolment: check that the address is the API of an untag cloud`)
   const { agentId, storeId, root, documents, mqtt } = answered
-  // The code carries the thumbprint of the cloud's root, because TLS alone does not prove which cloud answers.
+  // The code contains the thumbprint of the root key, because TLS alone does not prove which cloud answers.
   if (!thumbprint(root.x).subarray(0, ROOT_BYTES).equals(code.root))
     return refuse(
       'the cloud that answered did not create this code: stop the enrolment and report this to the person who gave you the code',
@@ -86,7 +84,7 @@ function refuse(why: string): Enrolled {
   return { ok: false, why }
 }
 
-/** Returns the code and the root's thumbprint in it, or undefined if the code is malformed. */
+/** Returns the normalised code and the thumbprint of the root key in it. Undefined if the code is malformed. */
 function readCode(text: string): { text: string; root: Uint8Array } | undefined {
   const code = normaliseEnrolmentCode(text)
   const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
@@ -98,7 +96,7 @@ function enrolmentClaims(cloud: string, code: string, ledgerId: string, { clock 
   return { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
 }
 
-/** The request, signed with the new key, and also with the former key if the agent keeps its ledger. */
+/** Returns the request, signed with the new key. With `former`, the former key signs it too. */
 function requestOf(
   { code, name, former }: EnrolOptions,
   claims: EnrolmentClaims,
@@ -119,7 +117,7 @@ function requestOf(
   }
 }
 
-/** Keeps the documents that came with the enrolment, so that the agent can start without the cloud from the first minute. */
+/** Stores the documents of the enrolment answer, so that the agent can start offline. */
 export function storeFirstDocuments(
   file: string,
   identity: Identity,
@@ -135,7 +133,8 @@ export function storeFirstDocuments(
     },
   })
   const trust = openTrust(identity, ledger, openAgentClock(ledger, platform.clock))
-  // Documents depend on keys and time, and are refused until these are accepted. So each round accepts at least one more.
+  // A document needs keys and time from other documents. Each round accepts at least one more, so that the order does
+  // not matter.
   for (let round = 0; round < documents.length; round++) for (const document of documents) trust.accept(document)
   ledger.close()
 }

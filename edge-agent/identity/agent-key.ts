@@ -3,14 +3,15 @@ import type { Randomness } from '../../policy/platform.ts'
 import { formerKeys, type Identity, type KeyPair } from './identity.ts'
 
 /**
- *   pending (stored) ──▶ accepted by the cloud ──▶ adopted (stored with the former) ──▶ used: the cloud rejects the former
+ * The agent's own key and its renewal. The agent stores a pending key, offers it to the cloud, and adopts it when the
+ * cloud has accepted it. Each step is durable before the next, so the agent resumes after a crash.
  *
- * The agent's own key and its renewal. Each step is durable before the next, so the agent resumes after a crash. The cloud accepts the
- * former key until the agent has used the new one. A cloud restored from a backup may accept only a former key.
+ * The cloud accepts the former key until the agent has used the new one. A cloud that was restored from a backup may
+ * accept only a former key.
  */
 export interface AgentKey {
   signer(): Signer
-  /** A new key that the cloud has perhaps not received yet. */
+  /** A new key that the cloud may not have accepted yet. */
   readonly pending: { readonly x: string; readonly signer: Signer } | undefined
   /** Makes a new key, unless one is pending. */
   begin(random: Randomness): void
@@ -18,13 +19,15 @@ export interface AgentKey {
   adopt(): void
   /** Deletes the pending key, after the cloud has refused it. */
   discard(): void
-  /** The keys before this one, the newest first. */
+  /** Former keys, newest first. */
   readonly former: readonly Signer[]
-  /** Makes a former key current and the present one pending again, because a restored cloud accepts only that former key. */
+  /**
+   * Makes a former key current, because a restored cloud accepts only that key. The present key becomes pending again.
+   */
   returnTo(former: Signer): void
 }
 
-/** Opens the key of this identity; `keep` must store the identity durably. */
+/** Opens the key of this identity. `keep` must store the changed identity durably. */
 export function openAgentKey(first: Identity, keep: (identity: Identity) => void): AgentKey {
   let identity = first
   let signing = signerOf(identity)
@@ -58,8 +61,8 @@ export function openAgentKey(first: Identity, keep: (identity: Identity) => void
     returnTo({ kid }) {
       const { x, secret, former = [] } = identity
       const at = former.findIndex((key) => keyId(key.x) === kid)
-      const honoured = former[at]
-      if (honoured) change({ ...identity, ...honoured, next: { x, secret }, former: former.slice(at + 1) })
+      const accepted = former[at]
+      if (accepted) change({ ...identity, ...accepted, next: { x, secret }, former: former.slice(at + 1) })
     },
   }
 }

@@ -9,14 +9,17 @@ export function newSecret(kind: SecretKind, random: Randomness): string {
   return `untag_${kind}_${Buffer.from(random.bytes(24)).toString('base64url')}`
 }
 
-/** SHA-256 in base64url: how the agent stores secrets. They are random, so one round is enough. */
+/**
+ * Returns the SHA-256 hash in base64url, which the agent stores in place of a secret. One round suffices, because
+ * secrets are random.
+ */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url')
 }
 
 /**
- * The address that pairs a browser. The code is in the fragment, which browsers do not send. So link previews cannot use it up, and request
- * logs do not contain it.
+ * Returns the address that pairs a browser. The code is in the fragment, which browsers do not send to the server. So
+ * link previews cannot use up the code, and request logs do not contain it.
  */
 export function pairingUrl(agentUrl: string, code: string): string {
   return `${agentUrl}/pair#${code}`

@@ -4,37 +4,36 @@ import { z } from 'zod'
 import type { SecretFiles } from '../../policy/platform.ts'
 
 /**
- *   untag edge enrol ─▶ agent.json: ids, own key, root ─▶ read at each start        key renewed (agent-key.ts) ─▶ written again
- *
- * The identity file of this agent.
+ * The identity file of this agent, `agent.json`, with its ids, its key and the root key. `untag edge enrol` writes it,
+ * and each renewal of the key writes it again (agent-key.ts).
  */
 
-/** How many former keys the agent stores. At one renewal every 30 days, a backup of the cloud may be about three months old. */
+/** Maximum former keys. With a renewal every 30 days, a backup of the cloud may be about three months old. */
 const FORMER_KEYS = 3
 
 const KeyPair = { x: z.string().length(43), secret: z.string() }
-/** A key of the agent: the public half, and the secret half as PKCS #8 in base64url. */
+/** A key of the agent. `x`: public key in base64url; `secret`: private key, PKCS #8 in base64url. */
 export interface KeyPair {
   x: string
   secret: string
 }
 
-/** Who the agent is: written once, at enrolment, readable by its owner alone. */
+/** Content of the identity file. Only the owner of the file can read it. */
 export const Identity = z.strictObject({
   agentId: z.string(),
   storeId: z.string(),
-  /** Account and mode: the issuer of everything it may believe. */
+  /** Account and mode. The agent accepts only key sets for this tenant. */
   tenant: z.string(),
   ledgerId: z.string(),
   generation: z.int().min(1),
-  /** The API root it enrolled at. */
+  /** Base URL of the cloud's API. */
   cloud: z.string(),
   mqttUrl: z.string(),
-  /** The root's public key: everything is believed through it. */
+  /** Public root key. It verifies the key sets, and these verify all other documents. */
   rootX: z.string().length(43),
-  /** Its own key; the secret half is PKCS #8 in base64url. */
+  /** Current key of the agent. */
   ...KeyPair,
-  /** Renewal pending: the cloud has perhaps not accepted this key. */
+  /** Pending key, which the cloud may not have accepted yet. */
   next: z.strictObject(KeyPair).optional(),
   /** Former keys, newest first, for a cloud that was restored from a backup. */
   former: z.array(z.strictObject(KeyPair)).max(FORMER_KEYS).optional(),
@@ -45,7 +44,7 @@ function fileIn(dataDir: string): string {
   return join(dataDir, 'agent.json')
 }
 
-/** The identity in a data directory; undefined before enrolment. Throws when the file is damaged. */
+/** Reads the identity in a data directory. Returns undefined before enrolment; throws if the file is damaged. */
 export function readIdentity(dataDir: string, files: SecretFiles): Identity | undefined {
   const identity = findIdentity(dataDir, files)
   if (identity === 'damaged') throw damaged(dataDir)
@@ -56,7 +55,10 @@ function damaged(dataDir: string): Error {
   return new Error(`${fileIn(dataDir)} is damaged: re-enrol this agent with untag edge enrol --replace`)
 }
 
-/** Throws if a secret key is no key, or does not belong to its public key: the cloud would refuse everything that it signs. */
+/**
+ * Throws if a private key is invalid or does not match its public key. The cloud would reject each signature of such a
+ * key.
+ */
 export async function assertKeyPairs(dataDir: string, identity: Identity): Promise<void> {
   const { x, secret, next, former = [] } = identity
   for (const pair of [{ x, secret }, ...(next ? [next] : []), ...former])
@@ -73,7 +75,7 @@ async function isKeyPair({ x, secret }: KeyPair): Promise<boolean> {
   }
 }
 
-/** As `readIdentity`, but returns `damaged` or undefined in place of an error. */
+/** As `readIdentity`, but returns `damaged` instead of throwing. */
 export function findIdentity(dataDir: string, files: SecretFiles): Identity | 'damaged' | undefined {
   const text = files.read(fileIn(dataDir))
   if (text === undefined) return undefined
@@ -86,12 +88,12 @@ export function findIdentity(dataDir: string, files: SecretFiles): Identity | 'd
   return Identity.safeParse(value).data ?? 'damaged'
 }
 
-/** The keys before the next one, when this identity's own has been followed by it. */
+/** Returns the former keys to store when a new key replaces the current one. */
 export function formerKeys({ x, secret, former = [] }: Identity): KeyPair[] {
   return [{ x, secret }, ...former].slice(0, FORMER_KEYS)
 }
 
-/** Keeps the identity in one file that only this user reads. */
+/** Writes the identity file, which only this user can read. */
 export function writeIdentity(dataDir: string, identity: Identity, files: SecretFiles): void {
   files.write(fileIn(dataDir), JSON.stringify(identity, null, 2))
 }

@@ -4,7 +4,9 @@ import type { SecretFiles } from '../../policy/platform.ts'
 import { storeKeyId } from '../../policy/operator-verifiers.ts'
 import type { Log } from '../log.ts'
 
-/** The newest key and its predecessor: the accepted policy may name the predecessor until the next policy arrives. */
+/**
+ * Maximum keys: the newest and its predecessor. The held policy may name the predecessor until the next policy arrives.
+ */
 const HELD = 2
 const FILE = 'store-keys.json'
 
@@ -12,13 +14,13 @@ const StoreKey = z.string().regex(/^[\w-]{43}$/)
 const StoredKeys = z.strictObject({ keys: z.array(StoreKey).max(HELD) })
 
 /**
- * Keys of the operators' verifiers, which the cloud sends in each login answer. A private file of the data folder stores them, so that
- * operators can sign in after an offline restart.
+ * Store keys: keys of the operators' verifiers, which the cloud sends in each login answer. The agent stores them in a
+ * private file, so that operators can sign in after an offline restart.
  */
 export interface StoreKeys {
-  /** The key with this id, or undefined if the agent does not hold it. */
+  /** Returns the key with this id, or undefined if the agent does not hold it. */
   find(id: string | undefined): string | undefined
-  /** Keeps what a login delivered. Ignores anything that is no key. */
+  /** Stores the key of a login answer. Ignores a value that is no key. */
   store(key: unknown): void
 }
 

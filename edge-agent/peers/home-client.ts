@@ -12,12 +12,12 @@ export type HomeMessage = Pick<
 >
 
 /**
- * `too many`: the rate limit of the home rejected the call; the home is online, so this agent must not claim in its place. `no home`: one
- * of both agents has an old policy; staff decide. Undefined: no valid answer.
+ * `too many`: the rate limit of the home rejected the call. The home is online, so this agent must not act as isolated.
+ * `no home`: one of the two agents has an old policy, so staff decide. Undefined: no valid answer.
  */
 export type HomeClientAnswer = HomeGrant | 'too many' | 'no home' | undefined
 
-/** A shopper waits at the gate. A home without an answer in this time counts as offline, ms. */
+/** A home that does not answer in this time counts as offline, ms. It is short because a shopper waits. */
 const ANSWER_WITHIN_MS = 1_000
 
 /** Signs calls of the receipt home, and verifies its answers. */
@@ -49,7 +49,7 @@ export class HomeClient {
     return signDocument(DOCUMENT_KINDS.homeRequest, claims, signer())
   }
 
-  /** Accepts the answer to the outstanding question alone: an old answer may be outdated. */
+  /** Verifies an answer. Accepts only the answer to this request, because a replayed answer may be outdated. */
   #verified(text: string, at: HomeAddress, { redemptionId }: HomeMessage, jti: string): HomeGrant | undefined {
     const { trust, agentId } = this.#parts
     const opened = openDocument<HomeGrant>(text, DOCUMENT_KINDS.homeGrant, {

@@ -17,22 +17,20 @@ export interface RightsRequest {
   deviceId: string
 }
 
-/** `unreachable`: no valid answer. The home may have processed the request under this id. */
+/** `unreachable`: no valid answer. The home may still have granted the request with this `redemptionId`. */
 export type HomeResult =
   | ({ redemptionId: string } & GrantAnswer)
   | { refused: DenyReason }
   | { unreachable: true; redemptionId?: string }
 
-/** A granted right must be claimed within this time, ms. */
+/** The agent abandons a request that no claim uses within this time, ms. */
 const USED_WITHIN_MS = 5_000
-/** Limit of timers. Requests beyond it are abandoned with the next report round. */
+/** Maximum timers. The next round of reports abandons a request without a timer. */
 const TIMERS_LIMIT = 1_000
 
 /**
- *   request ─ redemption id, stored ─▶ home ─ rights ─▶ claimed within 5 s ─▶ settled
- *                                     └ no answer      └ abandoned: the agent reports to the home that the rights are unused
- *
- * The requests of this agent to the receipt home.
+ * The requests of this agent to the receipt home. The agent stores each request before it sends it. If no claim uses a
+ * request within 5 s, the agent reports to the home that the rights are unused.
  */
 export class HomeRequester {
   readonly #parts: HomeDependencies
@@ -60,7 +58,7 @@ export class HomeRequester {
 
   async request(request: RightsRequest): Promise<HomeResult> {
     const at = this.#home()
-    // A due report may concern the same rights.
+    // A due report may free the same rights, so the home must get it first.
     const delivery = at && (await this.#reporter.reportFirst(at.agentId, request.cti))
     if (!at || delivery === 'undelivered') return { unreachable: true }
     if (delivery === 'too many' || delivery === 'no home') return refusedFor(delivery)
@@ -75,7 +73,7 @@ export class HomeRequester {
       receiptExp,
     })
     if (!answer) return { unreachable: true, redemptionId }
-    // The home decided nothing, so the request can be repeated.
+    // The home did not decide, so the request stays stored and can be repeated.
     if (answer === 'too many' || answer === 'no home') return refusedFor(answer)
     const { reason, ordinals, remaining } = answer
     if (!reason && ordinals.length > 0 && ordinals.every((ordinal) => candidates.includes(ordinal)))
@@ -114,7 +112,7 @@ export class HomeRequester {
     })
   }
 
-  /** The home refused: the request is over. */
+  /** Deletes a request that the home refused. */
   async #end(redemptionId: string): Promise<void> {
     const { commits, homeRequests } = this.#parts.ledger
     await commits.durably(() => homeRequests.remove(redemptionId))
@@ -128,8 +126,8 @@ export class HomeRequester {
   }
 
   /**
-   * Sends the outcome report to the agent that granted the right, even if the receipt home has moved. If that agent no longer exists, the
-   * report goes to the current home, its possible successor.
+   * Sends the outcome report to the agent that granted the right, even if the receipt home has moved. If the policy no
+   * longer lists that agent, the report goes to the current home, which may be its successor.
    */
   async #report(report: OutcomeReport): Promise<DeliveryResult> {
     const { trust, agentId: self } = this.#parts
@@ -140,7 +138,8 @@ export class HomeRequester {
       storeAgent(trust, policy.home) ?? { agentId: self, url: null }
     if (agentId === self) return 'obsolete'
     if (!url) return 'undelivered'
-    // The cloud compares the forwarded report with the grant, so epoch and units must be the same.
+    // The home forwards the report to the cloud. The cloud compares it with the grant, so epoch and units must be the
+    // same.
     const answer = await this.#send(
       { agentId, url, epoch: homeEpoch },
       { redemptionId, cti, rightClass, candidates, all: false, receiptExp, outcome },
@@ -165,7 +164,7 @@ export class HomeRequester {
   }
 }
 
-/** Result if the home is online but decided nothing. */
+/** Result if the home answered without a decision. */
 function refusedFor(answer: 'too many' | 'no home'): HomeResult {
   return { refused: answer === 'too many' ? 'limit_exceeded' : 'manual_assistance_required' }
 }

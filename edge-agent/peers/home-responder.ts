@@ -12,29 +12,30 @@ import { agentKeys } from './store-agents.ts'
 
 export type HomeReply =
   | { kind: 'answer'; answer: string }
-  /** The question is not one for this agent, or not genuine. */
+  /** This agent is not the home of the request, or the request is not genuine. */
   | { kind: 'not_home' }
   /** The requesting agent exceeded its rate limit. */
   | { kind: 'too_many_questions'; retryAfterSeconds: number }
 
 const NOT_HOME: HomeReply = { kind: 'not_home' }
-/** Rate limit of one agent: far above the number of shoppers at its gates, and low enough for the lanes of the home. */
+/**
+ * Rate limit per requesting agent. It is far above the shoppers at one agent, and does not slow the lanes of the home.
+ */
 const REQUEST_RATE = { perSecond: 20, burst: 60 }
 /**
- * Rate limit of requests whose time is not current. An attacker may have replayed them, so they need a separate limit. An agent with a
- * wrong clock also uses it, and it suffices for shoppers.
+ * Separate rate limit per agent for requests whose time is not current. Such requests may be replays of an attacker, or
+ * come from an agent with a wrong clock. The limit suffices for the shoppers of such an agent.
  */
 const LATE_REQUEST_RATE = { perSecond: 5, burst: 20 }
 /** Maximum difference of clocks in a store, s (ADR 0015). */
 const CLOCKS_DIFFER_S = 60
-/** Limit of stored answers. */
+/** Maximum stored answers, and maximum requests in progress. */
 const ANSWERS_LIMIT = 500
 
 /**
- *   question ─ answered before? ─▶ the same answer
- *      └ genuine? ─ for this home and epoch? ─ within the rate limit? ─▶ grant or outcome, in one transaction ─▶ signed answer
- *
- * The answers of this agent as the receipt home.
+ * The answers of this agent as the receipt home. A repeated request gets the same answer. A new request must have a
+ * valid signature, name this home and epoch, and be within the rate limit. Then the home grants the rights or applies
+ * the outcome in one transaction.
  */
 export class HomeResponder {
   readonly #parts: HomeDependencies
@@ -85,7 +86,7 @@ export class HomeResponder {
     const isOwnEpoch = this.#isHomeIn(request.homeEpoch)
     // Outcome reports go to the agent that granted the right, even if the receipt home has moved.
     if (request.outcome === undefined && !isOwnEpoch) return NOT_HOME
-    // Counted after the signature check, so that no agent can use up the limit of another.
+    // The rate limit comes after the signature check, so that no agent can use up the limit of another.
     const retryAfterSeconds = (this.#isCurrent(request) ? this.#limit : this.#lateLimit).take(request.iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const grant = await this.#parts.ledger.commits.durably(() => this.#decide(request, text, isOwnEpoch))
@@ -116,7 +117,7 @@ export class HomeResponder {
     return clock.now().trust === 'none' || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
   }
 
-  /** Records an outcome, or grants rights. Call it inside a transaction. */
+  /** Applies an outcome report, or grants or refuses rights. Call it inside a transaction. */
   #decide(request: HomeRequest, report: string, isOwnEpoch: boolean): GrantAnswer | undefined {
     const { ledger, trust } = this.#parts
     const nowMs = this.#parts.nowMs()
@@ -134,7 +135,7 @@ export class HomeResponder {
     if (outcome === 'failed' || outcome === 'unknown')
       ledger.homeGrants.noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch })
     if (outcome !== undefined) return { ordinals: [], remaining: 0 }
-    // A restored ledger lacks grants, and a forked ledger has a clone that grants too.
+    // A restored ledger may lack grants. A forked ledger has a clone that may grant the same rights.
     const isUnsure = trust.isImporting(exp) || untrustedReason(ledger, nowMs) !== undefined
     return ledger.homeGrants.grant(
       { agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs, homeEpoch },

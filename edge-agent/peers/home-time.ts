@@ -8,18 +8,17 @@ import type { HomeDependencies } from './home-dependencies.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
 
 /**
- *   no real-time clock, no cloud ─ signed question ─▶ home, if it has trusted time ─ signed answer ─▶ clock of this agent, until the cloud answers
- *
- * Time from the receipt home, for an agent that started without trusted time (ADR 0015). It counts like a hardware clock: it must not be
- * before the last signed time, and it does not raise the high-water mark.
+ * Time from the receipt home, for an agent without trusted time: it started without a real-time clock and without the
+ * cloud (ADR 0015). The clock treats it like the time of a hardware clock. It must not be before the last signed time,
+ * and does not raise the high-water mark.
  */
 export interface HomeTimes {
   /**
-   * As the home: returns the signed time for another agent of the store. Undefined if the request is not genuine or this agent has no own
-   * trusted time.
+   * As the home: returns the signed time for another agent of the store. Undefined if the request is not genuine, or if
+   * this agent has no trusted time from another source than a receipt home.
    */
   answer(jws: string, requester: string): string | undefined
-  /** Requests the time until it is known. */
+  /** Requests the time until this agent has trusted time. */
   start(): void
   stop(): void
 }
@@ -28,7 +27,7 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 const ANSWER_WITHIN_MS = 1_000
 
-/** The way to the home's time, and this agent's part when it is the home itself. */
+/** Opens both sides: requests of this agent, and its answers as the home. */
 export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }: HomeDependencies): HomeTimes {
   const delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
   let again: Cancel | undefined
@@ -74,7 +73,7 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
       })
       const request = opened.ok ? HomeTimeRequest.safeParse(opened.claims) : undefined
       const { nowMs, trust: clockTrust } = clock.now()
-      // Time that this agent itself received from a receipt home is not passed on.
+      // The agent does not pass on time that it received from a receipt home.
       if (!request?.success || request.data.iss !== requester || clockTrust === 'none' || clockTrust === 'home')
         return undefined
       const answer: HomeTimeResponse = {

@@ -6,30 +6,31 @@ import { openHomeTimes } from './home-time.ts'
 import { homeOf } from './store-agents.ts'
 
 /**
- *   asker: commit redemption id ─ sign ──▶ home: same id? same answer : take the rights ─ sign ──▶ asker: claim ─ actuate ─ outcome
- *          unused, or outcome unknown ─ sign ──▶ home: free again, or for staff                       (retried until acknowledged)
- *
  * The protocol between the agents of a store. The signed policy names the receipt home and the keys of both agents.
+ *
+ * The requester stores a redemption id and sends a signed request. The home delegates the rights, and gives the same
+ * answer to a repeated id. The requester claims the rights and moves the device. If the outcome is not `confirmed`, it
+ * sends outcome reports until the home acknowledges.
  */
 export interface Home {
   /** True if another agent with a known address is the receipt home. */
   readonly isElsewhere: boolean
-  /** When the home last answered, trusted ms; 0: never. */
+  /** Time of the last answer of the home, trusted ms; 0: never. */
   readonly lastAnswerMs: number
   /** Requests rights of a receipt from the home. */
-  request(wish: RightsRequest): Promise<HomeResult>
+  request(rights: RightsRequest): Promise<HomeResult>
   /** Sends due outcome reports to the home, and retries until it has them. Never throws. */
   reportOutcomes(): Promise<void>
-  /** As the home: the signed answer to a question of another agent. */
+  /** As the home: returns the signed answer to a request of another agent. */
   answer(jws: string): Promise<HomeReply>
-  /** As the home: signed time for another agent that has none. */
+  /** As the home: returns signed time for another agent that has no trusted time. */
   answerTime(jws: string): HomeReply
-  /** Starts pending reports, and requests for the time if it is unknown. */
+  /** Starts to send stored outcome reports. Requests the time if this agent has no trusted time. */
   start(): void
   stop(): Promise<void>
 }
 
-/** The way to the home, and this agent's part when it is the home itself. */
+/** Opens both sides of the protocol: the requester, and the responder for an agent that is the home. */
 export function openHome(parts: HomeDependencies): Home {
   const requests = new HomeRequester(parts, new HomeClient(parts))
   const times = openHomeTimes(parts)
@@ -41,7 +42,7 @@ export function openHome(parts: HomeDependencies): Home {
     get lastAnswerMs() {
       return requests.lastAnswerMs
     },
-    request: (wish) => requests.request(wish),
+    request: (rights) => requests.request(rights),
     reportOutcomes: () => requests.reportOutcomes(),
     answer: (jws) => answers.answer(jws),
     answerTime: (jws) => answers.answerTime(jws),

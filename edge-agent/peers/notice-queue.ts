@@ -4,30 +4,27 @@ import type { Log } from '../log.ts'
 
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
-/** Requests to one agent at once; further releases wait for their turn. */
+/** Maximum concurrent requests to one agent. Further notices wait. */
 const AT_ONCE = 8
-/** Notices that wait for one agent; the oldest makes room. */
+/** Maximum waiting notices for one agent. A further one replaces the oldest. */
 const WAITING_LIMIT = 500
 
 export interface NoticeQueueParts {
   platform: Pick<Platform, 'timers' | 'random'>
   log: Log
-  /** `done`: the agent accepted the notice, or never will. */
+  /** Sends a notice. `done`: the agent accepted the notice, or a retry is useless. */
   post(release: AnnouncedRelease): Promise<'done' | 'later'>
-  /** The oldest notice was dropped. */
+  /** Called when the queue discards its oldest notice. */
   onFull(): void
 }
 
 /**
- *   release ─ fewer than 8 under way? ─▶ post ─ done ─▶ the newest that waits
- *                    └ no ─▶ waits ◀─ later ─┘  ▲
- *                              └─ pause with jitter, at most 15 s
- *
- * Release notices for one agent. The newest is sent first, because its shopper leaves now.
+ * Release notices for one agent. The queue sends the newest notice first, because its shopper leaves now. After an
+ * attempt without an answer it pauses with jitter, at most 15 s.
  */
 export class NoticeQueue {
   readonly #parts: NoticeQueueParts
-  /** The newest last. */
+  /** Waiting notices, newest last. */
   readonly #waiting: AnnouncedRelease[] = []
   #inFlight = 0
   #delays: Generator<number, never>
@@ -45,7 +42,7 @@ export class NoticeQueue {
 
   add(release: AnnouncedRelease): void {
     if (this.#inFlight < AT_ONCE) void this.#deliver(release)
-    else this.#keep(release)
+    else this.#enqueue(release)
   }
 
   stop(): void {
@@ -56,7 +53,7 @@ export class NoticeQueue {
   async #deliver(release: AnnouncedRelease): Promise<void> {
     const { post, log } = this.#parts
     this.#inFlight++
-    // What fails here is a fault of ours, and no release depends on it.
+    // An error here is a defect of this program. It must not stop the queue.
     const result = await post(release).catch((error: unknown) => {
       log.error({ err: error }, 'a release notice could not be sent')
       return 'done' as const
@@ -64,7 +61,7 @@ export class NoticeQueue {
     this.#inFlight--
     if (this.#isStopped) return
     if (result === 'later') {
-      this.#keep(release)
+      this.#enqueue(release)
       this.#retryLater()
       return
     }
@@ -86,7 +83,7 @@ export class NoticeQueue {
     if (release) void this.#deliver(release)
   }
 
-  #keep(release: AnnouncedRelease): void {
+  #enqueue(release: AnnouncedRelease): void {
     if (this.#waiting.length >= WAITING_LIMIT) {
       this.#waiting.shift()
       this.#parts.onFull()

@@ -3,25 +3,24 @@ import type { OutcomeReport } from '../ledger/home/stored-home-requests.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
 /**
- *   granted right not used ─ stored ─▶ sent ─ acknowledged? ─▶ deleted        no answer ─ pause with jitter, at most 30 s ─▶ sent
- *
- * Delivers outcome reports to the receipt home. Until then the home reserves the unused rights, and rejects cloud tokens for them.
+ * Delivers outcome reports to the receipt home. The agent stores each report and retries with pauses of at most 30 s.
+ * Until the home has the report, it reserves the unused rights, and rejects cloud tokens for them.
  */
 export interface OutcomeReporter {
-  /** Sends the due reports about this receipt to this home, before a new request. */
+  /** Sends the due reports about this receipt to this home. Call it before a new request. */
   reportFirst(home: string, cti: string): Promise<DeliveryResult>
   /** Sends all due reports now, and retries the undelivered ones. Never throws. */
   kick(): Promise<void>
-  /** Ends a request that no claim will use. */
+  /** Abandons a request that no claim will use, and sends its report. */
   abandon(redemptionId: string): void
-  /** Sends the reports that are left from before the restart. */
+  /** Sends the reports that were stored before the restart. */
   start(): void
   stop(): Promise<void>
 }
 
 /**
- * `obsolete`: no receiver is left. `undelivered`: no valid answer. `too many`: rate limit of the home. `no home`: the home has
- * another policy version.
+ * `obsolete`: no agent is left that needs the report. `undelivered`: no valid answer. `too many`: the rate limit of the
+ * home is exceeded. `no home`: the home has another policy version.
  */
 export type DeliveryResult = 'delivered' | 'obsolete' | 'undelivered' | 'too many' | 'no home'
 
@@ -52,7 +51,7 @@ export function openOutcomeReporter({
   let delays = newDelays()
   let retry: Cancel | undefined
   let running = Promise.resolve()
-  /** The next round, not started yet. It sends all reports that exist when it starts. */
+  /** The next round, which has not started yet. It sends all reports that exist when it starts. */
   let next: Promise<void> | undefined
   let isStopped = false
 
@@ -66,11 +65,12 @@ export function openOutcomeReporter({
     return result
   }
 
-  /** Requests of an earlier process. */
+  /** Returns open requests without a timer, such as those of an earlier process. */
   const orphaned = () => homeRequests.openIds().filter((redemptionId) => !isWatched(redemptionId))
 
   async function sendAll(): Promise<void> {
-    // A restored ledger may lack the claim of a request. Only the cloud can exclude that, so the ledger must be trusted.
+    // A restored ledger may lack the claim that used a request. So the agent abandons requests only if the cloud trusts
+    // this ledger.
     const abandoned = isLedgerTrusted() ? orphaned() : []
     if (abandoned.length > 0) await commits.durably(() => abandoned.forEach(homeRequests.abandon))
     const unreachable = new Set<string>()

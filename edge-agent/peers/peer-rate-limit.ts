@@ -2,16 +2,16 @@ import type { Clock } from '../../policy/platform.ts'
 
 /** Rate limit per name (token buckets). */
 export interface PeerRateLimit {
-  /** Takes one token of `name`. Returns 0, or the seconds until the next token. */
+  /** Takes one token from the bucket of `name`. Returns 0, or the seconds until the next token. */
   take(name: string): number
-  /** The same without taking it. */
+  /** Returns the same number, but takes no token. */
   wait(name: string): number
 }
 
-/** Names in memory; beyond the limit the oldest is dropped. */
+/** Maximum names in memory. A further name replaces the oldest. */
 const NAMES_LIMIT = 1_000
 
-/** `burst` at once, then `perSecond`. */
+/** Creates a limit of `burst` calls at once, then `perSecond`. */
 export function peerRateLimit(
   clock: Pick<Clock, 'elapsed'>,
   { perSecond, burst }: { perSecond: number; burst: number },

@@ -19,18 +19,15 @@ import { NoticeQueue } from './notice-queue.ts'
 import { agentKeys, storeAgent } from './store-agents.ts'
 
 /**
- *   release confirmed ─ signed notice ──▶ each agent of the store with a gate: sender known? fresh? proof holds? ─▶ its gates
- *                          ▲ └ no answer ─ waits, newest first
- *                          └──────────────────┘
- *
- * Tells the gates of a store over the local network which units its agents released. A release never waits for its notice.
+ * Signed notices over the local network that inform the gates of a store about released units. The receiver checks
+ * sender, time and proof. Without an answer the sender retries. A release never waits for its notice.
  */
 
 export type NoticeReply =
   | { kind: 'taken' }
-  /** Not signed by an agent of this store. */
+  /** No other agent of this store signed the notice. */
   | { kind: 'not_genuine' }
-  /** Genuine, but it silences nothing. */
+  /** The notice is genuine, but the gates ignore it. */
   | { kind: 'refused'; why: string }
   | { kind: 'too_many'; retryAfterSeconds: number }
 
@@ -43,15 +40,17 @@ export interface ReleaseNoticesParts {
   signer(): Signer
   fetch: Fetch
   log: Log
-  /** A genuine notice of this agent: checks its proof and silences the gates; why not, where it does not. */
+  /** Checks the proof of a genuine notice and silences the gates. Returns the reason if the proof is not valid. */
   onNotice(release: AnnouncedRelease, senderId: string): string | undefined
 }
 
-/** An agent that does not answer within this is offline; its notices wait, ms. */
+/** An agent that does not answer in this time counts as offline, and its notices wait, ms. */
 const ANSWER_WITHIN_MS = 1_000
-/** An agent announces at most so many releases; more than its devices can make. */
-const ANNOUNCING = { perSecond: 20, burst: 60 }
-/** Clocks in a store may differ by so much, s. */
+/**
+ * Rate limit of received notices per agent. It is above the number of releases that the devices of one agent can make.
+ */
+const NOTICE_RATE = { perSecond: 20, burst: 60 }
+/** Maximum difference of clocks in a store, s (ADR 0015). */
 const CLOCKS_DIFFER_S = 60
 /** Minimum interval of log lines about refusals or a full queue, ms. */
 const LOG_EVERY_MS = 60_000
@@ -64,13 +63,13 @@ export function openReleaseNotices(parts: ReleaseNoticesParts): ReleaseNotices {
 export class ReleaseNotices {
   readonly #parts: ReleaseNoticesParts
   readonly #queues = new Map<string, NoticeQueue>()
-  readonly #announcing: PeerRateLimit
+  readonly #limit: PeerRateLimit
   #loggedMs = Number.NEGATIVE_INFINITY
   #isStopped = false
 
   constructor(parts: ReleaseNoticesParts) {
     this.#parts = parts
-    this.#announcing = peerRateLimit(parts.platform.clock, ANNOUNCING)
+    this.#limit = peerRateLimit(parts.platform.clock, NOTICE_RATE)
   }
 
   /** Sends a release of this agent to every agent of the store that has a gate. Returns at once, never throws. */
@@ -78,7 +77,7 @@ export class ReleaseNotices {
     for (const agentId of this.#agentsWithGates()) this.#queueOf(agentId).add(release)
   }
 
-  /** Takes a notice of another agent. */
+  /** Verifies a notice of another agent and passes it to the gates. */
   receive(text: string): NoticeReply {
     const { agentId, storeId, trust, onNotice } = this.#parts
     const { iss } = decodeUnverifiedClaims(text)
@@ -88,8 +87,8 @@ export class ReleaseNotices {
       audience: storeId,
     })
     if (!opened.ok) return { kind: 'not_genuine' }
-    // Counted after the signature check, so that no agent can use up the limit of another.
-    const retryAfterSeconds = this.#announcing.take(iss)
+    // The rate limit comes after the signature check, so that no agent can use up the limit of another.
+    const retryAfterSeconds = this.#limit.take(iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const notice = ReleaseNotice.safeParse(opened.claims)
     if (!notice.success || notice.data.iss !== iss) return { kind: 'refused', why: 'the claims describe no release' }
@@ -98,7 +97,7 @@ export class ReleaseNotices {
     return why === undefined ? { kind: 'taken' } : { kind: 'refused', why }
   }
 
-  /** Notices that wait for an agent. */
+  /** Number of notices that no receiver has acknowledged yet. */
   get waiting(): number {
     return [...this.#queues.values()].reduce((sum, { size }) => sum + size, 0)
   }
@@ -136,7 +135,7 @@ export class ReleaseNotices {
   async #post(agentId: string, release: AnnouncedRelease): Promise<'done' | 'later'> {
     const { trust, clock, fetch, platform } = this.#parts
     const agent = storeAgent(trust, agentId)
-    // The receiver was revoked, or the gates would no longer use the notice.
+    // The policy no longer lists the receiver, or the gates would ignore the notice because of its age.
     if (!agent || clock.now().nowMs / 1_000 - release.releasedS >= SILENT_SECONDS) return 'done'
     if (agent.url === null) return 'later'
     const answer = await httpClient(`${agent.url}/v1`, fetch, platform).post(
@@ -157,9 +156,9 @@ export class ReleaseNotices {
   }
 
   #isCurrent({ iat, exp }: ReleaseNotice): boolean {
-    const { nowMs, trust: known } = this.#parts.clock.now()
+    const { nowMs, trust: clockTrust } = this.#parts.clock.now()
     const nowS = nowMs / 1_000
-    return known !== 'none' && iat - CLOCKS_DIFFER_S <= nowS && nowS < exp + CLOCKS_DIFFER_S
+    return clockTrust !== 'none' && iat - CLOCKS_DIFFER_S <= nowS && nowS < exp + CLOCKS_DIFFER_S
   }
 
   #warn(fields: Record<string, unknown>, message: string): void {

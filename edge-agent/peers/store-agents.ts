@@ -4,25 +4,28 @@ import type { Trust } from '../trust/trust.ts'
 
 export type StoreAgent = NonNullable<PolicyClaims['agents']>[number]
 
-/** An agent of the store as the signed policy lists it; undefined: it is none, or no more. */
+/** Returns an agent of the store, as the signed policy lists it. Undefined if the policy does not list the agent. */
 export function storeAgent({ policy }: Pick<Trust, 'policy'>, agentId: string): StoreAgent | undefined {
   return policy?.agents?.find((agent) => agent.agentId === agentId)
 }
 
-/** The signing keys of an agent of the store; empty for an unknown agent. */
+/** Returns the signing keys of an agent of the store. Empty if the policy does not list the agent. */
 export function agentKeys(trust: Pick<Trust, 'policy'>, agentId: string): KeyRing {
   const keys = storeAgent(trust, agentId)?.keys ?? []
   return keyRing(keys.map((x) => ({ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agentId, state: 'active' })))
 }
 
-/** Another agent that is the receipt home, and its address. */
+/** The agent that is the receipt home, with its address. */
 export interface HomeAddress {
   agentId: string
   url: string
   epoch: number
 }
 
-/** The receipt home that the signed policy names. Undefined if it is the cloud, this agent, or an agent without an address. */
+/**
+ * Returns the receipt home that the signed policy names. Undefined if it is the cloud, this agent, or an agent without
+ * an address.
+ */
 export function homeOf(trust: Pick<Trust, 'policy'>, agentId: string): HomeAddress | undefined {
   const policy = trust.policy?.policy
   if (!policy || policy.home === 'cloud' || policy.home === agentId) return undefined
