@@ -10,7 +10,7 @@ export interface AgentConfig {
   readonly requirePairing: boolean
   /** Further names by which browsers may call this agent, such as `kasse1.local:8090`. */
   readonly hosts: readonly string[]
-  /** Language of the pages until a reader chooses another; undefined for that of the browser. */
+  /** Language of the pages until a user chooses another. Undefined: language of the browser. */
   readonly language?: Language
 }
 
@@ -28,13 +28,16 @@ export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, ho
 
 export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
-/** The JSON Schema of a configuration file. Rules between devices are checked separately. */
+/** Returns the JSON Schema of a configuration file. It lacks the rules between devices, which `readConfig` checks. */
 export function configSchema(): object {
   const whole = Settings.extend({ devices: z.array(DeviceEntry).max(MAX_DEVICES).default([]) })
   return { ...z.toJSONSchema(whole, { io: 'input' }), title: 'Configuration of the untag edge agent' }
 }
 
-/** Checks the text of a configuration file; lists every fault at once, each with the key and the fix. */
+/**
+ * Checks the text of a configuration file. Returns all faults, each with the setting and the remedy, or the
+ * configuration.
+ */
 export function readConfig(text: string): CheckedConfig {
   let value: unknown
   try {
@@ -65,7 +68,7 @@ function explain(issue: z.core.$ZodIssue): string[] {
   return [`${issue.path.join('.')}: ${issue.message}`]
 }
 
-/** Faults of scanners and readers whose target device is missing from the file, or is itself a scanner or reader. */
+/** Returns faults of `feeds` settings. The target must be in the file and must not feed a device itself. */
 function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
   const wired = devices.map((device) => ({ deviceId: device.deviceId, feeds: capabilitiesOf(device).feeds }))
   const ids = new Set(wired.filter(({ feeds }) => feeds === undefined).map(({ deviceId }) => deviceId))
@@ -77,7 +80,10 @@ function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
   })
 }
 
-/** If an emergency input exists, every output that releases must set `opensInEmergency`, so that no default decides in a fire. */
+/**
+ * Returns faults of `opensInEmergency`. With an emergency input, each releasing output must set it: no default may
+ * decide in a fire.
+ */
 function emergencyFaults(devices: readonly DeviceEntry[]): string[] {
   const all = devices.map((device) => capabilitiesOf(device))
   const hasInput = all.some(({ emergency }) => emergency !== undefined)

@@ -1,17 +1,19 @@
 import type { ScanResult } from './lanes/scan-result.ts'
 import type { AgentStatus } from './health/agent-status.ts'
 
-/** Live events for the pages. */
+/** Live event for the pages. */
 export type FeedEvent =
   | { type: 'status'; status: AgentStatus }
   | { type: 'result'; deviceId: string; atMs: number; result: ScanResult }
   | { type: 'operator'; deviceId: string; name: string | null }
-  /** Somebody went through, with how many did since the start. */
+  /** A person passed. `count`: people in this direction since the agent started. */
   | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }
 
 export interface Feed {
   publish(event: FeedEvent): void
-  /** Hears everything from this call on until `signal` aborts or the feed closes; a listener that is too slow loses the oldest. */
+  /**
+   * Returns all events from now on, until `signal` aborts or the feed closes. A slow listener loses its oldest events.
+   */
   listen(signal: AbortSignal): AsyncIterable<FeedEvent>
   /** Ends all listeners. */
   close(): void

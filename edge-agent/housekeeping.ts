@@ -4,13 +4,19 @@ import type { Ledger } from './ledger/ledger.ts'
 import type { Log } from './log.ts'
 import type { AgentClock } from './trust/time/clock.ts'
 
-/** Claims and denials are deleted this long after they expire, s. */
+/** The agent deletes claims and denials this time after they expire, s. */
 const KEEP_AFTER_END = 3_600
-/** A cloud restored from a backup may need acknowledged rows again for this long, ms. */
+/**
+ * The agent stores acknowledged rows for this time, ms, because a cloud that was restored from a backup may need them
+ * again.
+ */
 const KEEP_ACKED_MS = 14 * 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
-/** Prunes the ledger at regular intervals, until it is cancelled. */
+/**
+ * Prunes the ledger at regular intervals. Returns a function that stops this. `onRun` gets trusted time at each
+ * interval.
+ */
 export function startHousekeeping({
   ledger,
   clock,
@@ -25,7 +31,7 @@ export function startHousekeeping({
   onRun(nowMs: number): void
 }): Cancel {
   let cancel: Cancel = () => undefined
-  const tell = (error: unknown) => {
+  const logError = (error: unknown) => {
     if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the ledger is pruned later')
     else log.error({ err: error }, 'the ledger could not be pruned')
   }
@@ -39,8 +45,9 @@ export function startHousekeeping({
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
       if (trust !== 'none') onRun(now)
-      // Tokens and receipts older than the pruned claims are refused. A wrong hardware clock would block all releases, so only signed time prunes.
-      if (trust === 'signed') ledger.commits.durably(prune).catch(tell)
+      // After pruning, the ledger refuses tokens and receipts that are as old as the deleted claims. A wrong hardware
+      // clock would so block all releases. Therefore the agent prunes only by signed time.
+      if (trust === 'signed') ledger.commits.durably(prune).catch(logError)
       schedule()
     })
   }

@@ -38,22 +38,23 @@ export interface AgentParts
     Pick<CloudParts, 'keepIdentity' | 'fetch' | 'openLine' | 'mqttUrl' | 'address'>,
     Pick<DevicesParts, 'openLink' | 'openDevice' | 'supervise'> {
   config: AgentConfig
-  /** How the set-up page looks around; without it finds nothing. */
+  /** Finds devices for the set-up page. Absent: the page finds none. */
   deviceDiscovery?: DeviceDiscovery
-  /** Where the set-up page writes devices down; without it only shows what to write. */
+  /** Configuration file that the set-up page writes. Absent: the page only shows the text to write. */
   configFile?: ConfigFile
-  /** The ledger cannot be trusted any more: the process must end and start again (P6). */
+  /** Called after a disk fault of the ledger. The process must end and start again (P6). */
   onFatal(why: Error): void
 }
 
 /**
- *   startup/stored.ts   ledger ─ recovery ─ clock ─ items ─ trust
- *   devices/devices.ts  wiring ─ emergency inputs ─ doors
- *   startup/connect-cloud.ts  keys ─ link
- *   peers               receipt home ─ release notices
- *   lanes               gates ─ stations, which ask decisions/authorize.ts
+ * The agent. The constructor creates the parts in this order:
+ *   startup/stored.ts         ledger, recovery, clock, items, trust
+ *   devices/devices.ts        wiring, emergency inputs, doors
+ *   startup/connect-cloud.ts  key, link
+ *   peers                     receipt home, release notices
+ *   lanes                     gates, then stations, which call decisions/authorize.ts
  *
- * The agent, wired in this order; then devices and link start. It works with no cloud, no broker and no device there.
+ * `start` starts devices, housekeeping and link. The agent also starts while cloud, broker and devices are offline.
  */
 export class Agent {
   readonly identity: Identity
@@ -70,7 +71,7 @@ export class Agent {
   readonly operators: Operators
   readonly link: CloudConnection
   readonly home: Home
-  /** What is released, between the agents of the store. */
+  /** Release notices between the agents of the store. */
   readonly notices: ReleaseNotices
   readonly gates: Gates
   readonly lanes: Lanes
@@ -93,7 +94,7 @@ export class Agent {
     this.#liveStatus = new LiveStatus(platform.timers, () =>
       this.feed.publish({ type: 'status', status: this.status() }),
     )
-    // The ledger may grow by recovery, before there is a link.
+    // Recovery may add journal rows before the link exists.
     let sendJournal: () => void = () => undefined
     this.#stored = openStorage(parts, {
       onFailure: (failure) => this.#fail(failure),
@@ -111,9 +112,9 @@ export class Agent {
     sendJournal = this.link.kick
     this.home = this.#openHome()
     this.notices = this.#openNotices()
-    const authorizing = this.#authorizing()
-    this.gates = this.#openGates(authorizing)
-    this.lanes = this.#openLanes(authorizer(authorizing))
+    const authorizeParts = this.#authorizeParts()
+    this.gates = this.#openGates(authorizeParts)
+    this.lanes = this.#openLanes(authorizer(authorizeParts))
   }
 
   readonly status = (): AgentStatus =>
@@ -131,7 +132,7 @@ export class Agent {
   /** Resolves to true when the agent is online, or to false after `limitMs`. */
   readonly ready = (limitMs: number): Promise<boolean> => this.link.ready(limitMs)
 
-  /** Reconnects a device and returns its state; undefined if the device is not configured here. */
+  /** Reconnects a device and returns its state. Undefined if the agent does not have this device. */
   async check(deviceId: string): Promise<ConfiguredDevice | undefined> {
     const { supervisor, wiring } = this.#devices
     const found = supervisor && (await checkDevice(supervisor, this.platform, deviceId))
@@ -157,7 +158,7 @@ export class Agent {
     this.notices.stop()
     this.feed.close()
     this.lanes.stop()
-    // Outputs off first: what protects must not wait for the network.
+    // Devices stop first, because switching outputs off must not wait for the network.
     await this.#devices.stop()
     await this.gates.stop()
     await this.link.stop()
@@ -216,8 +217,8 @@ export class Agent {
     })
   }
 
-  /** What the steps from a scan to the pulse of a relay need. */
-  #authorizing(): AuthorizeParts {
+  /** The parts that a release needs, from the scan to the pulse of the device. */
+  #authorizeParts(): AuthorizeParts {
     return {
       ...this.#base,
       link: this.link,
@@ -232,7 +233,7 @@ export class Agent {
     }
   }
 
-  #openGates(authorizing: AuthorizeParts): Gates {
+  #openGates(authorizeParts: AuthorizeParts): Gates {
     const { wiring, journal, signal } = this.#devices
     const { link } = this
     return openGates({
@@ -245,7 +246,7 @@ export class Agent {
       policy: () => this.trust.policy?.policy,
       isOnline: () => link.isOnline,
       syncItems: link.poll,
-      claimExit: exitClaimer(authorizing),
+      claimExit: exitClaimer(authorizeParts),
       onAlarm: (deviceId, tag, assessment) => this.#show(deviceId, alarmResult(tag, assessment, !link.isOnline)),
     })
   }
@@ -274,7 +275,7 @@ export class Agent {
     })
   }
 
-  /** What most modules need. */
+  /** The parts that most modules need. */
   get #base() {
     const { platform, fetch, log, identity } = this.#parts
     const { agentId, storeId } = identity
@@ -282,7 +283,7 @@ export class Agent {
     return { ...this.#stored, platform, fetch, log, agentId, storeId, nowMs: () => clock.now().nowMs }
   }
 
-  /** Silences this agent's gates for a unit that this or another agent released. Returns the reason if the proof does not hold. */
+  /** Silences this agent's gates for a released unit. Returns the reason if the proof of the release is not valid. */
   #silence(release: AnnouncedRelease, senderId: string): string | undefined {
     const checked = verifyRelease(this.#base, release, senderId)
     if (!checked.ok) return checked.why

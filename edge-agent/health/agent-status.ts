@@ -18,49 +18,51 @@ import { refusedDevice, type RegistrationFault } from './registration.ts'
 /** A configured device: the state of its hardware, or why the agent refuses its requests. */
 export type ConfiguredDevice = Omit<DeviceStatus, 'state'> & { state: DeviceStatus['state'] | RegistrationFault }
 
-/** The agent as a person at the station should see it. */
+/** Status of the agent, for its pages and its local API. */
 export interface AgentStatus {
   agentId: string
   storeId: string
-  /** As the accepted policy has it. */
+  /** Name in the accepted policy; null before the first policy. */
   storeName: string | null
   online: boolean
-  /** ISO; null while online. */
+  /** ISO time; null while online. */
   offlineSince: string | null
   broker: boolean
-  /** Journal rows that the cloud does not have yet. */
+  /** Number of journal rows that the cloud has not acknowledged. */
   queueDepth: number
   policyVersion: number | null
   stage: PolicyStage
-  /** Tokens name newer documents than those here, and nothing brings them. */
+  /** True if tokens name newer documents that the agent lacks, or if denials are missing. */
   isOvertaken: boolean
-  /** What runs here. */
+  /** Release of this agent. */
   release: string
-  /** The release that the store's newest policy needs, which this one cannot take; null: this is enough. */
+  /** Release that the newest policy of the store requires; null if this release suffices. */
   neededRelease: string | null
   clock: ClockTrust
-  /** Trusted time, ISO. */
+  /** ISO time of the trusted clock. */
   now: string
   isHome: boolean
-  /** Why each release needs the cloud: the ledger was forked or restored, or the agent revoked. null: the ledger is trusted. */
+  /** Reason why each release needs the cloud; null while the ledger is trusted. */
   ledgerDoubt: UntrustedReason | null
-  /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
+  /**
+   * The agent's copy of the store's items: number of names and age. The age is null until the copy was once complete.
+   */
   items: { known: number; ageSeconds: number | null }
   devices: (ConfiguredDevice & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
-  /** What an emergency input opens now; null while there is no emergency. */
+  /** State of the current emergency; null while no emergency input is active. */
   emergency: {
-    /** ISO, by the wall clock. */
+    /** ISO time of the wall clock. */
     since: string
     inputs: string[]
     lost: string[]
     opened: string[]
     silent: boolean
   } | null
-  /** Why nothing may move, or null. */
+  /** Reason why the agent moves no device, or null. */
   fault: string | null
 }
 
-/** Where an agent's status comes from. */
+/** Sources of the status. */
 export interface StatusSources {
   identity: Identity
   clock: AgentClock
@@ -75,7 +77,7 @@ export interface StatusSources {
   devices: readonly DeviceStatus[]
 }
 
-/** The agent as it is now. */
+/** Returns the current status of the agent. */
 export function agentStatus({
   identity,
   clock,
@@ -131,7 +133,10 @@ function emergencyStatus(state: EmergencyState | null): AgentStatus['emergency']
   return { since: new Date(sinceMs).toISOString(), ...rest }
 }
 
-/** The state of a device. A registration fault hides the state of the hardware: the device is of no use until it is corrected. */
+/**
+ * Returns the state of a device. A registration fault replaces the state of the hardware, because the agent refuses
+ * each request.
+ */
 export function configuredDevice(
   device: DeviceStatus,
   { identity, trust, wiring }: Pick<StatusSources, 'identity' | 'trust' | 'wiring'>,

@@ -10,11 +10,11 @@ export interface Counters {
   confirmed: number
   failed: number
   unknown: number
-  /** Who went through, by device. */
+  /** People counted in and out, by device. */
   readonly people: Map<string, { in: number; out: number }>
 }
 
-/** All at zero; the agent counts from its start. */
+/** Creates counters at zero. */
 export function newCounters(): Counters {
   return { granted: 0, denied: 0, confirmed: 0, failed: 0, unknown: 0, people: new Map() }
 }
@@ -34,7 +34,7 @@ export function countPerson({ people }: Counters, deviceId: string, direction: '
 
 const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped', ...REGISTRATION_FAULTS] as const
 
-/** The status in the text format of Prometheus. */
+/** Returns the metrics in the text format of Prometheus. */
 export function metricsText(
   status: AgentStatus,
   counters: Counters,

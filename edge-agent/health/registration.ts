@@ -1,13 +1,13 @@
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 
-/** Why an agent refuses every request for a device of its configuration, although its hardware may work. */
+/** Reasons why an agent refuses every request for a configured device, although the hardware may work. */
 export const REGISTRATION_FAULTS = ['unknown_device', 'device_of_another_agent', 'decommissioned_device'] as const
 export type RegistrationFault = (typeof REGISTRATION_FAULTS)[number]
 
 /** A device that the agent refuses because of its policy. */
 export interface RefusedDevice {
   state: RegistrationFault
-  /** The reason and the fix. */
+  /** Reason and remedy, for people. */
   detail: string
 }
 
@@ -21,8 +21,8 @@ const DETAILS: Record<RegistrationFault, (storeId: string) => string> = {
 }
 
 /**
- * Looks a configured device up in the accepted policy, by the same rules as decisions. Undefined if the agent may use the
- * device. Leave out devices that feed another: they need no registration.
+ * Checks a configured device against the accepted policy, by the same rules as decisions. Returns undefined if the
+ * agent may use the device. Do not call it for devices that feed another device, because these need no registration.
  */
 export function refusedDevice(
   { aud: storeId, devices }: Pick<PolicyClaims, 'aud' | 'devices'>,

@@ -18,7 +18,7 @@ import type { Stored } from './stored.ts'
 export interface CloudParts extends Stored {
   platform: Platform
   identity: Identity
-  /** Stores the identity durably when the agent has changed its key. */
+  /** Stores the identity durably after the agent changed its key. */
   keepIdentity(identity: Identity): void
   fetch: Fetch
   openLine: OpenMqttLine
@@ -32,14 +32,14 @@ export interface CloudParts extends Stored {
   onChange(): void
 }
 
-/** The agent's way to the cloud, not started. */
+/** The parts of the agent that talk to the cloud, not started. */
 export interface Cloud {
   readonly key: AgentKey
   readonly link: CloudConnection
   readonly tokenVoider: TokenVoider
 }
 
-/** Connects the link with the ledger, which supplies its reports, and with trust, ledger and status, which receive its messages. */
+/** Creates the link and connects it with key, ledger, trust and status. */
 export function connectCloud(parts: CloudParts): Cloud {
   const { platform, identity, ledger, clock, trust, log, nowMs, onChange, mqttUrl, address } = parts
   const { agentId, storeId } = identity
@@ -74,7 +74,7 @@ export function connectCloud(parts: CloudParts): Cloud {
   return { key, link, tokenVoider }
 }
 
-/** The retained state that a console shows. */
+/** Returns the retained state, which a console shows. */
 function describe({ trust, ledger, devices }: CloudParts): object {
   return {
     policyVersion: trust.policy?.ver ?? 0,

@@ -1,9 +1,9 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
 
-/** Pages get the status at most this often. */
+/** Minimum interval between two status events, ms. */
 const STATUS_EVERY_MS = 100
 
-/** Publishes the agent's status to the pages after it changed. */
+/** Publishes the agent's status to the pages after changes. */
 export class LiveStatus {
   readonly #timers: Timers
   readonly #publish: () => void

@@ -20,7 +20,7 @@ export interface StoredParts {
   /** Files for the secrets in `dataDir`. */
   secretFiles: SecretFiles
   log: Log
-  /** How the ledger's file is opened; by default the real way. */
+  /** Opens the file of the ledger; default: SQLite on the real disk. */
   openLedgerFile?: OpenLedgerFile
   /** Folder of the watermark, outside `dataDir`; absent: no watermark. */
   runtimeFiles?: RuntimeFiles
