@@ -97,10 +97,8 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
     // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
-    const isUnknownOfRequester = (id: string) => isUnknownOf(agentId, find.get(id))
-    const unused = candidates.filter((ordinal) =>
-      claims.isFree(cti, rightClass, ordinal, nowMs, false, isUnknownOfRequester),
-    )
+    const isRetried = (id: string) => isUnknownOf(agentId, find.get(id))
+    const unused = candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))
     const ordinals = all ? unused : unused.slice(0, 1)
     if (ordinals.length === 0) return { ...NO_RIGHTS, reason: 'already_redeemed' }
     // `exp` comes from the requester and may be wrong. The margin covers an error, because no receipt is valid longer
