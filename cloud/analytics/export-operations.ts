@@ -19,9 +19,10 @@ export const exportSalesData = operation({
   minimumPackage: 'PRIME',
   summary: 'Exports all paid purchases between two dates as JSON or CSV.',
   description:
-    'Both dates are inclusive. Store by store, the oldest first; the response is streamed and may be long. CSV ' +
-    'has one row per purchase line. Amounts are in cents. Cancelled purchases are included as CANCELLED; ' +
-    '`refundedCent` is the amount refunded so far, per line and in total. It contains no data of the shopper.',
+    'Both dates are inclusive. The stores follow one another, and each store’s oldest purchase comes first. The ' +
+    'response is streamed and may be long. CSV has one row per purchase line. Amounts are in cents. Cancelled ' +
+    'purchases are included with status CANCELLED. `refundedCent` is the amount refunded so far, per line and in ' +
+    'total. The export contains no data of the shopper.',
   changes: false,
   formats: [
     {

@@ -22,9 +22,9 @@ export const fetchAnalytics = operation({
   minimumPackage: 'PRIME',
   summary: 'Returns reports of a store by day, week or month.',
   description:
-    'Reports on each period between two dates, both inclusive. Weeks start on Monday; only days between the ' +
-    'dates count. Purchases count in their current state: a cancelled purchase leaves the day of its payment. ' +
-    `At most ${REPORTS_LIMIT} reports.`,
+    'Returns a report for each period between two dates, both inclusive; at most 366 reports. Weeks start on ' +
+    'Monday, but contain only days between the dates. Purchases have their current state: a cancelled purchase is ' +
+    'subtracted from the day of its payment.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -85,8 +85,8 @@ export const closeStoreDay = operation({
   minimumPackage: 'GROW',
   summary: 'Closes the days of a store since its last closing, permanently.',
   description:
-    'Contains sales and refunds by VAT rate, summed from the receipts. A day can be closed ten minutes after ' +
-    'its end. This is not fiscal evidence, because no certified device signs it.',
+    'A closing contains sales and refunds by VAT rate, summed from the receipts. A day can be closed ten minutes ' +
+    'after its end. A closing is not fiscal evidence, because no certified device signs it.',
   refusals: ['day_not_over'],
   changes: true,
   request: z.strictObject({

@@ -27,9 +27,10 @@ export const createZone = operation({
   name: 'createZone',
   area: 'assistance',
   minimumPackage: 'ASSIST',
-  summary: 'Creates a zone of a store with a QR code to put up there.',
+  summary: 'Creates a zone of a store with a QR code to display there.',
   description:
-    'The code opens a page on which shoppers ask for help and exchange messages with staff, in German or English.',
+    'The QR code opens a page on which shoppers ask for help and exchange messages with staff, in German or ' +
+    'English.',
   refusals: ['too_many_zones'],
   changes: true,
   request: z.strictObject({ storeId: Id, name: text(80).describe('Such as “Herren, 1. Stock”. Shown to shoppers.') }),
@@ -170,8 +171,8 @@ export const answerAssistanceRequest = operation({
   minimumPackage: 'ASSIST',
   summary: 'Answers a request for help or changes its status.',
   description:
-    'A message makes the request `answered` unless `status` is sent; the shopper’s next message opens it again. ' +
-    '`closed` is final.',
+    'With a message the request becomes `answered`, unless you send a `status`. The shopper’s next message opens ' +
+    'it again. `closed` is final.',
   refusals: ['request_closed', 'too_many_messages'],
   changes: true,
   request: z.strictObject({ requestId: Id, message: Message.optional(), status: z.enum(REQUEST_STATUSES).optional() }),

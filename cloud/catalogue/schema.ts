@@ -119,7 +119,7 @@ export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),
   barcode: Id.describe('Another name of `ean`.').optional(),
-  ean: Id.describe('EAN of the product. A text that is no EAN is not found.').optional(),
+  ean: Id.describe('EAN of the product. If the text is not an EAN, no product is found.').optional(),
 }
 
 /** Product row. If a query names a store, the row has the prices of that store. */

@@ -14,13 +14,13 @@ const BODY_LIMIT = 2 * 1024 * 1024
 const request = {
   storeId: Id,
   credentials: Credentials.describe(
-    'Settings of the system. Stored encrypted and never returned. Optional when they are stored.',
+    'Settings of the system. They are stored encrypted and never returned. Optional if they are already stored.',
   ).optional(),
   records: z
     .array(z.record(z.string().max(120), z.unknown()))
     .min(1)
     .max(RECORDS_LIMIT)
-    .describe('Records under the system’s own names, instead of reading the system.')
+    .describe('Records with the system’s own field names. If present, the system is not read.')
     .optional(),
   remember: z
     .boolean()

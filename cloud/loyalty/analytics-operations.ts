@@ -11,7 +11,7 @@ import { listPrograms, programsOfStore } from './queries.ts'
 import { PROGRAM_TYPES } from './schema.ts'
 
 const REVERSED =
-  'Reversed after cancellations and refunds. Negative in a month in which failed refunds returned more than ' +
+  'Amount reversed after cancellations and refunds. Negative in a month in which failed refunds returned more than ' +
   'was reversed.'
 const FIGURES = {
   pointsIssued: z.number(),
@@ -37,9 +37,9 @@ export const getLoyaltyAnalytics = operation({
   minimumPackage: 'GO',
   summary: 'Returns members, points and redemptions: in total, by month and by program.',
   description:
-    'Of one program, of the programs of one store, or of all own stores. Months are in UTC. Points, stamps and ' +
-    'EUR are never added: `pointsIssued` and similar fields contain programs of type `points` and `tier`; in ' +
-    '`programs` they have the unit of the program.',
+    'Contains one program, the programs of one store, or those of all own stores. Months are in UTC. Points, ' +
+    'stamps and EUR are never added: `pointsIssued` and similar fields contain programs of type `points` and ' +
+    '`tier`; in `programs` they have the unit of the program.',
   changes: false,
   request: z.strictObject({
     programId: Id.optional(),

@@ -38,8 +38,9 @@ export const addLoyaltyPoints = operation({
   minimumPackage: 'GO',
   summary: 'Credits points, stamps or cashback to a customer.',
   description:
-    'Credits an `amount`, or what a paid purchase (`purchaseId`) earns by the rules of the program, without ' +
-    'refunded parts. A transaction earns once per program; repeated calls return the first result.',
+    'Credits an `amount`, or the amount that a paid purchase (`purchaseId`) earns by the rules of the program. ' +
+    'Refunded parts of the purchase earn nothing. A transaction earns once per program; repeated calls return the ' +
+    'first result.',
   changes: true,
   refusals: ['program_inactive', 'transaction_used', 'purchase_not_paid', 'nothing_earned'],
   request: z.strictObject({
@@ -159,9 +160,9 @@ export const loyaltyCheckIn = operation({
   minimumPackage: 'GO',
   summary: 'Checks a customer in by the QR code at the counter or by the position.',
   description:
-    'By QR code once per hour, by position (within 200 m of the store) once in 24 hours. Earlier check-ins fail ' +
-    'with 409 `too_soon` and `retryAt`. The first check-in enrols the customer. In a cashback program a visit ' +
-    'earns nothing.',
+    'A customer can check in by QR code once per hour, and by position (within 200 m of the store) once in 24 ' +
+    'hours. Earlier check-ins fail with 409 `too_soon` and `retryAt`. The first check-in enrols the customer. In a ' +
+    'cashback program a visit earns nothing.',
   changes: true,
   refusals: ['too_soon', 'too_far', 'earning_method_off', 'program_inactive', 'store_position_unknown'],
   request: z.strictObject({

@@ -54,12 +54,12 @@ export const refundPayment = operation({
   minimumPackage: 'GROW',
   summary: 'Refunds a payment, in whole or in part.',
   description:
-    'Whole refund (neither `amount` nor `itemLineIds`): like `markPurchaseCancelled`; it waits until nothing ' +
-    'can be released for the purchase any more, unless staff confirm (`confirmedBy`). With `itemLineIds`: those ' +
-    'items become `returned`, their rights end, and the purchase stays. With `amount` alone only money moves. ' +
-    'If the provider does not accept a refund at once, it is repeated for hours (`pending`). Repeating a ' +
-    '`failed` refund tries again and never pays twice. For a CANCELLED purchase, any call refunds the missing ' +
-    'amount.',
+    'A request with neither `amount` nor `itemLineIds` refunds the whole payment, like `markPurchaseCancelled`. ' +
+    'This refund waits until no device can release anything for the purchase, unless staff confirm ' +
+    '(`confirmedBy`). With `itemLineIds`, those items become `returned` and their rights end, but the purchase ' +
+    'remains valid. With `amount` alone, items and rights do not change. If the provider does not accept a refund ' +
+    'at once, the cloud repeats it for hours (`pending`). Repeating a `failed` refund tries again and never pays ' +
+    'twice. For a CANCELLED purchase, any call refunds the missing amount.',
   refusals: ['purchase_not_refundable', 'already_refunded', 'refund_too_high', 'purchase_not_cancellable'],
   changes: true,
   request: Request,

@@ -24,7 +24,10 @@ export const claimRegistration = operation({
   summary:
     'Returns the keys of an approved request: the test keys once, and the first live secret key after the first live store is approved.',
   description:
-    'Call it again when the first live store is approved. While the request waits: 409 `registration_pending`; rejected: 409 `registration_rejected` with the reason in `error`; nothing (more) to hand out: 409 `nothing_to_claim`. With an Idempotency-Key an answer that was lost can be had again for 24 hours.',
+    'Call it again when the first live store is approved. It fails with 409 `registration_pending` while the ' +
+    'request waits for review, `registration_rejected` with the reason in `error`, and `nothing_to_claim` if all ' +
+    'present keys were returned before. With the same Idempotency-Key, a repeated call returns the same keys for ' +
+    '24 hours.',
   callers: ['anyone'],
   refusals: ['registration_pending', 'registration_rejected', 'nothing_to_claim'],
   changes: true,

@@ -54,7 +54,8 @@ export const submitStoreRegistrationRequest = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Requests an account, without a key.',
   description:
-    'Once it is approved, `claimRegistration` with the `claimSecret`, which is shown only here, gives the keys. With an address the first store is a live one, without one a demo store.',
+    'After approval, `claimRegistration` returns the keys for the `claimSecret`. Only this response contains the ' +
+    '`claimSecret`. With an address the first store is a live store, without one a demo store.',
   callers: ['anyone'],
   changes: true,
   request: z

@@ -20,7 +20,7 @@ export const REGISTRATION_STATUSES = ['pending', 'approved', 'rejected'] as cons
 /** A registration for its reviewer and its merchant. */
 export const Registration = z.strictObject({
   registrationId: z.string(),
-  kind: z.enum(['store', 'account']).describe('`account`: came in without a key; approved, it makes an account.'),
+  kind: z.enum(['store', 'account']).describe('`account`: a request without a key; its approval creates an account.'),
   status: z.enum(REGISTRATION_STATUSES),
   companyName: z.string(),
   tradingName: z.string().optional(),

@@ -39,14 +39,15 @@ export const approveStoreRegistration = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Approves a registration: creates its store, and its account if the request had no key. For administrators.',
   description:
-    'Returns the store. A request without an address gets a demo store, all others a live one. Devices and agents of a live store need the package GROW.',
+    'Returns the store. A registration without an address becomes a demo store, any other a live store. Devices ' +
+    'and agents of a live store need the package GROW.',
   callers: ['admin'],
   refusals: ['registration_decided', 'too_many_stores'],
   changes: true,
   request: z.strictObject({
     registrationId: Id,
     package: AnyCasePackage.optional().describe(
-      'In either case. Default: what the registration asks for if the account’s package includes it, else discover.',
+      'In upper or lower case. Default: the requested package if the account’s package includes it, else discover.',
     ),
   }),
   response: Store.extend(Success),

@@ -10,7 +10,7 @@ export const generateCodes = operation({
   name: 'generateCodes',
   area: 'scan and go',
   minimumPackage: 'GROW',
-  summary: 'Draws QR codes to put up in a store.',
+  summary: 'Draws QR codes to display in a store.',
   description: 'A code contains `untag://{type}/{storeId}`, which the shopper’s app opens.',
   changes: false,
   request: z.strictObject({

@@ -25,9 +25,9 @@ export const setStock = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Sets how many pieces of a product a store has.',
   description:
-    'Optional: without it nothing is counted. After the first call, orders and open checkouts reserve pieces; ' +
-    'pick-up and payment subtract them. Orders and checkouts beyond the available pieces fail with 409 ' +
-    '`out_of_stock`. `quantity: null` ends the counting.',
+    'Stock is optional: before the first call, the pieces of a product are not counted. After it, orders and open ' +
+    'checkouts reserve pieces; pick-up and payment subtract them. Orders and checkouts beyond the available pieces ' +
+    'fail with 409 `out_of_stock`. `quantity: null` ends the counting.',
   changes: true,
   request: z.strictObject({ productId: Id, storeId: Id, quantity: z.int().min(0).max(QUANTITY_LIMIT).nullable() }),
   response: Stock.extend(Success),

@@ -16,8 +16,8 @@ export const setStorePackage = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Sets the package of any store immediately. Administrators only.',
   description:
-    'The package of the account is the highest of its live stores. Features that the package adds are switched ' +
-    'on, features that it lacks are switched off.',
+    'The package of the account is the highest package of its live stores. Switches on features that the new ' +
+    'package adds, and switches off features that it lacks.',
   callers: ['admin'],
   changes: true,
   request: z.strictObject({ storeId: Id, package: AnyCasePackage }),
