@@ -44,8 +44,8 @@ function isDeniedForStaff({ type, reason }: TagEvent): boolean {
 }
 
 /**
- * A gate alarms for an item on hold, or the cloud denies its exit: "alarm plus staff notification" (specification,
- * itemStatus table).
+ * True if a gate alarmed for an item on hold, or the cloud denied its exit. The specification requires "alarm plus
+ * staff notification" (itemStatus table).
  */
 function isHeldAtGate({ type, reason, protectionAction, itemStatus }: TagEvent): boolean {
   if (!itemStatus || GATE_BEHAVIOUR[itemStatus as ItemStatus] !== 'alarm_and_staff') return false

@@ -13,7 +13,7 @@ import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
  * has its own limit, so that these requests do not displace requests for tags.
  */
 const OPEN_LIMIT = 500
-/** Requests are deleted this long after the last message, ms. */
+/** Time from the last message of a request until its deletion, ms. */
 const RETENTION_MS = 30 * 86_400_000
 const REMOVED_AT_ONCE = 200
 

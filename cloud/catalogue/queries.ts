@@ -186,7 +186,8 @@ export async function listListings(db: Db, productIds: readonly string[]): Promi
 }
 
 /**
- * Stops counting a product that the store no longer sells. Otherwise an outdated count would return with the product.
+ * Stops counting the stock of a product that the store no longer sells. Otherwise the old number would apply again if
+ * the store sells the product later.
  */
 export async function endCounting(db: Db, storeId: string, productId: string, updated_ms: number): Promise<void> {
   await db

@@ -35,10 +35,10 @@ const countOf = prepared((db, p: { storeId: string; from: string; to: string; li
 
 interface Range {
   storeId: string
-  /** Exclusive start. */
+  /** Start of the range, exclusive. */
   word: string
   productId: string
-  /** Exclusive end. */
+  /** End of the range, exclusive. */
   to: string
   scan: number
   limit: number
@@ -69,7 +69,10 @@ const found = Array.from({ length: QUERY_TERMS_LIMIT }, (_, others) =>
   }),
 )
 
-/** Documents of at most `limit` products that contain a word for each prefix in `q`. Empty if `q` contains no term. */
+/**
+ * Returns the documents of at most `limit` products. For each prefix in `q`, the product has a term that starts with
+ * it. Returns an empty list if `q` contains no term.
+ */
 export async function searchDocuments(db: Db, storeId: string, q: string, limit: number): Promise<string[]> {
   const [rarest, ...others] = await byRarity(db, storeId, queryTermsOf(q))
   const page = found[others.length]

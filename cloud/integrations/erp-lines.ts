@@ -38,7 +38,7 @@ interface Articles<A> {
   byNumber(number: string): Promise<A | undefined> | A
 }
 
-/** Place that faults of the lines name: index of the record, and its field (`items` or a refund). */
+/** Record index and field (`items` or a refund) that faults of these lines contain. */
 interface LinesPlace {
   readonly index: number
   readonly field: string

@@ -21,7 +21,7 @@ export interface PullState {
 
 /** Maximum number of distinct categories per round; further ones are not counted. */
 const CATEGORIES_LIMIT = 1_000
-/** Maximum age of a round, ms: cursors expire and the data has changed. */
+/** Maximum age of a round, ms. After that time cursors may have expired, and the data may have changed. */
 const ROUND_LIMIT_MS = 24 * 3_600_000
 
 /** State before the first page. */

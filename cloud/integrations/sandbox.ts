@@ -10,8 +10,8 @@ import type { SyncError } from './sync-error.ts'
 import type { DataType } from './systems.ts'
 
 /**
- * Test keys use no merchant system and write nothing: the counts are invented (specification, rule 5), and `warnings`
- * lists what live mode would reject. Records in the request are validated as in live mode.
+ * With test keys, the cloud uses no merchant system and writes nothing. The counts are invented (specification, rule
+ * 5), and `warnings` lists what live mode would reject. Records in the request are validated as in live mode.
  */
 export const MOCK_COUNTS: Readonly<Record<DataType, number>> = { articles: 128, stock: 128, orders: 12, suppliers: 6 }
 export const MOCK_CATEGORIES = 9

@@ -158,7 +158,7 @@ export interface TransactionWriter {
   sale(transaction: Transaction, index: number): Promise<PushFault | undefined>
   /**
    * Writes a refund of a written sale, if the system does not have it yet. A text means that the system supports no
-   * refunds, and says why.
+   * refunds, and states the reason.
    */
   readonly refund: string | ((refund: TransactionRefund, place: RefundPlace) => Promise<PushFault | undefined>)
 }

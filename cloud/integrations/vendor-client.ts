@@ -43,7 +43,7 @@ export interface VendorClient {
 
 /** Resources that one call may use. */
 export interface VendorBudget {
-  /** Bytes that all responses together may still have. */
+  /** Remaining number of bytes for all responses. */
   bytes: number
   /** Aborts when the time of the call ends. */
   readonly signal: AbortSignal

@@ -20,7 +20,7 @@ export interface SandboxId {
 }
 
 export const CREATED = 255
-/** Branch number of the group id. */
+/** Branch number in the id of a group. */
 const GROUP = 0xffff
 const PAYLOAD_BYTES = 16
 const CHECK_BYTES = 5

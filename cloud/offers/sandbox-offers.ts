@@ -15,7 +15,7 @@ import { assertMayChangeAllBranches } from './offer-of-caller.ts'
 import { branchId, CREATED, groupIdOf, newRandomPart, readSandboxId, type SandboxId } from './sandbox-id.ts'
 import { DEFAULT_COLOR } from './schema.ts'
 
-/** Mock offers for test keys: nothing is stored, responses have the form of live mode (ADR 0041). */
+/** Mock offers for test keys. Nothing is stored. Responses have the form of live mode (ADR 0041). */
 
 const DAY_MS = 24 * 3_600_000
 /** Maximum number of stores that an id can refer to. */

@@ -106,7 +106,10 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   )
 }
 
-/** True if a device may still use a token, or if the store has agents: they must acknowledge the denial first. */
+/**
+ * True if a device may still use a token. Also true if the store has agents, because they must acknowledge the denial
+ * first.
+ */
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
   return (await authorizationsOf(call, purchase.purchase_id)).some(

@@ -7,7 +7,7 @@ import { listStores } from './queries.ts'
 
 export interface StoreFilter {
   city?: string | undefined
-  /** km */
+  /** Radius, km. */
   radius?: number | undefined
   lat?: number | undefined
   lng?: number | undefined

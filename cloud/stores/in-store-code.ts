@@ -6,7 +6,7 @@ import { priceCheckDigit } from '../../policy/gs1/price-check-digit.ts'
  *   28 1027 5 00502 4 ──── layout 28IIIIVPPPPPC
  *   │  │    │ │     └ check digit of the EAN-13
  *   │  │    │ └ price in cents (P) or weight in grams (W)
- *   │  │    └ price check digit of those (V), if the layout has one
+ *   │  │    └ check digit of the price or weight (V), if the layout has one
  *   │  └ the store's own item number (I)
  *   └ prefix 20–29: restricted circulation, no meaning outside the company
  *

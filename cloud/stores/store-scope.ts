@@ -42,7 +42,7 @@ export function inScope(table: 'agent' | 'protection_exception', scope: StoreSco
   const own = sql<SqlBool>`${sql.ref(`${table}.tenant`)} = ${scope.tenant}`
   if (!scope.packages) return own
   const packages = sql.join(scope.packages.map((name) => sql.lit(name)))
-  // A subquery, because with a join the planner could leave the index order and sort all rows.
+  // Uses a subquery, because with a join the planner could leave the index order and sort all rows.
   return sql<SqlBool>`${own} AND (SELECT package FROM store WHERE store.store_id = ${store}) IN (${packages})`
 }
 

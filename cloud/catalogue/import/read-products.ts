@@ -15,7 +15,7 @@ import { readXlsxSheet } from './xlsx-sheet.ts'
 const TOO_MANY_CELLS =
   'the row has more cells than the header: put values that contain the separator, such as 1,99, into quotation marks'
 
-/** A valid product with its place in the file. */
+/** A valid product with its position in the file. */
 export interface ReadProduct {
   index: number
   row: number

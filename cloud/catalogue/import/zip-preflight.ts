@@ -16,7 +16,7 @@ const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
 const ENTRIES_LIMIT = 1_000
 /** Maximum compression ratio. Real sheets reach about 60, deflate can reach 1032. */
 const RATIO_LIMIT = 200
-/** Smaller parts may have any compression ratio. Unpacked size, bytes. */
+/** Unpacked size from which a part must not exceed the compression ratio, bytes. */
 const RATIO_FROM = 1024 * 1024
 /** Maximum number of shared strings. The largest valid file has 100,000: 10,000 rows of 10 columns. */
 const TEXTS_LIMIT = 200_000

@@ -16,7 +16,7 @@ export interface LightspeedApi {
   send(method: 'POST' | 'PUT', path: string, json: object): Promise<unknown>
 }
 
-/** Settings that only writing sales needs, besides a token. */
+/** Settings that writing sales requires, in addition to a token. */
 export interface LightspeedWriting extends BookingArticles {
   readonly registerId?: string | undefined
   readonly userId?: string | undefined

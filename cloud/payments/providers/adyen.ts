@@ -145,7 +145,7 @@ export const adyen = paymentProvider({
         if (!read.success) return undefined
         const items = read.data.notificationItems.map((each) => each.NotificationRequestItem)
         if (!items.every((item) => isAdyenSigned(item, hmacKey))) return undefined
-        // A company's webhook reports all its merchant accounts.
+        // A company's webhook also reports its other merchant accounts.
         return items.filter((item) => item.merchantAccountCode === merchantAccount).flatMap(noticesOf)
       },
     }

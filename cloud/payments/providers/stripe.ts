@@ -55,7 +55,7 @@ function noticeOf(session: CheckoutSession, state: PaymentNotice['state']): Paym
   }
 }
 
-/** Bank debits are not paid yet when the session completes; `async_payment_succeeded` follows. */
+/** The session of a bank debit completes before the payment; `async_payment_succeeded` follows. */
 function outcomeOf(session: CheckoutSession): PaymentNotice | undefined {
   if (session.payment_status === 'paid') return noticeOf(session, 'paid')
   return session.status === 'expired' ? noticeOf(session, 'ended') : undefined
