@@ -6,11 +6,14 @@ import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store
 
 /** Common tests of all providers, each against a simulator that follows its public documentation. */
 
-/** Their notifications are not signed, so the payment is queried. */
+/** Providers whose notifications are not signed. The cloud queries the payment. */
 const UNSIGNED = new Set(['mollie', 'klarna', 'sumup'])
-/** They send no notification when a page ends unpaid, so the session is queried. */
+/** Providers that send no notification when a page ends without payment. The cloud queries the session. */
 const SILENT_END = new Set(['adyen', 'paypal', 'worldline'])
-/** Their notifications do not contain our payment id, so a session whose id never arrived is unknown. */
+/**
+ * Providers whose notifications do not contain our payment id. The cloud cannot find a session whose id it never
+ * received.
+ */
 const NAMES_NO_PAYMENT = UNSIGNED
 
 for (const provider of PSP_NAMES)
@@ -56,12 +59,12 @@ for (const provider of PSP_NAMES)
     }
     const refund = (transactionId: string, body: Json = {}): Promise<Json> =>
       store.ok('refundPayment', { purchaseId: transactionId, ...body })
-    /** The clock must move while the provider does not respond. */
-    const inSilence = async <T>(asked: Promise<T>): Promise<T> => {
+    /** Moves the clock until the call ends, because the provider does not respond. */
+    const withoutResponse = async <T>(call: Promise<T>): Promise<T> => {
       let isAnswered = false
-      void asked.finally(() => (isAnswered = true))
+      void call.finally(() => (isAnswered = true))
       await store.wait('an answer', () => isAnswered)
-      return asked
+      return call
     }
 
     it('open the provider’s page, are notified, and are refunded in part and then as a whole', async () => {
@@ -139,7 +142,7 @@ for (const provider of PSP_NAMES)
     })
 
     it('send no query for invented ids', async () => {
-      const asked = store.psp.requests.length
+      const requestsBefore = store.psp.requests.length
       const transmission = {
         'paypal-transmission-id': '1',
         'paypal-transmission-time': '2',
@@ -160,7 +163,7 @@ for (const provider of PSP_NAMES)
           expect(status).toBe(provider === 'paypal' ? 200 : 400)
         }
       }
-      expect(store.psp.requests.length).toBe(asked)
+      expect(store.psp.requests.length).toBe(requestsBefore)
     })
 
     it('are refunded automatically if they arrive after the cancellation', async () => {
@@ -186,7 +189,7 @@ for (const provider of PSP_NAMES)
     it('are neither lost nor duplicated if the provider takes the money and stops responding', async () => {
       const taken = await opened()
       store.psp.switches.hangAfterwards = true
-      await inSilence(store.psp.end(taken.session, 'paid'))
+      await withoutResponse(store.psp.end(taken.session, 'paid'))
       store.psp.release()
       store.psp.switches.hangAfterwards = false
       await store.wait('the payment', async () => (await store.statusOf(taken.transactionId)) === 'SUCCESS', 10_000)
@@ -196,8 +199,8 @@ for (const provider of PSP_NAMES)
       store.psp.switches.keep = true
       await store.psp.end(session, 'paid')
       store.psp.switches.hang = true
-      const asked = store.psp.requests.length
-      await store.wait('a question without an answer', () => store.psp.requests.length > asked, 10_000)
+      const requestsBefore = store.psp.requests.length
+      await store.wait('a query without a response', () => store.psp.requests.length > requestsBefore, 10_000)
       store.psp.release()
       store.psp.switches.hang = false
       await store.wait('the next question', async () => (await store.statusOf(transactionId)) === 'SUCCESS', 10_000)
@@ -207,7 +210,7 @@ for (const provider of PSP_NAMES)
       store.psp.switches.keep = false
       for (const amount of [10, 10]) {
         store.psp.switches.hangAfterwards = true
-        expect(await inSilence(refund(transactionId, { amount }))).toMatchObject({
+        expect(await withoutResponse(refund(transactionId, { amount }))).toMatchObject({
           status: 'SUCCESS',
           refund: { status: 'pending' },
         })
@@ -230,7 +233,7 @@ for (const provider of PSP_NAMES)
         { hangAfterwards: true },
       ]) {
         Object.assign(store.psp.switches, { status: undefined, hang: false, hangAfterwards: false, ...fault })
-        const answer = await inSilence(
+        const answer = await withoutResponse(
           store.call('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] }),
         )
         expect(answer).toMatchObject({ status: 503, body: { reason: 'psp_unavailable' } })
@@ -251,12 +254,12 @@ for (const provider of PSP_NAMES)
       expect(refundsOf(session)).toHaveLength(1)
     })
 
-    it('are refunded once after a silent success, a give-up, a repeat and a rejection', async () => {
+    it('are refunded once if the response is lost, the cloud gives up, and a repeated refund is rejected', async () => {
       const { transactionId, session } = await paid(2)
       const refundStatus = async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus
       store.psp.switches.hangAfterwards = true
-      await inSilence(refund(transactionId, { amount: 10 }))
-      await inSilence(refund(transactionId))
+      await withoutResponse(refund(transactionId, { amount: 10 }))
+      await withoutResponse(refund(transactionId))
       store.psp.release()
       Object.assign(store.psp.switches, { hangAfterwards: false, status: 500 })
       await store.wait('the end of the tries', async () => (await refundStatus()) === 'failed', 20 * 60_000)
@@ -276,17 +279,17 @@ for (const provider of PSP_NAMES)
       )
       store.psp.switches.status = undefined
       for (let n = 0; (await refundStatus()) !== 'done' && n < 5; n++) {
-        await inSilence(store.call('refundPayment', { purchaseId: transactionId }))
+        await withoutResponse(store.call('refundPayment', { purchaseId: transactionId }))
         await store.pass(5 * 60_000)
       }
       expect([await refundStatus(), givenBack(session), refundsOf(session).length]).toEqual(['done', 9_980, 2])
     })
 
-    /** A refund that succeeded without a response. */
-    async function refundUnheard() {
+    /** Makes a refund that the provider carries out without sending a response. */
+    async function refundWithoutResponse() {
       const about = await paid()
       store.psp.switches.hangAfterwards = true
-      expect(await inSilence(refund(about.transactionId))).toMatchObject({
+      expect(await withoutResponse(refund(about.transactionId))).toMatchObject({
         status: 'CANCELLED',
         refundStatus: 'pending',
       })
@@ -301,7 +304,7 @@ for (const provider of PSP_NAMES)
     }
 
     it('are refunded once if the response is lost and idempotency keys expire', async () => {
-      const { session, refundStatus } = await refundUnheard()
+      const { session, refundStatus } = await refundWithoutResponse()
       store.psp.switches.status = 503
       await store.pass(2 * 3_600_000, 5 * 60_000)
       store.psp.switches.status = undefined
@@ -310,11 +313,11 @@ for (const provider of PSP_NAMES)
     })
 
     it('are restored if the bank returns a refund whose response was lost', async () => {
-      const { session, refundStatus } = await refundUnheard()
+      const { session, refundStatus } = await refundWithoutResponse()
       store.psp.switches.status = 503
-      const told = await store.psp.failRefund(refundsOf(session)[0]?.id ?? '')
+      const statuses = await store.psp.failRefund(refundsOf(session)[0]?.id ?? '')
       store.psp.switches.status = undefined
-      if (told === undefined) return
+      if (statuses === undefined) return
       await store.psp.failRefund(refundsOf(session)[0]?.id ?? '')
       await store.wait('the failure', async () => (await refundStatus()) === 'failed', 60_000)
       expect([refundsOf(session).length, givenBack(session)]).toEqual([1, 0])
@@ -325,9 +328,9 @@ for (const provider of PSP_NAMES)
       expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
       const first = refundsOf(session)[0]?.id ?? ''
       store.psp.switches.copies = 2
-      const told = await store.psp.failRefund(first)
-      if (told === undefined) return
-      expect(told).toEqual([200, 200])
+      const statuses = await store.psp.failRefund(first)
+      if (statuses === undefined) return
+      expect(statuses).toEqual([200, 200])
       expect(await store.ok('fetchPurchase', { transactionId })).toMatchObject({
         status: 'SUCCESS',
         refundStatus: 'failed',

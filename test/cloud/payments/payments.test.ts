@@ -75,21 +75,21 @@ onEveryDatabase('payments', (kind) => {
   })
 
   it('rejects invalid settings', async () => {
-    const ask = (body: Json) =>
+    const configure = (body: Json) =>
       store.call('configurePSP', { storeId: store.storeId, provider: 'custom', config: store.config, ...body })
-    expect((await ask({ provider: 'nobody' })).status).toBe(400)
-    const wrong = await ask({ config: { ...store.config, webhookSecret: 'short-secret!', colour: 'red' } })
+    expect((await configure({ provider: 'nobody' })).status).toBe(400)
+    const wrong = await configure({ config: { ...store.config, webhookSecret: 'short-secret!', colour: 'red' } })
     expect(wrong.body.details.map((d: Json) => d.path).sort()).toEqual(['config.colour', 'config.webhookSecret'])
     expect(wrong.text).not.toContain('short-secret!')
-    const { body } = await ask({ config: { ...store.config, webhookSecret: 'whsec_abcdefghijklmnopqrstuvwxyz' } })
+    const { body } = await configure({ config: { ...store.config, webhookSecret: 'whsec_abcdefghijklmnopqrstuvwxyz' } })
     expect(body.error).toBe(
       'config: config.webhookSecret must be 16 to 128 visible characters, and base64 after whsec_',
     )
-    expect(await ask({ config: { ...store.config, baseUrl: 'ftp://psp.example' } })).toMatchObject({
+    expect(await configure({ config: { ...store.config, baseUrl: 'ftp://psp.example' } })).toMatchObject({
       status: 400,
       body: { details: [{ code: 'url_refused' }] },
     })
-    expect((await ask({ storeId: 'st_x' })).status).toBe(404)
+    expect((await configure({ storeId: 'st_x' })).status).toBe(404)
   })
 
   it('creates one session for repeated requests', async () => {
@@ -108,11 +108,11 @@ onEveryDatabase('payments', (kind) => {
     for (const fault of [{ status: 500 }, { status: 401 }, { hang: true }, { hangAfterwards: true }]) {
       Object.assign(store.psp.switches, { status: undefined, hang: false, hangAfterwards: false, ...fault })
       let answer: Json
-      const asked = store
+      const checkout = store
         .call('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] })
         .then((a) => (answer = a))
       await store.wait('an answer', () => answer !== undefined)
-      await asked
+      await checkout
       expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable', reason: 'psp_unavailable' } })
       const [newest] = await store.cloud.db.database.reads
         .selectFrom('purchase')
@@ -124,7 +124,7 @@ onEveryDatabase('payments', (kind) => {
       expect(newest?.status).toBe('CANCELLED')
       store.psp.release()
     }
-    // A payment on the created session is refunded.
+    // A shopper pays on the created session. The cloud refunds this payment.
     Object.assign(store.psp.switches, { hangAfterwards: false })
     const made = [...store.psp.sessions.keys()].at(-1) ?? ''
     expect(await store.psp.end(made, 'paid')).toEqual([200])
@@ -181,15 +181,15 @@ onEveryDatabase('payments', (kind) => {
   })
 
   it('rejects invalid notifications like other requests', async () => {
-    const tell = (body: string) =>
+    const notify = (body: string) =>
       store.cloud.cloud.app.request(new URL(store.notifyUrl).pathname, { method: 'POST', body })
     for (const [body, status, code] of [
       ['{}', 400, 'invalid-argument'],
       ['x'.repeat(300_000), 413, 'payload-too-large'],
     ] as const) {
-      const answer = await tell(body)
-      const { requestId, ...told } = (await answer.json()) as Json
-      expect([answer.status, told]).toEqual([status, { error: expect.any(String), code }])
+      const answer = await notify(body)
+      const { requestId, ...error } = (await answer.json()) as Json
+      expect([answer.status, error]).toEqual([status, { error: expect.any(String), code }])
       expect(answer.headers.get('x-request-id')).toBe(requestId)
     }
   })
@@ -239,9 +239,9 @@ onEveryDatabase('payments', (kind) => {
     await store.wait('the refusal', async () => (await states())[0]?.[0] === 'failed')
     Object.assign(store.psp.switches, { status: undefined, hangAfterwards: true })
     let isAnswered = false
-    const asked = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
+    const pending = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
     await store.wait('an answer', () => isAnswered)
-    expect(await asked).toMatchObject({ refund: { status: 'pending' } })
+    expect(await pending).toMatchObject({ refund: { status: 'pending' } })
     store.psp.release()
     Object.assign(store.psp.switches, { status: 500, hangAfterwards: false })
     await store.wait('the end of the tries', async () => (await states())[1]?.[0] === 'failed', 20 * 60_000)
@@ -379,8 +379,8 @@ onEveryDatabase('payments', (kind) => {
     const { refund } = await store.ok('refundPayment', { purchaseId: transactionId })
     expect(refund).toMatchObject({ status: 'done' })
     const [{ id = '' } = {}] = refundsOf(await store.sessionOf(transactionId))
-    const tell = async (said: object, secret = store.config['webhookSecret'] ?? '') => {
-      const body = JSON.stringify(said)
+    const notify = async (notification: object, secret = store.config['webhookSecret'] ?? '') => {
+      const body = JSON.stringify(notification)
       const atMs = store.platform.clock.wall()
       const headers = {
         'content-type': 'application/json',
@@ -395,17 +395,17 @@ onEveryDatabase('payments', (kind) => {
       const { status, refundStatus } = await store.ok('fetchPurchase', { transactionId })
       return [status, refundStatus]
     }
-    expect(await tell({ refundId: id, status: 'failed' }, 'whsec_c29tZWJvZHktZWxzZXMtc2VjcmV0')).toBe(400)
-    for (const said of [
+    expect(await notify({ refundId: id, status: 'failed' }, 'whsec_c29tZWJvZHktZWxzZXMtc2VjcmV0')).toBe(400)
+    for (const notification of [
       { refundId: id, status: 'pending' },
       { refundId: id, status: 'refunded' },
       { refundId: 're_unknown', status: 'failed' },
       { refundId: id, sessionId: 'x', status: 'succeeded' },
     ])
-      expect(await tell(said)).toBe(200)
+      expect(await notify(notification)).toBe(200)
     expect(await state()).toEqual(['CANCELLED', 'done'])
     for (let times = 0; times < 2; times++)
-      expect(await tell({ refundId: id, reference: refund.refundId, status: 'failed' })).toBe(200)
+      expect(await notify({ refundId: id, reference: refund.refundId, status: 'failed' })).toBe(200)
     expect(await state()).toEqual(['SUCCESS', 'failed'])
     expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(
       1,
@@ -463,7 +463,7 @@ onEveryDatabase('payments', (kind) => {
     expect(
       await store.call('refundPayment', { purchaseId: second.transactionId, amount: 1, confirmedBy }),
     ).toMatchObject({ status: 400, body: { details: [{ path: 'confirmedBy' }] } })
-    // One that was cancelled before, and one that is cancelled with the confirmation; a repeat changes nothing.
+    // The first purchase was cancelled before; the confirmation cancels the second. A repeated call changes nothing.
     for (const { transactionId } of [first, second]) {
       expect(await store.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({
         status: 'CANCELLED',
@@ -613,9 +613,9 @@ onEveryDatabase('payments', (kind) => {
     const session = await store.sessionOf(transactionId)
     store.psp.switches.hangAfterwards = true
     let answer: Json
-    const asked = store.ok('refundPayment', { purchaseId: transactionId }).then((a) => (answer = a))
+    const pending = store.ok('refundPayment', { purchaseId: transactionId }).then((a) => (answer = a))
     await store.wait('an answer', () => answer !== undefined)
-    await asked
+    await pending
     expect(answer).toMatchObject({
       status: 'CANCELLED',
       refundStatus: 'pending',
@@ -712,16 +712,16 @@ onEveryDatabase('payments', (kind) => {
 
   it('creates one purchase per Idempotency-Key', async () => {
     const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
-    const ask = () =>
+    const checkout = () =>
       store.call(
         'startCheckout',
         { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] },
         { 'idempotency-key': 'basket-1' },
       )
     const before = store.psp.sessions.size
-    const answers = await Promise.all([ask(), ask(), ask()])
+    const answers = await Promise.all([checkout(), checkout(), checkout()])
     expect(answers.map((a) => a.status).sort()).toEqual([200, 409, 409])
-    expect((await ask()).text).toBe(answers.find((a) => a.status === 200)?.text)
+    expect((await checkout()).text).toBe(answers.find((a) => a.status === 200)?.text)
     expect(store.psp.sessions.size).toBe(before + 1)
   })
 
@@ -749,11 +749,11 @@ onEveryDatabase('payments through mollie', (kind) => {
   it('send no query for invented ids, and trust no unsigned notification', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
-    const asked = () => store.psp.requests.filter((request) => request.startsWith('GET')).length
-    const before = asked()
+    const countQueries = () => store.psp.requests.filter((request) => request.startsWith('GET')).length
+    const before = countQueries()
     const post = (body: string) => fetch(store.notifyUrl, { method: 'POST', body }).then((r) => r.status)
     expect([await post('id=tr_made_up'), await post('id=../x'), await post('')]).toEqual([400, 400, 400])
-    expect(asked()).toBe(before)
+    expect(countQueries()).toBe(before)
     expect([await post(`id=${session}`), await store.statusOf(transactionId)]).toEqual([200, 'PENDING_PAYMENT'])
     store.psp.switches.status = 500
     expect(await post(`id=${session}`)).toBe(503)

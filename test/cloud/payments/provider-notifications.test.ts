@@ -5,8 +5,8 @@ import { ProviderFault } from '../../../cloud/payments/provider.ts'
 import { simulatedPsp } from '../../../simulators/services/psp.ts'
 import { PSP_NAMES } from '../../../simulators/services/psp-books.ts'
 
-/** Any input of strangers, with a provider that is not queried or knows nothing, must have no effect. */
-describe.each(PSP_NAMES)('notifications of strangers in the name of %s', (name) => {
+/** Random notifications must have no effect if the provider is not queried or does not know the payment. */
+describe.each(PSP_NAMES)('forged notifications in the name of %s', (name) => {
   const headers = fc.dictionary(
     fc.constantFrom(
       'webhook-id',
@@ -83,27 +83,27 @@ describe.each(PSP_NAMES)('notifications of strangers in the name of %s', (name) 
 
   const NOW_MS = 1_700_000_000_000
 
-  /** A connection to a provider that knows nothing; `asked`: the queried addresses. */
+  /** Connects to a provider without payments. `queried` contains the addresses of all requests. */
   async function connected() {
     const psp = await simulatedPsp({ dialect: name, notifyUrl: () => '', nowMs: () => NOW_MS })
     const provider = PROVIDERS[name]
     const config = provider.config.parse(psp.config())
     await psp.close()
-    const asked: string[] = []
+    const queried: string[] = []
     const answer = async ({ url }: { url: string }) => {
-      asked.push(url)
+      queried.push(url)
       return { status: 404, headers: {}, json: {} }
     }
-    return { asked, baseUrl: psp.baseUrl, connection: provider.connect(config, answer, () => NOW_MS) }
+    return { queried, baseUrl: psp.baseUrl, connection: provider.connect(config, answer, () => NOW_MS) }
   }
 
   it('have no effect, or cause a query', async () => {
-    const { asked, baseUrl, connection } = await connected()
+    const { queried, baseUrl, connection } = await connected()
     await fc.assert(
-      fc.asyncProperty(headers, bodies, fc.boolean(), async (given, body, isOurs) => {
+      fc.asyncProperty(headers, bodies, fc.boolean(), async (sentHeaders, body, isOurs) => {
         const read = await connection
           .readNotification({
-            header: (header) => given[header],
+            header: (header) => sentHeaders[header],
             body,
             nowMs: NOW_MS,
             isOurs: async () => isOurs,
@@ -117,11 +117,11 @@ describe.each(PSP_NAMES)('notifications of strangers in the name of %s', (name) 
       }),
       { numRuns: 300 },
     )
-    for (const url of asked) expect(url.startsWith(baseUrl)).toBe(true)
+    for (const url of queried) expect(url.startsWith(baseUrl)).toBe(true)
   })
 
   it('cause no query about unknown payments', async () => {
-    const { asked, connection } = await connected()
+    const { queried, connection } = await connected()
     const paypal = {
       'paypal-transmission-id': '1',
       'paypal-transmission-time': '2',
@@ -159,6 +159,6 @@ describe.each(PSP_NAMES)('notifications of strangers in the name of %s', (name) 
       }
       expect((await connection.readNotification(notification)) ?? []).toEqual([])
     }
-    expect(asked).toEqual([])
+    expect(queried).toEqual([])
   })
 })

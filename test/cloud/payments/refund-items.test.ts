@@ -54,10 +54,10 @@ onEveryDatabase('payments in the sandbox', (kind) => {
 
   it('refunded lines: their items are returned and cannot be released; other items can', async () => {
     const [first, second] = shop.products
-    const [back, kept] = [await shop.newItem(first), await shop.newItem(second)]
+    const [back, unreturned] = [await shop.newItem(first), await shop.newItem(second)]
     const bought = await shop.buy([
       { ean: first.ean, quantity: 1, epcs: [back.epc] },
-      { ean: second.ean, quantity: 1, epcs: [kept.epc] },
+      { ean: second.ean, quantity: 1, epcs: [unreturned.epc] },
     ])
     const { transactionId } = bought
     expect(await release(back.epc, transactionId)).toMatchObject({ authorized: true })
@@ -67,11 +67,11 @@ onEveryDatabase('payments in the sandbox', (kind) => {
       status: 'SUCCESS',
       refund: { amount: first.price, status: 'done', itemLineIds: [line.itemLineId] },
     })
-    expect(await Promise.all([back, kept].map(({ epc }) => itemStatus(epc)))).toEqual(['returned', 'paid'])
+    expect(await Promise.all([back, unreturned].map(({ epc }) => itemStatus(epc)))).toEqual(['returned', 'paid'])
     expect(await release(back.epc, transactionId)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
-    const grant = await release(kept.epc, transactionId)
+    const grant = await release(unreturned.epc, transactionId)
     expect(grant).toMatchObject({ authorized: true })
-    // Returned items do not delay UNLOADED.
+    // The purchase becomes UNLOADED although an item was returned.
     await shop.ok('redeemProtectionAuthorization', {
       authorizationToken: grant.authorizationToken,
       deviceId: shop.devices.self_checkout_detacher,
@@ -132,7 +132,7 @@ onEveryDatabase('payments in the sandbox', (kind) => {
       id: transactionId,
       refundedCent: cent,
     })
-    // The rest is refunded as a whole; the note is internal.
+    // Refunds the rest of the purchase. The reason is an internal note and must not be shown.
     const cancelled = await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
     expect(cancelled).toMatchObject({
       status: 'CANCELLED',

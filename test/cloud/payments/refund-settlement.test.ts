@@ -38,7 +38,7 @@ const step = fc.oneof<fc.WeightedArbitrary<Step>[]>(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('bank returns' as const), nth: fc.nat(3) }) },
 )
 
-/** Figures and points follow a refund when it completes, and return if it fails. */
+/** Figures and points must change when a refund completes, and change back if it fails later. */
 onEveryDatabase('refunds that are settled', (kind) => {
   let store: PaidStore
   let deviceId: string
@@ -90,7 +90,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
   }
   let shoppers = 0
 
-  /** Buys two lines; this item is the tagged first one. */
+  /** Buys two lines. The first has a tagged item. */
   async function bought() {
     const { storeId, psp } = store
     const userId = `shopper-${++shoppers}`
@@ -109,7 +109,11 @@ onEveryDatabase('refunds that are settled', (kind) => {
     })
     const { transactionId } = started
     const session = await store.sessionOf(transactionId)
-    const look = async () => ({ ...(await figures()), points: await balanceOf(userId), item: await itemStatus(epc) })
+    const readState = async () => ({
+      ...(await figures()),
+      points: await balanceOf(userId),
+      item: await itemStatus(epc),
+    })
     const before = await figures()
     await psp.end(session, 'paid')
     const [shirt, tea] = [...started.items].sort((a: Json, b: Json) => b.priceUnit - a.priceUnit)
@@ -118,13 +122,13 @@ onEveryDatabase('refunds that are settled', (kind) => {
       session,
       epc,
       before,
-      look,
+      readState,
       shirt: shirt.itemLineId as string,
       tea: tea.itemLineId as string,
     }
   }
 
-  /** Reports and closings of the store's days. */
+  /** Sums the reports and closings over all days of the store. */
   async function figures(reads: Db = store.cloud.db.database.reads) {
     const days = await reads.selectFrom('store_day').selectAll().where('store_id', '=', store.storeId).execute()
     const vat = await reads.selectFrom('store_day_vat').selectAll().where('store_id', '=', store.storeId).execute()
@@ -142,7 +146,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     }
   }
   type Figures = Awaited<ReturnType<typeof figures>>
-  const grown = (a: Figures, b: Figures) => ({
+  const increase = (a: Figures, b: Figures) => ({
     checkouts: b.checkouts - a.checkouts,
     sessions: b.sessions - a.sessions,
     revenue: b.revenue - a.revenue,
@@ -162,19 +166,19 @@ onEveryDatabase('refunds that are settled', (kind) => {
   }
   const NOTHING = { checkouts: 0, sessions: 0, revenue: 0, units: 0, gross: [0, 0], tax: [0, 0] }
 
-  it('change nothing but locks while they are pending, and everything returns after a rejection', async () => {
-    const { transactionId, epc, before, look } = await bought()
-    const sold = await look()
+  it('only lock the item while they are pending, and unlock it after a rejection', async () => {
+    const { transactionId, epc, before, readState } = await bought()
+    const sold = await readState()
     expect(sold).toMatchObject({ points: 71, item: 'paid' })
-    expect(grown(before, sold)).toEqual(SOLD)
+    expect(increase(before, sold)).toEqual(SOLD)
     expect(await isReleased(epc)).toBe(true)
     store.psp.switches.status = 500
     expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
       status: 'CANCELLED',
       refundStatus: 'pending',
     })
-    // Money and points stay; the item is locked.
-    expect(await look()).toEqual({ ...sold, item: 'cancelled' })
+    // Figures and points are unchanged; the item is locked.
+    expect(await readState()).toEqual({ ...sold, item: 'cancelled' })
     expect(await isReleased(epc)).toBe(false)
     expect(
       (await store.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).deactivationAuthorized,
@@ -186,7 +190,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
       10_000,
     )
     expect(await store.statusOf(transactionId)).toBe('SUCCESS')
-    expect(await look()).toEqual(sold)
+    expect(await readState()).toEqual(sold)
     expect(await isReleased(epc)).toBe(true)
 
     store.psp.switches.status = undefined
@@ -194,20 +198,20 @@ onEveryDatabase('refunds that are settled', (kind) => {
       status: 'CANCELLED',
       refundStatus: 'done',
     })
-    const after = await look()
-    expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 1 })
+    const after = await readState()
+    expect(increase(before, after)).toEqual({ ...NOTHING, refunds: 1 })
     expect(after).toMatchObject({ points: 0, item: 'cancelled' })
     expect(await isReleased(epc)).toBe(false)
   })
 
-  it('subtract the share of a part from figures and points, and later the rest', async () => {
-    const { transactionId, before, look, tea } = await bought()
+  it('subtract the share of a partial refund from figures and points, and later the rest', async () => {
+    const { transactionId, before, readState, tea } = await bought()
     expect(await store.ok('refundPayment', { transactionId, amount: 7.13 })).toMatchObject({
       refund: { status: 'done' },
     })
-    const amount = await look()
-    // Of both rates in proportion: 2.14 and 4.99.
-    expect(grown(before, amount)).toEqual({
+    const amount = await readState()
+    // The refund reduces both VAT rates in proportion: by 2.14 and 4.99 EUR.
+    expect(increase(before, amount)).toEqual({
       ...SOLD,
       revenue: 6_417,
       refunds: 1,
@@ -218,8 +222,8 @@ onEveryDatabase('refunds that are settled', (kind) => {
     expect(await store.ok('refundPayment', { transactionId, itemLineIds: [tea] })).toMatchObject({
       refund: { amount: 21.4, status: 'done' },
     })
-    const line = await look()
-    expect(grown(before, line)).toMatchObject({
+    const line = await readState()
+    expect(increase(before, line)).toMatchObject({
       checkouts: 1,
       revenue: 4_277,
       units: 1,
@@ -229,34 +233,34 @@ onEveryDatabase('refunds that are settled', (kind) => {
     })
     expect(line).toMatchObject({ points: 42, item: 'paid' })
     await store.ok('refundPayment', { transactionId })
-    const after = await look()
-    expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 3 })
+    const after = await readState()
+    expect(increase(before, after)).toEqual({ ...NOTHING, refunds: 3 })
     expect(after).toMatchObject({ points: 0, item: 'cancelled' })
   })
 
-  it('change no figures and points until a part is accepted', async () => {
-    const { transactionId, epc, look, shirt } = await bought()
-    const sold = await look()
+  it('change figures and points only after the provider accepts a partial refund', async () => {
+    const { transactionId, epc, readState, shirt } = await bought()
+    const sold = await readState()
     store.psp.switches.status = 403
     expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({
       status: 'SUCCESS',
       refund: { status: 'failed' },
     })
-    // The item was returned anyway.
-    expect(await look()).toEqual({ ...sold, item: 'returned' })
+    // The provider rejected the refund, but the item was returned.
+    expect(await readState()).toEqual({ ...sold, item: 'returned' })
     store.psp.switches.status = undefined
     expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })).toMatchObject({
       refund: { status: 'done', amount: 49.9 },
     })
-    expect(await look()).toMatchObject({ points: 21, revenue: sold.revenue - 4_990, item: 'returned' })
+    expect(await readState()).toMatchObject({ points: 21, revenue: sold.revenue - 4_990, item: 'returned' })
     expect(await isReleased(epc)).toBe(false)
   })
 
   it('are reversed once if the bank returns the money days later', async () => {
-    const { transactionId, session, before, look, epc } = await bought()
-    const sold = await look()
+    const { transactionId, session, before, readState, epc } = await bought()
+    const sold = await readState()
     await store.ok('refundPayment', { transactionId })
-    expect((await look()).points).toBe(0)
+    expect((await readState()).points).toBe(0)
     await store.platform.advance(60_000)
     const refund = store.psp.refunds.find((each) => each.sessionId === session)
     store.psp.switches.copies = 3
@@ -266,7 +270,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
       status: 'SUCCESS',
       refundStatus: 'failed',
     })
-    expect(await look()).toEqual(sold)
+    expect(await readState()).toEqual(sold)
     expect(await isReleased(epc)).toBe(true)
     expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(
       1,
@@ -279,10 +283,10 @@ onEveryDatabase('refunds that are settled', (kind) => {
       'the second refund',
       async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done',
     )
-    expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 1 })
+    expect(increase(before, await readState())).toEqual({ ...NOTHING, refunds: 1 })
   })
 
-  const gone = (session: string) =>
+  const refundedCent = (session: string) =>
     store.psp.refunds
       .filter((each) => each.sessionId === session && each.status === 'done')
       .reduce((sum, each) => sum + each.amountCent, 0)
@@ -303,7 +307,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     const purchase = await store.ok('fetchPurchase', { transactionId })
     return [purchase.status, purchase.refundStatus]
   }
-  /** The part of the shirt completed, the rest is cancelled, and the bank returns the shirt's money. */
+  /** The refund of the shirt completes, the rest is cancelled, and then the bank returns the money of the shirt. */
   async function cancelledWithoutShirt() {
     const purchase = await bought()
     const { transactionId, session, shirt } = purchase
@@ -320,10 +324,10 @@ onEveryDatabase('refunds that are settled', (kind) => {
   it.each(['refundPayment', 'markPurchaseCancelled'])(
     'a part that the bank returns after the cancellation is missing until %s is repeated',
     async (operation) => {
-      const { transactionId, session, before, look, epc } = await cancelledWithoutShirt()
-      // Money of the cancellation was paid, so the goods stay returned.
+      const { transactionId, session, before, readState, epc } = await cancelledWithoutShirt()
+      // The shopper received the money of the cancellation, so the goods stay returned.
       expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
-      expect(grown(before, await look())).toMatchObject({
+      expect(increase(before, await readState())).toMatchObject({
         checkouts: 0,
         sessions: 0,
         revenue: 4_990,
@@ -331,7 +335,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
         tax: [0, 797],
         refunds: 1,
       })
-      expect([(await look()).points, await isReleased(epc)]).toEqual([49, false])
+      expect([(await readState()).points, await isReleased(epc)]).toEqual([49, false])
       expect(
         (await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId),
       ).toHaveLength(1)
@@ -339,10 +343,10 @@ onEveryDatabase('refunds that are settled', (kind) => {
         status: 'CANCELLED',
         refundStatus: operation === 'refundPayment' ? 'done' : 'pending',
       })
-      await store.wait('what was missing', async () => (await status(transactionId))[1] === 'done')
-      expect(gone(session)).toBe(7_130)
-      const after = await look()
-      expect(grown(before, after)).toEqual({ ...NOTHING, refunds: 2 })
+      await store.wait('the missing amount', async () => (await status(transactionId))[1] === 'done')
+      expect(refundedCent(session)).toBe(7_130)
+      const after = await readState()
+      expect(increase(before, after)).toEqual({ ...NOTHING, refunds: 2 })
       expect(after.points).toBe(0)
       expect(await store.call('refundPayment', { transactionId })).toMatchObject({
         status: 409,
@@ -355,8 +359,8 @@ onEveryDatabase('refunds that are settled', (kind) => {
     },
   )
 
-  it('a missing amount stays missing after a rejection, and is paid once after a lost response', async () => {
-    const { transactionId, session, before, look } = await cancelledWithoutShirt()
+  it('a missing amount is still missing after a rejection, and is paid once after a lost response', async () => {
+    const { transactionId, session, before, readState } = await cancelledWithoutShirt()
     store.psp.switches.status = 403
     for (let n = 0; n < 2; n++)
       expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
@@ -366,14 +370,14 @@ onEveryDatabase('refunds that are settled', (kind) => {
       })
     Object.assign(store.psp.switches, { status: undefined, hangAfterwards: true })
     let isAnswered = false
-    const asked = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
+    const pending = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
     await store.wait('an answer', () => isAnswered)
-    expect(await asked).toMatchObject({ refundStatus: 'pending', refund: { status: 'pending' } })
+    expect(await pending).toMatchObject({ refundStatus: 'pending', refund: { status: 'pending' } })
     store.psp.release()
     store.psp.switches.hangAfterwards = false
     await store.wait('the next try', async () => (await status(transactionId))[1] === 'done', 10_000)
-    expect(gone(session)).toBe(7_130)
-    expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 2 })
+    expect(refundedCent(session)).toBe(7_130)
+    expect(increase(before, await readState())).toEqual({ ...NOTHING, refunds: 2 })
   })
 
   it('a cancelled purchase is restored if the bank returns all refunds in any order, and one call refunds it again', async () => {
@@ -381,44 +385,44 @@ onEveryDatabase('refunds that are settled', (kind) => {
       [4_990, 2_140],
       [2_140, 4_990],
     ]) {
-      const { transactionId, session, before, look, shirt } = await bought()
+      const { transactionId, session, before, readState, shirt } = await bought()
       await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
       await store.ok('refundPayment', { transactionId })
       for (const cent of order) await bankReturns(session, cent)
       expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
-      expect(grown(before, await look())).toEqual(SOLD)
+      expect(increase(before, await readState())).toEqual(SOLD)
       expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
         status: 'CANCELLED',
         refundStatus: 'done',
         refund: { amount: 71.3 },
       })
-      expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
+      expect([refundedCent(session), increase(before, await readState())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
     }
   })
 
-  it('one call refunds several parts that failed after the cancellation', async () => {
-    const { transactionId, session, before, look, shirt } = await bought()
+  it('one call repeats several partial refunds that failed after the cancellation', async () => {
+    const { transactionId, session, before, readState, shirt } = await bought()
     await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
     await store.ok('refundPayment', { transactionId, amount: 10 })
     await store.ok('refundPayment', { transactionId })
     for (const cent of [4_990, 1_000]) await bankReturns(session, cent)
     expect(await status(transactionId)).toEqual(['CANCELLED', 'failed'])
-    expect(grown(before, await look())).toMatchObject({ checkouts: 0, revenue: 5_990, refunds: 1 })
+    expect(increase(before, await readState())).toMatchObject({ checkouts: 0, revenue: 5_990, refunds: 1 })
     expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
       refundStatus: 'done',
       refund: { amount: 59.9 },
     })
-    expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
+    expect([refundedCent(session), increase(before, await readState())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
   })
 
-  it('a purchase is cancelled once when its pending parts cover all of it and complete', async () => {
-    const { transactionId, session, before, look, shirt, tea } = await bought()
-    const sold = await look()
+  it('a purchase is cancelled once when pending partial refunds of its whole amount complete', async () => {
+    const { transactionId, session, before, readState, shirt, tea } = await bought()
+    const sold = await readState()
     store.psp.switches.status = 500
     expect(await store.ok('refundPayment', { transactionId, itemLineIds: [shirt, tea] })).toMatchObject({
       refund: { status: 'pending' },
     })
-    // Nothing was paid yet.
+    // The provider has not paid anything yet.
     expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({
       status: 'CANCELLED',
       refundStatus: 'pending',
@@ -428,14 +432,14 @@ onEveryDatabase('refunds that are settled', (kind) => {
       refundStatus: 'pending',
       refund: { amount: 71.3, status: 'pending' },
     })
-    expect(await look()).toEqual({ ...sold, item: 'returned' })
+    expect(await readState()).toEqual({ ...sold, item: 'returned' })
     store.psp.switches.status = undefined
     await store.wait('the refund', async () => (await status(transactionId))[1] === 'done', 10_000)
-    expect(gone(session)).toBe(7_130)
-    expect(grown(before, await look())).toMatchObject(NOTHING)
+    expect(refundedCent(session)).toBe(7_130)
+    expect(increase(before, await readState())).toMatchObject(NOTHING)
     await store.platform.advance(20_000)
-    const after = await look()
-    expect(grown(before, after)).toMatchObject(NOTHING)
+    const after = await readState()
+    expect(increase(before, after)).toMatchObject(NOTHING)
     expect(after.points).toBe(0)
     expect(await store.call('refundPayment', { transactionId })).toMatchObject({
       status: 409,
@@ -443,9 +447,9 @@ onEveryDatabase('refunds that are settled', (kind) => {
     })
   })
 
-  it('a cancellation whose only refund was a failed part is undone, and can be repeated', async () => {
-    const { transactionId, session, before, look, epc } = await bought()
-    const sold = await look()
+  it('a cancellation is undone if its only refund was a partial one that failed, and can be repeated', async () => {
+    const { transactionId, session, before, readState, epc } = await bought()
+    const sold = await readState()
     store.psp.switches.status = 500
     await store.ok('refundPayment', { transactionId, amount: 71.3 })
     expect(await store.ok('markPurchaseCancelled', { transactionId })).toMatchObject({ refundStatus: 'pending' })
@@ -455,24 +459,24 @@ onEveryDatabase('refunds that are settled', (kind) => {
       async () => (await rowsOf(transactionId)).every((row) => row.state === 'failed'),
       10_000,
     )
-    // The customer has no money back and keeps the goods.
+    // The customer received no money and keeps the goods.
     expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
-    expect(await look()).toEqual(sold)
+    expect(await readState()).toEqual(sold)
     expect(await isReleased(epc)).toBe(true)
     store.psp.switches.status = undefined
-    // In doubt, so it is sent under its own id.
+    // The result of the first attempt is unknown, so the refund is sent again with its own id.
     expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
       status: 'CANCELLED',
       refund: { amount: 71.3, status: 'done' },
     })
     await store.wait('the end', async () => (await status(transactionId))[1] === 'done')
-    // The cancellation itself had nothing left to refund.
-    expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
+    // Nothing was left to refund for the cancellation itself.
+    expect([refundedCent(session), increase(before, await readState())]).toEqual([7_130, { ...NOTHING, refunds: 1 }])
   })
 
-  it('a completed rest waits for a pending part, and is missing it if it fails', async () => {
+  it('a cancellation waits for a pending partial refund, and lacks its amount if it fails', async () => {
     for (const end of ['done', 'failed'] as const) {
-      const { transactionId, session, before, look, shirt } = await bought()
+      const { transactionId, session, before, readState, shirt } = await bought()
       store.psp.switches.status = 500
       await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
       store.psp.switches.status = undefined
@@ -481,9 +485,9 @@ onEveryDatabase('refunds that are settled', (kind) => {
         refundStatus: 'pending',
         refund: { amount: 21.4, status: 'done' },
       })
-      // The tea's own rate, because the shirt's refund is pending.
-      const rest = await look()
-      expect(grown(before, rest)).toMatchObject({
+      // The completed refund reduces only the VAT rate of the tea, because the refund of the shirt is pending.
+      const rest = await readState()
+      expect(increase(before, rest)).toMatchObject({
         checkouts: 0,
         revenue: 4_990,
         units: 1,
@@ -495,7 +499,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
         store.psp.switches.status = 403
         await store.wait('the refusal', async () => (await status(transactionId))[1] === 'failed', 10_000)
         expect(await store.statusOf(transactionId)).toBe('CANCELLED')
-        expect(grown(before, await look())).toEqual(grown(before, rest))
+        expect(increase(before, await readState())).toEqual(increase(before, rest))
         store.psp.switches.status = undefined
         expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
           status: 'CANCELLED',
@@ -504,18 +508,18 @@ onEveryDatabase('refunds that are settled', (kind) => {
         })
       }
       await store.wait('the part', async () => (await status(transactionId))[1] === 'done', 10_000)
-      expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
-      expect((await look()).points).toBe(0)
+      expect([refundedCent(session), increase(before, await readState())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
+      expect((await readState()).points).toBe(0)
     }
   })
 
-  it('a part in doubt is repeated under its own id with the cancellation', async () => {
-    const { transactionId, session, before, look } = await bought()
+  it('the cancellation repeats a partial refund with unknown result under its own id', async () => {
+    const { transactionId, session, before, readState } = await bought()
     store.psp.switches.hangAfterwards = true
     let isAnswered = false
-    const asked = store.ok('refundPayment', { transactionId, amount: 10 }).finally(() => (isAnswered = true))
+    const pending = store.ok('refundPayment', { transactionId, amount: 10 }).finally(() => (isAnswered = true))
     await store.wait('an answer', () => isAnswered)
-    await asked
+    await pending
     store.psp.release()
     Object.assign(store.psp.switches, { hangAfterwards: false, status: 403 })
     await store.wait(
@@ -524,32 +528,34 @@ onEveryDatabase('refunds that are settled', (kind) => {
       10_000,
     )
     store.psp.switches.status = undefined
-    expect(gone(session)).toBe(1_000)
+    expect(refundedCent(session)).toBe(1_000)
     expect(await store.ok('refundPayment', { transactionId })).toMatchObject({
       status: 'CANCELLED',
       refund: { amount: 61.3, status: 'done' },
     })
     await store.wait('the part', async () => (await status(transactionId))[1] === 'done')
-    expect([gone(session), store.psp.refunds.filter((each) => each.sessionId === session).length]).toEqual([7_130, 2])
-    expect(grown(before, await look())).toEqual({ ...NOTHING, refunds: 2 })
+    expect([refundedCent(session), store.psp.refunds.filter((each) => each.sessionId === session).length]).toEqual([
+      7_130, 2,
+    ])
+    expect(increase(before, await readState())).toEqual({ ...NOTHING, refunds: 2 })
   })
 
-  it('a rest that the bank returns does not change the pending part', async () => {
-    const { transactionId, session, before, look, shirt } = await bought()
+  it('if the bank returns the refund of the rest, the pending partial refund does not change', async () => {
+    const { transactionId, session, before, readState, shirt } = await bought()
     store.psp.switches.status = 500
     await store.ok('refundPayment', { transactionId, itemLineIds: [shirt] })
     store.psp.switches.status = undefined
     await store.ok('refundPayment', { transactionId })
     await bankReturns(session, 2_140)
     expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
-    expect(grown(before, await look())).toEqual(SOLD)
+    expect(increase(before, await readState())).toEqual(SOLD)
     await store.wait(
       'the part',
       async () => (await rowsOf(transactionId)).some((row) => row.kind === 'part' && row.state === 'done'),
       10_000,
     )
     expect(await status(transactionId)).toEqual(['SUCCESS', 'failed'])
-    expect(grown(before, await look())).toMatchObject({
+    expect(increase(before, await readState())).toMatchObject({
       checkouts: 1,
       sessions: 1,
       revenue: 2_140,
@@ -562,17 +568,17 @@ onEveryDatabase('refunds that are settled', (kind) => {
       refundStatus: 'done',
       refund: { amount: 21.4 },
     })
-    expect([gone(session), grown(before, await look())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
+    expect([refundedCent(session), increase(before, await readState())]).toEqual([7_130, { ...NOTHING, refunds: 2 }])
   })
 
-  it('equal the completed refunds after any sequence of parts, cancellations, faults and returns; in the end everything is refunded once', async () => {
+  it('equal the completed refunds after any sequence of partial refunds, cancellations, faults and returns; in the end the whole amount is refunded once', async () => {
     const PROVIDER = { up: {}, down: { status: 500 }, refusing: { status: 403 }, silent: { hangAfterwards: true } }
-    const turn = (is: keyof typeof PROVIDER) => {
+    const setProvider = (is: keyof typeof PROVIDER) => {
       store.psp.release()
       Object.assign(store.psp.switches, { status: undefined, hangAfterwards: false, ...PROVIDER[is] })
     }
-    /** The clock must move while the provider does not respond. */
-    const asked = async <T>(call: Promise<T>): Promise<T> => {
+    /** Moves the clock until the call ends, because the provider does not respond. */
+    const waitFor = async <T>(call: Promise<T>): Promise<T> => {
       let isAnswered = false
       void call.finally(() => (isAnswered = true))
       await store.wait('an answer', () => isAnswered)
@@ -586,13 +592,14 @@ onEveryDatabase('refunds that are settled', (kind) => {
     }
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (steps) => {
-        turn('up')
+        setProvider('up')
         const { transactionId, session, before, shirt, tea } = await bought()
         const member = `shopper-${shoppers}`
-        const ask = (operation: string, body: Json = {}) => asked(store.call(operation, { transactionId, ...body }))
+        const request = (operation: string, body: Json = {}) =>
+          waitFor(store.call(operation, { transactionId, ...body }))
         const at = { lines: { shirt, tea } }
-        /** Reads everything at one time, because jobs continue meanwhile. */
-        const seen = () =>
+        /** Reads all in one transaction, because jobs continue meanwhile. */
+        const readAll = () =>
           store.cloud.db.database.write(async (db) => ({
             purchase: await db
               .selectFrom('purchase')
@@ -600,7 +607,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
               .where('purchase_id', '=', transactionId)
               .executeTakeFirstOrThrow(),
             rows: await db.selectFrom('refund').selectAll().where('purchase_id', '=', transactionId).execute(),
-            grown: grown(before, await figures(db)),
+            increase: increase(before, await figures(db)),
             points: (
               await db
                 .selectFrom('loyalty_member')
@@ -611,11 +618,11 @@ onEveryDatabase('refunds that are settled', (kind) => {
             )?.balance,
           }))
         const check = async () => {
-          const { purchase, rows, grown: figure, points } = await seen()
+          const { purchase, rows, increase: figure, points } = await readAll()
           const done = rows.filter((row) => row.state === 'done')
           const back = done.reduce((sum, row) => sum + row.amount_cent, 0)
           const isOver = purchase.refund_status === 'done'
-          expect(gone(session)).toBeLessThanOrEqual(7_130)
+          expect(refundedCent(session)).toBeLessThanOrEqual(7_130)
           expect(figure).toMatchObject({
             revenue: 7_130 - back,
             refunds: done.filter((row) => row.amount_cent > 0).length,
@@ -623,7 +630,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
           })
           expect(figure.gross.reduce((sum, each) => sum + each, 0)).toBe(7_130 - back)
           expect(points).toBe(Math.floor((71 * (7_130 - back)) / 7_130))
-          if (isOver) expect([figure, gone(session)]).toMatchObject([NOTHING, 7_130])
+          if (isOver) expect([figure, refundedCent(session)]).toMatchObject([NOTHING, 7_130])
           if (purchase.status !== 'CANCELLED')
             return void expect([figure.checkouts, [null, 'failed']]).toEqual([
               1,
@@ -634,12 +641,12 @@ onEveryDatabase('refunds that are settled', (kind) => {
           expect(purchase.refund_status).toBe(isUnderWay || !isCounted ? 'pending' : back === 7_130 ? 'done' : 'failed')
         }
         for (const s of steps) {
-          if (s.do === 'lines') await ask('refundPayment', { itemLineIds: [at.lines[s.line]] })
-          else if (s.do === 'amount') await ask('refundPayment', { amount: s.cent / 100 })
-          else if (s.do === 'cancel') await ask(s.by)
+          if (s.do === 'lines') await request('refundPayment', { itemLineIds: [at.lines[s.line]] })
+          else if (s.do === 'amount') await request('refundPayment', { amount: s.cent / 100 })
+          else if (s.do === 'cancel') await request(s.by)
           else if (s.do === 'part and cancel at once')
-            await Promise.all([ask('refundPayment', { amount: s.cent / 100 }), ask('markPurchaseCancelled')])
-          else if (s.do === 'provider') turn(s.is)
+            await Promise.all([request('refundPayment', { amount: s.cent / 100 }), request('markPurchaseCancelled')])
+          else if (s.do === 'provider') setProvider(s.is)
           else if (s.do === 'wait') await pass(s.minutes)
           else {
             const refunds = store.psp.refunds.filter((each) => each.sessionId === session && each.status === 'done')
@@ -648,20 +655,20 @@ onEveryDatabase('refunds that are settled', (kind) => {
           }
           await check()
         }
-        turn('up')
+        setProvider('up')
         for (let n = 0; n < 3; n++) {
-          // Pending refunds end first, because they might end during the call, which would reject it.
+          // Waits until no refund is pending. A refund that ends during the call would make the call fail.
           await store.wait(
             'what is under way',
-            async () => (await seen()).rows.every((row) => row.state === 'done' || row.state === 'failed'),
+            async () => (await readAll()).rows.every((row) => row.state === 'done' || row.state === 'failed'),
             20 * 60_000,
           )
-          await store.wait('the end', async () => (await seen()).purchase.refund_status !== 'pending')
+          await store.wait('the end', async () => (await readAll()).purchase.refund_status !== 'pending')
           await check()
-          if ((await seen()).purchase.refund_status === 'done') break
-          expect((await ask('refundPayment')).status).toBe(200)
+          if ((await readAll()).purchase.refund_status === 'done') break
+          expect((await request('refundPayment')).status).toBe(200)
         }
-        expect((await seen()).purchase).toMatchObject({ status: 'CANCELLED', refund_status: 'done' })
+        expect((await readAll()).purchase).toMatchObject({ status: 'CANCELLED', refund_status: 'done' })
       }),
       { numRuns: kind === 'sqlite' ? 25 : 6, endOnFailure: true },
     )

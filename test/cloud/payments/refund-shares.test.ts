@@ -30,10 +30,10 @@ it('any refunds and the rest equal the receipt, and none exceeds the remaining a
             const { cent = 0 } = left.find((each) => each.rate === share.rate) ?? {}
             expect(share.cent).toBeGreaterThan(0)
             expect(share.cent).toBeLessThanOrEqual(cent)
-            // Tax and net differ from the share's own by rounding only.
+            // Tax and net amount differ only by rounding from those of the share alone.
             expect(Math.abs(share.tax - (share.cent * share.rate) / (100 + share.rate))).toBeLessThanOrEqual(1)
           }
-          // The rate of a named line is used first.
+          // The refund first uses the rate of the line that it names.
           const [first] = own
           if (first)
             expect(back.find((share) => share.rate === first.rate)?.cent ?? 0).toBeGreaterThanOrEqual(

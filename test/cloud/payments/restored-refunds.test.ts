@@ -5,8 +5,8 @@ import { secretFiles } from '../../../bin/secret-files.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, type PaidStore } from '../../support/paid-store.ts'
 
-/** The backup contains a pending refund that the lost cloud has sent since. */
-onEveryDatabase('a refund in a cloud that was put back', (kind) => {
+/** The backup contains a pending refund. The cloud sent it after the backup was made. */
+onEveryDatabase('a refund in a cloud that was restored from a backup', (kind) => {
   let store: PaidStore
   beforeAll(async () => {
     store = await openPaidStore(kind, 'sumup')
