@@ -95,10 +95,10 @@ onEveryDatabase('analytics', (kind) => {
         const { storeId } = shop
         const begun = shop.today()
         const followersBefore = await reportedFollowers(storeId, addDays(begun, -1))
-        const told = await live(storeId, steps)
+        const engaged = await runSteps(storeId, steps)
         const end = shop.today()
         const { reports } = await shop.ok('fetchAnalytics', { storeId, from: begun, to: end })
-        const expected = await recompute(storeId, begun, end, followersBefore, told)
+        const expected = await recompute(storeId, begun, end, followersBefore, engaged)
         expect(reports).toEqual(expected)
         const { reports: months } = await shop.ok('fetchAnalytics', {
           storeId,
@@ -127,7 +127,7 @@ onEveryDatabase('analytics', (kind) => {
     return reports[0].store.totalFollowers
   }
 
-  interface Told {
+  interface Engaged {
     day: string
     type: string
     user: string | undefined
@@ -135,8 +135,8 @@ onEveryDatabase('analytics', (kind) => {
   }
 
   let run = 0
-  async function live(storeId: string, steps: readonly Step[]): Promise<Told[]> {
-    const [sessions, paid, told]: [string[], string[], Told[]] = [[], [], []]
+  async function runSteps(storeId: string, steps: readonly Step[]): Promise<Engaged[]> {
+    const [sessions, paid, engaged]: [string[], string[], Engaged[]] = [[], [], []]
     const users = `u${run++}-`
     const { offers }: { offers: Json[] } = await shop.ok('getManagerOffers')
     for (const s of steps) {
@@ -168,19 +168,19 @@ onEveryDatabase('analytics', (kind) => {
           ...(isAboutOffer && { offerId: offer }),
         })
         expect(answer.status).toBe(user === undefined && s.type.endsWith('follow') ? 400 : 200)
-        if (answer.status === 200) told.push({ day: shop.today(), type: s.type, user, offer })
+        if (answer.status === 200) engaged.push({ day: shop.today(), type: s.type, user, offer })
       }
     }
-    return told
+    return engaged
   }
 
-  /** Calculated from the rows of purchases and the recorded engagements, without the daily counters. */
+  /** Computes the reports from the rows of purchases and the recorded engagements, without the daily counters. */
   async function recompute(
     storeId: string,
     from: string,
     to: string,
     followersBefore: number,
-    told: readonly Told[],
+    engaged: readonly Engaged[],
   ): Promise<Json[]> {
     const { reads } = shop.cloud.db.database
     const berlin = (ms: number) =>
@@ -203,7 +203,7 @@ onEveryDatabase('analytics', (kind) => {
     const count = new Map<string, number>()
     const add = (what: string, day: string, n = 1) =>
       count.set(`${what} ${day}`, (count.get(`${what} ${day}`) ?? 0) + n)
-    for (const { day, type, user, offer } of told) {
+    for (const { day, type, user, offer } of engaged) {
       if (type === 'follow' && !following.has(user ?? '')) {
         following.set(user ?? '', day)
         add('new', day)
@@ -262,7 +262,7 @@ onEveryDatabase('analytics', (kind) => {
     return reports
   }
 
-  /** All closings of a store together contain all its purchases, as on their receipts. */
+  /** Closes the day. All closings of the store together must contain all its purchases, as on their receipts. */
   async function closeAndCompare(storeId: string): Promise<void> {
     shop.nextDay()
     const closing = await shop.ok('closeStoreDay', { storeId })
@@ -300,13 +300,13 @@ onEveryDatabase('analytics', (kind) => {
     const sum = (of: (c: Json) => number) => closings.reduce((total: number, c: Json) => total + of(c), 0)
     expect(sum((c) => c.receiptCount)).toBe(purchases.length)
     const refunds = await reads.selectFrom('refund').selectAll().where('store_id', '=', storeId).execute()
-    // A whole refund after partial refunds of everything moves no money.
+    // After partial refunds of the whole amount, a whole refund pays nothing and is not counted.
     expect(sum((c) => c.refundCount)).toBe(
       refunds.filter((refund) => refund.kind !== 'late' && refund.amount_cent > 0).length,
     )
     expect(sum((c) => c.salesCent)).toBe(purchases.reduce((total, p) => total + p.total_cent, 0))
     expect(sum((c) => c.refundCent)).toBe(cancelled.reduce((total, p) => total + p.total_cent, 0) + partCent)
-    // refund-shares.test.ts tests how amounts are split by rate.
+    // Compares only the sums of both rates. refund-shares.test.ts tests the split by rate.
     const grossOf = (of: (key: string) => number) =>
       ['7 net', '7 tax', '19 net', '19 tax'].reduce((total, key) => total + of(key), 0)
     expect(grossOf((key) => sum((c) => c.vatBreakdown[key.split(' ')[0] ?? '']?.[key.split(' ')[1] ?? ''] ?? 0))).toBe(
@@ -452,7 +452,7 @@ onEveryDatabase('analytics', (kind) => {
     expect(await status('fetchAnalytics', { storeId, from: '2026-01-01', to: '2026-12-31' })).toBe(200)
     expect(await status('recordEngagement', { storeId, type: 'offer_click' })).toBe(400)
     expect(await status('fetchClosings', { storeId, cursor: 'x' })).toBe(400)
-    // The station store has the package GROW.
+    // The other store has only the package GROW.
     expect(await status('fetchAnalytics', { storeId: shop.otherStoreId, from: '2026-01-01', to: '2026-01-02' })).toBe(
       403,
     )

@@ -105,7 +105,7 @@ onEveryDatabase('exportSalesData', (kind) => {
     expect(await sale(whole.transactionId)).toEqual([21_980, 21_980, 11_990, 8_990, 1_000])
   })
 
-  /** The same purchase many times, some in the same millisecond. */
+  /** Copies a purchase many times, some in the same millisecond. */
   async function copies(purchaseId: string, count: number): Promise<string[]> {
     return shop.cloud.db.database.write(async (db) => {
       const purchase = await db

@@ -3,7 +3,10 @@ import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM } from '../../support/chromium.ts'
 import { openPageBench, type PageBench } from '../../support/page-bench.ts'
 
-/** Shoppers open a zone's page on any phone, perhaps without scripts: WCAG 2.2 AA, as far as a program can test it. */
+/**
+ * Shoppers open a zone's page on any phone, perhaps without scripts. The tests cover the rules of WCAG 2.2 AA that a
+ * program can test.
+ */
 describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let bench: PageBench
   let path: string

@@ -52,8 +52,8 @@ onEveryDatabase('assistance', (kind) => {
   it('shopper and staff exchange messages', async () => {
     const path = new URL(zone.url).pathname
     const ticket = ticketOf((await shop.cloud.get(path)).text)
-    const asked = await send(path, { ticket, message: 'Gibt es das in L?\r\n<b>Danke</b>' })
-    expect([asked.status, asked.location]).toEqual([303, `${path}/${ticket}`])
+    const sent = await send(path, { ticket, message: 'Gibt es das in L?\r\n<b>Danke</b>' })
+    expect([sent.status, sent.location]).toEqual([303, `${path}/${ticket}`])
     // Sending the form again returns the same request.
     await send(path, { ticket, message: 'Gibt es das in L?' })
     const [request, ...others] = await requests()
@@ -70,14 +70,14 @@ onEveryDatabase('assistance', (kind) => {
       status: 'answered',
       messages: [{}, { author: 'staff' }],
     })
-    const page = await shop.cloud.get(asked.location)
+    const page = await shop.cloud.get(sent.location)
     expect(page.text).toContain('Ja, ich komme.')
     expect(page.text).toContain('&lt;b&gt;Danke&lt;/b&gt;')
     expect((await send(`${path}/${ticket}`, { message: 'Danke!' })).status).toBe(303)
     expect((await requests({ status: 'open' }))[0]).toMatchObject({ requestId, messages: [{}, {}, { text: 'Danke!' }] })
     await shop.ok('answerAssistanceRequest', { requestId, status: 'closed' })
     expect((await send(`${path}/${ticket}`, { message: 'Noch etwas' })).status).toBe(409)
-    expect((await shop.cloud.get(asked.location)).text).toContain('This request has ended')
+    expect((await shop.cloud.get(sent.location)).text).toContain('This request has ended')
     expect((await shop.call('answerAssistanceRequest', { requestId, message: 'x' })).body).toMatchObject({
       reason: 'request_closed',
     })
@@ -149,7 +149,7 @@ onEveryDatabase('assistance', (kind) => {
     const dear = products.find((p: Json) => p.price >= 200)
     const { epc } = await shop.newItem(dear)
     const { transactionId } = await shop.buy([{ ean: dear.ean, quantity: 1, epcs: [epc] }])
-    const ask = (extra: Json = {}) =>
+    const requestRelease = (extra: Json = {}) =>
       shop.ok('verifyProtectedItem', {
         deviceId: shop.devices.self_checkout_detacher,
         protectionAction: 'detach_hard_tag',
@@ -157,19 +157,19 @@ onEveryDatabase('assistance', (kind) => {
         purchaseId: transactionId,
         ...extra,
       })
-    expect(await ask()).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    expect(await requestRelease()).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
     const ofDenial = async () =>
       (await requests({ limit: 100 })).filter((r) => r.reason === 'manual_assistance_required')
     expect(await ofDenial()).toMatchObject([
       { status: 'open', deviceId: shop.devices.self_checkout_detacher, purchaseId: transactionId, messages: [] },
     ])
-    await Promise.all([1, 2, 3].map((n) => ask({ firmwareVersion: `${n}` })))
+    await Promise.all([1, 2, 3].map((n) => requestRelease({ firmwareVersion: `${n}` })))
     expect((await ofDenial()).length).toBe(1)
     // Old events open no request. After staff closed a request, the next denial opens a new one.
     await shop.ok('answerAssistanceRequest', { requestId: (await ofDenial())[0]?.requestId, status: 'closed' })
-    await ask({ occurredAt: new Date(shop.cloud.platform.clock.wall() - 3_600_000).toISOString() })
+    await requestRelease({ occurredAt: new Date(shop.cloud.platform.clock.wall() - 3_600_000).toISOString() })
     expect((await ofDenial()).map((r) => r.status)).toEqual(['closed'])
-    await ask({ firmwareVersion: '4' })
+    await requestRelease({ firmwareVersion: '4' })
     expect((await ofDenial()).map((r) => r.status).sort()).toEqual(['closed', 'open'])
   })
 

@@ -92,11 +92,11 @@ onEveryDatabase('the catalogue', (kind) => {
     expect(get.body).toEqual({ success: true, ...product })
     const { storeId: _here, ...global } = product
     expect(await shop.ok('fetchProduct', { id: product.productId })).toEqual({ success: true, ...global })
-    const told = (await events('product.created')).slice(before)
-    expect(told.map((e) => JSON.parse(e.data) as Json)).toEqual([
+    const created = (await events('product.created')).slice(before)
+    expect(created.map((e) => JSON.parse(e.data) as Json)).toEqual([
       { productId: product.productId, storeId: here, ean: product.ean, name: 'HAFER-Milch Ö', price: 1.99 },
     ])
-    expect(told[0]?.store_id).toBe(here)
+    expect(created[0]?.store_id).toBe(here)
   })
 
   it.each<[string, Json, string]>([
@@ -265,7 +265,7 @@ onEveryDatabase('the catalogue', (kind) => {
           body: { details: [{ path: 'ean' }] },
         })
       expect((await shop.call('fetchProduct', { ean: other, storeId })).status).toBe(404)
-      // Codes of other kinds (Code 128, QR) are scanned as well and are not found.
+      // Scanners also send codes of other kinds (Code 128, QR). No product has such a code.
       for (const scanned of ['123456789012345', 'A'.repeat(128), 'A'.repeat(129), '(01)0400', 'Ä', '']) {
         expect((await shop.call('fetchProduct', { barcode: scanned, storeId })).status).toBe(404)
         expect((await shop.call('removeProductFromStore', { ean: scanned, storeId })).status).toBe(404)
@@ -289,22 +289,22 @@ onEveryDatabase('the catalogue', (kind) => {
       (await reads.selectFrom('product').selectAll().execute()).map((row) => [row.product_id, row]),
     )
     const listings = await reads.selectFrom('store_product').selectAll().execute()
-    const words: string[] = []
+    const expectedTerms: string[] = []
     for (const listing of listings) {
       const product = products.get(listing.product_id)
       if (!product) throw new Error('a listing without its product')
       expect(listing.doc).toBe(JSON.stringify(toProduct(pricedAt(product, listing))))
       expect(listing.category).toBe(product.category)
-      words.push(
+      expectedTerms.push(
         ...searchTermsOf(product).map(
           (word) => `${listing.store_id} ${word} ${product.product_id} ${joinTerms(searchTermsOf(product))}`,
         ),
       )
     }
-    const kept = (await reads.selectFrom('product_word').selectAll().execute()).map(
+    const storedTerms = (await reads.selectFrom('product_word').selectAll().execute()).map(
       (w) => `${w.store_id} ${w.word} ${w.product_id} ${w.words}`,
     )
-    expect(kept.toSorted()).toEqual(words.toSorted())
+    expect(storedTerms.toSorted()).toEqual(expectedTerms.toSorted())
     for (const { store_id, category, products: count } of await reads
       .selectFrom('product_count')
       .selectAll()
@@ -354,13 +354,13 @@ onEveryDatabase('the catalogue', (kind) => {
   describe('pages', () => {
     it('lists each product that stays exactly once, while others are added and removed', async () => {
       const size = 7
-      const standing = new Set<string>()
+      const remaining = new Set<string>()
       let cursor: string | undefined
-      for (let page: Json = {}; !standing.size || page.nextCursor; cursor = page.nextCursor) {
+      for (let page: Json = {}; !remaining.size || page.nextCursor; cursor = page.nextCursor) {
         page = await shop.ok('fetchProducts', { storeId: here, limit: 100, ...(cursor && { cursor }) })
-        for (const product of page.products) standing.add(product.productId)
+        for (const product of page.products) remaining.add(product.productId)
       }
-      const gone = [...standing][size - 1] ?? ''
+      const gone = [...remaining][size - 1] ?? ''
       const seen: string[] = []
       cursor = undefined
       do {
@@ -371,11 +371,11 @@ onEveryDatabase('the catalogue', (kind) => {
         const [page] = answers
         seen.push(...page.products.map((p: Json) => p.productId))
         cursor = page.nextCursor
-        // The cursor of the first page is deleted.
+        // Removes the product that the cursor of the first page names.
         if (seen.length === size) await shop.ok('removeProductFromStore', { storeId: here, productId: gone })
       } while (cursor !== undefined)
       expect(new Set(seen).size).toBe(seen.length)
-      expect([...standing].filter((id) => !seen.includes(id))).toEqual([])
+      expect([...remaining].filter((id) => !seen.includes(id))).toEqual([])
     })
 
     it('supports offset or cursor but not both, with defaults of 50 and 100', async () => {
@@ -417,8 +417,8 @@ onEveryDatabase('the catalogue', (kind) => {
         .constantFrom(...words)
         .chain((word) => fc.integer({ min: 1, max: 4 }).map((n) => word.slice(0, n)))
       await fc.assert(
-        fc.asyncProperty(fc.array(prefix, { minLength: 1, maxLength: 3 }), async (asked) => {
-          const q = asked.join(' ')
+        fc.asyncProperty(fc.array(prefix, { minLength: 1, maxLength: 3 }), async (prefixes) => {
+          const q = prefixes.join(' ')
           const found = (await shop.ok('searchProducts', { storeId: here, q, limit: 500 })).products.map(
             (p: Json) => p.productId,
           ) as string[]

@@ -7,7 +7,7 @@ import { formBody } from '../../support/form-body.ts'
 
 const picture = (width = 40, height = 30) =>
   sharp({ create: { width, height, channels: 3, background: { r: 200, g: 30, b: 60 } } })
-/** A PNG that states a size and contains nothing. */
+/** A PNG that states its size but contains no picture. */
 function pngOf(width: number, height: number): Buffer {
   const head = Buffer.from('89504e470d0a1a0a0000000d494844520000000000000000080200000000000000', 'hex')
   head.writeUInt32BE(width, 16)

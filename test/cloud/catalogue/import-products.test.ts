@@ -50,7 +50,7 @@ onEveryDatabase('importProducts', (kind) => {
     ).length
 
   it('imports a workbook in batches, reports progress, and responds like a bulk import', async () => {
-    const [before, told] = [await total(), await imports()]
+    const [before, eventsBefore] = [await total(), await imports()]
     const rows = Array.from({ length: 1_200 }, (_, i) => [
       newEan(),
       `Produkt ${i}`,
@@ -86,7 +86,7 @@ onEveryDatabase('importProducts', (kind) => {
       { index: 1_200, row: 1_202, ean: '123', field: 'ean' },
       { index: 1_200, row: 1_202, field: 'price' },
     ])
-    expect([await total(), await imports()]).toEqual([before + 1_200, told + 1])
+    expect([await total(), await imports()]).toEqual([before + 1_200, eventsBefore + 1])
     expect(await shop.ok('fetchProduct', { ean: rows[7]?.[0], storeId: shop.storeId })).toMatchObject({
       name: 'Produkt 7',
       price: 0.07,

@@ -4,7 +4,7 @@ import { DEFAULT_IN_STORE_CODES, InStoreCodes, labelCent, readLabel } from '../.
 import { checkDigit, hasValidCheckDigit } from '../../../policy/gs1/gtin.ts'
 import { priceCheckDigit } from '../../../policy/gs1/price-check-digit.ts'
 
-/** A layout, and a label printed with it. */
+/** A layout, and a label that was printed with it. */
 const printed = fc
   .record({
     prefix: fc.integer({ min: 20, max: 29 }),
@@ -40,7 +40,7 @@ describe('the code that a scale prints', () => {
         expect(label).toMatchObject({ barcode: code, kind, value, isSound: true })
         expect(label?.ean.startsWith(item)).toBe(true)
         expect(hasValidCheckDigit(label?.ean ?? '')).toBe(true)
-        // The registered code is the label with value 0, and its own base.
+        // The registered code is a label with value 0. Its EAN is the code itself.
         expect(readLabel(label?.ean ?? '', [layout])).toMatchObject({ ean: label?.ean, value: 0, isSound: true })
       }),
     )

@@ -12,7 +12,7 @@ const read = (text: string | Buffer) => readProducts(Buffer.from(text as string)
 const csv = (...lines: string[]) => read(['ean,name,price,vat', ...lines].join('\n'))
 const products = async (text: string | Buffer) => (await read(text)).products.map(({ product }) => product)
 
-/** Code and message of the error for a file. */
+/** Returns the codes and the message of the error that a file causes. */
 async function refusal(file: Buffer | string): Promise<string> {
   try {
     await read(file)
@@ -215,17 +215,17 @@ describe('an .xlsx workbook', () => {
       'encrypted',
     ],
     [
-      'a bomb that says what it is',
+      'a zip bomb that states its size',
       () => replaced('xl/worksheets/sheet1.xml', { bytes: Buffer.alloc(70 * 1024 * 1024, ' ') }),
       'too_large_unpacked',
     ],
     [
-      'a bomb of 30 MB',
+      'a zip bomb of 30 MB',
       () => replaced('xl/worksheets/sheet1.xml', { bytes: Buffer.alloc(30 * 1024 * 1024, ' ') }),
       'too_large_unpacked',
     ],
     [
-      'a bomb that says it is small',
+      'a zip bomb that states a small size',
       () => replaced('xl/worksheets/sheet1.xml', { bytes: Buffer.alloc(30 * 1024 * 1024, ' '), size: 1_000 }),
       'damaged',
     ],
@@ -285,7 +285,7 @@ describe('an .xlsx workbook', () => {
       'too_many_rows',
     ],
     [
-      'a cell in the last column there is',
+      'a cell in the last possible column',
       () =>
         replaced('xl/worksheets/sheet1.xml', {
           bytes: '<worksheet><sheetData><row r="1"><c r="XFD1"><v>1</v></c></row></sheetData></worksheet>',

@@ -8,8 +8,8 @@ const failing = (rule: (product: SandboxProduct) => boolean) =>
   names(SANDBOX_PRODUCTS.filter((product) => !rule(product)))
 
 /**
- * A second form of the check digit rule, independent of policy/gs1/gtin.ts: all digits including the check digit,
- * weighted 1, 3, 1 … from the right, add up to a multiple of ten.
+ * A second implementation of the check digit rule, independent of policy/gs1/gtin.ts. All digits, weighted 1, 3, 1 …
+ * from the right, must add up to a multiple of ten.
  */
 function isBarcode(ean: string): boolean {
   const sum = Array.from(ean)

@@ -13,7 +13,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 
 const DAY = 86_400_000
 const WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
-/** The state table of ADR 0007, written independently. */
+/** The state table of ADR 0007, written independently of the code. */
 const NEXT: Record<string, string[]> = {
   pending: ['confirmed', 'cancelled'],
   confirmed: ['preparing', 'ready', 'cancelled'],
@@ -155,12 +155,12 @@ onEveryDatabase('click and collect', (kind) => {
 
   it('allows only the moves of the state table, in any order of requests', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 8 }), async (words) => {
+      fc.asyncProperty(fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 8 }), async (names) => {
         const { orderId } = await ordered({ items: [{ productId: shop.products[1].productId, quantity: 1 }] })
         let state = 'pending'
-        for (const word of words) {
-          const to = word === 'accepted' ? 'confirmed' : word
-          const answer = await move(orderId, word)
+        for (const name of names) {
+          const to = name === 'accepted' ? 'confirmed' : name
+          const answer = await move(orderId, name)
           if (NEXT[state]?.includes(to)) {
             expect([answer.status, answer.body.status]).toEqual([200, to])
             state = to
@@ -200,15 +200,15 @@ onEveryDatabase('click and collect', (kind) => {
     const { epc } = await shop.newItem(other)
     const { epc: stray } = await shop.newItem(shop.products[4])
     const order = await ordered({ items: [{ productId: other.productId, quantity: 1 }] })
-    const [kept] = order.items[0].reservedTags
+    const [replaced] = order.items[0].reservedTags
     await walk(order.orderId, 'confirmed')
     expect((await move(order.orderId, 'preparing', { epcs: [stray] })).body).toMatchObject({ reason: 'item_mismatch' })
-    expect((await move(order.orderId, 'preparing', { epcs: [epc, kept.epc] })).body).toMatchObject({
+    expect((await move(order.orderId, 'preparing', { epcs: [epc, replaced.epc] })).body).toMatchObject({
       code: 'invalid-argument',
     })
     expect((await move(order.orderId, 'preparing', { epcs: ['30'] })).status).toBe(400)
     expect((await move(order.orderId, 'preparing', { epcs: [epc] })).body.items[0].reservedTags).toEqual([{ epc }])
-    expect(await statusOfTag(kept)).toBe('sellable')
+    expect(await statusOfTag(replaced)).toBe('sellable')
     await walk(order.orderId, 'ready', 'picked_up')
     expect(await statusOfTag({ epc })).toBe('picked_up')
   })

@@ -7,7 +7,7 @@ import { assertLoyaltyMonths } from '../../support/loyalty-months.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-/** A customer id with characters that are difficult for every layer. */
+/** A customer id with characters that HTTP, JSON and SQL must escape. */
 const USER = 'grüße"%_\\shopper'
 const OTHER = 'GRÜSSE"%_\\SHOPPER'
 
@@ -17,12 +17,12 @@ onEveryDatabase('customers’ rights', (kind) => {
   beforeAll(async () => {
     shop = await openShop(kind)
     offerId = (await shop.ok('getManagerOffers')).offers[0].id
-    for (const userId of [USER, OTHER]) await live(userId)
+    for (const userId of [USER, OTHER]) await createRows(userId)
   })
   afterAll(() => shop.stop())
 
   /** Creates a row with the customer id in every table that can have one. */
-  async function live(userId: string): Promise<string> {
+  async function createRows(userId: string): Promise<string> {
     const { storeId } = shop
     const { sessionId } = await shop.ok('checkIn', { storeId, userId })
     const { transactionId } = await shop.ok('startCheckout', {
@@ -52,7 +52,7 @@ onEveryDatabase('customers’ rights', (kind) => {
         : sql<Json>`SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns WHERE table_schema = 'public'`
     return (await query.execute(shop.cloud.db.database.reads)).rows
   }
-  /** All rows of the database as text. */
+  /** Returns all rows of the database as text. */
   const dump = async () => {
     const tables = new Set((await columns()).map(({ table }) => table))
     const rows = await Promise.all(
@@ -171,7 +171,7 @@ onEveryDatabase('customers’ rights', (kind) => {
   })
 
   it('reads several pages', async () => {
-    const id = await live('many')
+    const id = await createRows('many')
     await shop.cloud.db.database.write(async (db) => {
       const row = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', id).executeTakeFirstOrThrow()
       const copies = Array.from({ length: ROWS_AT_ONCE + 5 }, (_, n) => ({

@@ -14,25 +14,25 @@ import type { SimulatedVendor, VendorOptions } from '../../../simulators/service
 import type { Json } from '../../support/cloud.ts'
 import { openConnectedStore, type ConnectedStore } from '../../support/connected-store.ts'
 
-/** Behaviour that all connectors share. */
+/** A system and the differences of its connector. */
 interface Row {
   system: string
   side: 'pos' | 'erp'
   start(options?: VendorOptions): Promise<SimulatedVendor>
-  /** A wrong credential. */
+  /** Credentials that the system must reject. */
   wrong: Record<string, string>
   /** Data types of an ERP besides stock. */
   reads?: { orders: number; suppliers: number }
   pushes: boolean
-  /** Reason why it supports no refunds of sales. */
+  /** Reason why the system supports no refunds of sales. */
   noRefunds?: RegExp
-  /** Reason why it supports no refunds of amounts. */
+  /** Reason why the system supports no refunds of amounts. */
   noAmounts?: RegExp
   /** Credentials that refunds of an amount require. */
   amounts?: Record<string, string>
-  /** Responds with everything at once, so that a round cannot continue. */
+  /** True if one response contains all records, so that a round cannot be interrupted. */
   hasNoPages?: boolean
-  /** Does not state the VAT of articles; the credentials contain one rate for all. */
+  /** True if articles have no VAT rate; the credentials contain one rate for all. */
   hasOneVat?: boolean
 }
 
@@ -140,7 +140,9 @@ const SALES = [
   { total: 3, items: [] },
 ]
 
-/** Three pieces and one; the one is returned, then 0.50 EUR of the rest are refunded. */
+/**
+ * A sale of three pieces and of one other piece. The other piece is returned; then 0.50 EUR of the rest are refunded.
+ */
 const SOLD = {
   transactionId: 'pur_9',
   completedAt: '2026-11-20T08:00:00Z',
@@ -193,7 +195,7 @@ describe.each(ROWS)(
       expect(store.cloud.errors).toEqual([])
     })
 
-    /** A separate store for each test. For an ERP the products already exist. */
+    /** Creates a separate store for each test. For an ERP, the store already sells the products. */
     async function open(): Promise<string> {
       vendor = await start({ goods: vendorGoods(COUNT) })
       const storeId = await store.newStore()
@@ -364,7 +366,7 @@ describe.each(ROWS)(
         expect(first.body).toMatchObject({ success: true, pushed: 2, errors: [{ index: 2 }] })
         expect(vendor.written).toHaveLength(2)
         expect(JSON.stringify(vendor.written[0])).toContain('pur_1')
-        // As if a crash had lost the response.
+        // Deletes the stored response, as if a crash had lost it.
         await store.cloud.db.database.write((db) => db.deleteFrom('idempotency').execute())
         expect((await store.call(push, body, headers)).body).toEqual(first.body)
         expect(vendor.written).toHaveLength(2)

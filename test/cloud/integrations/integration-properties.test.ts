@@ -26,7 +26,7 @@ const CREDENTIALS: Record<string, Record<string, string>> = {
   sapb1: { baseUrl: BASE, companyDb: 'd', username: 'u', password: 'p', cardCode: 'c' },
 }
 
-/** Strings of vendors' responses, so that random input passes the first checks. */
+/** Strings that occur in responses of vendors. Random input with them passes the first checks. */
 const WORDS = (
   'data articles records value elements objects result error errors message nextCursor cursor @odata.nextLink version max id name token access_token SessionId ' +
   'shop currencyCode taxesIncluded productVariants nodes pageInfo hasNextPage endCursor item_data variations price orders orderCreate userErrors order status'

@@ -128,19 +128,19 @@ onEveryDatabase('integrations', (kind) => {
 
   it('names each invalid setting without values, and sends nothing to forbidden addresses', async () => {
     await serve()
-    const ask = (credentials: Json) => store.call('syncPOS', { system: 'generic', credentials })
-    const wrong = await ask({ baseUrl: system.baseUrl, tokn: 'secret-value', mapping: { x: 'nothing' } })
+    const syncPos = (credentials: Json) => store.call('syncPOS', { system: 'generic', credentials })
+    const wrong = await syncPos({ baseUrl: system.baseUrl, tokn: 'secret-value', mapping: { x: 'nothing' } })
     expect(wrong.status).toBe(400)
     expect(wrong.body.details.map((d: Json) => d.path).sort()).toEqual(['credentials.mapping', 'credentials.tokn'])
     expect(wrong.text).not.toContain('secret-value')
-    expect(await ask({ baseUrl: 'ftp://till.example' })).toMatchObject({
+    expect(await syncPos({ baseUrl: 'ftp://till.example' })).toMatchObject({
       status: 400,
       body: { details: [{ path: 'credentials.baseUrl', code: 'url_refused' }] },
     })
-    expect((await ask({ baseUrl: system.baseUrl, token: 't', username: 'u' })).status).toBe(400)
-    expect((await ask({ token: 't' })).body.error).toBe('credentials.baseUrl is missing: expected a text')
-    expect((await ask({ baseUrl: 5 })).body.error).toBe('credentials.baseUrl: must be a text or an object')
-    expect((await ask({ baseUrl: { a: 'b' } })).body.error).toBe(
+    expect((await syncPos({ baseUrl: system.baseUrl, token: 't', username: 'u' })).status).toBe(400)
+    expect((await syncPos({ token: 't' })).body.error).toBe('credentials.baseUrl is missing: expected a text')
+    expect((await syncPos({ baseUrl: 5 })).body.error).toBe('credentials.baseUrl: must be a text or an object')
+    expect((await syncPos({ baseUrl: { a: 'b' } })).body.error).toBe(
       'credentials.baseUrl: expected string, received object',
     )
     expect(system.requests).toEqual([])
@@ -165,9 +165,9 @@ onEveryDatabase('integrations', (kind) => {
     expect(await products(storeId)).toHaveLength(JSON.parse(counts).seen)
     expect((await store.events('integration.pos.synced')).filter((e) => e.storeId === storeId)).toEqual([])
 
-    const asked = system.requests.length
+    const requestsBefore = system.requests.length
     const done = await store.ok('syncPOS', call)
-    expect(system.requests[asked]?.query.get('cursor')).toBe(cursor)
+    expect(system.requests[requestsBefore]?.query.get('cursor')).toBe(cursor)
     expect(done.synced).toEqual({ products: 10, categories: 3, priceUpdates: 0 })
     expect((await store.events('integration.pos.synced')).filter((e) => e.storeId === storeId)).toHaveLength(1)
 
@@ -259,10 +259,10 @@ onEveryDatabase('integrations', (kind) => {
         ...change,
       }
       await store.cloud.db.database.write((db) => db.insertInto('integration_pull').values(row).execute())
-      const asked = system.requests.length
+      const requestsBefore = system.requests.length
       const { synced } = await store.ok('syncPOS', call)
       expect(synced.products).toBe(10)
-      return system.requests.slice(asked).map(({ query }) => query.get('cursor'))
+      return system.requests.slice(requestsBefore).map(({ query }) => query.get('cursor'))
     }
     expect(await leave({})).toEqual(['c3', 'c6', 'c9'])
     expect(await leave({ next_cursor: 'gone' })).toEqual(['gone', null, 'c3', 'c6', 'c9'])
@@ -275,12 +275,12 @@ onEveryDatabase('integrations', (kind) => {
     const storeId = await store.newStore()
     const body = { storeId, system: 'generic', credentials: system.credentials }
     const first = await store.call('syncPOS', body, { 'idempotency-key': 'sync-1' })
-    const asked = system.requests.length
+    const requestsBefore = system.requests.length
     const again = await store.call('syncPOS', body, { 'idempotency-key': 'sync-1' })
     expect([again.text, again.headers.get('idempotency-replayed'), system.requests.length]).toEqual([
       first.text,
       'true',
-      asked,
+      requestsBefore,
     ])
     const stream = await store.call('syncPOS', body, { accept: 'text/event-stream' })
     expect(stream.headers.get('content-type')).toBe('text/event-stream')
@@ -436,7 +436,7 @@ onEveryDatabase('integrations', (kind) => {
     }
     const [{ productId }] = (await products(storeId)) as [Json]
     expect((await store.ok('fetchProduct', { storeId: undefined, productId })).oldPrice).toBeUndefined()
-    // Also in file and bulk imports.
+    // Bulk imports clear it too.
     await sync({ oldPrice: 29.95 })
     await store.ok('bulkImportProducts', {
       storeId,
@@ -469,7 +469,7 @@ onEveryDatabase('integrations', (kind) => {
       dataType: 'transactions',
       records: [{ transactionId: 't-1', total: 49.9 }, { total: 1 }],
     }
-    const asked = system.requests.length
+    const requestsBefore = system.requests.length
     system.faults.push('reset', 'rate_limit')
     const answer = await store.call('pushToPOS', body, { 'idempotency-key': 'push-1' })
     expect(answer.body).toMatchObject({
@@ -477,7 +477,7 @@ onEveryDatabase('integrations', (kind) => {
       pushed: 1,
       errors: [{ dataType: 'transactions', index: 1, field: 'transactionId', code: 'missing' }],
     })
-    const keys = system.requests.slice(asked).map(({ headers }) => headers['idempotency-key'])
+    const keys = system.requests.slice(requestsBefore).map(({ headers }) => headers['idempotency-key'])
     expect(keys).toHaveLength(3)
     expect(new Set(keys).size).toBe(1)
     expect(system.written).toEqual([
@@ -506,10 +506,10 @@ onEveryDatabase('integrations', (kind) => {
     const key = await store.cloud.key('secret', 'test')
     const { stores } = await store.cloud.ok(key, 'fetchStores')
     const { storeId } = stores[0]
-    const ask = (operation: string, body: Json) => store.cloud.ok(key, operation, { storeId, ...body })
+    const callSandbox = (operation: string, body: Json) => store.cloud.ok(key, operation, { storeId, ...body })
     const total = (await store.cloud.ok(key, 'fetchProducts', { storeId })).total
     const credentials = { baseUrl: system.baseUrl, token: 't' }
-    expect(await ask('syncPOS', { system: 'generic', credentials })).toEqual({
+    expect(await callSandbox('syncPOS', { system: 'generic', credentials })).toEqual({
       success: true,
       _sandbox: true,
       system: 'generic',
@@ -517,30 +517,30 @@ onEveryDatabase('integrations', (kind) => {
       errors: [],
       errorCount: 0,
     })
-    expect(await ask('syncERP', { system: 'generic', credentials })).toMatchObject({
+    expect(await callSandbox('syncERP', { system: 'generic', credentials })).toMatchObject({
       _sandbox: true,
       synced: { stock: 128, orders: 12, suppliers: 6 },
     })
-    expect((await ask('syncPOS', { system: 'generic', credentials: { url: 'x' } })).warnings).toEqual([
+    expect((await callSandbox('syncPOS', { system: 'generic', credentials: { url: 'x' } })).warnings).toEqual([
       expect.stringContaining('baseUrl'),
       expect.stringContaining('url'),
     ])
     expect(
-      await ask('syncPOS', {
+      await callSandbox('syncPOS', {
         system: 'custom',
         records: [{ barcode: '4012345678901', name: 'x', price: 1, vat: 7 }, { barcode: 'x' }],
       }),
     ).toMatchObject({ synced: { products: 1 }, errorCount: 1 })
-    expect(await ask('pushToPOS', { system: 'shopify', dataType: 'transactions', records: [{ id: 1 }] })).toMatchObject(
-      { _sandbox: true, system: 'shopify', pushed: 1, errors: [] },
-    )
+    expect(
+      await callSandbox('pushToPOS', { system: 'shopify', dataType: 'transactions', records: [{ id: 1 }] }),
+    ).toMatchObject({ _sandbox: true, system: 'shopify', pushed: 1, errors: [] })
     expect((await store.cloud.call(key, 'syncPOS', { storeId, system: 'generic' })).status).toBe(400)
     expect(system.requests).toEqual([])
     expect((await store.cloud.ok(key, 'fetchProducts', { storeId })).total).toBe(total)
     expect((await rows('integration_connection')).filter((row) => row.store_id === storeId)).toEqual([])
     expect((await store.events('integration.pos.pushed')).some((e) => e.storeId === storeId)).toBe(true)
     expect(
-      await ask('pushToERP', { system: 'odoo', dataType: 'transactions', records: [{ id: 1 }, { id: 2 }] }),
+      await callSandbox('pushToERP', { system: 'odoo', dataType: 'transactions', records: [{ id: 1 }, { id: 2 }] }),
     ).toMatchObject({ _sandbox: true, system: 'odoo', pushed: 2 })
     expect((await store.events('integration.erp.pushed')).at(-1)).toEqual({
       storeId,

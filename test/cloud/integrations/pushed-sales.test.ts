@@ -33,7 +33,7 @@ describe('a sale for another system', () => {
     return shop.ok('startCheckout', { sessionId, items: [{ ean: water.ean, quantity: 6 }] })
   }
   const buy = async () => shop.ok('completeTestCheckout', { transactionId: (await start()).transactionId })
-  /** A purchase in every form of the API. */
+  /** Returns a purchase in every form of the API. */
   const formsOf = async ({ transactionId }: Json): Promise<Json[]> => {
     const { sales } = await shop.ok('exportSalesData', { from: shop.today(), to: shop.today(), storeId: shop.storeId })
     const { success: _, ...purchase } = await shop.ok('fetchPurchase', { transactionId })
@@ -59,7 +59,7 @@ describe('a sale for another system', () => {
         refunds: [],
       })
     }
-    // Without its receipt a purchase has neither EAN nor VAT of its lines, which suffices for tills.
+    // Without its receipt, a purchase contains neither EAN nor VAT of its lines. Tills need neither.
     const { receipt: _, ...bare } = forms[1] as Json
     expect(read(bare).transaction).toMatchObject({
       id: bought.transactionId,
@@ -160,7 +160,7 @@ describe('a sale for another system', () => {
         { unitCent: 66, vat: 19 },
       ],
     ])
-    // Goods by line, then all remaining ones.
+    // The first refund names a line; the second refunds all remaining lines.
     expect(
       of(
         refund('r1', 107, { kind: 'part', itemLineIds: ['lin_2'] }),
@@ -236,7 +236,7 @@ describe.each(ERPS)('$system', ({ system, start, lines, days, when, back, head, 
   afterAll(() => store.stop())
 
   const [ean] = vendorGoods(1).products.map((product) => product.ean)
-  /** Half past midnight in Berlin. */
+  /** A sale at half past midnight in Berlin. */
   const sale = (transactionId: string, vat: number, more: Json = {}): Json => ({
     transactionId,
     completedAt: '2026-11-30T23:30:00Z',
@@ -280,7 +280,7 @@ describe.each(ERPS)('$system', ({ system, start, lines, days, when, back, head, 
         refundedCent: 99,
         refunds: [{ ...back1, kind: 'part', amountCent: 99, itemLineIds: ['lin_1'] }],
       })
-      // The response to the credit note is lost: a repeated call finds it.
+      // The response to the credit note is lost. A repeated call must find the credit note.
       vendor.gate = () => (vendor.written.length === 1 ? 'lost_write' : undefined)
       const body = { system, dataType: 'transactions', records: [goods], credentials: vendor.credentials }
       expect([200, 503]).toContain((await store.call('pushToERP', body)).status)

@@ -8,7 +8,7 @@ import type { Json } from '../../support/cloud.ts'
 import { openConnectedStore, type ConnectedStore } from '../../support/connected-store.ts'
 
 /**
- * Requests of `pushToPOS` to Lightspeed, Clover and SumUp, tested with doubles that follow the vendors' public
+ * Tests the requests that `pushToPOS` sends to Lightspeed, Clover and SumUp. The doubles follow the vendors' public
  * references.
  */
 const [FIRST, SECOND] = vendorGoods(2).products.map(({ ean }) => ean)
@@ -140,7 +140,7 @@ describe('Clover', () => {
   it('continues at the failed step of a push, and writes each step once', async () => {
     vendor = await cloverSystem({ goods: vendorGoods(5) })
     const big = { ...SALE, totalCent: 230 * 199, items: [{ ...SALE.items[0], quantity: 230 }] }
-    // Order, three requests for line items, total, payment.
+    // A push sends six requests: order, three for line items, total, payment.
     for (let step = 1; step <= 6; step++) {
       const record = { ...big, transactionId: `pur_${step}` }
       let n = 0
@@ -181,7 +181,7 @@ describe('Clover', () => {
 })
 
 describe('SumUp', () => {
-  it('supports no sales: pushToPOS says so in live mode and in the sandbox, and sends nothing', async () => {
+  it('supports no sales: pushToPOS reports this in live mode and in the sandbox, and sends nothing', async () => {
     vendor = await sumupSystem({ goods: vendorGoods(5) })
     const refusal = {
       status: 400,

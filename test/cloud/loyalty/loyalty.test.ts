@@ -31,7 +31,7 @@ onEveryDatabase('loyalty', (kind) => {
     shop.ok('addLoyaltyPoints', { programId, userId, ...fields })
   const balanceOf = async (programId: string, userId: string) =>
     (await shop.ok('getLoyaltyProgram', { programId, userId })).membership.balance
-  /** A customer's events, validated against their declared schemas. */
+  /** Returns the events of a customer and validates them against their schemas. */
   async function eventsOf(userId: string): Promise<Json[]> {
     const rows = await shop.cloud.db.database.reads
       .selectFrom('outbox_event')
@@ -46,7 +46,7 @@ onEveryDatabase('loyalty', (kind) => {
     return events
   }
   const types = async (userId: string) => (await eventsOf(userId)).map((e) => e.type.slice('loyalty.'.length)).sort()
-  /** The entries of each member must add up to the balance. */
+  /** Asserts that the entries of each member add up to the balance. */
   async function assertLedger(): Promise<void> {
     const { reads } = shop.cloud.db.database
     const members = await reads.selectFrom('loyalty_member').selectAll().execute()
@@ -248,7 +248,7 @@ onEveryDatabase('loyalty', (kind) => {
     const balances = async () => Promise.all([points, stamps, cashback, off].map((p) => balanceOf(p.programId, user)))
     const earned = [Math.floor((cent * 1.5) / 100), 2, Math.round(cent * 0.025) / 100, 0]
     expect(await balances()).toEqual(earned)
-    // The merchant's own call for the same purchase changes nothing.
+    // A call of the merchant for the same purchase changes nothing.
     expect(await add(points.programId, user, { purchaseId: purchase.transactionId })).toMatchObject({
       amount: earned[0],
       newBalance: earned[0],
@@ -434,7 +434,7 @@ onEveryDatabase('loyalty', (kind) => {
     await shop.ok('redeemLoyaltyPoints', { programId, userId: user, amount: 4 })
     await expire()
     expect(await balanceOf(programId, user)).toBe(11)
-    // Checked now, because events are stored for 30 days.
+    // Checked now, because the cloud deletes events after 30 days.
     const directions = async () =>
       (await eventsOf(user)).filter((e) => e.type === 'loyalty.tier_changed').map((e) => e.direction)
     expect(await directions()).toEqual(['up'])

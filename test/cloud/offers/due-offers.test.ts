@@ -17,11 +17,11 @@ async function until(what: string, condition: () => Promise<boolean> | boolean):
     if (await condition()) return
     await letPromisesSettle()
   }
-  throw new Error(`${what}: it never came`)
+  throw new Error(`${what}: the condition was not met within 30 s`)
 }
 
 /** Waits until a number is stable. */
-async function steady(read: () => number): Promise<number> {
+async function stableNumber(read: () => number): Promise<number> {
   let last = read()
   let since = Date.now()
   await until('rest', () => {
@@ -33,11 +33,11 @@ async function steady(read: () => number): Promise<number> {
   return last
 }
 
-/** A cloud with a clock that only the test moves, and a live account with three stores. */
+/** Starts a cloud and a live account with three stores. Only the test moves the clock. */
 async function openWorld(kind: DatabaseKind) {
   const world = virtualPlatform({ seed: 3 })
   const cloud = await startTestCloud(kind, { platform: world })
-  const timersAtRest = await steady(() => world.pending)
+  const timersAtRest = await stableNumber(() => world.pending)
   const key = await cloud.key('secret', 'live')
   const stores = await liveStores(cloud, key, { count: 3 })
   const { reads } = cloud.db.database
@@ -73,7 +73,7 @@ async function openWorld(kind: DatabaseKind) {
         `idle, with ${timersAtRest} timers for each process`,
         () => world.pending === timersAtRest * (1 + others.length),
       ),
-    /** Another process on the same database. */
+    /** Starts another process on the same database. */
     async another() {
       const database = await cloud.db.again()
       const log = {
@@ -134,11 +134,11 @@ onEveryDatabase('offers in time', (kind) => {
     ] as const) {
       await w.idle()
       w.world.sleep(pass)
-      // Before any job runs, responses already depend on the clock.
+      // Responses depend on the clock, so they change before a job runs.
       expect(await w.listed(made.offerId)).toMatchObject({ status, isActive: false })
       await w.world.advance(1)
       await w.until(status, async () => (await w.stored(made.groupId)) === status)
-      // Events are stored for 30 days.
+      // Checked at EXPIRED, because the cloud deletes events after 30 days.
       if (status === 'EXPIRED') expect(await w.published()).toHaveLength(3)
     }
     expect((await w.cloud.ok(w.key, 'getManagerOffers', { status: 'expired' })).total).toBe(1)
@@ -179,7 +179,7 @@ onEveryDatabase('offers in time', (kind) => {
     await w.stop()
   })
 
-  // One SQLite file belongs to one process.
+  // Only one process can use a SQLite file.
   if (kind === 'postgres')
     it('are moved by exactly one of several clouds', async () => {
       const w = await openWorld(kind)

@@ -5,7 +5,7 @@ import { liveStores } from '../../support/live-store.ts'
 
 const DAY_MS = 86_400_000
 
-onEveryDatabase('who may do what with offers', (kind) => {
+onEveryDatabase('operations on offers', (kind) => {
   let cloud: TestCloud
   let key: string
   let stores: string[]

@@ -47,9 +47,9 @@ describe('rules of offers', () => {
   it('status: follows the specification at each time', () => {
     fc.assert(
       fc.property(validity, fc.integer({ min: 0, max: 6e12 }), (v, now) => {
-        const said =
+        const specified =
           now < v.fromMs ? 'DRAFT' : now < v.toMs ? 'ACTIVE' : now < v.toMs + ARCHIVE_AFTER_MS ? 'EXPIRED' : 'ARCHIVED'
-        expect(statusAt(v, now)).toBe(said)
+        expect(statusAt(v, now)).toBe(specified)
       }),
     )
     const v = { fromMs: 1_000, toMs: 2_000 }

@@ -272,7 +272,7 @@ onEveryDatabase('offers', (kind) => {
     ])
     expect(await published(made.groupId)).toHaveLength(4)
 
-    // By the id of the removed document, by the new one, and by the group's.
+    // Updates by the id of the removed document, of the new document, and of the group.
     expect(
       await ok('updateOffer', {
         offerId: made.offerIds[2],
@@ -506,7 +506,7 @@ onEveryDatabase('offers', (kind) => {
     const prices = await lists(made.groupId)
     for (const row of active)
       expect(prices[row.store_id]).toEqual([{ name: `P${round}`, priceCent: (round + 1) * 100 }])
-    // Each active store was there from the start, or was added more often than removed.
+    // An active store was active at the start, or was added more often than removed.
     const moves = (field: string, id: string) => answers.filter((a) => a.body[field].includes(id)).length
     for (const id of stores)
       expect(1 + moves('addedStores', id) - moves('removedStores', id)).toBe(offer.storeIds.includes(id) ? 1 : 0)

@@ -73,7 +73,7 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
       expect(receipt.totalCent).toBe(reduced + 1_499 + shirtCent)
       expect(receipt.vatBreakdown['7'].net + receipt.vatBreakdown['7'].tax).toBe(reduced)
       expect(receipt.vatBreakdown['19'].net + receipt.vatBreakdown['19'].tax).toBe(1_499 + shirtCent)
-      // Water, beer and shirt are tagged here; deposits never are.
+      // Water, beer and shirt are tagged in this test; deposits are never tagged.
       const verified = await shop.ok('verifySecurityTagDeactivation', { purchaseId: bought.transactionId })
       const units = new Map(verified.items.map((item: Json) => [item.itemLineId, item.taggedUnits]))
       expect([goods, deposit, crate, crateDeposit].map((line) => units.get(line.itemLineId))).toEqual([6, 0, 1, 0])

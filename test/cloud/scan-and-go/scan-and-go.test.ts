@@ -120,7 +120,7 @@ onEveryDatabase('scan and go', (kind) => {
     const nobodys = await visit()
     const first = await checkout(session)
     expect([first.approvalReason, await isChecked(nobodys)]).toEqual(['spot_check', true])
-    // The random draw alone would select no one from now on.
+    // From now on, the random draw selects practically no checkout.
     await setRate(1e-7)
     expect(await isChecked(session)).toBe(true)
     expect(await isChecked(session, { items: [{ ...shirt(), quantity: 2 }] })).toBe(true)
@@ -142,7 +142,7 @@ onEveryDatabase('scan and go', (kind) => {
 
     const { transactionId } = await checkout(again)
     expect(await shop.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
-    // Shoppers abandon the page and start again, or pay and continue: staff have approved.
+    // Staff approved a basket of this shopper, so later checkouts of this shopper need no approval.
     expect([
       await isChecked(again),
       await isChecked(session),

@@ -36,7 +36,7 @@ onEveryDatabase('stock', (kind) => {
       .where('store_id', '=', shop.storeId)
       .executeTakeFirst()
   }
-  /** Runs the jobs after time has passed. */
+  /** Runs the jobs that end overdue purchases, reservations and orders. */
   const endLate = async () => {
     const { database } = shop.cloud.db
     for (const job of [cancelOverduePurchases, lapseReservations, cancelOverdueOrders])
@@ -170,7 +170,7 @@ onEveryDatabase('stock', (kind) => {
     expect(raised.map((e) => e.purchase_id)).toEqual([late.transactionId])
     expect(await levelOf(wine)).toEqual({ on_hand: 0, reserved: 1 })
     await move(body.orderId, 'cancelled')
-    // After approval payment and stock times start again; a rejection releases the stock at once.
+    // Approval starts the times of payment and stock again. A rejection releases the stock at once.
     await set(wine, 2)
     const [yes, no] = [
       await checkout([{ ean: wine.ean, quantity: 1 }]),

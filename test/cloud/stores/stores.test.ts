@@ -121,7 +121,7 @@ onEveryDatabase('stores', (kind) => {
 
   it('publish only tag settings and names to agents', async () => {
     const storeId = await newStore()
-    const told = vi.spyOn(shop.cloud.cloud.services.agents, 'storeChanged')
+    const notify = vi.spyOn(shop.cloud.cloud.services.agents, 'storeChanged')
     const changes: [Json, boolean][] = [
       [{ phone: '+49431555011', openingHours: { sunday: '12:00-16:00' } }, false],
       [{ securityTagMode: 'station' }, true],
@@ -132,21 +132,25 @@ onEveryDatabase('stores', (kind) => {
       [{ securityTagHint: 'Hinweis' }, false],
     ]
     let version = await versionOf(storeId)
-    for (const [change, isTold] of changes) {
-      told.mockClear()
+    for (const [change, isNotified] of changes) {
+      notify.mockClear()
       await shop.ok('updateStore', { storeId, ...change })
-      if (isTold) version++
-      expect([change, await versionOf(storeId), told.mock.calls.length]).toEqual([change, version, isTold ? 1 : 0])
+      if (isNotified) version++
+      expect([change, await versionOf(storeId), notify.mock.calls.length]).toEqual([
+        change,
+        version,
+        isNotified ? 1 : 0,
+      ])
     }
-    told.mockRestore()
+    notify.mockRestore()
   })
 
   it('can be changed in part, clear optional fields, and keep system fields', async () => {
     const storeId = await newStore({ email: 'a@deichgold.example', coordinates: { lat: 1, lng: 2 } })
     const before = await masterData(storeId)
     await shop.ok('updateStore', { storeId, address: { city: 'Lübeck' }, email: null, coordinates: null })
-    const { email: _email, coordinates: _coordinates, ...kept } = before
-    expect(await masterData(storeId)).toEqual({ ...kept, address: { ...before.address, city: 'Lübeck' } })
+    const { email: _email, coordinates: _coordinates, ...unchanged } = before
+    expect(await masterData(storeId)).toEqual({ ...unchanged, address: { ...before.address, city: 'Lübeck' } })
     for (const city of ['LÜBECK', ' lübeck ', 'Lübeck'.normalize('NFD')])
       expect((await shop.ok('fetchStores', { city })).stores.map((s: Json) => s.storeId)).toEqual([storeId])
     for (const [field, value] of Object.entries({
