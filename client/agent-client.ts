@@ -14,7 +14,10 @@ export type { AgentAnswer, AgentRequest } from '../edge-agent/http/operations.ts
 export interface AgentClientOptions {
   /** Address of the agent, such as `http://127.0.0.1:8090`. */
   baseUrl: string
-  /** Credential of this agent. Without it only health, readiness and the OpenAPI document can be read. */
+  /**
+   * Credential of this agent. Without it the agent answers only requests for health, readiness and its OpenAPI
+   * document.
+   */
   credential?: string | undefined
   /** Replaces the global `fetch`. */
   fetch?: ClientPlatform['fetch']
@@ -25,7 +28,7 @@ export interface AgentClientOptions {
 }
 
 export interface AgentCallOptions {
-  /** Aborts the call and throws its reason. The agent may still carry out the request. */
+  /** Aborts the call, which then throws the reason. The agent may still execute the request. */
   signal?: AbortSignal
   /** Limit of this call, ms. */
   timeoutMs?: number
@@ -144,9 +147,10 @@ export interface AgentClient {
   readiness(options?: AgentCallOptions): Promise<AgentAnswer<'readiness'>>
 
   /**
-   * Yields the events of the devices, and reconnects after failures. Begins with `connected` and the current `status`. Each
-   * outage yields one `disconnected`; events of that time are lost. Buffers at most `bufferLimit` events: then it drops the
-   * oldest and counts them in `missed`. Throws if the agent rejects the request, for example for a wrong credential.
+   * Yields the events of the devices, and reconnects after failures. Begins with `connected` and the current `status`.
+   * Each outage yields one `disconnected`; events of that time are lost. Buffers at most `bufferLimit` events. A full
+   * buffer drops the oldest events and counts them in `missed`. Throws if the agent rejects the request, for example
+   * for a wrong credential.
    *
    * @example
    * for await (const event of agent.events()) {
@@ -154,13 +158,14 @@ export interface AgentClient {
    *   if (event.type === 'disconnected') console.log(event.error.message)
    *   if (event.type === 'status') break
    * }
+   *
    */
   events(options?: EventOptions): AsyncGenerator<AgentEvent, void, undefined>
 }
 
 type CallName = Exclude<keyof AgentClient, 'devices' | 'events'>
 
-/** The compiler compares these with the operations of the agent. */
+/** Method and path of each call. The compiler compares them with the operations of the agent. */
 const CALLS: { readonly [N in CallName]: readonly [AgentOperations[N]['method'], AgentOperations[N]['path']] } = {
   authorize: ['POST', '/v1/authorize'],
   scan: ['POST', '/v1/scan'],
@@ -174,7 +179,7 @@ const CALLS: { readonly [N in CallName]: readonly [AgentOperations[N]['method'],
 }
 /** Calls whose 503 responses are regular answers. */
 const ANSWERS_503: ReadonlySet<CallName> = new Set(['health', 'readiness'])
-/** The agent responds within 10 s of its decision. */
+/** Default limit of one call, ms. The agent responds within 10 s of its decision. */
 const TIMEOUT_MS = 20_000
 
 /**

@@ -18,7 +18,7 @@ export class AgentError extends UntagError {
   declare readonly fix: string
 
   constructor(error: UntagError) {
-    // Agents always send a fix. Without one, a proxy answered.
+    // Agents always send a fix. An error without a fix comes from a proxy or from this client.
     const own = error.code in CLIENT_FIXES ? (error.code as keyof typeof CLIENT_FIXES) : 'bad-answer'
     const fields = error.fix === undefined ? { code: own, fix: CLIENT_FIXES[own] } : {}
     super(error.message, { ...error, ...fields }, { cause: error.cause })

@@ -6,10 +6,6 @@ import { eventReader } from './event-stream.ts'
 import { exchange, unreachable } from './exchange.ts'
 import type { ClientPlatform } from './platform.ts'
 
-/**
- *   open ──▶ connected ──▶ events … ──▶ broken, or silent and without an answer ──▶ disconnected ──▶ wait 1, 2, 4, 5 s ──▶ open
- */
-
 /** An event of the agent, or of the connection to it. */
 export type AgentEvent =
   | AgentAnswer<'events'>
@@ -35,12 +31,12 @@ interface FollowOptions extends EventOptions {
 
 const BUFFER_LIMIT = 1_000
 const TIMEOUT_MS = 5_000
-/** An online agent sends events more often. */
+/** Default of `silenceMs`. An online agent sends events more often. */
 const SILENCE_MS = 40_000
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 5_000
 
-/** Yields events until the reader stops, `signal` aborts, or the agent rejects the request. */
+/** Yields events until the consumer stops, `signal` aborts, or the agent rejects the request. */
 export async function* followEvents(
   following: FollowOptions,
   platform: ClientPlatform,
@@ -63,7 +59,7 @@ export async function* followEvents(
   }
 }
 
-/** Reconnects until the signal aborts. Rejects if the agent rejects the request. */
+/** Reconnects until the signal aborts, after about 1, 2, 4, then 5 s. Rejects if the agent rejects the request. */
 async function reconnectUntilRefused(
   following: FollowOptions,
   platform: ClientPlatform,
@@ -73,7 +69,7 @@ async function reconnectUntilRefused(
   let failures = 0
   let isLost = false
   const onEvent = (event: AgentEvent) => {
-    // An agent that accepts and closes at once is still down.
+    // `connected` does not reset the delay, because a failing agent may accept a connection and close it at once.
     if (event.type !== 'connected') failures = 0
     isLost = false
     push(event)
@@ -89,7 +85,9 @@ async function reconnectUntilRefused(
   }
 }
 
-/** Other errors are transient: the agent restarts, or has too many listeners. */
+/**
+ * True for errors that a retry cannot fix. Other errors are transient: the agent restarts, or has too many listeners.
+ */
 function isRefusal({ status }: AgentError): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
@@ -159,7 +157,7 @@ async function readEvents(
   const decoder = new TextDecoder()
   const events = eventReader()
   const reader = body.getReader()
-  // Some fetch implementations do not end the body with the signal.
+  // Some `fetch` implementations do not end the body when the signal aborts.
   signal.addEventListener('abort', () => void reader.cancel().catch(() => undefined), { once: true })
   for (;;) {
     const { done, value } = await reader.read()

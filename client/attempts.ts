@@ -6,7 +6,7 @@ export interface RetryRules {
   readonly retries: number
   /** Maximum delay before the first retry, ms; it doubles with each retry. */
   readonly baseDelayMs: number
-  /** Maximum delay, ms. The call fails if the server requests a longer one. */
+  /** Maximum delay, ms. The call fails if the server requests a longer delay. */
   readonly maxDelayMs: number
 }
 
@@ -31,13 +31,13 @@ export function delayBefore(
   if (attempt >= rules.retries || !isTransient(error)) return undefined
   const backoff = random() * Math.min(rules.maxDelayMs, rules.baseDelayMs * 2 ** attempt)
   if (error.retryAfterMs === undefined) return backoff
-  // Jitter, so that clients do not all return at once.
+  // Adds jitter, so that not all clients retry at the same time.
   return error.retryAfterMs > rules.maxDelayMs ? undefined : error.retryAfterMs + random() * rules.baseDelayMs
 }
 
 /**
- * Retries transient errors until `attempt` succeeds or the retries are exhausted. An aborted signal also ends a delay;
- * its reason is thrown.
+ * Retries transient errors until `attempt` succeeds or the retries are exhausted. If the signal aborts, also during a
+ * delay, throws its reason.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,

@@ -21,7 +21,7 @@ export type { RetryRules } from './attempts.ts'
 export { verifyWebhook, WebhookRefused, type WebhookEvent } from './webhook.ts'
 
 export interface ClientOptions {
-  /** API key. Without one only public operations work. */
+  /** API key. Without a key only public operations work. */
   key?: string | undefined
   /** Address of the API root, such as `https://shop.example/api/v1`. */
   baseUrl: string
@@ -33,11 +33,11 @@ export interface ClientOptions {
 }
 
 export interface CallOptions {
-  /** Aborts the call and throws its reason. */
+  /** Aborts the call, which then throws the reason. */
   signal?: AbortSignal
   /** Timeout of one attempt, ms. */
   timeoutMs?: number
-  /** Set it to repeat a call after a crash of your program. By default each call has a new one. */
+  /** Set this key if you must repeat a call after a crash of your program. By default each call has a new key. */
   idempotencyKey?: string
 }
 
@@ -79,13 +79,14 @@ export interface Client extends OperationMethods {
 const TIMEOUT_MS = 30_000
 
 /**
- * Creates a client of the API. Calls that change something carry an Idempotency-Key. 429, 502, 503, 504 and network
- * errors are retried. A rejected request throws an `UntagError`.
+ * Creates a client of the API. It sends an Idempotency-Key with calls that change something. It retries after 429, 502,
+ * 503, 504 and network errors. A rejected request throws an `UntagError`.
  *
  * @example
  * const untag = createClient({ baseUrl: 'https://shop.example/api/v1', key })
  * const { stores } = await untag.fetchStores()
  * console.log(stores.map((store) => store.storeId))
+ *
  */
 export function createClient(options: ClientOptions): Client {
   const platform: ClientPlatform = { ...REAL_PLATFORM, ...options.platform }
@@ -115,7 +116,7 @@ export function createClient(options: ClientOptions): Client {
     callOptions: CallOptions = {},
   ): AsyncGenerator<unknown, void, undefined> {
     const { cursor, offset, ...rest } = request
-    // The API takes an offset (first page) or a cursor (later pages), not both.
+    // The API accepts an offset (first page) or a cursor (later pages), not both.
     const fetchPage = (at: string | undefined) =>
       call(
         operation,

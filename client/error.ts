@@ -9,10 +9,10 @@ export interface UntagErrorDetail {
 export interface UntagErrorFields {
   /** HTTP status; 0 if no response arrived. */
   status: number
-  /** The API's code, or `network`, `timeout`, `bad-answer` from the client itself. */
+  /** Error code of the API, or a code of the client: `network`, `timeout` or `bad-answer`. */
   code: string
   reason?: string | undefined
-  /** What to do next. */
+  /** What the caller can do next. */
   fix?: string | undefined
   details?: readonly UntagErrorDetail[] | undefined
   allowedNext?: readonly string[] | undefined
@@ -56,7 +56,7 @@ export class UntagError extends Error {
   }
 }
 
-/** Converts an error response. `body`: its text. */
+/** Converts an error response; `body` is its text. */
 export function errorOfAnswer(status: number, headers: Headers, body: string, nowMs: number): UntagError {
   const fields = parseObject(body)
   const text = (name: string) => (typeof fields[name] === 'string' ? fields[name] : undefined)

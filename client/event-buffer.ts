@@ -1,12 +1,12 @@
-/** Buffers events for one reader. A full buffer drops and counts the oldest. */
+/** Buffers events for one consumer. A full buffer drops its oldest events and counts them. */
 export interface EventBuffer<E> {
   push(event: E): void
-  /** Ends the stream after the buffered events; `error` is thrown then. */
+  /** Ends the stream after the buffered events. Then the stream throws `error`, if there is one. */
   end(error?: unknown): void
   read(): AsyncGenerator<E | Missed, void, undefined>
 }
 
-/** Number of events that were dropped before the next one. */
+/** Tells the consumer that `count` events before the next one were dropped. */
 export interface Missed {
   type: 'missed'
   count: number

@@ -1,9 +1,9 @@
 /** Maximum size of one event, characters. */
 const EVENT_LIMIT = 1024 * 1024
 
-/** Parses server-sent events (WHATWG HTML §9.2): takes pieces of text, returns the data of complete events. */
+/** Parses server-sent events (WHATWG HTML §9.2) from text that arrives in chunks. */
 export interface EventReader {
-  /** Throws when an event is too large. */
+  /** Adds a chunk and returns the data of the events that are now complete. Throws when an event is too large. */
   read(text: string): string[]
 }
 

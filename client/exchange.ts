@@ -5,7 +5,7 @@ import type { ClientPlatform } from './platform.ts'
 export interface Exchange {
   readonly url: string
   readonly init: RequestInit
-  /** Named in error messages. */
+  /** Address that error messages name. */
   readonly baseUrl: string
   /** Timeout of the whole response, ms. */
   readonly timeoutMs: number

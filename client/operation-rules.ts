@@ -1,8 +1,8 @@
 /** How the client sends each operation. A test compares this with the table of operations. */
 
-/** Names of operations that only read. All others get an Idempotency-Key. */
+/** Names of operations that only read. The client sends an Idempotency-Key with all other operations. */
 const READ_NAME = /^(?:fetch|search|get|export|simulate)[A-Z]/
-/** Exceptions from these names. */
+/** Operations that change data although their name says the opposite. */
 const WRITES_DESPITE_NAME: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'getLoyaltyWebhookEvents'])
 const READS_DESPITE_NAME: ReadonlySet<string> = new Set([
   'verifyPickupCode',
@@ -12,7 +12,7 @@ const READS_DESPITE_NAME: ReadonlySet<string> = new Set([
 ])
 const GET_ONLY: ReadonlySet<string> = new Set(['getReceiptFromToken'])
 
-/** True if the call needs an Idempotency-Key; an unnecessary one is harmless. */
+/** True if the call needs an Idempotency-Key. An unnecessary key is harmless. */
 export function mayChange(operation: string): boolean {
   return WRITES_DESPITE_NAME.has(operation) || !(READ_NAME.test(operation) || READS_DESPITE_NAME.has(operation))
 }

@@ -16,7 +16,7 @@ export type AnswerOf<N extends OperationName> = z.output<Operations[N]['response
 /** Formats of text exports. */
 type TextFormat = 'csv' | 'ndjson'
 
-/** Text formats of an operation; `never` for most. */
+/** Text formats of an operation; `never` if it has none. */
 export type TextFormatOf<N extends OperationName> =
   RequestOf<N> extends { format?: infer F } ? Extract<F, TextFormat> : never
 /** Requests with a text response, and those with a JSON response. */

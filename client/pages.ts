@@ -5,7 +5,7 @@ type Answer = Readonly<Record<string, unknown>>
 /** Arrays that a response may contain beside its list. */
 const SIDE_LISTS: ReadonlySet<string> = new Set(['warnings', 'errors'])
 
-/** Yields the items of all pages. Fetches a page when its first item is needed. */
+/** Yields the items of all pages. Fetches a page only when the caller requests its first item. */
 export async function* itemsOf(
   fetchPage: (cursor: string | undefined) => Promise<Answer>,
   first?: string,

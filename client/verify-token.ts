@@ -4,7 +4,7 @@ import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 /** The claims of an authorization token; docs/reference/tokens.md describes them. */
 export interface TokenClaims extends JWTPayload {
   aud: string
-  /** Nonce: accept it once. */
+  /** Nonce of the authorization. The device must accept each nonce only once. */
   jti: string
   act: string
   cnt: number
@@ -14,7 +14,7 @@ export interface TokenClaims extends JWTPayload {
 
 export type TokenFault = 'malformed' | 'not_for_this_device' | 'expired' | 'bad_signature' | 'keys_unavailable'
 
-/** A rejected token: do not move anything. Retry only after `keys_unavailable`. */
+/** A rejected token. The device must not move. Retry only after `keys_unavailable`. */
 export class TokenRefused extends Error {
   override name = 'TokenRefused'
   readonly code: TokenFault
@@ -39,19 +39,20 @@ const MAX_LENGTH = 1_024
 const MAX_LIFE = 600
 /** Tolerance for a clock of the cloud that is ahead, s. */
 const ISSUED_AHEAD = 5
-/** Cache time of the published keys, ms: a revoked key counts at most this long. */
+/** Cache time of the published keys, ms. The verifier accepts a revoked key for at most this time. */
 const KEYS_CACHED_MS = 60_000
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{86}$/
 
 /**
- * Verifies authorization tokens for a device without an agent: signature by a published key of the account, device,
- * times and form. Store `jti` durably before the device moves, and reject a stored one: the verifier remembers no
- * token. Rejects with `TokenRefused`.
+ * Verifies authorization tokens for a device without an agent. It checks the signature by a published key of the
+ * account, the device, the times and the form. It does not remember tokens: store `jti` durably before the device
+ * moves, and reject a `jti` that you have stored. Rejects with `TokenRefused`.
  *
  * @example
  * const verify = tokenVerifier({ cloud: 'https://untag.example', issuer, deviceId })
  * const { jti, act } = await verify(token)
  * console.log(act, jti)
+ *
  */
 export function tokenVerifier({
   cloud,
@@ -83,8 +84,8 @@ export function tokenVerifier({
 }
 
 /**
- * Checks what jose does not: three header fields, one audience, a short lifetime, not from the future, not for an
- * agent's ledger.
+ * Checks what jose does not check. The token must have three header fields, one audience and a short lifetime. It must
+ * not be issued in the future, and not for an agent's ledger.
  */
 function assertUntagForm({ aud, led, iat = 0, exp = 0 }: JWTPayload, headers: number, now: number): void {
   if (headers !== 3 || exp - iat > MAX_LIFE || iat > now + ISSUED_AHEAD)

@@ -11,7 +11,7 @@ export interface WebhookEvent {
 
 export type WebhookFault = 'no_signature' | 'bad_signature' | 'too_old' | 'not_json'
 
-/** A rejected delivery: answer 400. */
+/** A rejected delivery. Answer the sender with 400. */
 export class WebhookRefused extends Error {
   override name = 'WebhookRefused'
   readonly code: WebhookFault
@@ -33,13 +33,15 @@ const TOLERANCE_MS = 5 * 60_000
 const encoder = new TextEncoder()
 
 /**
- * Verifies a webhook delivery and returns its event. It checks `webhook-signature` (Standard Webhooks: id, time and
- * body) if present, else `X-Untag-Signature` (body only, so its age is unknown). `rawBody`: the bytes as received, not
- * JSON that was parsed and serialised again. Throws `WebhookRefused`. Compares in constant time.
+ * Verifies a webhook delivery and returns its event. If the delivery has `webhook-signature` (Standard Webhooks), this
+ * checks id, time and body. Otherwise it checks `X-Untag-Signature`, which signs only the body; the age is then
+ * unknown. `rawBody` must be the received bytes, not JSON that was parsed and serialised again. Throws
+ * `WebhookRefused`. Compares in constant time.
  *
  * @example
  * const event = await verifyWebhook(rawBody, headers, secret)
  * console.log(event.type)
+ *
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,
@@ -73,7 +75,7 @@ async function verifyStandard(
     throw new WebhookRefused('too_old', 'the time of the delivery is too far from now: check the clock of this machine')
   const signed = joined(encoder.encode(`${id}.${timestamp}.`), body)
   const key = await importKey(standardKey(secret))
-  // During a rotation of the secret there is one signature per secret.
+  // During a rotation of the secret, the header has one signature for each secret.
   for (const signature of signatures.split(' ').slice(0, 8)) {
     const [version, value = ''] = signature.split(',', 2)
     const bytes = version === 'v1' ? base64(value) : undefined

@@ -14,7 +14,7 @@ export interface FaultyAnswer {
 
 const NEVER_ABORTED = new AbortController().signal
 
-/** Sends to a link, and ignores that it may be closed. */
+/** Sends bytes on a link. Ignores the error of a closed link. */
 export async function sendQuietly(link: ByteLink, bytes: Uint8Array): Promise<void> {
   await link.write(bytes, NEVER_ABORTED).catch(() => {})
 }
@@ -28,8 +28,8 @@ export function flipBit(bytes: Uint8Array, at: number): Uint8Array {
 }
 
 /**
- * Sends an answer with its faults: late, after noise, garbled, cut off, or not at all. `garbleAt` is a byte that the
- * frame's check covers.
+ * Sends an answer with its faults: a delay, noise before it, a wrong bit, or a cut connection. May send nothing.
+ * `garbleAt` is a byte that the frame's check covers.
  */
 export async function answerWithFaults({ link, timers, hits, bytes }: FaultyAnswer, garbleAt: number): Promise<void> {
   const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)

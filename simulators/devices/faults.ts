@@ -1,12 +1,12 @@
 /** A fault of a simulated device. */
 export type FaultKind =
-  /** Executes the command without an answer. */
+  /** Executes the command, but does not answer. */
   | { readonly kind: 'mute' }
   /** Neither executes nor answers, like a device without power. */
   | { readonly kind: 'dead' }
   /** Flips a bit of the CRC (RTU), or changes the transaction number (TCP). */
   | { readonly kind: 'garble' }
-  /** Refuses with this exception code, without executing. */
+  /** Refuses the command with this exception code. */
   | { readonly kind: 'exception'; readonly code: number }
   /** Executes the command, then breaks the connection instead of answering. */
   | { readonly kind: 'cut-before-answer' }
@@ -23,9 +23,9 @@ export interface FaultLimits {
   readonly functions?: readonly number[]
   /** Only for this unit. */
   readonly unit?: number
-  /** Number of matching requests that pass first. */
+  /** Number of matching requests without the fault before it begins. */
   readonly after?: number
-  /** Number of requests that are affected afterwards. */
+  /** Number of requests with the fault after that. */
   readonly times?: number
 }
 
@@ -37,13 +37,13 @@ export interface FaultSwitches {
   on(fault: Fault): () => void
   /** Switches all faults off. */
   heal(): void
-  /** Returns the faults of this request, and counts it. */
+  /** Returns the faults that apply to this request, and counts the request. */
   hitting(unit: number, functionCode: number): Fault[]
 }
 
 const MAX_FAULTS = 100
 
-/** Makes switches that are all off. */
+/** Makes the switches; all faults are off. */
 export function faultSwitches(): FaultSwitches {
   const active = new Map<object, { fault: Fault; seen: number }>()
 

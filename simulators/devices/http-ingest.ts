@@ -15,9 +15,9 @@ export interface PushingReaderOptions {
 /** A simulated reader that posts its reads: AdvanNet's HTTP service, or the webhook of an R700. */
 export interface PushingReader {
   see(epc: string, sighting?: { antenna?: number; rssiDbm?: number }): void
-  /** Error of its clock, ms. */
+  /** Sets the error of the reader's clock, ms. */
   setClock(offsetMs: number): void
-  /** Number of reads that were not accepted yet. */
+  /** Number of reads that the receiver has not accepted yet. */
   readonly waiting: number
   stop(): void
 }
@@ -29,7 +29,7 @@ interface Read {
   readonly atMs: number
 }
 
-/** Pause after each request, ms. The reads of a pause are posted together (wiki.keonn.com, HTTP service). */
+/** Pause after each request, ms. The reader posts all reads of a pause together (wiki.keonn.com, HTTP service). */
 const BATCH_MS = 100
 const RETRY_MS = 1_000
 const MAX_WAITING = 10_000
@@ -63,7 +63,7 @@ const BODIES: Readonly<Record<PushFormat, (reads: readonly Read[]) => string>> =
     ),
 }
 
-/** Makes a reader that posts from now on. */
+/** Makes a reader and starts to post its reads. */
 export function pushingReader({ platform, format, post, lingerMs }: PushingReaderOptions): PushingReader {
   const { clock, timers } = platform
   let waiting: Read[] = []

@@ -143,17 +143,17 @@ export class ImpinjReader {
     this.#events.writeRaw(text)
   }
 
-  /** Ignores requests and sends nothing, like a hanging reader. */
+  /** While `on`, the reader ignores requests and sends nothing, as if it hangs. */
   mute(on: boolean): void {
     this.#events.isMute = on
   }
 
-  /** Executes requests without answering. */
+  /** While `on`, the reader executes requests, but does not answer. */
   loseAnswers(on: boolean): void {
     this.#losesAnswers = on
   }
 
-  /** Loses all volatile state and breaks its links. */
+  /** Restarts the reader: it loses all volatile state, and its links break. */
   readonly reboot = (): void => {
     this.#isReading = false
     this.#triggers = { start: [], stop: [] }
@@ -163,7 +163,7 @@ export class ImpinjReader {
     this.#events.disconnect()
   }
 
-  /** Stops the inventory, like another client. */
+  /** Stops the inventory, as another client could. */
   readonly stopReading = (): void => {
     return this.#setReading(false)
   }
@@ -274,8 +274,8 @@ export class ImpinjReader {
     const route = this.#routes[`${method} ${path}`]
     if (!route) return { status: 404, body: JSON.stringify({ message: 'not found' }) }
     try {
-      const told = route(body)
-      return this.#losesAnswers ? 'silence' : told
+      const answer = route(body)
+      return this.#losesAnswers ? 'silence' : answer
     } catch {
       return refuse('the body is no JSON')
     }

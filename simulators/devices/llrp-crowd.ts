@@ -25,7 +25,7 @@ export interface CrowdOptions {
   readonly onWalk?: (walk: Walk) => void
 }
 
-/** The tags of a shop, some of them too near to the gate, and people who carry tags through it. */
+/** The tags of a shop, some of them too near to the gate, and people who carry tags through the gate. */
 export interface Crowd {
   readonly epcs: readonly string[]
   /** Sends one person through; resolves when the person is gone. */
@@ -33,7 +33,7 @@ export interface Crowd {
   stop(): void
 }
 
-/** Time in the zone of the gate, ms: 1.7 m at 1.4 m/s. */
+/** Time that a person needs through the zone of the gate, ms: 1.7 m at 1.4 m/s. */
 const WALK_MS = 1_200
 const READ_EVERY_MS = 60
 /** Positions on the way (0 to 1) at which the antennas read best. */
@@ -41,7 +41,7 @@ const INSIDE_AT = 0.3
 const OUTSIDE_AT = 0.7
 const BEAM_AT = 0.5
 const WEAKEST_DBM = -72
-/** Most walkers carry tags, some carry none. */
+/** Maximum number of tags that a person carries; some people carry none. */
 const MAX_CARRIED = 3
 const LEAVING = 0.7
 const STRAY_SHARE = 0.03

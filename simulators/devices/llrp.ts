@@ -8,8 +8,8 @@ import type { LlrpFrame } from '../../device-drivers/protocols/llrp/frames.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
 import type { Fault } from './faults.ts'
-import { answerOf, carryOut } from './llrp/reader-answers.ts'
-import type { Doing } from './llrp/reader-answers.ts'
+import { answerOf, executeRequest } from './llrp/reader-answers.ts'
+import type { ReaderParts } from './llrp/reader-answers.ts'
 import { abilitiesOf, notification, tagReport } from './llrp/reader-messages.ts'
 import type { Abilities, Stamp } from './llrp/reader-messages.ts'
 import { looking, newState, startTrigger, stopAfterMs } from './llrp/reader-state.ts'
@@ -27,9 +27,9 @@ export interface OutputChange {
 
 export interface LlrpReaderOptions extends Partial<Abilities> {
   readonly platform: Platform
-  /** Error of its clock, ms. */
+  /** Error of the reader's clock, ms. */
   readonly clockAheadMs?: number
-  /** Maximum messages that it buffers without a client; default 66,000, as a Zebra FX. */
+  /** Maximum messages that the reader buffers without a client; default 66,000, as in a Zebra FX. */
   readonly maxBuffered?: number
   /** Duration of a reboot, ms; default 20,000. */
   readonly bootMs?: number
@@ -55,7 +55,7 @@ function log<T>(list: T[], entry: T): void {
   if (list.length > MAX_LOGGED) list.shift()
 }
 
-/** An answer with the right type and id, and garbled content. */
+/** Encodes an answer with the right type and id, but garbled content. */
 const garbled = (reply: Message): Uint8Array => encodeMessage(reply).fill(0xff, 14)
 
 /** Makes a reader. Pass each new link to its `serve`. */
@@ -116,7 +116,7 @@ export class LlrpReader {
     return this.#buffered.length
   }
 
-  /** Puts a tag before an antenna; it is reported if the reader reads there. */
+  /** Puts a tag before an antenna. The reader reports the tag if it reads with this antenna. */
   see(epc: string, { antenna = 1, rssiDbm = -55 }: { antenna?: number; rssiDbm?: number } = {}): void {
     const spec = looking(this.#state, antenna)
     if (!spec || this.#dead.has(epc) || this.#isBooting) return
@@ -136,7 +136,7 @@ export class LlrpReader {
   readonly setInput = (gpi: number, on: boolean): void => {
     if (this.#state.gpis[gpi] === on) return
     this.#state.gpis[gpi] = on
-    if (this.#state.watched.has(gpi) && this.#state.told.has(EVENT.gpi))
+    if (this.#state.watched.has(gpi) && this.#state.reportedEvents.has(EVENT.gpi))
       this.#reportEvent(parameter('GPIEvent', { GPIPortNumber: gpi, GPIEvent: on }))
     for (const spec of this.#state.roSpecs.values()) {
       const trigger = startTrigger(spec.spec)
@@ -145,12 +145,13 @@ export class LlrpReader {
   }
 
   setAntenna(antenna: number, connected: boolean): void {
-    if (this.#state.told.has(EVENT.antenna))
+    if (this.#state.reportedEvents.has(EVENT.antenna))
       this.#reportEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
   }
 
   exception(text: string): void {
-    if (this.#state.told.has(EVENT.exception)) this.#reportEvent(parameter('ReaderExceptionEvent', { Message: text }))
+    if (this.#state.reportedEvents.has(EVENT.exception))
+      this.#reportEvent(parameter('ReaderExceptionEvent', { Message: text }))
   }
 
   /** Sets the error of its clock, ms. */
@@ -158,22 +159,22 @@ export class LlrpReader {
     this.#aheadMs = ms
   }
 
-  /** Lets another program occupy the only connection, or leave it. */
+  /** While `on`, another program occupies the only connection. */
   occupy(on: boolean): void {
     this.#isOccupied = on
   }
 
-  /** Hangs or continues: connections stay open, without any messages. */
+  /** While `on`, the reader hangs: connections stay open, but it sends no messages. */
   hang(on: boolean): void {
     this.#isHung = on
   }
 
-  /** Restarts: loses all state, switches outputs off and is away for `bootMs`. */
+  /** Restarts the reader. It loses all state, switches its outputs off, and accepts no connection for `bootMs`. */
   readonly reboot = (): void => {
     this.#stopKeepalive()
     this.#state.gpos.forEach((on, gpo) => on && this.#setOutput(gpo, false))
     for (const spec of this.#state.roSpecs.values()) spec.isActive = false
-    // Input wires keep their levels.
+    // Keeps the levels of the inputs, because external wires set them.
     this.#state = { ...newState(this.#can), gpis: this.#state.gpis }
     this.#buffered = []
     this.#isBooting = true
@@ -227,13 +228,13 @@ export class LlrpReader {
   }
 
   /** Sends to the client, or buffers for the next one. */
-  #report(said: Message): void {
-    if (this.#client && !this.#client.isHolding) return void this.#send(this.#client, encodeMessage(said))
+  #report(report: Message): void {
+    if (this.#client && !this.#client.isHolding) return void this.#send(this.#client, encodeMessage(report))
     if (this.#buffered.length >= (this.#options.maxBuffered ?? 66_000)) {
       this.#buffered.shift()
       this.#hasOverflown = true
     }
-    this.#buffered.push(said)
+    this.#buffered.push(report)
   }
 
   #reportEvent(event: AnyParameter): void {
@@ -246,7 +247,7 @@ export class LlrpReader {
     this.#buffered = []
     if (this.#hasOverflown) this.#reportEvent(parameter('ReportBufferOverflowErrorEvent', {}))
     this.#hasOverflown = false
-    for (const said of waiting) void this.#send(to, encodeMessage(said))
+    for (const report of waiting) void this.#send(to, encodeMessage(report))
   }
 
   #setOutput(gpo: number, on: boolean): void {
@@ -273,7 +274,7 @@ export class LlrpReader {
     if (ms !== null) this.#timers.after(ms, () => void (spec.isActive = false))
   }
 
-  #actions(): Doing {
+  #actions(): ReaderParts {
     return {
       can: this.#can,
       state: this.#state,
@@ -284,25 +285,25 @@ export class LlrpReader {
   }
 
   async #onFrame(from: Client, frame: LlrpFrame): Promise<void> {
-    const said = decodeMessage(frame)
-    log(this.received, said.name)
-    if (said.name === 'ENABLE_EVENTS_AND_REPORTS') return this.#release(from)
-    if (said.name === 'KEEPALIVE_ACK') return
+    const request = decodeMessage(frame)
+    log(this.received, request.name)
+    if (request.name === 'ENABLE_EVENTS_AND_REPORTS') return this.#release(from)
+    if (request.name === 'KEEPALIVE_ACK') return
     const hits = this.faults.hitting(0, frame.type)
     const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)
     if (has('dead')) return
-    if (said.name === 'malformed' || said.name === 'unknown') {
-      const status = parameter('LLRPStatus', { StatusCode: 109, ErrorDescription: said.name })
+    if (request.name === 'malformed' || request.name === 'unknown') {
+      const status = parameter('LLRPStatus', { StatusCode: 109, ErrorDescription: request.name })
       return void this.#send(from, encodeMessage(message('ERROR_MESSAGE', frame.id, {}, status)))
     }
     const refusal = hits.find((hit) => hit.kind === 'exception')
-    const status: Status = refusal ? [refusal.code, 'told to refuse'] : carryOut(this.#actions(), said)
-    const reply = answerOf(this.#actions(), said, status)
+    const status: Status = refusal ? [refusal.code, 'told to refuse'] : executeRequest(this.#actions(), request)
+    const reply = answerOf(this.#actions(), request, status)
     if (has('cut-before-answer')) return from.link.close()
     for (const hit of hits) if (hit.kind === 'delay') await pause(this.#timers, hit.ms)
     for (const hit of hits) if (hit.kind === 'noise') await this.#send(from, hit.bytes)
     if (!has('mute')) await this.#send(from, has('garble') ? garbled(reply) : encodeMessage(reply))
-    if (has('cut-after-answer') || said.name === 'CLOSE_CONNECTION') await from.link.close()
+    if (has('cut-after-answer') || request.name === 'CLOSE_CONNECTION') await from.link.close()
   }
 
   #sendConnectionAttempt(link: ByteLink, Status: number): Promise<void> {

@@ -19,7 +19,7 @@ export interface ModbusServerOptions {
   readonly platform: Platform
 }
 
-/** Gap that ends a request of unknown form, ms. */
+/** Silence that ends a request with an unknown function code, ms. */
 const SILENCE_MS = 20
 
 const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = {
@@ -40,8 +40,8 @@ export async function serveModbus(options: ModbusServerOptions): Promise<void> {
     const request = decodeRequest(frame.pdu)
     if (exception) return encodeRefusal({ functionCode: frame.pdu[0] ?? 0, exception: exception.code })
     if ('exception' in request) return encodeRefusal(request)
-    const said = options.answer(request)
-    return 'exception' in said ? encodeRefusal(said) : encodePdu('answer', said)
+    const answer = options.answer(request)
+    return 'exception' in answer ? encodeRefusal(answer) : encodePdu('answer', answer)
   }
 
   async function serveOne(frame: ModbusFrame): Promise<void> {

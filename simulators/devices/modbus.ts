@@ -29,11 +29,11 @@ export interface RelayBoardOptions {
   readonly platform: Platform
   /** Default `tcp`: Modbus TCP. */
   readonly framing?: ModbusFraming
-  /** Unit addresses that the board answers; default [1]. With several it acts as many boards. */
+  /** Unit addresses that the board answers; default [1]. Several addresses simulate several boards. */
   readonly units?: readonly number[]
-  /** True if it supports the "flash on" command of Waveshare boards; default false. */
+  /** True if the board supports the "flash on" command of Waveshare; default false. */
   readonly flash?: boolean
-  /** Default: coil 0 opens a lock, and input 0 shows it within 30 ms. */
+  /** Default: coil 0 opens a lock, and input 0 turns on 30 ms later. */
   readonly locks?: readonly LockModel[]
   /** Called at each change of a coil. */
   readonly onChange?: (change: CoilChange) => void
@@ -83,13 +83,13 @@ export class RelayBoard {
     if (input < SIZE) this.#inputs[input] = on
   }
 
-  /** Fixes the state of an input; null frees it. */
+  /** Fixes the state of an input, as if it were stuck; null ends this. */
   stick(input: number, on: boolean | null): void {
     if (on === null) this.#stuck.delete(input)
     else this.#stuck.set(input, on)
   }
 
-  /** Simulates a short power failure: all coils go off, links stay. */
+  /** Simulates a short power failure. All coils switch off; links remain open. */
   readonly restart = (): void => {
     return this.coils.forEach((_, coil) => this.#setCoil(coil, false))
   }
@@ -120,7 +120,7 @@ export class RelayBoard {
     for (const lock of this.#locks) {
       if (lock.coil !== coil) continue
       const delayMs = on ? lock.openMs : lock.closeMs
-      // Without a timer, because on a busy machine the next read could come before it fires.
+      // Uses no timer: on a busy machine the next read could come before the timer fires.
       if (delayMs === 0) this.#inputs[lock.input] = on
       else
         this.#options.platform.timers.after(

@@ -11,7 +11,7 @@ export interface MessageBus {
 /** A small broker for simulations: exact topics, QoS 0 and 1, no retained messages. */
 export interface MqttBroker extends MessageBus {
   serve(link: ByteLink): Promise<void>
-  /** While on, the broker receives, but sends nothing. */
+  /** While `on` is true, the broker receives packets, but sends none. */
   mute(on: boolean): void
   /** Sets the required login; default: none. */
   login(user: string, password: string): void
@@ -46,7 +46,7 @@ export function mqttBroker(): MqttBroker {
   }
 
   async function take(link: ByteLink, topics: Set<string>, packet: MqttPacket): Promise<boolean> {
-    const answer = (told: MqttPacket) => link.write(codec.encode(told), NEVER_ABORTED)
+    const answer = (reply: MqttPacket) => link.write(codec.encode(reply), NEVER_ABORTED)
     if (packet.cmd === 'connect') {
       const { username, password } = packet
       const isWelcome = !login || (username === login.user && password?.toString() === login.password)

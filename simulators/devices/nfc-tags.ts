@@ -1,7 +1,7 @@
 import { END_SESSION, START_SESSION, SWITCH_TO_ISO15693 } from '../../device-drivers/protocols/pcsc/transparent.ts'
 import { hex, unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
 
-/** A card or tag as a reader shows it: its ATR and its answers to commands. */
+/** A card or tag, as a reader presents it: its ATR and its answers to commands. */
 export interface NfcTag {
   readonly atr: Uint8Array
   /** Returns the answer with its status; null if the reader returns nothing. */
@@ -18,7 +18,7 @@ export interface SimulatedTag extends NfcTag {
 }
 
 export interface IcodeTag extends SimulatedTag {
-  /** True if it would raise an alarm at a gate. */
+  /** EAS bit; true if the tag would raise an alarm at a gate. */
   readonly eas: boolean
 }
 
@@ -28,7 +28,7 @@ const NO_SUCH_FUNCTION = Uint8Array.of(0x6a, 0x81)
 const NO_SUCH_ADDRESS = Uint8Array.of(0x6a, 0x82)
 const NO_ANSWER = Uint8Array.of(0x63, 0x00)
 
-/** A reader's ATR for a storage card: SS and NN of PC/SC part 3, and the check byte. */
+/** The ATR that a reader makes for a storage card, with SS and NN of PC/SC part 3, and the check byte. */
 export function storageAtr(standard: number, chip: number): Uint8Array {
   const bytes = Uint8Array.of(
     0x3b,
@@ -133,11 +133,11 @@ export function ntag(uid: string, data: Uint8Array, statedBytes = 144): Simulate
 export interface IcodeOptions {
   readonly data?: Uint8Array
   readonly eas?: boolean
-  /** The reader reports the bytes of the UID in the order in which the tag sent them. */
+  /** True if the reader reports the UID in the order of transmission, last byte first. */
   readonly reversed?: boolean
-  /** The reader passes commands through. */
+  /** True if the reader forwards commands to the tag. */
   readonly transparent?: boolean
-  /** The EAS bit cannot be changed (error 12). */
+  /** True if the tag refuses to change its EAS bit (error 12). */
   readonly locked?: boolean
   /** True if the reader reports a silent tag by the status of the whole answer, as some readers do. */
   readonly reportsOutside?: boolean
@@ -178,8 +178,8 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
       const length = apdu[13] ?? 0
       if (!session || apdu[12] !== 0x95 || apdu.length !== 15 + length) return NO_SUCH_FUNCTION
       if (options.resetFault === 'silent') return null
-      const said = answerFrame(apdu.subarray(14, 14 + length))
-      return said
+      const answer = answerFrame(apdu.subarray(14, 14 + length))
+      return answer
         ? Uint8Array.of(
             0xc0,
             0x03,
@@ -194,8 +194,8 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
             0x00,
             0x00,
             0x97,
-            said.length,
-            ...said,
+            answer.length,
+            ...answer,
             ...OK,
           )
         : options.reportsOutside

@@ -20,7 +20,7 @@ export interface DeviceChannel {
   challenge(security: Uint8Array, panelRandom: Uint8Array, key: Uint8Array | null): HandshakeReply
   /** Checks the panel's proof. On success, frames after the reply use the channel. */
   prove(cryptogram: Uint8Array): HandshakeReply
-  /** Null without a channel. */
+  /** The secure channel; null before the handshake. */
   readonly channel: SecureChannel | null
   /** True if the channel uses the default key. */
   readonly isDefault: boolean
@@ -29,7 +29,7 @@ export interface DeviceChannel {
 
 const NAME = Uint8Array.of(0x5a, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07)
 
-/** Makes the device's side, without a channel. */
+/** Makes the device's side; it has no channel yet. */
 export function deviceChannel(random: Randomness): DeviceChannel {
   let channel: SecureChannel | null = null
   let isDefault = false

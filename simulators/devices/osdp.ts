@@ -13,11 +13,11 @@ export interface OsdpDeviceOptions {
   readonly platform: Platform
   /** Default 0. */
   readonly address?: number
-  /** Its own base key, 16 bytes; null if it has only the default key. */
+  /** The device's own base key, 16 bytes; null if it has only the default key. */
   readonly key?: Uint8Array | null
-  /** True if it also accepts the default key; default: only without an own key. */
+  /** True if the device also accepts the default key. By default it does so only without an own key. */
   readonly installMode?: boolean
-  /** Default: output 0 opens a lock, and input 0 shows it within 30 ms. */
+  /** Default: output 0 opens a lock, and input 0 turns on 30 ms later. */
   readonly locks?: readonly LockModel[]
   /** Called at each change of an output. */
   readonly onChange?: (output: number, on: boolean) => void
@@ -152,7 +152,7 @@ export class OsdpDevice {
     return this.#handshake.channel !== null && !this.#handshake.isDefault
   }
 
-  /** Presents a card; it is reported at the next poll. At most 100 wait. */
+  /** Presents a card, which the device reports at the next poll. At most 100 cards wait. */
   card(data: Uint8Array, count: number | undefined = data.length * 8): void {
     if (this.#cards.length < MAX_CARDS) this.#cards.push(Uint8Array.from([0, 0, count & 0xff, count >> 8, ...data]))
   }
@@ -170,7 +170,7 @@ export class OsdpDevice {
     this.#busyTimes = times
   }
 
-  /** Simulates a short power failure: outputs off, secure channel and sequence numbers lost. */
+  /** Simulates a short power failure. Outputs switch off; the secure channel and the sequence numbers are lost. */
   readonly restart = (): void => {
     this.#resetNumbers()
     for (const cancel of this.#endTimers.values()) cancel()
@@ -225,7 +225,7 @@ export class OsdpDevice {
   #reply(frame: OsdpFrame, refuse: number | null): Uint8Array {
     const inChannel = frame.mac !== null
     const plain = refuse === null ? this.#opened(frame) : refuse
-    const said =
+    const answer =
       typeof plain === 'number'
         ? nak(plain)
         : (this.#answers[plain.code]?.(plain.data, plain) ?? nak(OSDP_NAK.unknownCommand))
@@ -235,9 +235,9 @@ export class OsdpDevice {
       reply: true,
       sequence,
       check,
-      security: said.security ?? null,
-      code: said.code,
-      data: said.data ?? new Uint8Array(0),
+      security: answer.security ?? null,
+      code: answer.code,
+      data: answer.data ?? new Uint8Array(0),
       mac: null,
     }
     const channel = inChannel && typeof plain !== 'number' ? this.#handshake.channel : null

@@ -8,7 +8,7 @@ import type { NfcTag } from './nfc-tags.ts'
 
 export interface PcscdOptions {
   readonly platform: Platform
-  /** Minor version of its protocol 4; default 4. */
+  /** Minor version of protocol 4 that it uses; default 4. */
   readonly minor?: number
   /** The lowest minor version that it accepts; default `minor`. */
   readonly oldest?: number
@@ -26,11 +26,14 @@ export interface PcscdFaults {
   refuse: { command: PcscCommand; code: number; times: number } | null
   /** Closes new connections, as pcscd does if polkit denies access. */
   closed: boolean
-  /** Called between a client's request to wait and the table. */
+  /** Called after a client has requested to wait, before the table is sent. */
   race: (() => void) | null
-  /** Called between a client's read of the table and its request to wait. The client gets no message about a change made here. */
+  /**
+   * Called after a client has read the table, before it requests to wait. The client receives no message about a change
+   * that this function makes.
+   */
   unseen: (() => void) | null
-  /** Cards have no ATR yet. */
+  /** True while cards start and have no ATR yet. */
   powering: boolean
 }
 
@@ -110,7 +113,7 @@ export class PcscdSimulator {
     this.#changed()
   }
 
-  /** Puts a tag on a reader, and removes the previous one. */
+  /** Puts a tag on a reader, and removes the previous tag. */
   put(name: string, tag: NfcTag): void {
     return this.#change(name, (reader) => {
       reader.eventCounter += reader.tag ? 2 : 1
@@ -209,10 +212,10 @@ export class PcscdSimulator {
 
   async #transmit({ body, data }: PcscRequest, client: Client): Promise<void> {
     const tag = this.#tagOf(body.card)
-    const said = typeof tag === 'number' ? tag : tag.answer(data)
-    if (said === null) return
-    const code = typeof said === 'number' ? said : rv.SUCCESS
-    const bytes = typeof said === 'number' ? new Uint8Array(0) : said
+    const answer = typeof tag === 'number' ? tag : tag.answer(data)
+    if (answer === null) return
+    const code = typeof answer === 'number' ? answer : rv.SUCCESS
+    const bytes = typeof answer === 'number' ? new Uint8Array(0) : answer
     await client.send(
       encodeBody(PCSC_BODIES.transmit, { ...body, receiveProtocol: 1, receiveLength: bytes.length, rv: code }),
     )
@@ -231,7 +234,7 @@ export class PcscdSimulator {
       race?.()
       return
     }
-    // Sends the table from before the change, with the change message within it.
+    // Sends the table as it was before the change. The change message is inserted into it.
     const before = this.#table()
     await client.send(before.subarray(0, this.#options.changeAt))
     race()

@@ -6,7 +6,10 @@ import type { Platform } from '../../policy/platform.ts'
 
 /** A device that replays a recorded trace. */
 export interface Replay {
-  /** Number of connections in the trace. Each served link replays the next one; further links repeat the last one. */
+  /**
+   * Number of connections in the trace. Each served link replays the next connection; further links repeat the last
+   * connection.
+   */
   readonly connections: number
   serve(link: ByteLink): Promise<void>
 }
@@ -25,8 +28,8 @@ function connectionsIn(records: readonly TraceRecord[]): TraceRecord[][] {
 }
 
 /**
- * Replays the device's side of a trace. It sends each answer after the same number of received bytes as in the
- * trace, with the same delay. So it also serves drivers on slower or virtual clocks.
+ * Replays the device's side of a trace. It sends each answer after the same number of received bytes as in the trace,
+ * with the same delay. So it also works for drivers on slower or virtual clocks.
  */
 export function replay(trace: string, { clock, timers }: Platform): Replay {
   const connections = connectionsIn(readTrace(trace))

@@ -9,7 +9,7 @@ export interface ScannerSimulatorOptions {
   readonly suffix?: ScannerSuffix
   /** True if STX and ETX enclose each text; default false. */
   readonly stx?: boolean
-  /** Bytes sent at a time, as on a slow serial line; default all at once. */
+  /** Size of the chunks, bytes, as on a slow serial line; default: one chunk. */
   readonly chunkBytes?: number
 }
 
@@ -46,7 +46,7 @@ export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimul
     }
   }
 
-  // Keeps the order of texts, also in chunks.
+  // Sends the texts one after the other, so that their chunks do not mix.
   function send(bytes: Uint8Array): Promise<void> {
     order = order.then(() => sendNow(bytes))
     return order

@@ -37,13 +37,13 @@ export async function serveHttp(
   let body: Uint8Array[] = []
   let size = 0
 
-  /** Answers a request. False if the connection must close. */
+  /** Answers a request. Resolves with false if the connection must close. */
   async function respond(request: SimulatedRequest): Promise<boolean> {
-    const told = await answer(request)
-    if (told === 'silence') return true
-    if ('stream' in told) {
+    const answered = await answer(request)
+    if (answered === 'silence') return true
+    if ('stream' in answered) {
       await send(encodeResponse(200, { 'content-type': 'application/json' }))
-      told.stream({
+      answered.stream({
         write: (text) => send(encodeChunk(text)).catch(() => {}),
         end: () =>
           send(encodeChunk('')).then(
@@ -55,12 +55,12 @@ export async function serveHttp(
     }
     await send(
       encodeResponse(
-        told.status,
-        { 'content-type': 'application/json', ...(told.close && { connection: 'close' }) },
-        told.body ?? '',
+        answered.status,
+        { 'content-type': 'application/json', ...(answered.close && { connection: 'close' }) },
+        answered.body ?? '',
       ),
     )
-    return !told.close
+    return !answered.close
   }
 
   try {

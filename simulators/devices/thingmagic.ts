@@ -14,7 +14,7 @@ export interface ThingMagicReaderOptions {
   readonly roundMs?: number
   /** Maximum power, dBm; default 27. */
   readonly mostDbm?: number
-  /** True if it starts in its boot loader, as some models do. */
+  /** True if the module starts in its boot loader, as some models do. */
   readonly bootLoader?: boolean
 }
 
@@ -95,7 +95,8 @@ export class ThingMagicReader {
         return this.#reply(THINGMAGIC.setRegion, OK)
       },
       [THINGMAGIC.setOutput]: ([first = 0, second = 0, asOutput, level]) => {
-        // Four bytes set the direction of a pin. At first all pins are inputs, which ignore a level without an error.
+        // Four bytes set the direction of a pin. After a start all pins are inputs, which ignore a level and report no
+        // error.
         if (asOutput === 1) this.outputs.set(second, level === 1)
         else if (asOutput !== undefined) this.outputs.delete(second)
         else if (this.outputs.has(first)) this.outputs.set(first, second === 1)
@@ -126,7 +127,7 @@ export class ThingMagicReader {
     return this.#centiDbm / 100
   }
 
-  /** Simulates too much heat, or ends it. */
+  /** Simulates overheating, or ends it. */
   heat(on: boolean): void {
     this.#hot = on
   }
@@ -224,7 +225,7 @@ export class ThingMagicReader {
   async #serveOne(link: ByteLink, { opcode, data }: ThingMagicFrame): Promise<void> {
     const hits = this.faults.hitting(0, opcode)
     if (hits.some((hit) => hit.kind === 'dead')) return
-    // While it reads, it accepts only the command to stop.
+    // While the module reads, it accepts only the command to stop.
     if (this.#cancelRound !== null && opcode !== THINGMAGIC.tagOperation) return
     const inLoader = [THINGMAGIC.version, THINGMAGIC.currentProgram, THINGMAGIC.bootFirmware] as number[]
     const exception = hits.find((hit) => hit.kind === 'exception')

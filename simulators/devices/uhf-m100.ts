@@ -113,7 +113,7 @@ export class M100Pad {
     }
   }
 
-  /** Puts a tag on the pad; replaces one with the same EPC. */
+  /** Puts a tag on the pad. Replaces a tag with the same EPC. */
   put({ epc, rssiDbm = -55, killPassword = '00000000', accessPassword = '00000000' }: SimulatedTag): void {
     if (this.#tags.size >= MAX_TAGS) throw new RangeError(`at most ${MAX_TAGS} tags`)
     this.#taken.delete(epc)
@@ -140,7 +140,7 @@ export class M100Pad {
     return this.#left > 0
   }
 
-  /** Simulates a short power failure: polling stops, power and selection are lost. */
+  /** Simulates a short power failure. Polling stops; the settings of power and selection are lost. */
   readonly restart = (): void => {
     this.#stop()
     this.#selected = null

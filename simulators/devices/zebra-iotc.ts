@@ -13,7 +13,7 @@ export interface ZebraReaderOptions {
 
 const GPOS = [1, 2, 3, 4]
 const MAX_BUFFERED = 10_000
-/** Zebra writes local time, with an offset without colon. */
+/** Offset of the reader's local time. Zebra writes offsets without a colon. */
 const ZONE_MS = -6 * 3_600_000
 const ZONE = '-0600'
 
@@ -56,7 +56,7 @@ export class ZebraReader {
     if (this.#isReading) this.#publish(epcs.map((epc) => this.#event(epc)))
   }
 
-  /** Cuts the network, or restores it and sends the buffered messages. */
+  /** Cuts the network if `on`. Otherwise restores it and sends the buffered messages. */
   disconnect(on: boolean): void {
     this.#isDisconnected = on
     if (!on) for (const text of this.#buffered.splice(0)) this.#bus.publish(this.#topics.data, text)

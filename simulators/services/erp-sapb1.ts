@@ -11,8 +11,8 @@ import {
 /**
  * SAP Business One's Service Layer, OData 4 (`/b1s/v2`), with sessions. Source:
  * https://help.sap.com/docs/SAP_BUSINESS_ONE ("Working with SAP Business One Service Layer": login and session,
- * pagination by odata.maxpagesize and nextLink, errors). The Service Layer has no rate limit; the simulated 429
- * comes from a gateway before it.
+ * pagination by odata.maxpagesize and nextLink, errors). The Service Layer has no rate limit; the simulated 429 stands
+ * for a gateway in front of it.
  */
 export function sapB1System(options: VendorOptions & { sessionRequests?: number } = {}): Promise<SimulatedVendor> {
   return serveVendor(new ServiceLayer(options), options)
@@ -124,7 +124,7 @@ class ServiceLayer implements VendorApi {
     }
   }
 
-  /** True if the cookie names a valid session; each call uses up one request. */
+  /** True if the cookie names a valid session. Each call reduces the session's remaining requests by one. */
   #isOpen(cookie: string): boolean {
     const id = /B1SESSION=([^;]+)/.exec(cookie)?.[1] ?? ''
     const left = this.#sessions.get(id) ?? 0

@@ -13,7 +13,7 @@ import {
  *
  *     GET /articles · /stock · /orders · /suppliers ?cursor=   POST /{dataType} {records[]}
  *
- * It executes an Idempotency-Key once and rejects records without an id.
+ * It executes requests with the same Idempotency-Key once, and rejects records without an id.
  */
 export function genericSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   return serveVendor(new GenericApi(options), options)
@@ -23,7 +23,7 @@ export function genericSystem(options: VendorOptions = {}): Promise<SimulatedVen
 class GenericApi implements VendorApi {
   readonly #storedAnswers = new Map<string, VendorAnswer>()
   readonly #pageSize: number
-  readonly unauthorized: VendorAnswer = { status: 401, body: { error: 'who are you?' } }
+  readonly unauthorized: VendorAnswer = { status: 401, body: { error: 'unknown key' } }
   readonly rateLimited: VendorAnswer = { status: 429, body: { error: 'slower' }, headers: { 'retry-after': '2' } }
 
   constructor(options: VendorOptions) {

@@ -1,6 +1,6 @@
 /**
  * The part of GraphQL that a simulated API needs: one operation with fields, arguments and variables. The answer has
- * the form of the query; an unknown field is an error.
+ * the same structure as the query. An unknown field is an error.
  */
 export interface Selection {
   readonly name: string

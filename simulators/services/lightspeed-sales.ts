@@ -40,7 +40,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 const refuse = (message: string): VendorAnswer => ({ status: 422, body: { error: 'Unprocessable Entity', message } })
 const NOT_FOUND: VendorAnswer = { status: 404, body: { error: 'Not Found' } }
 
-/** Why a sale is invalid; `sign` is -1 for a return. Amounts are EUR, prices without tax. */
+/** Reason why a sale is invalid, or undefined. `sign` is -1 for a return. Amounts are in EUR, prices without tax. */
 function wrongWith(json: Row, goods: VendorGoods, sign: 1 | -1): string | undefined {
   const source = (json['source'] ?? {}) as Row
   if (source['author_id'] !== USER) return 'source.author_id is required'

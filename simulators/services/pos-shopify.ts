@@ -175,7 +175,7 @@ class ShopifyApi implements VendorApi {
     }
   }
 
-  /** Refunds an order, once for each idempotency key; Shopify rejects a call without one. */
+  /** Refunds an order, once for each idempotency key. Shopify rejects a call without a key. */
   #createRefund(input: Record<string, unknown>, key: unknown, vendor: SimulatedVendor): GraphqlObject {
     if (typeof key !== 'string' || key === '')
       throw new GraphqlFault('The @idempotent directive is required for this mutation but was not provided.')

@@ -18,7 +18,7 @@ import { WORLDLINE } from './psps/worldline.ts'
 
 /**
  * The sessions and refunds of a simulated payment service provider, without real money. The file of each dialect names
- * its public documentation. An idempotency key is executed once and always gets the same answer.
+ * its public documentation. All requests with one idempotency key are executed once and receive the same answer.
  */
 const DIALECTS = {
   custom: CUSTOM,
@@ -35,14 +35,14 @@ export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
 
 export interface PspBooksOptions {
   readonly dialect: PspName
-  /** Key that signs notifications; `apiKey` is the key of requests. Default: an example. */
+  /** Key that signs notifications; `apiKey` is the key of requests. Default: the example of the dialect. */
   readonly secret?: string
   readonly apiKey?: string
   /** Wall clock for signatures, ms since 1970. */
   nowMs(): number
 }
 
-/** Makes the books of a provider. */
+/** Makes the state of a provider. */
 export function pspBooks(options: PspBooksOptions): PspBooks {
   return new PspBooks(options)
 }
@@ -75,7 +75,7 @@ export class PspBooks {
       capture: (session) => {
         session.status = 'paid'
       },
-      giveBack: (session, amountCent, { id, ...names }) => {
+      refundPayment: (session, amountCent, { id, ...names }) => {
         const gone = this.refunds
           .filter((refund) => refund.sessionId === session?.id && refund.status === 'done')
           .reduce((sum, refund) => sum + refund.amountCent, 0)
@@ -91,7 +91,7 @@ export class PspBooks {
     return this.#desk.baseUrl
   }
 
-  /** Sets the base address, which is empty before. */
+  /** Sets the base address, which is empty at first. */
   moveTo(baseUrl: string): void {
     this.#desk.baseUrl = baseUrl
   }
@@ -102,17 +102,17 @@ export class PspBooks {
   }
 
   /** Executes a request, once for each idempotency key. */
-  answer(asked: PspRequest): PspAnswer {
-    if (!this.#dialect.isAllowed(asked, this.#desk)) return { status: 401, body: this.#dialect.errorOf(401) }
-    const key = this.#dialect.keyHeader === undefined ? '' : String(asked.headers[this.#dialect.keyHeader] ?? '')
-    const known = key === '' ? undefined : this.#answered.get(`${asked.path} ${key}`)
+  answer(received: PspRequest): PspAnswer {
+    if (!this.#dialect.isAllowed(received, this.#desk)) return { status: 401, body: this.#dialect.errorOf(401) }
+    const key = this.#dialect.keyHeader === undefined ? '' : String(received.headers[this.#dialect.keyHeader] ?? '')
+    const known = key === '' ? undefined : this.#answered.get(`${received.path} ${key}`)
     if (known && this.#options.nowMs() - known.atMs <= (this.#dialect.keyLifeMs ?? Infinity)) return known.answer
-    const answer = this.#dialect.answer(asked, key, this.#desk)
-    if (key !== '') this.#answered.set(`${asked.path} ${key}`, { answer, atMs: this.#options.nowMs() })
+    const answer = this.#dialect.answer(received, key, this.#desk)
+    if (key !== '') this.#answered.set(`${received.path} ${key}`, { answer, atMs: this.#options.nowMs() })
     return answer
   }
 
-  /** The provider's refusal with this status; nothing is executed. */
+  /** The provider's error response with this status. Executes nothing. */
   refusal(status: number): PspAnswer {
     return { status, body: this.#dialect.errorOf(status) }
   }
@@ -130,7 +130,7 @@ export class PspBooks {
     return this.#dialect.notificationOf(session, this.#desk)
   }
 
-  /** A forged notification that an open session is paid, signed with a wrong secret. */
+  /** A forged notification which says that an open session is paid. It is signed with a wrong secret. */
   forge(sessionId: string): PspNotification | undefined {
     const session = this.#sessionOf(sessionId)
     const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }

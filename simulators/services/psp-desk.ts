@@ -36,7 +36,10 @@ export interface PspAnswer {
   readonly status: number
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** True if a lost answer leaves nothing unresolved, such as the answer to a token request. */
+  /**
+   * True if a lost answer causes no unresolved payment, such as the answer to a token request. `hangAfterwards` does
+   * not apply to it.
+   */
   readonly isQuick?: boolean
 }
 
@@ -50,7 +53,7 @@ export interface PspDesk {
   readonly baseUrl: string
   /** Key of the notifications' signatures. */
   readonly secret: string
-  /** Key that requests must prove. */
+  /** Key that authenticates requests. */
   readonly apiKey: string
   readonly sessions: ReadonlyMap<string, SimulatedSession>
   readonly refunds: readonly SimulatedRefund[]
@@ -68,7 +71,7 @@ export interface PspDesk {
   /** Captures an approved payment. */
   capture(session: SimulatedSession): void
   /** Refunds a part of a payment; undefined if the sum would exceed the payment. */
-  giveBack(
+  refundPayment(
     session: SimulatedSession | undefined,
     amountCent: number,
     refund: { id: string; key: string; reference?: string },
@@ -89,9 +92,9 @@ export interface PspDialect {
   /** Body of an error with this status. */
   errorOf(status: number): unknown
   answer(request: PspRequest, key: string, desk: PspDesk): PspAnswer
-  /** True if the merchant must capture the shopper's approval; until then the session is `approved`. */
+  /** True if the merchant must capture an approved payment. Until the capture the session is `approved`. */
   readonly capturesLater?: boolean
-  /** The notification of a session; undefined if this provider sends none. */
+  /** The notification about the state of a session; undefined if the provider sends none. */
   notificationOf(session: SimulatedSession, desk: PspDesk): PspNotification | undefined
   /** The notification of a refund; undefined if the provider sends none. */
   refundNotificationOf?(refund: SimulatedRefund, session: SimulatedSession, desk: PspDesk): PspNotification

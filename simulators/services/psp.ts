@@ -4,13 +4,13 @@ import type { PspBooks } from './psp-books.ts'
 import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
 
 export interface PspSwitches {
-  /** Executes nothing and answers nothing until `release`. */
+  /** Neither executes nor answers requests; `release` closes them. */
   hang: boolean
-  /** Executes requests, but answers nothing until `release`. */
+  /** Executes requests, but does not answer; `release` closes them. */
   hangAfterwards: boolean
-  /** Answers with this status and executes nothing. */
+  /** Answers each request with this status and executes nothing. */
   status: number | undefined
-  /** Holds notifications back. */
+  /** Stores notifications instead of sending them; `sendKept` sends them. */
   keep: boolean
   /** Number of copies of each notification. */
   copies: number
@@ -33,7 +33,7 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
   return psp
 }
 
-/** A simulated payment service provider over real HTTP, without real money; psp-books.ts has its state. */
+/** A simulated payment service provider over real HTTP, without real money. psp-books.ts stores its state. */
 export class SimulatedPsp {
   readonly #options: PspOptions
   /** Received requests, such as `POST /sessions`. */
@@ -95,14 +95,14 @@ export class SimulatedPsp {
     return []
   }
 
-  /** Sends the held notifications, newest first. */
+  /** Sends the stored notifications, newest first. */
   async sendKept(): Promise<number[]> {
     const statuses: number[] = []
     for (const notification of this.#kept.splice(0).reverse()) statuses.push(...(await this.#deliver(notification)))
     return statuses
   }
 
-  /** Sends a forged notification that an open session is paid. */
+  /** Sends a forged notification which says that an open session is paid. */
   forge(sessionId: string): Promise<number> {
     const notification = this.#books.forge(sessionId)
     return notification
@@ -133,9 +133,9 @@ export class SimulatedPsp {
     if (path.startsWith('/pay/')) return void this.#servePage(path.slice('/pay/'.length), query.get('do'), response)
     this.requests.push(`${method} ${path}`)
     if (this.switches.hang) return this.#hold(response)
-    const asked = { method, path, query, headers: incoming.headers, body }
+    const received = { method, path, query, headers: incoming.headers, body }
     const answer =
-      this.switches.status === undefined ? this.#books.answer(asked) : this.#books.refusal(this.switches.status)
+      this.switches.status === undefined ? this.#books.answer(received) : this.#books.refusal(this.switches.status)
     if (this.switches.hangAfterwards && method !== 'GET' && answer.isQuick !== true) return this.#hold(response)
     this.#options.onRequest?.(`${method} ${path} ${answer.status}`)
     send(response, answer)

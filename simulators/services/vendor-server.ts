@@ -12,9 +12,9 @@ export interface SimulatedVendor {
   readonly goods: VendorGoods
   /** Received requests, oldest first. */
   readonly requests: readonly VendorRequest[]
-  /** Faults of the next requests; each request uses up one. */
+  /** Faults of the next requests; each request removes the first. */
   readonly faults: VendorFaultName[]
-  /** Called before each answer; a returned fault replaces it. */
+  /** Called before each answer. A returned fault replaces the answer. */
   gate: ((request: VendorRequest) => VendorFaultName | undefined) | undefined
   /** Records that clients wrote. */
   readonly written: { kind: string; key: string; record: Record<string, unknown> }[]
@@ -38,8 +38,8 @@ export interface VendorAnswer {
 }
 
 /**
- * `garbage`: 200 with a page that is no JSON. `reset`: no answer. `lost_write`: no answer to a write; other requests
- * work.
+ * `garbage`: status 200 with a page that is no JSON. `reset`: no answer. `lost_write`: executes a write without an
+ * answer; other requests work.
  */
 export const VENDOR_FAULTS = ['rate_limit', 'unavailable', 'unauthorized', 'garbage', 'reset', 'lost_write'] as const
 export type VendorFaultName = (typeof VENDOR_FAULTS)[number]
@@ -65,7 +65,7 @@ export interface VendorOptions {
 const UNAVAILABLE: VendorAnswer = { status: 503, body: { message: 'try again' } }
 const BODY_LIMIT = 8 * 1024 * 1024
 
-/** Starts a server on a local port; 0 picks one. */
+/** Starts a server on a local port; port 0 means a free port. */
 export async function serveVendor(
   api: VendorApi,
   { goods = SAMPLE_GOODS, host = '127.0.0.1', port = 0 }: VendorOptions = {},

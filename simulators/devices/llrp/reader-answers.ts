@@ -7,12 +7,12 @@ import type { Abilities } from './reader-messages.ts'
 import { addRoSpec, configure, onRoSpecs, startTrigger, SUCCESS } from './reader-state.ts'
 import type { ReaderState, RoSpecState, Status } from './reader-state.ts'
 
-/** The parts of a reader that requests use. */
-export interface Doing {
+/** The parts of a simulated reader that its requests use. */
+export interface ReaderParts {
   readonly can: Abilities
   readonly state: ReaderState
   setOutput(gpo: number, on: boolean): void
-  /** Restarts the keepalives with the present configuration. */
+  /** Restarts the timer of the keepalives with the present configuration. */
   keepAlive(): void
   start(spec: RoSpecState): void
 }
@@ -22,7 +22,7 @@ const FIELD_ERROR = 101
 const MISSING = 103
 const UNSUPPORTED: Status = [109, 'not in this simulator']
 
-type Request<N extends MessageName> = (doing: Doing, said: Message<N>) => Status
+type Request<N extends MessageName> = (reader: ReaderParts, request: Message<N>) => Status
 
 const stop = (spec: RoSpecState): void => void (spec.isActive = false)
 
@@ -31,13 +31,13 @@ const REQUESTS: { readonly [N in MessageName]?: Request<N> } = {
   GET_READER_CONFIG: () => DONE,
   GET_ROSPECS: () => DONE,
   CLOSE_CONNECTION: () => DONE,
-  SET_READER_CONFIG(doing, said) {
-    const status = configure(doing.state, doing.can, said, doing.setOutput)
-    doing.keepAlive()
+  SET_READER_CONFIG(reader, request) {
+    const status = configure(reader.state, reader.can, request, reader.setOutput)
+    reader.keepAlive()
     return status
   },
-  ADD_ROSPEC({ state, can }, said) {
-    const spec = first(said, 'ROSpec')
+  ADD_ROSPEC({ state, can }, request) {
+    const spec = first(request, 'ROSpec')
     return spec ? addRoSpec(state, can, spec) : [MISSING, 'no ROSpec']
   },
   DELETE_ROSPEC: ({ state }, { fields }) =>
@@ -57,8 +57,8 @@ const REQUESTS: { readonly [N in MessageName]?: Request<N> } = {
     }),
   START_ROSPEC: ({ state, start }, { fields }) => onRoSpecs(state, fields.ROSpecID, start),
   STOP_ROSPEC: ({ state }, { fields }) => onRoSpecs(state, fields.ROSpecID, stop),
-  ADD_ACCESSSPEC({ state, can }, said) {
-    const spec = first(said, 'AccessSpec')
+  ADD_ACCESSSPEC({ state, can }, request) {
+    const spec = first(request, 'AccessSpec')
     if (!spec || state.accessSpecs.size >= can.accessSpecs) return [FIELD_ERROR, 'no room for it']
     if (state.accessSpecs.has(spec.fields.AccessSpecID))
       return [FIELD_ERROR, `AccessSpec ${spec.fields.AccessSpecID} is there already`]
@@ -79,16 +79,16 @@ const REQUESTS: { readonly [N in MessageName]?: Request<N> } = {
 }
 
 /** Executes a request and returns the status of its answer. */
-export function carryOut(doing: Doing, said: Message): Status {
-  const request = REQUESTS[said.name] as Request<MessageName> | undefined
-  return request ? request(doing, said) : UNSUPPORTED
+export function executeRequest(reader: ReaderParts, request: Message): Status {
+  const execute = REQUESTS[request.name] as Request<MessageName> | undefined
+  return execute ? execute(reader, request) : UNSUPPORTED
 }
 
 /** The answer to a request with this status. */
-export function answerOf({ state, can }: Doing, said: Message, [code, text]: Status): Message {
+export function answerOf({ state, can }: ReaderParts, request: Message, [code, text]: Status): Message {
   const status = parameter('LLRPStatus', { StatusCode: code, ErrorDescription: text })
-  if (said.name === 'GET_READER_CAPABILITIES' && code === SUCCESS) return capabilities(said.id, status, can)
-  if (said.name === 'GET_READER_CONFIG' && code === SUCCESS) {
+  if (request.name === 'GET_READER_CAPABILITIES' && code === SUCCESS) return capabilities(request.id, status, can)
+  if (request.name === 'GET_READER_CONFIG' && code === SUCCESS) {
     const identification = parameter('Identification', {
       IDType: 0,
       ReaderID: Uint8Array.of(0, 0x16, 0x25, 0xff, 0xfe, 0, 0, 1),
@@ -96,25 +96,31 @@ export function answerOf({ state, can }: Doing, said: Message, [code, text]: Sta
     const outputs = state.gpos
       .slice(1)
       .map((GPOData, i) => parameter('GPOWriteData', { GPOPortNumber: i + 1, GPOData }))
-    const { RequestedData: asked, GPIPortNum: input } = said.fields
+    const { RequestedData: requested, GPIPortNum: input } = request.fields
     const inputs = state.gpis
       .map((on, i) => parameter('GPIPortCurrentState', { GPIPortNum: i, Config: true, State: on ? 1 : 0 }))
       .slice(1)
       .filter((_, i) => input === 0 || input === i + 1)
     return message(
       'GET_READER_CONFIG_RESPONSE',
-      said.id,
+      request.id,
       {},
       status,
       identification,
-      ...(asked === 0 || asked === 9 ? inputs : []),
-      ...(asked === 0 ? outputs : []),
+      ...(requested === 0 || requested === 9 ? inputs : []),
+      ...(requested === 0 ? outputs : []),
     )
   }
-  if (said.name === 'GET_ROSPECS')
-    return message('GET_ROSPECS_RESPONSE', said.id, {}, status, ...[...state.roSpecs.values()].map(({ spec }) => spec))
-  const name = answerTo(said.name)
-  // All other answers have only a status.
-  if (name !== undefined) return message(name as 'ADD_ROSPEC_RESPONSE', said.id, {}, status)
-  return message('ERROR_MESSAGE', said.id, {}, status)
+  if (request.name === 'GET_ROSPECS')
+    return message(
+      'GET_ROSPECS_RESPONSE',
+      request.id,
+      {},
+      status,
+      ...[...state.roSpecs.values()].map(({ spec }) => spec),
+    )
+  const name = answerTo(request.name)
+  // All other known answers have only a status.
+  if (name !== undefined) return message(name as 'ADD_ROSPEC_RESPONSE', request.id, {}, status)
+  return message('ERROR_MESSAGE', request.id, {}, status)
 }

@@ -9,10 +9,10 @@ export interface ReaderState {
   /** Output 1 is at index 1; index 0 is unused. */
   readonly gpos: boolean[]
   readonly gpis: boolean[]
-  /** Inputs whose changes are reported. */
+  /** Inputs whose changes the reader reports. */
   readonly watched: Set<number>
-  /** Event types that are reported, numbered as in the standard. */
-  readonly told: Set<number>
+  /** Types of events that the reader reports, numbered as in the standard. */
+  readonly reportedEvents: Set<number>
   keepaliveMs: number | null
   holdUponReconnect: boolean
 }
@@ -27,7 +27,7 @@ export interface ReaderShape {
   readonly antennas: number
   readonly gpis: number
   readonly gpos: number
-  /** Lowest first. */
+  /** Transmit powers, dBm, lowest first. */
   readonly powersDbm: readonly number[]
 }
 
@@ -38,7 +38,7 @@ const OUT_OF_RANGE = 301
 export type Status = readonly [code: number, text: string]
 const OK: Status = [SUCCESS, '']
 
-/** State after a start: events of exceptions and antennas on, all others off. */
+/** State after a start. The reader reports events of exceptions and antennas, and no others. */
 export function newState(shape: ReaderShape): ReaderState {
   return {
     roSpecs: new Map(),
@@ -46,7 +46,7 @@ export function newState(shape: ReaderShape): ReaderState {
     gpos: Array.from({ length: shape.gpos + 1 }, () => false),
     gpis: Array.from({ length: shape.gpis + 1 }, () => false),
     watched: new Set(),
-    told: new Set([4, 8]),
+    reportedEvents: new Set([4, 8]),
     keepaliveMs: null,
     holdUponReconnect: false,
   }
@@ -54,37 +54,37 @@ export function newState(shape: ReaderShape): ReaderState {
 
 const within = (value: number, most: number): boolean => value >= 1 && value <= most
 
-/** Executes SET_READER_CONFIG, or nothing if any part is invalid. Calls `setOutput` for each written output. */
+/** Executes SET_READER_CONFIG. If any part is invalid, changes nothing. Calls `setOutput` for each written output. */
 export function configure(
   state: ReaderState,
   shape: ReaderShape,
-  said: Message<'SET_READER_CONFIG'>,
+  request: Message<'SET_READER_CONFIG'>,
   setOutput: (gpo: number, on: boolean) => void,
 ): Status {
-  const outputs = all(said, 'GPOWriteData').map(({ fields }) => fields)
-  const inputs = all(said, 'GPIPortCurrentState').map(({ fields }) => fields)
+  const outputs = all(request, 'GPOWriteData').map(({ fields }) => fields)
+  const inputs = all(request, 'GPIPortCurrentState').map(({ fields }) => fields)
   const output = outputs.find(({ GPOPortNumber }) => !within(GPOPortNumber, shape.gpos))
   if (output) return [OUT_OF_RANGE, `no GPO ${output.GPOPortNumber}`]
   const input = inputs.find(({ GPIPortNum }) => !within(GPIPortNum, shape.gpis))
   if (input) return [OUT_OF_RANGE, `no GPI ${input.GPIPortNum}`]
 
-  for (const { fields } of all(first(said, 'ReaderEventNotificationSpec'), 'EventNotificationState')) {
-    if (fields.NotificationState) state.told.add(fields.EventType)
-    else state.told.delete(fields.EventType)
+  for (const { fields } of all(first(request, 'ReaderEventNotificationSpec'), 'EventNotificationState')) {
+    if (fields.NotificationState) state.reportedEvents.add(fields.EventType)
+    else state.reportedEvents.delete(fields.EventType)
   }
-  const keepalive = first(said, 'KeepaliveSpec')?.fields
+  const keepalive = first(request, 'KeepaliveSpec')?.fields
   if (keepalive) state.keepaliveMs = keepalive.KeepaliveTriggerType === 1 ? keepalive.PeriodicTriggerValue : null
   for (const { GPIPortNum, Config } of inputs) {
     if (Config) state.watched.add(GPIPortNum)
     else state.watched.delete(GPIPortNum)
   }
-  const hold = first(said, 'EventsAndReports')
+  const hold = first(request, 'EventsAndReports')
   if (hold) state.holdUponReconnect = hold.fields.HoldEventsAndReportsUponReconnect
   for (const { GPOPortNumber, GPOData } of outputs) setOutput(GPOPortNumber, GPOData)
   return OK
 }
 
-/** Executes ADD_ROSPEC with the checks of real readers. */
+/** Executes ADD_ROSPEC, with the checks that real readers do. */
 export function addRoSpec(state: ReaderState, shape: ReaderShape, spec: Parameter<'ROSpec'>): Status {
   if (state.roSpecs.size > 0) return [FIELD_ERROR, 'only one ROSpec at a time']
   if (spec.fields.ROSpecID === 0) return [FIELD_ERROR, 'ROSpecID 0']

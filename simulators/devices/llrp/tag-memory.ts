@@ -5,11 +5,11 @@ import type { ReaderState } from './reader-state.ts'
 
 /** Memory of a simulated tag besides its EPC. */
 export interface SimulatedTag {
-  /** 8 hex digits; without it the tag cannot be killed. */
+  /** 8 hex digits; a tag without a kill password cannot be killed. */
   readonly killPassword?: string
-  /** 8 hex digits; without it every client may write. */
+  /** 8 hex digits; without an access password every client may write. */
   readonly accessPassword?: string
-  /** The first two words of its TID, 8 hex digits. */
+  /** The first two words of the TID, 8 hex digits. */
   readonly tid?: string
   /** Configuration word whose lowest bit is the EAS bit, if the chip has one. */
   config?: number
@@ -31,7 +31,7 @@ function read(tag: SimulatedTag, bank: number, word: number): number[] | undefin
 function write(tag: SimulatedTag, bank: number, word: number, data: readonly number[], password: number): number {
   if (bank !== EAS_WORD.bank || word !== EAS_WORD.word || tag.config === undefined) return OVERRUN
   if (tag.accessPassword !== undefined && Number.parseInt(tag.accessPassword, 16) !== password) return LOCKED
-  // Ones toggle bits.
+  // Each 1 toggles the bit at its position.
   tag.config ^= data[0] ?? 0
   return tag.mutters ? UNHEARD : 0
 }

@@ -11,8 +11,8 @@ import {
 
 /**
  * Adyen: Checkout API v71, payment links and refunds, and standard webhooks. Sources:
- * https://docs.adyen.com/api-explorer/Checkout/71 and https://docs.adyen.com/development-resources/webhooks. An expired
- * link sends no notification; a refund is `received` at first.
+ * https://docs.adyen.com/api-explorer/Checkout/71 and https://docs.adyen.com/development-resources/webhooks. Adyen
+ * sends no notification for an expired link. The first state of a refund is `received`.
  */
 
 const ACCOUNT = 'UntagShopECOM'
@@ -119,7 +119,7 @@ export const ADYEN: PspDialect = {
     const charge = idIn(path, /^\/v71\/payments\/([^/]+)\/refunds$/)
     const session = [...desk.sessions.values()].find((each) => each.charge === charge)
     if (charge === undefined || !session) return error(404, '167', 'Original pspReference required for this operation')
-    const refund = desk.giveBack(session, amount.value, { id: `RF${desk.next()}XYZ`, key })
+    const refund = desk.refundPayment(session, amount.value, { id: `RF${desk.next()}XYZ`, key })
     if (!refund) return error(422, '137', 'Invalid amount specified')
     return {
       status: 201,

@@ -69,7 +69,7 @@ export const CUSTOM: PspDialect = {
       return { status: 200, body: shown(made, desk) }
     }
     if (path !== '/refunds') return { status: 404, body: { error: 'no such path' } }
-    const refund: SimulatedRefund | undefined = desk.giveBack(
+    const refund: SimulatedRefund | undefined = desk.refundPayment(
       desk.sessions.get(wish.sessionId ?? ''),
       wish.amountCent ?? 0,
       { id: `re_${desk.next()}`, key },

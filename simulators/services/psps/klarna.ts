@@ -10,8 +10,8 @@ import {
 
 /**
  * Klarna: Payments v1, Hosted Payment Page v1 and Order Management v1. Sources: https://docs.klarna.com/api and
- * https://docs.klarna.com/hosted-payment-page. Callbacks are not signed. A refund is answered with 201 and its id in
- * the headers.
+ * https://docs.klarna.com/hosted-payment-page. Callbacks are not signed. The answer to a refund is 201, with the
+ * refund's id in a header.
  */
 
 const USERNAME = 'PK12345_abcdef'
@@ -121,7 +121,7 @@ export const KLARNA: PspDialect = {
         },
       }
     }
-    const refund = desk.giveBack(session, wish.refunded_amount ?? 0, {
+    const refund = desk.refundPayment(session, wish.refunded_amount ?? 0, {
       id: `4ba29b50-be7b-44f5-a492-${String(desk.next()).padStart(12, '0')}`,
       key,
     })

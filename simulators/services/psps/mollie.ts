@@ -83,7 +83,7 @@ export const MOLLIE: PspDialect = {
     }
     const refund =
       refunds === 'refunds'
-        ? desk.giveBack(session, amountCent, {
+        ? desk.refundPayment(session, amountCent, {
             id: `re_${desk.next()}`,
             key,
             ...(metadata && { reference: metadata.reference }),

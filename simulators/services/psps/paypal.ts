@@ -13,8 +13,8 @@ import {
 
 /**
  * PayPal: Orders v2 (2.13), Payments v2 (2.5) and webhooks v1 (1.11). Source: the OpenAPI descriptions in
- * https://github.com/paypal/paypal-rest-api-specifications. Notifications are signed over `id|time|webhook id|CRC32 of
- * the body`, with RSA and SHA-256; `verify-webhook-signature` checks it.
+ * https://github.com/paypal/paypal-rest-api-specifications. PayPal signs `id|time|webhook id|CRC32 of the body` with
+ * RSA and SHA-256. `verify-webhook-signature` checks the signature.
  */
 
 const CLIENT = 'AeA1QIZXiflr1_-untag'
@@ -25,7 +25,7 @@ function newKeys() {
   return generateKeyPairSync('rsa', { modulusLength: 2_048 })
 }
 
-/** Generated on first use, because that is slow. */
+/** Generates the keys on first use, because generation is slow. */
 function keysOf() {
   keys ??= newKeys()
   return keys
@@ -187,7 +187,7 @@ export const PAYPAL: PspDialect = {
     const charge = idIn(path, /^\/v2\/payments\/captures\/([^/]+)\/refund$/)
     const session = [...desk.sessions.values()].find((each) => each.charge === charge)
     if (!session) return NOT_FOUND
-    const refund = desk.giveBack(session, centsOf(wish.amount?.value), { id: `1JU08902781${desk.next()}`, key })
+    const refund = desk.refundPayment(session, centsOf(wish.amount?.value), { id: `1JU08902781${desk.next()}`, key })
     return refund
       ? { status: 201, body: shownRefund(refund, session.currency) }
       : error(422, 'UNPROCESSABLE_ENTITY', 'REFUND_AMOUNT_EXCEEDED')

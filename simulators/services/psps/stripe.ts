@@ -93,7 +93,7 @@ export const STRIPE: PspDialect = {
     }
     if (path !== '/v1/refunds') return error(404, 'resource_missing', 'Unrecognized request URL')
     const session = [...desk.sessions.values()].find((each) => each.charge === form.get('payment_intent'))
-    const refund = desk.giveBack(session, Number(form.get('amount')), { id: `re_${desk.next()}`, key })
+    const refund = desk.refundPayment(session, Number(form.get('amount')), { id: `re_${desk.next()}`, key })
     return session && refund
       ? { status: 200, body: shownRefund(refund, session, key) }
       : error(400, 'charge_already_refunded', 'Refund amount is greater than unrefunded amount')

@@ -10,8 +10,9 @@ import {
 
 /**
  * SumUp: Hosted Checkout, transactions and refunds. Sources: the OpenAPI description in
- * https://github.com/sumup/sumup-ts (2026-08) and https://developer.sumup.com/online-payments/webhooks. There are no
- * idempotency keys: a repeated reference is a 409, a repeated refund is a second refund. Refunds send no notification.
+ * https://github.com/sumup/sumup-ts (2026-08) and https://developer.sumup.com/online-payments/webhooks. SumUp has no
+ * idempotency keys. It answers a repeated reference with 409, and executes a repeated refund again. It sends no
+ * notification about refunds.
  */
 
 const MERCHANT = 'MH4H92C7'
@@ -119,7 +120,7 @@ export const SUMUP: PspDialect = {
     const charge = idIn(path, /^\/v1\.0\/merchants\/MH4H92C7\/payments\/([^/]+)\/refunds$/)
     const session = all.find((each) => each.charge === charge)
     if (charge === undefined || !session) return problem(404, 'Not Found', 'The identified transaction was not found.')
-    const refund = desk.giveBack(session, Math.round((wish.amount ?? 0) * 100), { id: `rf-${desk.next()}`, key })
+    const refund = desk.refundPayment(session, Math.round((wish.amount ?? 0) * 100), { id: `rf-${desk.next()}`, key })
     return refund
       ? { status: 201, body: {} }
       : problem(409, 'Conflict', 'The state of the transaction does not permit the operation.')

@@ -12,8 +12,8 @@ import {
 
 /**
  * Worldline Direct: Hosted Checkout Page and refunds of API v2, with authentication and webhooks. Source:
- * https://docs.direct.worldline-solutions.com/en/api-reference. An expired page sends no notification. Sales only: a
- * payment is CAPTURED at once.
+ * https://docs.direct.worldline-solutions.com/en/api-reference. Worldline sends no notification about an expired page.
+ * This simulator supports only sales: a payment is CAPTURED at once.
  */
 
 const MERCHANT = 'UntagShop'
@@ -137,7 +137,7 @@ export const WORLDLINE: PspDialect = {
     const charge = idIn(own, /^\/payments\/([^/]+)\/refund$/)
     const session = [...desk.sessions.values()].find((each) => each.charge === charge)
     if (!session) return error(404, 'UNKNOWN_PAYMENT_ID', 'no such payment')
-    const refund = desk.giveBack(session, wish.amountOfMoney?.amount ?? 0, {
+    const refund = desk.refundPayment(session, wish.amountOfMoney?.amount ?? 0, {
       id: `${charge?.replace('_0', '')}_${desk.next()}`,
       key,
     })
