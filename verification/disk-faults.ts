@@ -49,7 +49,7 @@ function run(what: string, states: number, seed: number): Promise<{ violations: 
     return powerLoss({ states, seed, onProgress: (done, total) => show(`${done} of ${total} states`) })
   if (what === 'sweep') return syscallSweep({ onProgress: (done, point) => show(`${done} runs, ${point}`) })
   if (what === 'full-disk') return fullDisk()
-  throw new Error(`there is no ${what}: --help shows what there is`)
+  throw new Error(`unknown command ${what}: --help lists the commands`)
 }
 
 function numberOf(text: string): number {

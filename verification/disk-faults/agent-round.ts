@@ -5,12 +5,12 @@ import { outboxEmpty, until, type Answer, type FaultStore } from './rig.ts'
 import type { FaultPoint, RoundResult } from './aim.ts'
 
 const REPORTED_WITHIN_MS = 10_000
-/** Valid reasons of a repeated request: the right was used, or staff must check it. */
+/** Denials that a repeated request may get: the right was used, or staff must check the tag. */
 const USED: ReadonlySet<unknown> = new Set(['already_redeemed', 'manual_assistance_required'])
 
 /**
- * Runs one release while the agent's calls fail, and repeats it without faults. Checks for at most one pulse, a claim
- * before it, and that all reported events reach the cloud.
+ * Runs one release while system calls of the agent fail, then repeats the release without faults. Checks that the lock
+ * opens at most once, that a claim precedes it, and that the cloud receives every reported event.
  */
 export async function agentRound(rig: FaultStore, aim: FaultPoint, name: string): Promise<RoundResult> {
   const broken: string[] = []
@@ -35,19 +35,19 @@ export async function agentRound(rig: FaultStore, aim: FaultPoint, name: string)
       async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'),
     )
   await ask()
-  // Calls for the sync with the cloud may fail as well.
+  // System calls of the sync with the cloud may fail as well.
   await until(
-    'word of it',
+    'an empty outbox',
     async () => !rig.agent.isRunning || (await rig.status())?.queueDepth === 0,
     REPORTED_WITHIN_MS,
   ).catch(() => undefined)
   const hit = await armed.disarm()
 
   const moved = pulses() - pulsesBefore
-  if (moved > claimsIn(rig) - claimsBefore) broken.push('a lock was opened, and nothing was claimed')
+  if (moved > claimsIn(rig) - claimsBefore) broken.push('a lock opened without a claim')
   const endedBySelf = (await bringUp(rig)) && aim.mode === 'working'
   const again = await ask()
-  if (!again) broken.push('it does not answer after the fault')
+  if (!again) broken.push('the agent does not answer after the fault')
   const total = pulses() - pulsesBefore
   if (total > 1) broken.push(`one right opened the lock ${total} times`)
   if (again?.body['authorized'] !== true && !USED.has(again?.body['reason']))
@@ -57,14 +57,14 @@ export async function agentRound(rig: FaultStore, aim: FaultPoint, name: string)
   const eventsOf = async () =>
     ((await rig.call('fetchProtectionEvents', { storeId: rig.storeId, purchaseId, limit: 500 })) as { events: Event[] })
       .events
-  // An outcome that met the fault is written down a second later.
+  // The agent stores an outcome up to a second after the fault.
   await until('an outcome', async () => (await eventsOf()).some(isOutcome), REPORTED_WITHIN_MS).catch(() => undefined)
   const events = await eventsOf()
   const lost = [...told].filter((id) => !events.some((e) => e.eventId === id))
-  if (lost.length > 0) broken.push(`events were answered and are lost: ${lost.join(', ')}`)
+  if (lost.length > 0) broken.push(`the cloud lacks events that the agent reported in its answers: ${lost.join(', ')}`)
   const outcomes = events.filter(isOutcome)
   if (outcomes.length !== 1) broken.push(`one right has ${outcomes.length} outcomes`)
-  if (total === 0 && outcomes[0]?.outcome === 'confirmed') broken.push('an outcome is confirmed, and nothing moved')
+  if (total === 0 && outcomes[0]?.outcome === 'confirmed') broken.push('an outcome is confirmed, but no lock opened')
   return { hit, ended: endedBySelf, broken }
 }
 
@@ -76,7 +76,7 @@ interface Event {
 
 const isOutcome = ({ type }: Event) => type === 'protection.action.completed' || type === 'protection.action.failed'
 
-/** A process that has met a fault it cannot heal ends a moment later: it is started again. True when it had ended. */
+/** Starts the agent again each time it ends because of the fault. Returns true if the agent had ended. */
 async function bringUp(rig: FaultStore): Promise<boolean> {
   let hadEnded = false
   for (;;) {

@@ -1,16 +1,16 @@
 import type { Injection } from './strace.ts'
 
-/** A point at which calls fail, and where strace writes. */
+/** System calls that fail, and the log file of strace. */
 export interface FaultPoint {
-  /** `working`: in a process that runs already; `starting`: from its first call on. */
+  /** `working`: the calls fail in a running process. `starting`: they fail from the first call of a new process on. */
   mode: 'starting' | 'working'
   injections: readonly Injection[]
   log: string
 }
 
-/** What one round found. */
+/** Result of one round. */
 export interface RoundResult {
-  /** The call was reached, and failed. */
+  /** True if strace made a call fail. */
   hit: boolean
   /** The process ended without a signal from the test. */
   ended: boolean

@@ -2,13 +2,13 @@ import type { UntagProcess } from './part.ts'
 import { attachFault, wasInjected, type TraceOptions } from './strace.ts'
 import type { FaultPoint } from './aim.ts'
 
-/** A fault in the system calls of cloud or agent. */
+/** Fault in the system calls of the cloud or the agent. */
 export interface InjectedFault {
-  /** Lets its calls through again, and answers whether one had failed. A part that was started so is stopped. */
+  /** Ends the fault; returns true if a call failed. A process that was started with the fault is stopped. */
   disarm(): Promise<boolean>
 }
 
-/** Injects the fault into a running process, or starts a process with it. In the second case the start may fail. */
+/** Injects the fault into a running process, or starts a process with it. Such a start may fail. */
 export async function injectFault(
   aim: FaultPoint,
   running: () => UntagProcess,

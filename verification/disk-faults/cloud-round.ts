@@ -2,14 +2,14 @@ import { injectFault } from './armed.ts'
 import { taggedProduct, until, type Answer, type FaultStore } from './rig.ts'
 import type { FaultPoint, RoundResult } from './aim.ts'
 
-/** Where the cloud's round sells: a store without an agent, so that the cloud itself redeems. */
+/** Store without an agent: the test itself redeems tokens at the cloud. */
 export interface CloudRoundStore {
   storeId: string
   deviceId: string
   ean: string
 }
 
-/** A device and a product of the store that has no agent. */
+/** Returns a device and a product of the store without an agent; registers the device if it is missing. */
 export async function prepareCloudRound(rig: FaultStore): Promise<CloudRoundStore> {
   const storeId = rig.otherStoreId
   const { devices } = (await rig.call('fetchDevices', { storeId })) as {
@@ -22,10 +22,13 @@ export async function prepareCloudRound(rig: FaultStore): Promise<CloudRoundStor
 }
 
 const SETTLE_WITHIN_MS = 60_000
-/** Valid statuses during a disk fault. The cloud may also stop. */
+/** Allowed HTTP statuses during a disk fault. The cloud process may also end. */
 const WHILE_FAILING: ReadonlySet<number> = new Set([200, 503])
 
-/** A purchase from check-in to the redeemed token while the cloud's calls fail, and the same requests again when they do not. */
+/**
+ * Runs a purchase from check-in to redemption while system calls of the cloud fail. Then repeats its requests without
+ * faults.
+ */
 export async function cloudRound(
   rig: FaultStore,
   till: CloudRoundStore,
@@ -39,7 +42,7 @@ export async function cloudRound(
     await sell(till, name, async (step, operation, body) => {
       const answer = rig.cloud.isRunning ? await rig.ask(operation, body, `${name}-${step}`) : undefined
       if (answer && !WHILE_FAILING.has(answer.status))
-        broken.push(`${operation} answered ${answer.status} to a fault of the disk: ${answer.text}`)
+        broken.push(`${operation} answered ${answer.status} to a disk fault: ${answer.text}`)
       if (answer?.status === 200) given.set(step, answer.text)
       return answer
     })
@@ -49,13 +52,13 @@ export async function cloudRound(
 
   let redeemed: Answer | undefined
   const isSold = await sell(till, name, async (step, operation, body) => {
-    // The same request may be under way still, as the cloud has it.
+    // The cloud may still process the first attempt of this request.
     const answer = await until(
       operation,
       async () => {
         if (!rig.cloud.isRunning) {
           ended = aim.mode === 'working'
-          // Retries as a service manager does, because the former process may still hold the port.
+          // Retries the start, because the former process may still hold the port.
           const isStarted = await rig.startCloud().then(
             () => true,
             () => false,
@@ -67,11 +70,10 @@ export async function cloudRound(
       },
       SETTLE_WITHIN_MS,
     ).catch(() => undefined)
-    if (answer?.status !== 200)
-      broken.push(`${operation} cannot be done after the fault: ${answer?.text ?? 'nobody answers'}`)
+    if (answer?.status !== 200) broken.push(`${operation} fails after the fault: ${answer?.text ?? 'no answer'}`)
     const before = given.get(step)
     if (before !== undefined && answer?.text !== before)
-      broken.push(`${operation} was answered ${before} and now ${answer?.text ?? ''}`)
+      broken.push(`${operation} returned ${before} first and ${answer?.text ?? ''} now`)
     if (step === 'redeem') redeemed = answer
     return answer
   })
@@ -81,7 +83,7 @@ export async function cloudRound(
 
 type Step = (step: string, operation: string, body: object) => Promise<Answer | undefined>
 
-/** Goes as far as it is answered; true when it came to the end. */
+/** Runs the steps of a purchase until one fails. Returns true if all succeeded. */
 async function sell({ storeId, deviceId, ean }: CloudRoundStore, name: string, ask: Step): Promise<boolean> {
   const checkedIn = await ask('in', 'checkIn', { storeId, userId: name })
   if (checkedIn?.status !== 200) return false
@@ -105,7 +107,7 @@ async function sell({ storeId, deviceId, ean }: CloudRoundStore, name: string, a
   return redeemed?.status === 200
 }
 
-/** The token that was redeemed is not redeemed again under another name. */
+/** Checks that the cloud refuses the redeemed token under another redemption id. */
 async function checkUsedOnce(rig: FaultStore, till: CloudRoundStore, name: string, broken: string[]): Promise<void> {
   const { deviceId } = till
   const verify = await rig.ask('verifySecurityTagDeactivation', await purchaseOf(rig, till, name), `${name}-verify`)

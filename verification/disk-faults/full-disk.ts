@@ -3,7 +3,7 @@ import { prepareCloudRound } from './cloud-round.ts'
 import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from './rig.ts'
 import { attachFault, type Attached } from './strace.ts'
 
-/** What happened while there was no room on the disk, and after there was again. */
+/** Behaviour of agent and cloud while the disk was full, and after it had room again. */
 export interface FullDiskResult {
   agent: { refusedWith: string; pulsesWhileFull: number; backAfterMs: number; sameProcess: boolean }
   cloud: {
@@ -16,7 +16,7 @@ export interface FullDiskResult {
   violations: string[]
 }
 
-/** Everything that takes room is refused, from the first call on. */
+/** From the first call on, each write fails because the disk is full. */
 const NO_ROOM = [{ calls: 'pwrite64', fault: 'error=ENOSPC', when: '1+' }]
 const BACK_WITHIN_MS = 20_000
 
@@ -49,15 +49,13 @@ async function fillAgent(rig: FaultStore, violations: string[]): Promise<FullDis
   const full = await fill(rig, 'agent')
   const refused = await ask()
   if (refused?.status !== 503 || refused.body['code'] !== 'ledger_full')
-    violations.push(
-      `the agent does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`,
-    )
+    violations.push(`the agent did not answer ledger_full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
   if (!rig.agent.isRunning) violations.push(`the agent ended with a full disk: ${rig.agent.stderr()}`)
   const pulsesWhileFull = pulses() - before
-  if (pulsesWhileFull > 0) violations.push('a lock was opened, and the claim could not be written')
+  if (pulsesWhileFull > 0) violations.push('a lock opened although the claim could not be written')
   await full.detach()
   const from = Date.now()
-  // On a slow machine the contact may answer too late: such a try failed, and the right may be tried again.
+  // On a slow machine the contact may be too late. That attempt counts as failed, and the right stays free.
   let failed = 0
   const isConfirmed = async () => {
     const outcome = (await ask())?.body['outcome']
@@ -84,9 +82,7 @@ async function fillCloud(rig: FaultStore, violations: string[]): Promise<FullDis
   const full = await fill(rig, 'cloud')
   const refused = await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin')
   if (refused?.status !== 503 || refused.body['reason'] !== 'disk_full')
-    violations.push(
-      `the cloud does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`,
-    )
+    violations.push(`the cloud did not answer disk_full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
   const read = await rig.ask('fetchStores', {})
   if (read?.status !== 200)
     violations.push(`the cloud does not read with a full disk: ${read?.status ?? 'no answer'} ${read?.text ?? ''}`)
@@ -101,7 +97,7 @@ async function fillCloud(rig: FaultStore, violations: string[]): Promise<FullDis
   const backAfterMs = Date.now() - from
   const again = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
   const answersKept = kept !== undefined && again?.text === kept.text
-  if (!answersKept) violations.push('an answer from before is another')
+  if (!answersKept) violations.push('the cloud changed a stored answer')
   return {
     refusedWith: `${refused?.status} ${String(refused?.body['reason'])}`,
     readsAnswered: read?.status === 200,

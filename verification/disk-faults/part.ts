@@ -6,15 +6,15 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { spawnTraced, traceEnded, type TraceOptions } from './strace.ts'
 
-/** A process of untag as it is shipped, alone or under strace. */
+/** A process of the built untag program, alone or under strace. */
 export interface UntagProcess {
-  /** Fields of its ready line. */
+  /** Fields of the line that starts with `ready `. */
   readonly ready: Record<string, string>
   readonly child: ChildProcess
-  /** Everything on stderr so far. */
+  /** Output on stderr so far; only the last 100,000 characters are kept. */
   stderr(): string
   readonly isRunning: boolean
-  /** Asks it to end, and waits until it has. */
+  /** Sends SIGTERM and waits until the process has ended; kills it after 20 s. */
   stop(): Promise<void>
   /** Kills the process at once. */
   kill(): Promise<void>
@@ -22,18 +22,18 @@ export interface UntagProcess {
   ended(): Promise<void>
 }
 
-/** The folder of the project. This file is in `verification/disk-faults`, or in `dist/verification/disk-faults`. */
+/** The project folder. This file is in `verification/disk-faults` or in `dist/verification/disk-faults`. */
 const ROOT = ((folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : dirname(folder)))(
   fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''),
 )
 const COMMAND = join(ROOT, 'bin', 'untag.js')
 const LONGEST_KEPT = 100_000
-/** How long a process may take until it is ready; one that takes longer is killed, ms. */
+/** Time limit for the start of a process, ms. Afterwards the process is killed. */
 const READY_WITHIN_MS = 60_000
 /** Time limit for an orderly stop, ms. */
 const STOP_WITHIN_MS = 20_000
 
-/** Starts a server command and waits until it is ready. If the process ends first, rejects with its output. */
+/** Starts a server command and waits for its ready line. If the process ends first, throws with its stderr. */
 export async function startProcess(args: readonly string[], traced?: TraceOptions): Promise<UntagProcess> {
   const { child, stderr } = begin(args, traced)
   const ended = () => endOf(child, traced)
@@ -73,12 +73,12 @@ export async function startProcess(args: readonly string[], traced?: TraceOption
   }
 }
 
-/** A command did not get as far as it should. */
+/** A process ended too early, or with an error. */
 export class ProcessEnded extends Error {
   override name = 'PartEnded'
 }
 
-/** Runs a command to its end and returns its output. If the command fails, rejects with its output. */
+/** Runs a command to its end and returns its output. If the command fails, throws with its stderr. */
 export async function runCommand(args: readonly string[], traced?: TraceOptions): Promise<string> {
   const { child, stderr } = begin(args, traced)
   let printed = ''

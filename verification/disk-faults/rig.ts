@@ -10,35 +10,34 @@ import { runCommand, startProcess, type UntagProcess } from './part.ts'
 import type { TraceOptions } from './strace.ts'
 
 /**
- *   this process ──HTTP──▶ cloud ◀──HTTP, MQTT── agent ──Modbus──▶ boards in this process
- *
- * A store of real processes whose system calls can be written down or made to fail.
+ * A store of real processes. strace can record their system calls or make them fail. The relay boards run in the
+ * process of the test.
  */
 export interface FaultStore {
   readonly folder: string
-  /** Parent folder of the files of cloud (`cloud`) and agent (`edge`). */
+  /** Parent folder of the data folders `cloud` and `edge`. */
   readonly disks: string
   cloud: UntagProcess
   agent: UntagProcess
   readonly storeId: string
-  /** A store of the account that has no agent. */
+  /** Another store of the account; it has no agent. */
   readonly otherStoreId: string
   readonly devices: Readonly<Record<DeviceType, string>>
-  /** A product that is sold there. */
+  /** Product of the store with a tag and without staff approval. */
   readonly ean: string
   readonly boards: Readonly<Record<DeviceType, RelayBoard>>
-  /** Ports of the boards. */
+  /** TCP ports of the boards. */
   readonly boardPorts: Readonly<Record<DeviceType, number>>
-  /** Calls the cloud, with an optional Idempotency-Key. Resolves to undefined if no answer arrives. */
+  /** Calls the cloud, with an optional Idempotency-Key. Resolves to undefined if no response arrives. */
   ask(operation: string, body: object, idempotencyKey?: string): Promise<Answer | undefined>
   /** Like `ask`, but throws unless the call succeeds. */
   call(operation: string, body: object): Promise<Record<string, unknown>>
-  /** Asks the agent whether a tag may come off. */
+  /** Sends a release request to the agent. */
   authorize(body: object): Promise<Answer | undefined>
   status(): Promise<AgentStatus | undefined>
   startCloud(traced?: TraceOptions): Promise<void>
   startAgent(traced?: TraceOptions): Promise<void>
-  /** One purchase of so many units (1), paid; answers its receipt. */
+  /** Buys and pays for `quantity` units (default 1); returns the receipt. */
   buy(key: string, quantity?: number): Promise<PaidPurchase>
   close(): Promise<void>
 }
@@ -65,14 +64,16 @@ export interface AgentStatus {
 export const DEVICE_TYPES = ['pos_deactivator', 'self_checkout_detacher', 'exit_gate'] as const
 export type DeviceType = (typeof DEVICE_TYPES)[number]
 
-/** How a part of this name is traced, when it is; logs go into the folder. */
+/**
+ * Returns the trace settings of the process `part`, or undefined to run it without strace. Logs belong into `folder`.
+ */
 export type TraceOf = (part: string, folder: string) => TraceOptions | undefined
 
 const ASK_WITHIN_MS = 20_000
-/** A lock that shows at once that it moved. */
+/** A lock whose contact confirms at once. */
 const LOCK = { coil: 0, input: 0, openMs: 0, closeMs: 0 }
 
-/** Opens a store with its cloud and its agent, from empty folders. */
+/** Starts a cloud and an enrolled agent with empty data folders. */
 export async function openFaultStore(traceIn: TraceOf = () => undefined): Promise<FaultStore> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-faults-'))
   const traceOf = (part: string) => traceIn(part, folder)
@@ -148,8 +149,7 @@ function callsOf(baseUrl: string, key: string) {
     })
   const call: Call = async (operation, body, idempotencyKey) => {
     const answer = await ask(operation, body, idempotencyKey)
-    if (answer?.status !== 200)
-      throw new Error(`${operation}: ${answer?.status ?? 'nobody answered'} ${answer?.text ?? ''}`)
+    if (answer?.status !== 200) throw new Error(`${operation}: ${answer?.status ?? 'no answer'} ${answer?.text ?? ''}`)
     return answer.body
   }
   return { ask, call }
@@ -227,7 +227,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Asks again until there is an answer; throws with its name when there is none within the limit. */
+/** Repeats `ask` until it returns a value. Throws after `limitMs`, with `what` in the message. */
 export async function until<T>(what: string, ask: () => Promise<T | false | undefined>, limitMs = 60_000): Promise<T> {
   const end = Date.now() + limitMs
   for (;;) {
@@ -238,16 +238,13 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
   }
 }
 
-/**
- * EAN of a tagged product that may leave without staff. The catalogue of a sandbox has no fixed order, so the function
- * searches.
- */
+/** Searches an EAN with a tag and a price that needs no staff, because a sandbox catalogue has no fixed order. */
 export async function taggedProduct(call: FaultStore['call'], storeId: string): Promise<string> {
   const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
     products: { ean: string; price: number; tagged: boolean }[]
   }
   const product = products.find((p) => p.tagged && p.price < 50)
-  if (!product) throw new Error(`store ${storeId} has nothing with a tag below 50 €`)
+  if (!product) throw new Error(`store ${storeId} has no tagged product below 50 €`)
   return product.ean
 }
 
@@ -256,7 +253,7 @@ export async function boardsReady(rig: FaultStore): Promise<void> {
   await until('the boards', async () => (await rig.status())?.devices.every((d) => d.state === 'ready'))
 }
 
-/** Resolves when the cloud has everything of the agent. */
+/** Resolves when the cloud has acknowledged all rows of the agent. */
 export async function outboxEmpty(rig: FaultStore): Promise<void> {
   await until('an empty outbox', async () => {
     const status = await rig.status()

@@ -2,15 +2,11 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 
-/**
- *   untag ──▶ kernel        strace stands between them: it writes down each call, or has it fail
- *
- * The program under test is the one that is shipped; nothing in it knows that somebody looks on.
- */
+/** Runs the unchanged programs under strace, which records their system calls or makes some of them fail. */
 
-/** Why strace cannot be used here, or undefined when it can. */
+/** Returns why strace cannot run here, or undefined if it can. */
 export function whyNoStrace(): string | undefined {
-  if (process.platform !== 'linux') return 'strace is there on Linux only'
+  if (process.platform !== 'linux') return 'strace runs on Linux only'
   const { error, status, stderr } = spawnSync(
     'strace',
     ['-D', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fsync', 'true'],
@@ -20,9 +16,12 @@ export function whyNoStrace(): string | undefined {
   return status === 0 ? undefined : `strace may not trace here: ${stderr.trim()}`
 }
 
-/** A fault that the kernel answers with, at the calls that `when` names as strace does: `3`, `3+`, `3..9`. */
+/**
+ * An error that strace returns for a system call. `when` selects the calls by number, in strace's notation: `3`, `3+`,
+ * `3..9`.
+ */
 export interface Injection {
-  /** Names of system calls, with commas. */
+  /** Names of the system calls, separated by commas. */
   calls: string
   /** `error=EIO`, or `retval=100` for a short write. */
   fault: string
@@ -31,11 +30,11 @@ export interface Injection {
 
 /** Trace settings of a process at its start. */
 export interface TraceOptions {
-  /** Where strace writes. */
+  /** File that strace writes. */
   log: string
-  /** Names of the calls that are written down, with commas. */
+  /** Names of the calls to record, separated by commas. */
   calls: string
-  /** Write down every byte. */
+  /** Records the complete data of each call, with times and descriptors. */
   whole?: boolean
   injections?: readonly Injection[]
 }
@@ -43,10 +42,10 @@ export interface TraceOptions {
 const inject = ({ calls, fault, when }: Injection) => ['-e', `inject=${calls}:${fault}:when=${when}`]
 /** Strace reports the end of a process only for the signals in this filter. */
 const FATAL = 'signal=SIGKILL,SIGABRT,SIGSEGV,SIGBUS,SIGTERM'
-/** Longer than any one write of untag, bytes. */
+/** More than the longest write of untag, bytes. */
 const LONGEST_TEXT = 8_388_608
 
-/** Starts Node with these arguments under strace; the process that is answered is Node, not strace. */
+/** Starts Node with these arguments under strace. Returns the process of Node, not of strace. */
 export function spawnTraced(
   args: readonly string[],
   { log, calls, whole = false, injections = [] }: TraceOptions,
@@ -75,13 +74,13 @@ const ENDED = /\+\+\+ (?:exited with \d+|killed by \w+)[^+]*\+\+\+\n$/
 /** Time limit for strace to write the end of its log, ms. */
 const TRACE_END_LIMIT_MS = 20_000
 
-/** Resolves when strace has written that the last thread of its program is gone. */
+/** Resolves when the log shows the end of the last thread. */
 export async function traceEnded(log: string): Promise<void> {
   const end = Date.now() + TRACE_END_LIMIT_MS
   let size = -1
   for (;;) {
     const now = statSync(log).size
-    // The last thread to go is the program itself: nothing comes after its line.
+    // The main thread ends last, so the log is complete after its line.
     if (now === size && ENDED.test(tailOf(log))) return
     if (Date.now() > end) throw new Error(`strace did not end: ${tailOf(log)}`)
     size = now
@@ -93,22 +92,22 @@ function tailOf(file: string): string {
   return readFileSync(file).subarray(-300).toString('latin1')
 }
 
-/** Whether a call was made to fail. */
+/** True if strace made a call fail. */
 export function wasInjected(log: string): boolean {
   return existsSync(log) && readFileSync(log, 'latin1').includes('(INJECTED)')
 }
 
-/** How long strace may take to attach, and to let go, ms. */
+/** Time limits to attach and detach, ms. */
 const ATTACH_WITHIN_MS = 30_000
 const LET_GO_WITHIN_MS = 5_000
 
-/** Faults in a process that runs already. */
+/** Faults in a running process. */
 export interface Attached {
-  /** Lets go of the process: its calls reach the kernel as before. */
+  /** Detaches strace: the system calls work again. */
   detach(): Promise<void>
 }
 
-/** Has the calls of a running process fail, from when this resolves until it is let go. */
+/** Makes system calls of a running process fail, from the return of this function until `detach`. */
 export async function attachFault(pid: number, log: string, injections: readonly Injection[]): Promise<Attached> {
   const calls = injections.map((i) => i.calls).join(',')
   const tracer = spawn(

@@ -5,13 +5,13 @@ import { cloudRound, prepareCloudRound } from './cloud-round.ts'
 import { boardsReady, openFaultStore, type FaultStore } from './rig.ts'
 
 /**
- * Fails each disk system call once: the first, the second and so on, until a run ends before the fault. After each run
- * all guarantees must hold.
+ * Options of a sweep. Run n makes the n-th system call fail; a sweep ends with the first run that makes fewer calls.
+ * After each run all guarantees must hold.
  */
 export interface SweepOptions {
-  /** Which calls fail where; all of them, until a run does not come to them, when left out. */
+  /** Runs only these points. By default, the sweep covers all calls. */
   sample?: readonly SweepPoint[]
-  /** Only these kinds of run, the calls of each until a run does not come to them. */
+  /** Runs only these kinds; the sweep covers all their calls. */
   kinds?: readonly SweepKind[]
   signal?: AbortSignal
   onProgress?: (done: number, what: string) => void
@@ -29,18 +29,18 @@ export interface SweepPoint extends SweepKind {
 
 export interface SweepResult {
   runs: number
-  /** Runs in which the call was reached and failed. */
+  /** Runs in which strace made the call fail. */
   hit: number
-  /** Runs in which the process ended without a signal from the test, as required after an I/O error. */
+  /** Runs in which the process ended by itself, as it must after an I/O error. */
   ended: number
-  /** How far each kind of run went: the number of calls that could fail. */
+  /** Number of calls that could fail, by kind of run. */
   reached: Record<string, number>
   violations: { point: SweepPoint; broken: string[] }[]
 }
 
 type SweepPart = 'agent' | 'cloud'
 
-/** Strace answers instead of the kernel and writes nothing. So a short write must return 0 bytes to be true. */
+/** strace replaces the call, so the disk gets no byte. A short write must therefore return 0. */
 const FAULTS = {
   'flush fails': { calls: 'fsync,fdatasync', fault: 'error=EIO' },
   'disk full': { calls: 'pwrite64', fault: 'error=ENOSPC' },
@@ -50,17 +50,17 @@ const FAULTS = {
 } as const
 export type FaultName = keyof typeof FAULTS
 
-/** Every kind of run: what runs, when its calls fail, and how. */
+/** Every combination of process, phase and fault. */
 export const SWEEP_KINDS: readonly SweepKind[] = (['agent', 'cloud'] as const).flatMap((part) =>
   (['starting', 'working'] as const).flatMap((mode) =>
     (Object.keys(FAULTS) as FaultName[]).map((fault) => ({ part, mode, fault })),
   ),
 )
 
-/** More calls than any run makes. */
+/** Upper limit of calls in a run. */
 const CALLS_LIMIT = 2_000
 
-/** Sweeps the agent (scan, claim, pulse, outcome, acknowledgement) and the cloud (checkout, verify, redeem). Needs strace. */
+/** Sweeps a release at the agent and a purchase with redemption at the cloud. Needs strace. */
 export async function syscallSweep({
   sample,
   kinds = SWEEP_KINDS,
@@ -95,7 +95,9 @@ export async function syscallSweep({
   return result
 }
 
-/** Lets the first call fail, the second, … until a run does not come to it; how many did. */
+/**
+ * Makes the first call fail, then the second, until a run makes fewer calls. Returns the number of calls that failed.
+ */
 async function untilNone(
   kind: SweepKind,
   run: (point: SweepPoint) => Promise<boolean>,

@@ -13,15 +13,15 @@ import { answerIn, documentsIn, newTally, type Promises } from './promises.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { DiskEvent } from './disk-log.ts'
 
-/** The whole journal, as it was in the end: a disk of before holds its beginning. */
+/** The journal at the end of the recording. The journal of an earlier disk must be a prefix of it. */
 interface Reference {
   hashes: string[]
   bodies: JournalBody[]
-  /** Row in which the n-th claim for a device was made, by device. */
+  /** By device: the journal row of its first claim, of its second claim, and so on. */
   claims: Map<string, number[]>
-  /** Row that holds an event. */
+  /** Journal row by event id. */
   rowOf: Map<string, number>
-  /** The claims after each row, as text. */
+  /** Text of all claims after each journal row; see `claimsText`. */
   claimsAfter: string[]
 }
 
@@ -32,8 +32,10 @@ const NEW_KEY = /"publicJwk":\{[^}]*"x":"([\w-]{43})"/
 const EVENT_ID = /"eventId":"(evt_\w+)"/
 
 /**
- * Checks the guarantees of an agent. Each movement has a claim (P1, P2), and each sent answer or report is in the
- * journal (P3). Acknowledged denials and the identity remain. `last`: its folder at the end of the recording.
+ * Checks the guarantees of an agent on a disk after a power cut. Each movement has a claim (P1, P2). The journal
+ * contains each event that the agent reported (P3). Acknowledged denials and the identity remain.
+ *
+ * @param last The agent's folder at the end of the recording.
  */
 export function agentPromises(last: string, deviceAt: Readonly<Record<string, string>>): Promises {
   return new AgentPromises(last, deviceAt)
@@ -46,7 +48,7 @@ class AgentPromises implements Promises {
   readonly #reference: Reference
   readonly #identity: Identity
   readonly #platform: Platform
-  /** The row of the journal up to which everything must be there. */
+  /** The journal must reach at least this row. */
   #row = 0
   #why = 'nothing'
   #isEnrolled = false
@@ -125,26 +127,26 @@ class AgentPromises implements Promises {
     if (damage !== 'ok') wrong.push(`the ledger is damaged: ${String(damage)}`)
     const hashes = db.prepare<[], string>('SELECT hash FROM journal ORDER BY seq').pluck().all()
     const different = hashes.findIndex((hash, i) => hash !== this.#reference.hashes[i])
-    if (different >= 0) wrong.push(`row ${different + 1} of the journal is another than was written`)
+    if (different >= 0) wrong.push(`row ${different + 1} of the journal differs from the row that was written`)
     if (hashes.length < this.#row)
-      wrong.push(`the journal ends at ${hashes.length}, and ${this.#why} rested on row ${this.#row}`)
+      wrong.push(`the journal ends at ${hashes.length}, but ${this.#why} needs row ${this.#row}`)
     const claims = claimsText(db.prepare<[], ClaimRow>('SELECT redemption_id AS id, ordinal, state FROM claim').all())
     if (claims !== (this.#reference.claimsAfter[hashes.length] ?? ''))
-      wrong.push(`the claims are not those of row ${hashes.length}`)
+      wrong.push(`the claims differ from those after row ${hashes.length}`)
     const mark = db.prepare<[string], string>('SELECT value FROM mark WHERE name = ?').pluck()
     const acked = Number(mark.get('acked') ?? 0)
-    if (acked > hashes.length) wrong.push(`${acked} rows are acknowledged and ${hashes.length} are there`)
+    if (acked > hashes.length) wrong.push(`${acked} rows are acknowledged, but the journal has ${hashes.length}`)
     const denySeq = Number(mark.get('deny_seq') ?? 0)
     if (denySeq < this.#confirmed.denySeq)
-      wrong.push(`denial ${this.#confirmed.denySeq} was confirmed, and ${denySeq} is known`)
+      wrong.push(`denial ${this.#confirmed.denySeq} was confirmed, but the ledger has ${denySeq}`)
     const ver = db.prepare<[string], number>('SELECT ver FROM document WHERE kind = ?').pluck()
     for (const kind of ['keys', 'policy'] as const)
       if ((ver.get(kind) ?? 0) < this.#confirmed[kind])
-        wrong.push(`${kind} ${this.#confirmed[kind]} was believed, and ${ver.get(kind) ?? 'none'} is known`)
+        wrong.push(`${kind} ${this.#confirmed[kind]} was confirmed, but the ledger has ${ver.get(kind) ?? 'none'}`)
     return wrong
   }
 
-  /** The start after the cut: open claims become unknown, once, and nothing is free that was used. */
+  /** Starts the ledger after the cut. Each open claim must become `unknown` once, and a used right must stay used. */
   #checkStart(file: string, { ledgerId, storeId }: Identity): string[] {
     const wrong: string[] = []
     const ledger = openLedger({
@@ -164,7 +166,7 @@ class AgentPromises implements Promises {
     recoverClaims(ledger, storeId, this.#platform.clock.wall(), this.#platform)
     if (ledger.claims.unsettled().length > 0) wrong.push('claims are open after the recovery')
     if (ledger.journal.head.seq !== head + open)
-      wrong.push(`${open} claims were open, and ${ledger.journal.head.seq - head} became unknown`)
+      wrong.push(`${open} claims were open, but ${ledger.journal.head.seq - head} became unknown`)
     const used = this.#reference.bodies
       .slice(0, head)
       .findLast((body) => body.evidence?.kind === 'claim' && body.evidence.source === 'token')?.evidence
@@ -178,7 +180,7 @@ class AgentPromises implements Promises {
         nowMs: this.#platform.clock.wall(),
       }
       if (ledger.commits.now(() => ledger.claims.claim(request)).ok)
-        wrong.push(`${used.nonce} was claimed, and can be claimed again`)
+        wrong.push(`${used.nonce} was claimed, but the ledger accepts a second claim`)
     }
     ledger.close()
     return wrong
@@ -186,12 +188,12 @@ class AgentPromises implements Promises {
 
   #checkIdentity(folder: string): string[] {
     const found = readIdentity(folder, secretFiles)
-    if (!found) return this.#isEnrolled ? ['the agent was enrolled and has no identity'] : []
-    const wrong = found.agentId === this.#identity?.agentId ? [] : ['the agent is another']
+    if (!found) return this.#isEnrolled ? ['the agent was enrolled but has no identity'] : []
+    const wrong = found.agentId === this.#identity?.agentId ? [] : ['the agent id changed']
     const latest = this.#offered.at(-1)
     const keys = [found.x, found.next?.x, ...(found.former ?? []).map((key) => key.x)]
     if (latest !== undefined && !keys.includes(latest))
-      wrong.push('a key was offered to the cloud, and its secret is lost')
+      wrong.push('the agent sent a new key to the cloud but lost its private half')
     return wrong
   }
 }
@@ -201,7 +203,7 @@ function checkItems(file: string): string[] {
   const items = openItemFile(file, (error) => void wrong.push(`the items are damaged: ${String(error)}`))
   const { progress, rows } = items.read()
   const known = [...rows()].length
-  if (known > 0 && !progress) wrong.push('there are items, and no number that they reach')
+  if (known > 0 && !progress) wrong.push('there are items without a progress number')
   items.close()
   return wrong
 }
@@ -212,7 +214,7 @@ interface ClaimRow {
   state: string
 }
 
-/** Text of the claims with their outcomes. It does not show how far the command had come. */
+/** Text of the claims with their outcomes. The states `claimed` and `commanded` both show as `open`. */
 function claimsText(rows: readonly ClaimRow[]): string {
   return rows
     .map(

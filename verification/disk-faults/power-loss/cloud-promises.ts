@@ -18,7 +18,7 @@ interface StoredAnswer {
   body: string
 }
 
-/** Final state of the cloud: stored answers by unique text, and the keys beside the database. */
+/** The cloud at the end of the recording: stored answers with a unique text, and the two key files. */
 interface Reference {
   kept: ReadonlyMap<string, StoredAnswer>
   root: string
@@ -29,16 +29,18 @@ interface Head {
   ver: number
 }
 
-/** Every so many states the chains of the audit log and the references between rows are followed, too. */
+/** Every tenth checked state also gets a check of the audit chains and of the foreign keys. */
 const FOLLOW_EVERY = 10
-/** Number of checks among old guarantees, evenly spread, and among the newest. */
+/** Each state gets a check of this many newest guarantees, and of a sample of the older ones. */
 const SAMPLE_SIZE = 6
 const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
 
 /**
- * Checks the guarantees of the cloud. Stored answers are unchanged (P5), acknowledged events exist (P3), and granted
- * tokens exist. Published versions never decrease, and all key files can be read. `last`: its folder at the end of the
- * recording.
+ * Checks the guarantees of the cloud on a disk after a power cut. Stored answers are unchanged (P5), acknowledged
+ * events exist (P3), and issued tokens exist. Published versions never decrease, and the key files open the sealed
+ * values.
+ *
+ * @param last The cloud's folder at the end of the recording.
  */
 export async function cloudPromises(last: string): Promise<Promises> {
   return promisesSince(await readReference(last))
@@ -94,7 +96,7 @@ class CloudPromises implements Promises {
       if (!existsSync(join(folder, 'cloud.db'))) return hasPromised ? ['the database is gone'] : []
       return await this.#open(folder)
     } catch (error) {
-      return [`it does not start: ${String(error)}`]
+      return [`the cloud does not start: ${String(error)}`]
     }
   }
 
@@ -137,27 +139,28 @@ class CloudPromises implements Promises {
     for (const { tenant, operation, key_hash: hash, body } of someOf(this.#answers)) {
       if (answer.get(tenant, operation, hash) !== body)
         wrong.push(
-          `an answer of ${operation} was sent, and ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'is another'}`,
+          `an answer of ${operation} was sent, but ${answer.get(tenant, operation, hash) === undefined ? 'is gone' : 'has changed'}`,
         )
     }
     const token = db.prepare<[string], number>('SELECT COUNT(*) FROM protection_authorization WHERE nonce = ?').pluck()
     for (const nonce of someOf(this.#nonces))
-      if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was issued and is unknown`)
+      if (token.get(nonce) !== 1) wrong.push(`the token ${nonce} was issued but is unknown`)
     const apiKey = db.prepare<[string], number>('SELECT COUNT(*) FROM api_key WHERE hash = ?').pluck()
     for (const key of this.#keys)
-      if (apiKey.get(hashOfKey(key)) !== 1) wrong.push('an API key was shown, and is unknown')
+      if (apiKey.get(hashOfKey(key)) !== 1) wrong.push('an API key was shown but is unknown')
     const signing = db.prepare<[string], number>('SELECT COUNT(*) FROM signing_key WHERE kid = ?').pluck()
-    for (const kid of this.#signedBy) if (signing.get(kid) !== 1) wrong.push(`the key ${kid} has signed, and is gone`)
+    for (const kid of this.#signedBy)
+      if (signing.get(kid) !== 1) wrong.push(`the key ${kid} has signed documents but is gone`)
     const agent = db.prepare<[string], number>('SELECT last_seq FROM agent WHERE ledger_id = ?').pluck()
     for (const [ledger, seq] of this.#acked)
       if ((agent.get(ledger) ?? 0) < seq)
-        wrong.push(`row ${seq} of ${ledger} was acknowledged, and row ${agent.get(ledger) ?? 'none'} is there`)
+        wrong.push(`row ${seq} of ${ledger} was acknowledged, but the last row is ${agent.get(ledger) ?? 'none'}`)
     const rows = db
       .prepare<[string, number], number>('SELECT COUNT(*) FROM journal_row WHERE ledger_id = ? AND seq <= ?')
       .pluck()
     for (const [ledger, seq] of this.#acked)
       if (rows.get(ledger, seq) !== seq)
-        wrong.push(`of ${seq} rows of ${ledger} that were acknowledged ${rows.get(ledger, seq) ?? 0} are there`)
+        wrong.push(`the cloud has ${rows.get(ledger, seq) ?? 0} of ${seq} acknowledged rows of ${ledger}`)
     const store = db.prepare<[string], { policy: number; deny: number; items: number | null }>(
       'SELECT s.document_version AS policy, s.deny_seq AS deny, h.seq AS items FROM store s LEFT JOIN item_head h ON h.store_id = s.store_id WHERE s.store_id = ?',
     )
@@ -165,15 +168,17 @@ class CloudPromises implements Promises {
       const now = store.get(id)
       for (const name of ['policy', 'deny', 'items'] as const)
         if ((now?.[name] ?? 0) < versions[name])
-          wrong.push(`${name} ${versions[name]} of ${id} was published, and ${now?.[name] ?? 'none'} is there`)
+          wrong.push(`${name} ${versions[name]} of ${id} was published, but the cloud has ${now?.[name] ?? 'none'}`)
     }
     const set = db.prepare<[string], number>("SELECT ver FROM signed_document WHERE kind = 'keys' AND aud = ?").pluck()
     if (this.#keySet.ver > 0 && (set.get(this.#keySet.tenant) ?? 0) < this.#keySet.ver)
-      wrong.push(`key set ${this.#keySet.ver} was published, and ${set.get(this.#keySet.tenant) ?? 'none'} is there`)
+      wrong.push(
+        `key set ${this.#keySet.ver} was published, but the cloud has ${set.get(this.#keySet.tenant) ?? 'none'}`,
+      )
     return wrong
   }
 
-  /** Checks that the keys beside the database open its sealed values. */
+  /** Checks that root key and sealing key are unchanged, if the database holds sealed values. */
   async #checkKeyFiles(folder: string, db: Connection): Promise<string[]> {
     const sealed =
       db
@@ -182,10 +187,10 @@ class CloudPromises implements Promises {
         .get() ?? 0
     if (sealed === 0 && this.#signedBy.size === 0) return []
     const found = await loadKeyFiles(folder, secretFiles, realPlatform().random)
-    if (found.root.x !== this.#root) return ['the root key is another']
+    if (found.root.x !== this.#root) return ['the root key has changed']
     return Buffer.from(found.sealingKeys[0] ?? []).equals(this.#sealing)
       ? []
-      : ['the sealing key is another: nothing that was sealed opens any more']
+      : ['the sealing key has changed, so the cloud cannot open sealed values']
   }
 
   async #open(folder: string): Promise<string[]> {
@@ -206,7 +211,8 @@ class CloudPromises implements Promises {
       if (!writing) return ['nothing was opened']
       const wrong = [...this.#check(writing), ...(await this.#checkKeyFiles(folder, writing))]
       if (this.#checkedStates++ % FOLLOW_EVERY > 0) return wrong
-      if ((writing.pragma('foreign_key_check') as unknown[]).length > 0) wrong.push('rows point to nothing')
+      if ((writing.pragma('foreign_key_check') as unknown[]).length > 0)
+        wrong.push('a foreign key refers to a missing row')
       const { chains } = await verifyAudit(database.reads)
       return [
         ...wrong,
@@ -220,7 +226,7 @@ class CloudPromises implements Promises {
   }
 }
 
-/** The last ones, and some of those before. */
+/** Returns the newest entries and an even sample of the older ones. */
 function someOf<T>(list: readonly T[]): T[] {
   const older = list.slice(0, -SAMPLE_SIZE)
   const step = Math.max(1, Math.floor(older.length / SAMPLE_SIZE))
@@ -236,9 +242,10 @@ async function readReference(folder: string): Promise<Reference> {
   const { random } = realPlatform()
   const { root, sealingKeys } = await loadKeyFiles(folder, secretFiles, random)
   const { isCurrent, open } = sealer(sealingKeys, random)
-  // Answers with tokens are stored sealed (cloud/operations/response-sealer.ts); the caller got the plain text.
+  // The database holds answers with tokens sealed (cloud/operations/response-sealer.ts); the recording holds plain
+  // text.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
-  // If two requests received the same text, the check cannot distinguish them.
+  // Leaves out texts that two requests received: the check could not tell these requests apart.
   const times = new Map<string, number>()
   for (const { body } of rows) times.set(plainText(body), (times.get(plainText(body)) ?? 0) + 1)
   return {

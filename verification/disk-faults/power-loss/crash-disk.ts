@@ -4,16 +4,16 @@ import type { Chance } from '../../simulation/virtual/chance.ts'
 import type { DiskEvent } from './disk-log.ts'
 
 /**
- * Disk model with the minimal guarantees of POSIX. After a crash, unflushed writes may be complete, partial or
- * missing, in any order. A name is certain only after a flush of its folder. Unflushed name changes survive up to one
- * point, as in journaling file systems.
+ * Disk model with the minimal guarantees of POSIX. After a crash, unflushed writes may be complete, partial or missing,
+ * in any order. A name is certain only after a flush of its folder. Unflushed name changes keep their order: a crash
+ * loses all from some change on, as in journaling file systems.
  */
 export interface CrashDisk {
-  /** What came next, before the power goes. */
+  /** Applies the next recorded event. */
   apply(event: DiskEvent): void
-  /** Whether states of now can differ from one another. */
+  /** True if unflushed changes exist, so that a power cut can leave different disks. */
   readonly isPending: boolean
-  /** What is found under each path when the power comes back; folders are undefined. */
+  /** File content by path after a power cut; undefined for a folder. */
   after(loss: Loss, chance: Chance): ReadonlyMap<string, Buffer | undefined>
 }
 
@@ -21,14 +21,14 @@ export interface CrashDisk {
 export const LOSSES = ['none', 'all', 'some', 'torn'] as const
 export type Loss = (typeof LOSSES)[number]
 
-/** What a disk writes whole, bytes. */
+/** Unit that a disk writes completely or not at all, bytes. */
 const SECTOR = 512
 
 type Change = { at: number; bytes: Buffer } | { size: number }
 type NameChange = Extract<DiskEvent, { kind: 'create' | 'folder' | 'rename' | 'unlink' }>
 
 interface File {
-  /** As it is after the flushes. */
+  /** Content after the last flush. */
   flushed: Buffer
   size: number
   pending: Change[]

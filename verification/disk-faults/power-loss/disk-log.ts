@@ -10,29 +10,32 @@ export type DiskEvent =
   | { kind: 'truncate'; file: number; size: number }
   | { kind: 'sync'; file: number }
   | { kind: 'sync-folder'; path: string }
-  /** Output to a socket or a standard stream. From here on, a receiver may rely on it. */
+  /** Output to a socket or a standard stream. From this event on, the receiver may rely on it. */
   | { kind: 'said'; part: string; to: string; text: string }
 
 /** System calls that strace records for `readDiskLogs`. */
 export const RECORDED_CALLS =
   'open,openat,creat,pwrite64,write,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,fsync,fdatasync,sync_file_range,msync,sendto,sendmsg'
 
-/** A log and the name of the part that it belongs to. */
+/** A strace log and the name of the program that it belongs to. */
 export interface PartLog {
   part: string
   log: string
 }
 
-/** The events below `folder` in several logs, by their times. Throws at a call that it would have to guess at. */
+/**
+ * Reads the disk events below `folder` from several logs, ordered by time. Throws at a system call that it cannot
+ * interpret.
+ */
 export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEvent[] {
   const calls = logs.flatMap(({ part, log }) => readSyscalls(log).map((call, i) => ({ part, call, i })))
-  // Within one log the order is that of the file; between logs that of the clock.
+  // Calls of one log keep their order; calls of different logs are ordered by clock.
   calls.sort((a, b) => a.call.at - b.call.at || a.i - b.i)
   const reader = newReader(folder)
   return calls.flatMap(({ part, call }) => reader.eventsOf(part, call))
 }
 
-/** Shared memory of the SQLite index. It needs no flush, because SQLite rebuilds it after a crash. */
+/** Shared memory of the SQLite index. It needs no flush, because SQLite rebuilds the file after a crash. */
 const SHARED_MEMORY_FILE = /-shm$/
 
 interface Reader {
@@ -66,7 +69,7 @@ class LogReader implements Reader {
       return path !== undefined && this.#files.delete(path) ? [{ kind: 'unlink', path }] : []
     }
     if (call.name.startsWith('rename')) return this.#renamed(call)
-    if (call.name.startsWith('link')) throw new Error('links are not understood')
+    if (call.name.startsWith('link')) throw new Error('a link call is not supported')
     const path = this.#within(call.on)
     if (path !== undefined) {
       if (this.#folders.has(path)) return call.name.endsWith('sync') ? [{ kind: 'sync-folder', path }] : []
@@ -129,9 +132,9 @@ class LogReader implements Reader {
           bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result),
         },
       ]
-    // A plain write continues at the end of the last one. Only new whole files are written so (secret-files.ts).
+    // A plain write continues at the end of the previous one. Only secret-files.ts uses it, for new files.
     if (call.name === 'write')
       return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
-    throw new Error(`${call.name} on ${path} is not understood`)
+    throw new Error(`${call.name} on ${path} is not supported`)
   }
 }

@@ -11,19 +11,19 @@ import type { Promises } from './promises.ts'
 import { record, type Recording } from './record.ts'
 
 export interface PowerLossOptions {
-  /** Number of checked disk states of both machines. */
+  /** Number of disk states to check, of agent and cloud together. */
   states: number
   seed: number
   /** Called with the number of checked states; `total` equals `states`. */
   onProgress?: (done: number, total: number) => void
   signal?: AbortSignal
-  /** A recording that was made before; without one a store is run under strace. */
+  /** An existing recording. By default, a store is run under strace. */
   recording?: Recording
 }
 
 export interface PowerLossResult {
   states: number
-  /** Moments at which a power cut leaves a different disk than the moment before. */
+  /** Number of points in the recording at which a power cut was simulated. */
   moments: number
   byLoss: Record<Loss, number>
   byPart: Record<string, number>
@@ -31,13 +31,13 @@ export interface PowerLossResult {
   promises: Record<string, number>
   violations: Violation[]
   recordMs: number
-  /** CPU time of looking at the states. */
+  /** CPU time of the checks. */
   cpuSeconds: number
 }
 
 export interface Violation {
   part: string
-  /** Number of the event of the recording after which the power went. */
+  /** Index of the last event before the power cut. */
   after: number
   loss: Loss
   broken: string[]
@@ -46,15 +46,15 @@ export interface Violation {
 }
 
 const PARTS = ['edge', 'cloud'] as const
-/** A state of the agent's disk takes a fraction of one of the cloud's. */
+/** Share of the states for each disk. Agent states are more, because their check takes less time. */
 const SHARE = { edge: 0.7, cloud: 0.3 }
 const MOST_VIOLATIONS = 50
 const MOST_KEPT = 3
 const PROGRESS_EVERY = 100
 
 /**
- * Simulates a power cut at every moment of a recorded run. It builds possible disks, opens them with the real code,
- * and checks the guarantees up to that moment. Needs strace, unless a recording exists.
+ * Simulates power cuts at every disk change of a recorded run. Builds the disks that a cut can leave, opens them with
+ * the real code, and checks the guarantees up to that point. Needs strace to make a recording.
  */
 export async function powerLoss({
   states,
@@ -78,7 +78,7 @@ export async function powerLoss({
   const onState = async () => {
     if (result.states % PROGRESS_EVERY > 0) return
     onProgress?.(result.states, states)
-    // The loop has no asynchronous work, so it yields here to receive signals.
+    // Yields to the event loop so that signals arrive: the check itself has no asynchronous work.
     await turn()
     signal?.throwIfAborted()
   }
@@ -117,7 +117,7 @@ function endOf(events: readonly DiskEvent[]): ReadonlyMap<string, Buffer | undef
   return disk.after('all', chanceOf(0))
 }
 
-/** Paths at creation by file id; the path shows which machine an event belongs to. */
+/** Path by file id at creation. The path shows whether the file belongs to the agent or the cloud. */
 const madeIn = new WeakMap<readonly DiskEvent[], Map<number, string>>()
 
 function belongsTo(event: DiskEvent, part: string, events: readonly DiskEvent[]): boolean {
@@ -128,7 +128,7 @@ function belongsTo(event: DiskEvent, part: string, events: readonly DiskEvent[])
     madeIn.set(events, makers)
   }
   const path = 'file' in event ? (makers.get(event.file) ?? '') : event.kind === 'rename' ? event.to : event.path
-  // The folder above both belongs to both: flushing it makes theirs findable.
+  // A flush of the common parent folder concerns agent and cloud.
   return path === '' || path === part || path.startsWith(`${part}/`)
 }
 
@@ -153,7 +153,7 @@ async function replay({ part, events, promises, states, seed, folder, result, on
     else disk.apply(event)
     if (moments[next] !== i) continue
     next++
-    // Evenly over all moments, whatever the number of states is.
+    // Spreads the states evenly over all moments.
     const wanted = Math.floor((next * states) / moments.length) - looked
     const losses = lossesAt(disk, wanted, hash32(`${seed}/${part}/${i}`))
     for (const [k, loss] of losses.entries()) {
@@ -178,16 +178,13 @@ async function replay({ part, events, promises, states, seed, folder, result, on
   result.moments += moments.length
 }
 
-/**
- * Indexes of events that end an unchanged disk state: each is the last event before the next disk change. At that
- * point most guarantees apply.
- */
+/** Indexes of the last event before each disk change. There, the most guarantees apply to an unchanged disk. */
 function momentsOf(events: readonly DiskEvent[]): number[] {
   const changes = events.flatMap((event, i) => (event.kind === 'said' ? [] : [i]))
   return changes.map((_, n) => (changes[n + 1] ?? events.length) - 1)
 }
 
-/** Nothing pending: there is one state. Else all kinds of loss in turn, begun at chance. */
+/** Kinds of loss to simulate at this moment. Without pending changes there is only one possible disk. */
 function lossesAt(disk: CrashDisk, wanted: number, start: number): Loss[] {
   if (wanted <= 0) return []
   if (!disk.isPending) return ['none']
@@ -196,7 +193,7 @@ function lossesAt(disk: CrashDisk, wanted: number, start: number): Loss[] {
   )
 }
 
-/** The disk as it was found, before anything opened it. */
+/** Writes the failing disk again, as it was before the check opened it. */
 function saveBrokenDisk(disk: CrashDisk, loss: Loss, seed: number, part: string, i: number, k: number): string {
   const kept = mkdtempSync(join(tmpdir(), 'untag-broken-disk-'))
   writeState(disk.after(loss, chanceOf(hash32(`${seed}/${part}/${i}/${k}`))), kept)

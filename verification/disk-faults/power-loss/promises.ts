@@ -1,19 +1,19 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { DiskEvent } from './disk-log.ts'
 
-/** Guarantees of a cloud or agent up to now, and a check of a disk after a power cut. */
+/** Guarantees of a cloud or agent up to now, and a check of a disk against them. */
 export interface Promises {
-  /** The folder of this part below the recorded one. */
+  /** Subfolder of the recorded folder. */
   readonly folder: 'cloud' | 'edge'
-  /** Records an output that the disk must support from now on. */
+  /** Records an output. A disk after a later power cut must support it. */
   addOutput(said: Extract<DiskEvent, { kind: 'said' }>): void
   /** Number of guarantees of each kind. */
   readonly counts: Readonly<Record<string, number>>
-  /** What is broken on a disk that was put down in `folder`; opens it with the real code, as a start would. */
+  /** Opens the disk in `folder` with the real code and returns the broken guarantees. */
   check(folder: string): Promise<string[]>
 }
 
-/** A counter of promises by kind. */
+/** Counts guarantees by kind. */
 export function newTally(): { given: Record<string, number>; count(kind: string): void } {
   const given: Record<string, number> = {}
   return { given, count: (kind) => void (given[kind] = (given[kind] ?? 0) + 1) }
@@ -28,7 +28,7 @@ export function documentsIn(text: string): { typ: string; kid: string; claims: R
       const { typ = '', kid = '' } = decodeProtectedHeader(jws)
       return [{ typ, kid, claims: decodeJwt(jws) }]
     } catch {
-      // Cut off where one write ended.
+      // One write call can end within a document.
       return []
     }
   })
@@ -36,7 +36,7 @@ export function documentsIn(text: string): { typ: string; kid: string; claims: R
 
 const ANSWER = /HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\n(\{[^]*)$/
 
-/** The body of an HTTP answer of 200, as bytes of Latin 1. */
+/** Body of an HTTP answer with status 200, as Latin 1 text. */
 export function answerIn(text: string): string | undefined {
   return ANSWER.exec(text)?.[1]
 }

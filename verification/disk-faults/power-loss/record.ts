@@ -5,24 +5,23 @@ import { runCommand } from '../part.ts'
 import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from '../rig.ts'
 import type { TraceOptions } from '../strace.ts'
 
-/** What the disks of a store saw while it worked, from empty folders on. */
+/** Disk changes and outputs of a store, from empty folders on. */
 export interface Recording {
   events: DiskEvent[]
-  /** Devices by the port of the board that each drives. */
+  /** Device id by the TCP port of its board. */
   deviceAt: Readonly<Record<string, string>>
 }
 
-/**
- * Purchases of several units, released one after another. The number is large enough for automatic SQLite checkpoints.
- */
+/** Number of purchases: enough that SQLite makes its automatic checkpoints. */
 const PURCHASES = 30
 const UNITS = 4
-/** Purchases that are in the shop at the same time. */
+/** Number of shoppers who buy and release at the same time. */
 const AT_ONCE = 3
 
 /**
- * Records a store under strace with releases, denials, checkpoints, stops, kills and a key change. `keep`: folder for
- * a copy of the final files.
+ * Records a store under strace, with releases, denials, checkpoints, stops, kills and a key change.
+ *
+ * @param keep Folder for a copy of the final files.
  */
 export async function record(keep?: string): Promise<Recording> {
   const logs: PartLog[] = []
@@ -63,7 +62,7 @@ async function work(rig: FaultStore, traceOf: (name: string) => TraceOptions): P
   await registerItems(rig, 1)
 
   await rig.cloud.kill()
-  // The cloud is away: what happens now waits in the journal.
+  // While the cloud is down, the journal of the agent holds the new rows.
   await rig.startCloud(traceOf('cloud'))
   await runCommand(['edge', 'rotate-key', '--data', join(rig.disks, 'edge')], traceOf('rotate-key'))
   await rig.agent.stop()
@@ -83,7 +82,7 @@ async function trade(rig: FaultStore, from: number, to: number): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, shopper))
 }
 
-/** Buys units and requests one release more than there are, by token or receipt. */
+/** Buys UNITS units and requests one release more, half of the purchases by token and half by receipt. */
 async function release(rig: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await rig.buy(`p${n}`, UNITS)
   const deviceId = rig.devices.pos_deactivator
@@ -95,7 +94,7 @@ async function release(rig: FaultStore, n: number): Promise<void> {
     await rig.authorize({ ...request, ...(typeof token === 'string' ? { token } : { receipt }) })
 }
 
-/** The lock does not answer. */
+/** Runs one release at a lock that does not move, and repeats it at a lock that does. */
 async function failOnce(rig: FaultStore): Promise<void> {
   const { receipt } = await rig.buy('failing', 2)
   const request = { deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt }
@@ -105,7 +104,7 @@ async function failOnce(rig: FaultStore): Promise<void> {
   await rig.authorize(request)
 }
 
-/** Refunds unreleased purchases, so that agents receive their denials. */
+/** Refunds a purchase before its release, so that the agents receive denials. */
 async function refundUnreleased(rig: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await rig.buy(`refunded${n}`)
   await rig.ask('refundPayment', { purchaseId }, `refund${n}`)

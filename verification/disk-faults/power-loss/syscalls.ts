@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 
-/** One system call as strace wrote it down (`-ttt -yy -xx`), where it ended well. */
+/** One successful system call from a strace log (`-ttt -yy -xx`). */
 export interface Syscall {
-  /** Seconds since 1970, with microseconds. */
+  /** Start time, seconds since 1970 with microseconds. */
   at: number
   name: string
-  /** The path or socket behind the first argument, when that is a descriptor. */
+  /** Path or socket of the first argument, if that is a descriptor. */
   on: string | undefined
   /** Text arguments in order: paths or written data. */
   texts: Buffer[]
-  /** The arguments as strace prints them, texts left out. */
+  /** The arguments as strace prints them, without the texts. */
   plain: string
-  /** What it answered; negative ones are left out. */
+  /** Return value. Calls with a negative one are left out. */
   result: number
 }
 
@@ -20,8 +20,8 @@ const UNFINISHED = ' <unfinished ...>'
 const RESUMED = /^<\.\.\. \w+ resumed>(.*)$/s
 
 /**
- * Orders the calls by effect. A file write or flush counts at its end. An output counts at its begin, because the
- * receiver may already have it.
+ * Reads the calls of a log in the order of their effects. A file write or flush takes effect at its end. An output
+ * takes effect at its start, because the receiver may already have it.
  */
 export function readSyscalls(log: string): Syscall[] {
   const calls: Syscall[] = []
@@ -48,7 +48,7 @@ export function readSyscalls(log: string): Syscall[] {
   return calls.filter((call) => call.result >= 0)
 }
 
-/** Lines of a file that may be too long for one string. */
+/** Yields the lines; the whole file may be too long for one string. */
 function* linesOf(bytes: Buffer): Generator<string> {
   for (let from = 0; from < bytes.length;) {
     const to = bytes.indexOf(10, from)
