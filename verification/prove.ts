@@ -12,7 +12,7 @@ import { withoutBuildHashes, furthest, withTables, type Report } from './prove/r
 import { loadResult, runParts, stateFile, type ProofContext } from './prove/run-parts.ts'
 import { sumOf, writeJson } from './prove/state.ts'
 
-/** The folder of the project. This file runs as dist/verification/prove.js. */
+/** The project folder. This file runs as dist/verification/prove.js. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const PARTS = partsOf(ROOT)
 const STATE = join(ROOT, 'var/prove')
@@ -58,7 +58,7 @@ async function main(): Promise<number> {
   if (values.report) return writeReport()
   const jobs = Number(values.jobs)
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64) throw new Error('--jobs is a whole number from 1 to 64')
-  if (values.fresh && values['go-on']) throw new Error('--fresh begins anew, --go-on does not: name one of them')
+  if (values.fresh && values['go-on']) throw new Error('--fresh and --go-on exclude each other')
   return prove(
     {
       size,
@@ -88,7 +88,8 @@ async function prove(
   const { clock } = realPlatform()
   const controller = new AbortController()
   const stop = () => controller.abort()
-  // Not once: a terminal and npm each pass Ctrl-C on, and the second would end this before anything is kept.
+  // Stays registered: a terminal and npm both send Ctrl-C, and a second signal would end the process before it stores
+  // results.
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
   try {
@@ -104,14 +105,14 @@ async function prove(
     return proven.every((part) => sumOf(part).violations.length === 0) ? 0 : 1
   } catch (error) {
     if (!controller.signal.aborted) throw error
-    process.stderr.write('\nstopped; the same command goes on from here\n')
+    process.stderr.write('\nstopped; run the same command to continue\n')
     return 130
   } finally {
     writeJson(reportFile(place.size), reportOf(place))
   }
 }
 
-/** All parts, those too that were not asked for or are not finished. */
+/** Report of all parts, including those that did not run or are unfinished. */
 function reportOf(place: ProofContext): Report {
   return {
     at: new Date().toISOString(),
@@ -131,7 +132,7 @@ function keptReport(): Report | undefined {
   return existsSync(KEPT_REPORT) ? (JSON.parse(readFileSync(KEPT_REPORT, 'utf8')) as Report) : undefined
 }
 
-/** What was run here and what is kept of before, here or elsewhere. */
+/** Writes the results of this machine together with those of verification/results.json. */
 function writeReport(): number {
   const made = SIZES.map(reportFile)
     .filter((file) => existsSync(file))
@@ -144,7 +145,7 @@ function writeReport(): number {
   return 0
 }
 
-/** The code as it was built: a hash of all sources (bin/prepare.js). */
+/** Hash of all sources at the last build (bin/prepare.js). */
 function buildOf(): string {
   const stamp = join(ROOT, 'dist/.built')
   return existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''

@@ -8,10 +8,8 @@ import type { PostgresServer } from './postgres-server.ts'
 import type { WatchedBoard } from './watched-board.ts'
 
 /**
- *   buy ─▶ ask twice at once ─▶ [SIGKILL at a step: agent, cloud or both] ─▶ start again ─▶ ask once more ─▶ … ─▶ audit
- *
- * Processes that die at every step of a release. Whatever happens: nothing moves twice on one right
- * (P1), and the cloud receives each outcome that a caller received, exactly once (P3).
+ * Points of a release at which processes are killed. After each kill, one right has moved the device at most once (P1).
+ * The cloud receives each reported outcome exactly once (P3).
  */
 export const STEPS = [
   'as soon as it is asked',
@@ -35,9 +33,9 @@ export type Victim = (typeof VICTIMS)[DatabaseKind][number]
 export interface Kill {
   victim: Victim
   step: Step
-  /** True for a token from before the kill, false for a receipt. */
+  /** True for a token that was issued before the kill, false for a receipt. */
   withToken: boolean
-  /** Cuts the network before the kill. Only for agents, because an isolated cloud receives no requests. */
+  /** Cuts the network before the kill. Only for the agent: a cloud without a network gets no requests. */
   offline: boolean
 }
 
@@ -45,16 +43,16 @@ export interface Release {
   /** Name for failure messages. */
   name: string
   withToken: boolean
-  /** `prepare` or `interrupt` cuts the network. The loop restores it after all requests. */
+  /** True if `prepare` or `interrupt` cuts the network. The loop restores it after the last request. */
   offline: boolean
   /** Runs before the first request. */
   prepare?(): Promise<void>
-  /** `answered` resolves when both requests have an answer or have failed. */
+  /** `answered` resolves when both requests have succeeded or failed. */
   interrupt(answered: Promise<unknown>): Promise<void>
 }
 
 export interface KillLoop {
-  /** One kill, with all that belongs to it. Answers what did not hold. */
+  /** Runs a release with one kill and returns the violations. */
   round(kill: Kill): Promise<string[]>
   /** Runs one release with `interrupt`, which must leave both processes running. Returns the violations. */
   release(how: Release): Promise<string[]>
@@ -62,28 +60,31 @@ export interface KillLoop {
   restartAgent(): Promise<void>
   /** After all events have reached the cloud, checks that none is lost and no right is used twice. */
   audit(): Promise<string[]>
-  /** After the store was stopped: its databases are sound. */
+  /** Checks the database files. Call it after the store has stopped. */
   checkFiles(): Promise<string[]>
 }
 
 export interface KillLoopParts {
   store: StoreProcesses
-  /** The server of the cloud's database, unless that is SQLite. */
+  /** PostgreSQL server of the cloud; undefined with SQLite. */
   database?: PostgresServer
-  /** What the staff station moves. */
+  /** Relay board of the staff station. */
   board: WatchedBoard
   platform: Platform
-  /** Draws when `at any time` is. */
+  /** Chooses the time of kills `at any time`. */
   random: Randomness
 }
 
-/** A release with everything around it takes about so long; kills at any time fall within, ms. */
+/** Typical duration of a release, ms. A kill `at any time` falls within it. */
 const RELEASE_MS = 150
-/** Under load a start takes its time, ms. */
+/** Time limit for starts and connections, ms. It suffices under load. */
 const UP_WITHIN_MS = 60_000
 const TRIES = 3
 
-/** The n-th kill of a run, n from 0: all victims at all steps, with receipts and tokens, on- and offline. */
+/**
+ * The n-th kill of a run, n from 0. The victim changes with each kill, the step after four kills, and token or receipt
+ * after all steps.
+ */
 export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
   const victim = VICTIMS[database][n % 4] ?? 'agent'
   const turn = Math.floor(n / 4)
@@ -95,7 +96,7 @@ export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
   }
 }
 
-/** The loop over a store that runs. The boards must be ready. */
+/** Creates the loop for a running store. Its boards must be ready. */
 export function killLoop(parts: KillLoopParts): KillLoop {
   return new Kills(parts)
 }
@@ -160,7 +161,7 @@ class Kills implements KillLoop {
     const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(reason)
     // Either the right is used, or staff must check whether the device moved.
     if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp)
-      wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}, after ${JSON.stringify(first)}`)
+      wrong.push(`${name}: the repeated request returned ${JSON.stringify(again)} after ${JSON.stringify(first)}`)
     return wrong
   }
 
@@ -180,18 +181,18 @@ class Kills implements KillLoop {
     const events = await this.#store.events()
     const ids = events.map((e) => String(e['eventId']))
     const wrong: string[] = []
-    if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are double`)
+    if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are duplicates`)
     const known = new Set(ids)
     for (const id of this.#reportedEvents)
-      if (!known.has(id)) wrong.push(`a caller received ${id}, and the cloud does not have it`)
+      if (!known.has(id)) wrong.push(`a caller received ${id}, but the cloud does not have it`)
     for (const { transactionId, pulses } of this.#bought) {
       const tried = events.filter(
         (e) =>
           e['purchaseId'] === transactionId &&
           ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])),
       )
-      // Each right needs exactly one redemption that has not failed. If the device did not move once, the outcome must
-      // be `unknown`.
+      // Each right needs exactly one redemption that has not failed. Without exactly one pulse its outcome must be
+      // `unknown`.
       const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
       const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
       if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
@@ -201,7 +202,7 @@ class Kills implements KillLoop {
       if (outcome !== 'confirmed') continue
       const { securityTagStatus } = await this.#store.api.call('fetchPurchase', { transactionId })
       if (securityTagStatus !== 'deactivated')
-        wrong.push(`${transactionId} was released and is ${String(securityTagStatus)}`)
+        wrong.push(`${transactionId} was released but is ${String(securityTagStatus)}`)
     }
     const doubled = events.filter((e) => e['type'] === 'protection.exception.raised' && e['reason'] === 'double_redeem')
     if (doubled.length > 0) wrong.push(`${doubled.length} exceptions double_redeem`)
@@ -241,7 +242,7 @@ class Kills implements KillLoop {
     await this.#boardsReady()
   }
 
-  /** What was not flushed is gone, as after a crash of the server. */
+  /** Mode `immediate` loses unflushed data, as a crash of the server does. */
   async #restartDatabase(meanwhile?: () => Promise<void>): Promise<void> {
     assert(this.#database !== undefined, 'only a PostgreSQL server can be killed')
     await this.#database.restart('immediate', meanwhile)
@@ -268,8 +269,8 @@ class Kills implements KillLoop {
   }
 
   /**
-   * Repeats the request after a failed outcome. On a busy machine a board may lose its connection; then nothing moves
-   * and a retry succeeds.
+   * Repeats the request while its outcome is `failed`. On a busy machine a board may lose its connection; then nothing
+   * moved and a retry succeeds.
    */
   async #authorizeAgain(body: Fields): Promise<Fields | undefined> {
     let answer = await this.#authorize(body)
@@ -280,7 +281,7 @@ class Kills implements KillLoop {
     return answer
   }
 
-  /** Resolves at the step; the listeners are taken away again. */
+  /** Resolves at the step and removes the listeners. */
   #reached(step: Step, answered: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -296,7 +297,7 @@ class Kills implements KillLoop {
       if (step === 'while it tells the cloud') void answered.then(() => (this.#store.wire.onAgentData = done))
       if (step === 'at any time')
         void pause(this.#platform.timers, (this.#random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
-      // Ends the wait for a step that cannot occur, such as a cloud request while offline.
+      // A step may not occur, such as a call to the cloud while offline. Then this ends the wait.
       void answered.then(() => pause(this.#platform.timers, RELEASE_MS)).then(done)
     })
   }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { change, type Mutant } from '../simulation/mutants/mutant.ts'
 import type { ProcessEnvironment } from './processes.ts'
 
-/** Bugs that only real processes show: the simulation has no PostgreSQL. */
+/** Mutants that only real processes can find, because the simulation has no PostgreSQL. */
 export const KILL_MUTANTS: readonly Mutant[] = [
   {
     name: 'postgres-commit-not-flushed',
@@ -17,7 +17,7 @@ export const KILL_MUTANTS: readonly Mutant[] = [
   },
 ]
 
-/** Surroundings in which a process of the project at `root` has this bug. */
+/** Environment that loads the mutant `bug` into a process. `root`: the project folder. */
 export function withMutant(root: string, bug: string): ProcessEnvironment {
   return { env: { NODE_OPTIONS: `--import=${join(root, 'dist/verification/load-mutant.js')}`, UNTAG_SIM_BUG: bug } }
 }

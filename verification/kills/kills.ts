@@ -9,19 +9,19 @@ import { watchedBoard, type WatchedBoard } from './watched-board.ts'
 
 export interface KillsResult {
   kills: number
-  /** What did not hold, each with the number of its kill where there is one. */
+  /** Violations; those of a kill start with its number. */
   violations: string[]
 }
 
 export interface KillsOptions {
-  /** The project, built. */
+  /** Folder of the built project. */
   root: string
-  /** The first kill (see `killNumber`) and how many. */
+  /** Number of the first kill; see `killNumber`. */
   from: number
   kills: number
   /** Database of the cloud. */
   database: DatabaseKind
-  /** Surroundings of the cloud: a test plants a bug in it so. */
+  /** Environment of the cloud; a test can load a mutant with it. */
   cloudIn?: ProcessEnvironment
   signal: AbortSignal
   onKill(count: number): void
@@ -62,7 +62,7 @@ export async function withStore<T>(
   }
 }
 
-/** Kills real processes a number of times in one store. At the end it checks that nothing was lost or used twice. */
+/** Kills processes of one store `kills` times. At the end, checks that no event is lost and no right was used twice. */
 export async function runKills(options: KillsOptions): Promise<KillsResult> {
   if (options.database === 'sqlite') return killIn(options)
   const server = await startPostgres()
@@ -93,7 +93,10 @@ function killIn(
   })
 }
 
-/** Runs the work and then the audit. Returns all violations, including processes that did not restart. */
+/**
+ * Runs the work and the audit, then stops the store and checks its files. Returns all violations, such as a process
+ * that does not restart.
+ */
 export async function runAndAudit(
   store: StoreProcesses,
   loop: KillLoop,

@@ -6,49 +6,49 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { unusedPort } from './tcp-wire.ts'
 
-/** A PostgreSQL server of our own, in a new folder. */
+/** A PostgreSQL server with its own data folder. */
 export interface PostgresServer {
   url: string
   port: number
-  /** Stops the server in the way of `pg_ctl -m`, and starts it again on the same data after `meanwhile`. */
+  /** Stops the server with this mode of `pg_ctl -m`, runs `meanwhile`, and starts the server on the same data. */
   restart(mode: 'fast' | 'immediate', meanwhile?: () => Promise<void>): Promise<void>
-  /** Ends the server at once, without a checkpoint, as a power cut does. It stays down. */
+  /** Stops the server without a checkpoint, as a power cut does. It stays down. */
   kill(): Promise<void>
   /**
    * Starts a standby from a copy of this server. Afterwards this server acknowledges a commit only after the standby
    * has flushed it.
    */
   startStandby(): Promise<Standby>
-  /** What is damaged in its tables and indexes. */
+  /** Returns damage in tables and indexes. */
   damage(): Promise<string[]>
   stop(): Promise<void>
 }
 
-/** A server that follows a primary and answers read-only. */
+/** A server that replicates a primary and accepts only reads. */
 export interface Standby extends PostgresServer {
-  /** Makes it a primary. Resolves when it accepts writes. */
+  /** Makes the standby a primary. Resolves when it accepts writes. */
   promote(): Promise<void>
 }
 
-/** Where the server runs. */
+/** Options for the location of a server. */
 export interface PostgresPlace {
-  /** The folder of its data; a new one without it. It must be writable for the server's user (`serverUser`). */
+  /** Data folder, writable for `serverUser`. Default: a new folder. */
   dir?: string
 }
 
-/** Why there can be no server on this machine, or undefined. */
+/** Returns why no server can run here, or undefined if one can. */
 export function whyNoPostgres(): string | undefined {
   return findBinaries() === undefined ? 'there is no PostgreSQL: install the package postgresql' : undefined
 }
 
-/** The user that runs the server: PostgreSQL refuses to run as root, so the package's own user does then. */
+/** User that runs the server. PostgreSQL refuses to run as root, so root starts it as the user of the package. */
 export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }
 }
 
-/** Starts a server; undefined if the machine lacks the programs for one. */
+/** Starts a server. Returns undefined if PostgreSQL is not installed. */
 export async function startPostgres({ dir }: PostgresPlace = {}): Promise<PostgresServer | undefined> {
   const bin = findBinaries()
   if (bin === undefined) return undefined
@@ -75,7 +75,8 @@ function newPlace(bin: string, given?: string): Place {
 async function serverIn(place: Place): Promise<PostgresServer> {
   const { bin, dir, data, as } = place
   const port = await unusedPort()
-  // A commit that was acknowledged before it was flushed stays so until a crash: the server's own flush every 200 ms would hide the loss.
+  // A test must find commits that are acknowledged before they are flushed. The server's own flush, every 200 ms, would
+  // hide them.
   const lazy = ['-c', 'wal_writer_delay=10s', '-c', 'wal_writer_flush_after=1GB']
   const where = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', dir]
   const options = [...where, '-c', 'max_connections=200', ...lazy]
@@ -108,7 +109,7 @@ async function serverIn(place: Place): Promise<PostgresServer> {
   }
 }
 
-/** pg_amcheck compares every index with its table. */
+/** Checks all tables and indexes with pg_amcheck. */
 async function damageOf(url: string, bin: string): Promise<string[]> {
   const check = promisify(execFile)(join(bin, 'pg_amcheck'), ['--install-missing', '--heapallindexed', url])
   return check.then(

@@ -3,29 +3,29 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** A process of untag as a user starts it. */
+/** A process of the untag command. */
 export interface RunningProcess {
-  /** Fields of its ready line. */
+  /** Fields of the line that starts with `ready `. */
   ready: Record<string, string>
   readonly child: ChildProcess
-  /** The last lines of stdout, but for the ready line. */
+  /** The last lines of stdout, without the ready line. */
   readonly lines: readonly string[]
-  /** Writes a line to its stdin, if the start requested a pipe. */
+  /** Writes a line to stdin. Needs `stdin: 'pipe'`. */
   writeLine(line: string): void
-  /** Everything on stderr so far. */
+  /** Output on stderr so far; only the last 100,000 characters are kept. */
   stderr(): string
   /** Kills the process at once, as a power cut would. */
   kill(): Promise<void>
-  /** Resolves when it has ended, for whatever reason. */
+  /** Resolves after the process has ended for any reason. */
   ended(): Promise<void>
-  /** In order; answers the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>
 }
 
-/** In what surroundings a process runs. */
+/** Environment and stdin of a process. */
 export interface ProcessEnvironment {
   env?: NodeJS.ProcessEnv
-  /** A command that takes the process's own as its last arguments, and becomes it. */
+  /** Command that receives the command line of the process as its last arguments and executes it. */
   through?: readonly string[]
   stdin?: 'ignore' | 'pipe'
 }
@@ -37,7 +37,7 @@ export interface ProcessResult {
 }
 
 export interface Processes {
-  /** Starts a server and waits for its ready line. If the process ends first, rejects with its output. */
+  /** Starts a server command and waits for its ready line. If the process ends first, rejects with its stderr. */
   start(args: readonly string[], surroundings?: ProcessEnvironment): Promise<RunningProcess>
   /** Runs a command to its end. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<ProcessResult>

@@ -9,16 +9,13 @@ import type { RunningProcess } from './processes.ts'
 import { eventually, type StoreProcesses } from './store-processes.ts'
 
 /**
- *   ask ─▶ agent ── 1st, 2nd, … n-th pwrite64 ──╳ SIGKILL ─▶ start again ─▶ ask once more
- *
- * A release is cut at every call that it makes to the kernel: before its first write to the disk, its
- * second and so on, and the same for flushes, for the network and for what it reads. Whatever is cut, nothing moves
- * twice and nothing is lost.
+ * System calls at which the sweep kills the agent during a release: at its first call of one kind, then at its second,
+ * and so on. After a restart the agent gets the request again. No kill may cause a second release or lose an event.
  */
 export const CUT_CALLS = ['pwrite64', 'fsync', 'write', 'writev', 'read', 'epoll_pwait'] as const
 
 export interface SweepResult {
-  /** Releases that were cut. */
+  /** Number of killed releases. */
   cuts: number
   violations: string[]
 }
@@ -27,16 +24,16 @@ export interface SweepOptions {
   root: string
   /** One of `CUT_CALLS`. */
   call: string
-  /** Cut at the first, the second, … up to so many; ends before when a release makes fewer. */
+  /** Kills at the first call, the second, up to this number. Ends earlier if a release makes fewer calls. */
   upTo: number
   signal: AbortSignal
   onCut(n: number): void
 }
 
-/** A killed process is gone within, ms; a call that has not come by then does not come. */
+/** Time limit for the agent to end after its answer, ms. If it still runs, the release made fewer calls. */
 const DIES_WITHIN_MS = 400
 
-/** Why releases cannot be cut on this machine, or undefined. */
+/** Returns why the sweep cannot run here, or undefined if it can. */
 export function whySweepCannotRun(): string | undefined {
   const tried = spawnSync('strace', ['-f', '-e', 'inject=fsync:signal=SIGCONT:when=1', '-o', '/dev/null', 'true'], {
     encoding: 'utf8',
@@ -45,7 +42,7 @@ export function whySweepCannotRun(): string | undefined {
   return tried.status === 0 ? undefined : `strace does not work here: ${tried.stderr.trim().split('\n')[0]}`
 }
 
-/** Cuts releases at one kind of call, every second one while the cloud cannot be reached. */
+/** Kills releases at each call of one kind, first online, then offline. Every second release uses a token. */
 export function sweepRedeem({ root, call, upTo, signal, onCut }: SweepOptions): Promise<SweepResult> {
   return withStore(root, {}, async (store, board) => {
     const loop = killLoop({ store, board, platform: realPlatform(), random: seededRandom(1) })
@@ -101,7 +98,7 @@ async function cutAt({ store, loop, call, n, offline }: Cut): Promise<{ wrong: s
   return { wrong, isCut }
 }
 
-/** From when this resolves the n-th such call of any of its threads is the last thing that the process does. */
+/** Attaches strace. From then on, the n-th such call of a thread kills the process. */
 async function killAt({ child }: RunningProcess, call: string, n: number): Promise<{ detach(): Promise<void> }> {
   const args = [
     '-f',
@@ -123,7 +120,7 @@ async function killAt({ child }: RunningProcess, call: string, n: number): Promi
       if (said.includes('attached')) resolve()
     })
     tracer.once('error', reject)
-    // The traced process may have ended before strace attached.
+    // The process may have ended before strace attached.
     void gone.then(() =>
       said.includes('attached') || child.signalCode !== null ? resolve() : reject(new Error(`strace: ${said}`)),
     )

@@ -10,10 +10,8 @@ import type { Processes, RunningProcess, ProcessEnvironment } from './processes.
 import { newTcpWire, unusedPort, type TcpWire } from './tcp-wire.ts'
 
 /**
- *   shopper ──HTTP──▶ cloud process ◀──[ wire ]──▶ agent process ──TCP──▶ boards and scanners of whoever tests
- *
- * A store as it is run: cloud and agent as processes of their own, started by the command line, with a
- * wire between them that can be cut, and devices that speak their real protocols.
+ * A store with cloud and agent as separate processes, started by the command line. The test can cut the connection
+ * between them. Boards and scanners speak their real protocols.
  */
 export interface StoreProcesses {
   folder: string
@@ -22,7 +20,7 @@ export interface StoreProcesses {
   api: Shopper
   key: string
   baseUrl: string
-  /** The cloud's own broker, past the wire. */
+  /** Port of the cloud's MQTT broker, without the proxy. */
   brokerPort: number
   storeId: string
   otherStoreId: string
@@ -33,28 +31,28 @@ export interface StoreProcesses {
   startCloud(): Promise<void>
   startAgent(): Promise<void>
   buy(items: BasketLine[]): Promise<Bought>
-  /** A POST to the agent's local HTTP, with its credential. */
+  /** Sends a POST request to the agent's local API, with its credential. */
   local(path: string, body: Fields, headers?: Record<string, string>): Promise<{ status: number; body: Fields }>
   authorize(body: Fields): Promise<Fields>
   status(): Promise<Fields>
   events(filter?: Fields): Promise<Fields[]>
-  /** Stops agent and cloud in order and leaves the folder in place. */
+  /** Stops agent and cloud with SIGTERM; the folder remains. */
   stopProcesses(): Promise<void>
   stop(): Promise<void>
 }
 
-/** JSON of an API, by the names of its fields. */
+/** JSON object of an API. */
 export type Fields = Record<string, unknown>
 
 export interface StoreOptions {
   processes: Processes
-  /** Where the station's, detacher's and gate's relay boards listen. */
+  /** Addresses of the relay boards of station, detacher and gate. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
-  /** More options of `untag cloud` and of `untag edge`. */
+  /** Additional options of `untag cloud` and `untag edge`. */
   cloudOptions?: readonly string[]
   agentOptions?: readonly string[]
-  /** The address at which the cloud listens; 127.0.0.1. */
+  /** Address on which the cloud listens. Default: 127.0.0.1. */
   cloudHost?: string
   /** Environment of the cloud, read again at every start. */
   cloudIn?: ProcessEnvironment
@@ -66,14 +64,15 @@ export async function openStoreProcesses(options: StoreOptions): Promise<StorePr
   const { processes, cloudHost = '127.0.0.1', cloudIn = {}, agentIn = {} } = options
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
   const edge = join(folder, 'edge')
-  // Ports are picked once, so that a restarted cloud is where it was. What the cloud calls itself is where agents find it: the wire.
+  // The ports are fixed so that a restarted cloud keeps them. The public URLs of the cloud name the proxy, so agents
+  // connect through it.
   const ports = { http: await unusedPort(), mqtt: await unusedPort() }
   const wire = await newTcpWire(ports, cloudHost)
   const cloudArgs = cloudArgsOf(options, folder, ports, wire)
   const agentArgs = agentArgsOf(options, folder)
   const cloud = await processes.start(cloudArgs, cloudIn)
   const key = await newKey(options, folder)
-  // The shopper's phone does not use the wire between agent and cloud.
+  // The shopper's phone connects without the proxy.
   const baseUrl = `http://${cloudHost}:${ports.http}/api/v1`
   const api = shopper({ baseUrl, key, fetch })
   const shop = await findShop(api)
@@ -188,7 +187,7 @@ async function openScanners() {
   return { scanners, services }
 }
 
-/** Three boards, and the scanners of station and gate in this order. */
+/** Configuration with three boards and two scanners. */
 function configOf(
   devices: StoreProcesses['devices'],
   boards: StoreOptions['boards'],
@@ -260,7 +259,7 @@ async function allEvents(api: Shopper, storeId: string, filter: Fields): Promise
   return all
 }
 
-/** Asks again until the condition holds; fails with its name when it does not within the limit, ms. */
+/** Repeats `ask` until it returns a value. Throws after `limitMs`, with `what` in the message. */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | false | undefined | null>,

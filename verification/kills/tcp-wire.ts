@@ -2,9 +2,9 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { Transform } from 'node:stream'
 import { realPlatform } from '../../bin/platform.ts'
 
-/** Proxy between agent and cloud. */
+/** TCP proxy between agent and cloud. */
 export interface TcpWire {
-  /** Where the agent finds the cloud. */
+  /** Port at which the agent reaches the cloud. */
   readonly httpPort: number
   readonly mqttPort: number
   cut(): void
@@ -25,7 +25,7 @@ interface Forward {
   close(): void
 }
 
-/** A TCP proxy that can be cut: open connections die, new ones are refused at once. */
+/** Starts a TCP proxy. `cut` closes open connections and refuses new ones. */
 async function forwardTo(
   target: () => number,
   onAsked: () => void = () => undefined,
@@ -71,7 +71,7 @@ async function forwardTo(
   }
 }
 
-/** A wire to a cloud that listens on these ports, now or later. */
+/** Creates the proxy. The cloud may start later on these ports. */
 export async function newTcpWire(ports: { http: number; mqtt: number }, host = '127.0.0.1'): Promise<TcpWire> {
   const onAsked = () => wire.onAgentData()
   const forwards = [await forwardTo(() => ports.http, onAsked, host), await forwardTo(() => ports.mqtt, onAsked, host)]

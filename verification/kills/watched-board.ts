@@ -2,11 +2,11 @@ import type { Platform } from '../../policy/platform.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 
-/** Simulated relay board that counts its pulses. */
+/** Simulated relay board that counts pulses. */
 export interface WatchedBoard {
   /** host:port */
   readonly address: string
-  /** How often an output went on; output 0 when none is named. */
+  /** Number of times that the output was switched on. Default: output 0. */
   pulses(coil?: number): number
   /** Called as soon as an output changes. */
   onChange: (coil: number, on: boolean) => void

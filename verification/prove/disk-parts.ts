@@ -4,9 +4,9 @@ import { whyNoStrace } from '../disk-faults/strace.ts'
 import { SWEEP_KINDS, syscallSweep, type SweepPoint } from '../disk-faults/syscall-sweep.ts'
 import type { ProofPart } from './part.ts'
 
-/** Parts that let disks fail under the programs as they are shipped. */
+/** Parts that make disks fail under real processes. */
 
-/** Every state in which a power cut may leave the disks. */
+/** Checks the disk states that a power cut can leave. */
 export const powerLoss: ProofPart = {
   name: 'power-loss',
   title:
@@ -39,7 +39,7 @@ const points = (
   ...numbers: number[]
 ): SweepPoint[] => numbers.map((n) => ({ part, mode, fault, n }))
 
-/** Some calls of each kind, for a run of minutes. */
+/** A sample of each kind of run, for the short size. */
 export const SOME_CALLS: readonly SweepPoint[] = [
   ...points('agent', 'working', 'flush fails', 1, 2, 3),
   ...points('agent', 'working', 'disk full', 1, 6),
@@ -51,7 +51,7 @@ export const SOME_CALLS: readonly SweepPoint[] = [
   ...points('cloud', 'working', 'write is short', 9),
 ]
 
-/** Fails each disk call once, by kind of run and kind of failure. The short size tests some of them. */
+/** Makes each disk call fail once, by kind of run and of failure. The short size tests a sample. */
 export const failingCalls: ProofPart = {
   name: 'failing-calls',
   title:
@@ -67,7 +67,7 @@ export const failingCalls: ProofPart = {
       signal,
       onProgress: (_, at) => onProgress(0, at),
     })
-    // What was stopped before its end is done again.
+    // A stopped chunk stores no result, so a later run repeats it.
     signal.throwIfAborted()
     onProgress(count)
     return {
@@ -77,7 +77,7 @@ export const failingCalls: ProofPart = {
   },
 }
 
-/** Both disks full while the programs run, and room again. */
+/** Fills both disks while the processes run, then frees them. */
 export const fullDisks: ProofPart = {
   name: 'full-disks',
   title: 'Full disks under running programs, and room again',

@@ -1,24 +1,24 @@
-/** How much is proven: `ci` in minutes, `night` in hours. */
+/** Size of a proof: `ci` takes minutes, `night` takes hours. */
 export const SIZES = ['ci', 'night'] as const
 export type Size = (typeof SIZES)[number]
 
-/** What one chunk of a part found. */
+/** Result of one chunk. */
 export interface ChunkResult {
-  /** Violations, each with its seed or number for a repeated run. */
+  /** Violations, each with its seed or number, so that it can be repeated. */
   violations: readonly string[]
-  /** Sums over all chunks, by name: worlds, hours, kills. */
+  /** Sums over all chunks by name, such as hours or kills. */
   figures?: Readonly<Record<string, number>>
-  /** Rows of the report, such as the bugs that were planted. */
+  /** Rows of the report, such as mutants. */
   rows?: readonly Readonly<Record<string, string | number>>[]
 }
 
 export interface Chunk {
-  /** The first of them, from 0. */
+  /** Number of the first test, from 0. */
   from: number
   count: number
   size: Size
   signal: AbortSignal
-  /** How many of the chunk are done, and where it is, when one of them takes long. */
+  /** Reports the number of finished tests of the chunk. `at` describes the current step of a long test. */
   onProgress(done: number, at?: string): void
 }
 
@@ -28,18 +28,18 @@ export interface Chunk {
  */
 export interface ProofPart {
   readonly name: string
-  /** In the report. */
+  /** Title in the report. */
   readonly title: string
-  /** What is counted: worlds, kills. */
+  /** Name of what is counted, such as runs or kills. */
   readonly unit: string
   readonly of: Readonly<Record<Size, number>>
-  /** How many in a chunk at most. */
+  /** Maximum number of tests in a chunk. */
   readonly chunk: Readonly<Record<Size, number>>
   /** Whether chunks may run in parallel. `alone` if a chunk uses the whole machine or measures the disk. */
   readonly concurrency: 'by side' | 'alone'
-  /** Why it cannot be done on this machine. */
+  /** Returns why the part cannot run on this machine, or undefined if it can. */
   whyImpossible?(): string | undefined
-  /** True if an earlier result covers the same list of tests. The list may have changed since. */
+  /** True if an earlier result is still for the same tests; the catalogue may have changed. */
   isSameList?(found: ChunkResult, chunk: Pick<Chunk, 'from'>): boolean
   run(chunk: Chunk): Promise<ChunkResult>
 }

@@ -3,7 +3,7 @@ import type { ProofPart } from './part.ts'
 import { kills, killsOnPostgres, redeem } from './process-parts.ts'
 import { mutants, liveness, safety } from './sim-parts.ts'
 
-/** Every proof, in the order in which they run: a line each. `root`: the project, built. */
+/** All proofs in the order in which they run. `root`: folder of the built project. */
 export const partsOf = (root: string): readonly ProofPart[] => [
   mutants(root),
   safety(root),

@@ -3,9 +3,9 @@ import type { ProofPart } from './part.ts'
 import { whyNoPostgres } from '../kills/postgres-server.ts'
 import { CUT_CALLS, whySweepCannotRun, sweepRedeem } from '../kills/redeem-sweep.ts'
 
-/** Parts that run the programs as they are shipped. */
+/** Parts that run real processes. */
 
-/** SIGKILL to agent, cloud or both, at every step of a release. */
+/** Sends SIGKILL to agent, cloud or both at every step of a release. */
 export const kills = (root: string): ProofPart => ({
   name: 'kills',
   title: 'SIGKILL of agent, cloud or both at every step of a release',
@@ -19,7 +19,7 @@ export const kills = (root: string): ProofPart => ({
   },
 })
 
-/** Kills with the cloud's data in PostgreSQL; the loop also kills the database server. */
+/** Kills with the cloud's data in PostgreSQL, including its server. */
 export const killsOnPostgres = (root: string): ProofPart => ({
   name: 'kills-postgres',
   title: 'SIGKILL of agent and cloud, and crashes of PostgreSQL, at every step of a release',
@@ -43,7 +43,7 @@ export const killsOnPostgres = (root: string): ProofPart => ({
 
 const SWEEP_UP_TO = 40
 
-/** A release cut at each of its calls to the kernel. */
+/** Kills the agent at each system call of a release. */
 export const redeem = (root: string): ProofPart => ({
   name: 'redeem',
   title: `A release cut by SIGKILL at its n-th call to the kernel, n ≤ ${SWEEP_UP_TO}, online and offline`,

@@ -2,10 +2,10 @@ import type { Clock } from '../../policy/platform.ts'
 import type { Progress } from './run-parts.ts'
 import { sumOf } from './state.ts'
 
-/** Without a terminal a line is written so often, ms. */
+/** Time between two lines if the output is no terminal, ms. */
 const LINE_EVERY_MS = 30_000
 
-/** How far a run is, on one line of a terminal or, elsewhere, on a line now and then. */
+/** Shows the progress of a run: on one line of a terminal, otherwise as a new line every 30 s. */
 export function progressLine(
   out: { isTTY?: boolean; write(text: string): void },
   clock: Pick<Clock, 'elapsed'>,

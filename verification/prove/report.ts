@@ -2,17 +2,19 @@ import type { Size } from './part.ts'
 import type { PartResult } from './run-parts.ts'
 import { sumOf, type Sum } from './state.ts'
 
-/** Results of `npm run prove`, stored in verification/results.json. A continued run starts from them. */
+/** Results of `npm run prove`, stored in verification/results.json. A continued run reads them. */
 export interface Report {
-  /** When the last of them ended, ISO 8601. */
+  /** Time of the report, ISO 8601. */
   at: string
   parts: SizedResult[]
 }
 
-/** A part and the size it ran in. */
+/** Result of a part in one size. */
 export type SizedResult = PartResult & { size: Size }
 
-/** Selects for each part the run with the most results and adds the violations of newer runs. */
+/**
+ * Selects for each part the run with the most tests, newest first. An older run never replaces a run with violations.
+ */
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
   const sorted = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report, ...Report[]]
   const furthestOf = (name: string) => {
@@ -25,7 +27,7 @@ export function furthest(reports: readonly [Report, ...Report[]]): Report {
   return { ...sorted[0], parts: sorted[0].parts.map(({ name }) => furthestOf(name)) }
 }
 
-/** Removes hashes of the build, which have no meaning on another machine. */
+/** Removes build hashes, because they mean nothing on another machine. */
 export function withoutBuildHashes(report: Report): Report {
   const chunksOf = ({ chunks }: PartResult) =>
     Object.fromEntries(Object.entries(chunks).map(([n, { build: _build, ...found }]) => [n, found]))
@@ -57,7 +59,7 @@ function resultOf({ name, skipped, of }: PartResult, { violations, done }: Sum):
   return done === of ? good : `${good} so far, ${Math.floor((100 * done) / of)} %`
 }
 
-/** One that was stopped, and went on after a change of the code, has several. */
+/** A run that continued after a code change has several commits. */
 function commitsOf({ commits, done }: Sum): string {
   const all = Object.entries(commits)
   return all
@@ -65,7 +67,7 @@ function commitsOf({ commits, done }: Sum): string {
     .join(', ')
 }
 
-/** The figures of a run as a table. */
+/** Table of all parts with figures and results. */
 export function figuresTable({ at, parts }: Report): string {
   const summed = parts.map((part) => ({ part, sum: sumOf(part) }))
   const rows = summed.map(
@@ -83,7 +85,7 @@ export function figuresTable({ at, parts }: Report): string {
   return [head, table, ...(failures.length > 0 ? [failures.join('\n')] : [])].join('\n\n')
 }
 
-/** One row per mutant: the runs until it was found, and the invariant that found it. */
+/** Table with a row per mutant: the runs until a check found it, and the invariant. */
 export function mutantsTable({ parts }: Report): string {
   const part = parts.find(({ name }) => name === 'bugs')
   const rows = part ? sumOf(part).rows : []
@@ -100,12 +102,15 @@ export function mutantsTable({ parts }: Report): string {
 
 const TABLES: Readonly<Record<string, (report: Report) => string>> = { figures: figuresTable, bugs: mutantsTable }
 
-/** The page with the tables of this report between their marks, `<!-- prove:NAME -->` and `<!-- /prove:NAME -->`. Throws when a mark is missing. */
+/**
+ * Replaces the tables of the page between `<!-- prove:NAME -->` and `<!-- /prove:NAME -->`. Throws if a mark is
+ * missing.
+ */
 export function withTables(page: string, report: Report): string {
   return Object.entries(TABLES).reduce((text, [name, table]) => {
     const [open, close] = [`<!-- prove:${name} -->`, `<!-- /prove:${name} -->`]
     const [from, to] = [text.indexOf(open), text.indexOf(close)]
-    if (from < 0 || to < from) throw new Error(`the page has no place ${open} … ${close}`)
+    if (from < 0 || to < from) throw new Error(`the page lacks the marks ${open} … ${close}`)
     return `${text.slice(0, from + open.length)}\n${table(report)}\n${text.slice(to)}`
   }, page)
 }

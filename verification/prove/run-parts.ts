@@ -3,13 +3,13 @@ import type { Clock } from '../../policy/platform.ts'
 import type { ProofPart, Size } from './part.ts'
 import { readState, sumOf, writeJson, type StoredChunk, type PartState } from './state.ts'
 
-/** What became of a part. */
+/** Result of a part. */
 export interface PartResult extends PartState {
   name: string
   title: string
   unit: string
   of: number
-  /** Why it was left out. */
+  /** Reason why the part did not run. */
   skipped?: string
 }
 
@@ -17,15 +17,15 @@ export interface PartResult extends PartState {
 export interface ProofContext {
   size: Size
   folder: string
-  /** Hash of the running code. Results of another build do not count, unless the part has `goesOn`. */
+  /** Hash of the running code. Results of other builds are ignored, unless `reusesEarlierCode` is set. */
   build: string
-  /** The commit of that. */
+  /** Commit of the running code. */
   commit: string
-  /** What this runs on. */
+  /** Description of this machine. */
   machine: string
-  /** What held in the code as it was before counts too; what did not is done again. */
+  /** Reuses complete results of earlier code if they have no violations; repeats the others. */
   reusesEarlierCode: boolean
-  /** What earlier runs found, here or elsewhere: what held in them counts with `goesOn`. */
+  /** Results of earlier runs, on this or another machine. Reused only with `reusesEarlierCode`. */
   earlierResults: readonly (PartResult & { size: Size })[]
 }
 
@@ -33,7 +33,7 @@ export interface RunOptions extends ProofContext {
   parts: readonly ProofPart[]
   /** True if the code on disk still has the hash `build`. A build may replace it during a run. */
   isBuildUnchanged(): boolean
-  /** Chunks at the same time. */
+  /** Number of parallel chunks. */
   jobs: number
   clock: Pick<Clock, 'elapsed'>
   signal: AbortSignal
@@ -41,7 +41,7 @@ export interface RunOptions extends ProofContext {
 }
 
 export interface Progress {
-  /** `done` counts what earlier runs did; `perSecond` only this one. */
+  /** `done` includes results of earlier runs; `perSecond` is the rate of this run. */
   show(line: {
     part: ProofPart
     done: number
@@ -53,9 +53,7 @@ export interface Progress {
   end(proven: PartResult): void
 }
 
-/**
- * Runs the parts in order and continues stopped ones. If the signal aborts, it rejects and the stored results remain.
- */
+/** Runs the parts in order and continues stopped ones. If the signal aborts, rejects; finished chunks stay stored. */
 export async function runParts(options: RunOptions): Promise<PartResult[]> {
   const all: PartResult[] = []
   for (const part of options.parts) {
@@ -67,7 +65,7 @@ export async function runParts(options: RunOptions): Promise<PartResult[]> {
   return all
 }
 
-/** Loads the results of a part from this run and valid earlier ones; they may be empty. */
+/** Loads the valid results of a part, from this run and earlier ones. There may be none. */
 export function loadResult(part: ProofPart, place: ProofContext): PartResult {
   const skipped = part.whyImpossible?.()
   const { name, title, unit } = part
@@ -81,7 +79,7 @@ export function loadResult(part: ProofPart, place: ProofContext): PartResult {
   }
 }
 
-/** The file of a part's state. */
+/** File with the state of a part. */
 export function stateFile(part: ProofPart, { folder, size }: Pick<ProofContext, 'folder' | 'size'>): string {
   return join(folder, `${size}-${part.name}.json`)
 }
@@ -137,7 +135,7 @@ async function runPart(part: ProofPart, options: RunOptions): Promise<void> {
         },
       })
       running.delete(n)
-      if (!options.isBuildUnchanged()) throw new Error('the project was built again while this ran: run it again')
+      if (!options.isBuildUnchanged()) throw new Error('the project was rebuilt during the run: start the run again')
       state.chunks[n] = {
         ...found,
         count,
@@ -150,7 +148,7 @@ async function runPart(part: ProofPart, options: RunOptions): Promise<void> {
       show()
     }
   }
-  // An error in a part ends the run after all open chunks are complete. A violation does not.
+  // Waits for all open chunks, then throws the error of a failed one. A violation is no error.
   const ends = await Promise.allSettled(
     Array.from({ length: part.concurrency === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker),
   )

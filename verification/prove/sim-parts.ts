@@ -7,12 +7,12 @@ import type { MutantsRecord } from '../runner/sim-mutants.ts'
 import type { CampaignRecord } from '../runner/sim-many.ts'
 import type { Chunk, ChunkResult, ProofPart } from './part.ts'
 
-/** Simulated parts. They run `npm run sim` and read its JSON result. */
+/** Parts that run `npm run sim` and read its JSON result. */
 
 const MUTANT_SEEDS = 500
 const STDERR_KEPT = 2_000
 
-/** Runs the simulation, which uses all cores; resolves with its result also when it found something. */
+/** Runs the simulation on all cores. Resolves with its result, also if an invariant failed. */
 async function sim<T>(
   root: string,
   args: readonly string[],
@@ -38,7 +38,7 @@ async function sim<T>(
     })
     signal.removeEventListener('abort', stop)
     signal.throwIfAborted()
-    // 0: everything held; 1: something did not; anything else: it did not run.
+    // Exit code 0: no violation; 1: a violation; others: the simulation could not run.
     if (code !== 0 && code !== 1) throw new Error(`sim ${args.join(' ')} ended with ${code}:\n${err}`)
     return JSON.parse(readFileSync(file, 'utf8')) as T
   } finally {
@@ -62,7 +62,7 @@ async function runSeeds(
   }
 }
 
-/** Runs with faults at any time. */
+/** Runs with random faults at any time. */
 export const safety = (root: string): ProofPart => ({
   name: 'safety',
   title: 'Simulated runs with faults at any time',
@@ -73,7 +73,7 @@ export const safety = (root: string): ProofPart => ({
   run: (chunk) => runSeeds(root, chunk, []),
 })
 
-/** Runs that must recover after the last fault. */
+/** Runs with longer faults; the store must recover after the last one. */
 export const liveness = (root: string): ProofPart => ({
   name: 'liveness',
   title: 'Simulated runs with longer faults; everything must recover within half an hour',

@@ -4,36 +4,36 @@ import type { ChunkResult } from './part.ts'
 
 /** Stored results of a part. */
 export interface PartState {
-  /** Number of tests in a chunk. Another number makes the stored chunks invalid. */
+  /** Tests per chunk. If this number changes, the stored chunks are invalid. */
   readonly chunk: number
-  /** By the number of the chunk. */
+  /** Results by chunk number. */
   readonly chunks: Record<string, StoredChunk>
 }
 
 export interface StoredChunk extends ChunkResult {
   count: number
   seconds: number
-  /** Hash of the code that produced the result; undefined for results from an earlier report. */
+  /** Hash of the code that produced the result; undefined in results from verification/results.json. */
   build?: string
-  /** The commit of that. */
+  /** Commit of that code. */
   commit: string
-  /** What it ran on. */
+  /** Description of the machine. */
   machine: string
 }
 
-/** Chunks together. */
+/** Totals over all chunks. */
 export interface Sum {
   done: number
-  /** Of all chunks together, those that ran side by side added up. */
+  /** Sum of the durations of all chunks, s. Parallel chunks count fully. */
   seconds: number
   violations: string[]
   figures: Record<string, number>
   rows: Readonly<Record<string, string | number>>[]
-  /** How much of it was done on which commit. */
+  /** Number of tests by commit. */
   commits: Record<string, number>
 }
 
-/** Adds up the results of the chunks in order. */
+/** Adds up the chunks in order of their numbers. */
 export function sumOf({ chunks }: PartState): Sum {
   const inOrder = Object.entries(chunks)
     .sort(([a], [b]) => Number(a) - Number(b))
@@ -55,7 +55,7 @@ export function sumOf({ chunks }: PartState): Sum {
   }
 }
 
-/** What the file holds; undefined when there is none that can be read. */
+/** Reads a stored state. Returns undefined if the file is missing or unreadable. */
 export function readState(file: string): PartState | undefined {
   try {
     return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as PartState) : undefined
@@ -64,7 +64,7 @@ export function readState(file: string): PartState | undefined {
   }
 }
 
-/** There whole or not at all, whenever this process is stopped. */
+/** Writes a new file and renames it, so that a stop never leaves a partial file. */
 export function writeJson(file: string, value: unknown): void {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(`${file}.new`, `${JSON.stringify(value, null, 2)}\n`)
