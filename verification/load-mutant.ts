@@ -3,7 +3,7 @@ import { FUZZ_MUTANTS } from './fuzz/fuzz-mutants.ts'
 import { MUTANTS } from './simulation/mutants/catalogue.ts'
 import { KILL_MUTANTS } from './kills/kill-mutants.ts'
 
-/** Loaded first (`node --import`): applies the mutant that UNTAG_SIM_BUG names. */
+/** Applies the mutant that UNTAG_SIM_BUG names. Node loads this file first (`node --import`). */
 const bug = [...MUTANTS, ...FUZZ_MUTANTS, ...KILL_MUTANTS].find(({ name }) => name === process.env['UNTAG_SIM_BUG'])
 if (!bug) throw new Error('UNTAG_SIM_BUG names no mutant of the catalogue')
 register(new URL('./simulation/mutants/module-hooks.js', import.meta.url), {

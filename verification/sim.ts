@@ -51,7 +51,7 @@ async function main(): Promise<boolean> {
       jobs: { type: 'string' },
       json: { type: 'string' },
       help: { type: 'boolean', default: false },
-      // Internal options of worker processes (sim-worker.ts).
+      // Internal options for worker processes (sim-worker.ts).
       worker: { type: 'boolean', default: false },
       step: { type: 'string' },
       'until-first': { type: 'boolean', default: false },

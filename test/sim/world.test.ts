@@ -15,7 +15,7 @@ const DIST = join(import.meta.dirname, '../../dist')
 const folder = mkdtempSync(join(tmpdir(), 'untag-sim-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A few runs for every change; `npm run sim` runs more. */
+/** A few runs for every change. `npm run sim` runs more. */
 describe('the simulation', () => {
   const shops = shopsIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   afterAll(() => shops.remove())
@@ -100,7 +100,7 @@ describe('the simulation', () => {
   it('reduces a failed run to the fewest faults', { timeout: 300_000 }, async () => {
     const result = await runSeed(shops, { seed: 6, liveness: false, faults: ['broker', 'devices'] })
     const failed = { ...result, violations: [{ invariant: 'I1' as const, detail: 'made up', atMs: 0 }] }
-    // The failure is made up, so no fault can be left out.
+    // The failure is invented, so no fault can be removed.
     expect((await fewestFaults(shops, failed, false, 10)).faults).toEqual(['broker', 'devices'])
   })
 })
@@ -111,7 +111,7 @@ describe('the mutation catalogue', () => {
     expect(new Set(MUTANTS.map((bug) => bug.name)).size).toBe(MUTANTS.length)
   })
 
-  it.each(MUTANTS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
+  it.each(MUTANTS.map((bug) => [bug.name, bug] as const))('%s fits the built code', (_, bug) => {
     for (const { file, find } of bug.changes)
       expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
   })
@@ -141,7 +141,7 @@ describe('the mutation catalogue', () => {
 })
 
 describe('mutants that accept false reports about other agents', () => {
-  // Each is found within the first sixteen runs with a lying agent.
+  // Each mutant is found within the first sixteen runs with a lying agent.
   it('are all found within 60 runs', { timeout: 300_000 }, async () => {
     const file = join(folder, 'lies.json')
     const names = LYING_AGENT_MUTANTS.map((bug) => bug.name)
@@ -164,7 +164,7 @@ describe('a campaign', () => {
       cpuSeconds: expect.any(Number) as number,
       worldsPerCpuSecond: expect.any(Number) as number,
     })
-    expect(stdout).toContain('2 ran twice, each the same both times')
+    expect(stdout).toContain('2 ran twice, each with equal results')
     expect(code).toBe(0)
   })
 })

@@ -1,7 +1,7 @@
 import { INVARIANTS } from '../simulation/virtual/core.ts'
 import type { SeedResult } from '../simulation/run-seed.ts'
 
-/** A world in a line, and each line that did not hold in it. */
+/** One line about the run, and one line per violation. */
 export function describeSeed({ seed, hash, steps, virtualMs, violations, faults }: SeedResult): string {
   const head = `seed ${seed}  ${hash}  ${steps} steps, ${Math.round(virtualMs / 1_000)} s of virtual time, faults: ${faults.join(',') || 'none'}\n`
   return (

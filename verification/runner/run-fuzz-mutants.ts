@@ -4,24 +4,26 @@ import { fileURLToPath } from 'node:url'
 import { FUZZ_MUTANTS, type FuzzMutant } from '../fuzz/fuzz-mutants.ts'
 
 export interface FuzzMutantOptions {
-  /** Requests for each bug at most. */
+  /** Maximum number of requests per mutant. */
   readonly requests: number
-  /** Names with commas between them; without: all. */
+  /** Names separated by commas. Default: all mutants. */
   readonly only: string | undefined
-  /** Bugs at once. */
+  /** Number of parallel mutants. */
   readonly jobs: number
 }
 
 /**
- * Plants each mutant in a separate process and sends requests until a rule finds it. Resolves to false if a mutant
- * survives or another rule finds it.
+ * Loads each mutant in a separate process and sends requests until a rule fails. Resolves to true if every mutant is
+ * found by one of its expected rules.
  */
 export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions): Promise<boolean> {
   const names = only?.split(',')
   const wanted = FUZZ_MUTANTS.filter((bug) => names?.includes(bug.name) ?? true)
   const unknown = names?.filter((name) => !FUZZ_MUTANTS.some((bug) => bug.name === name)) ?? []
   if (unknown.length > 0)
-    throw new Error(`there is no mutant ${unknown.join()}; there are ${FUZZ_MUTANTS.map((bug) => bug.name).join(', ')}`)
+    throw new Error(
+      `unknown mutant ${unknown.join()}; the mutants are ${FUZZ_MUTANTS.map((bug) => bug.name).join(', ')}`,
+    )
   const waiting = [...wanted]
   let found = 0
 
@@ -51,7 +53,7 @@ async function hunt(bug: FuzzMutant, requests: number): Promise<{ isFound: boole
   child.stdout.on('data', (chunk: Buffer) => void (out += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => void (err += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number | null]
-  // A bug that does not fit, or a process that ended: a mistake, and not found by anything.
+  // The mutant does not fit the code, or the process crashed. Neither counts as found.
   if (code !== 0 && code !== 1) return { isFound: false, line: `ended with ${code}: ${err.trim()}` }
   const [first = ''] = out.split('\n')
   const [, seed, after] = /--seed (\d+) --requests (\d+)$/m.exec(out) ?? []

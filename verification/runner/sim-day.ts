@@ -10,11 +10,11 @@ export interface ShowDayOptions {
   readonly shoppers: number
   readonly hours: number
   readonly trace: boolean
-  /** A file for the result. */
+  /** File for the result. */
   readonly json: string | undefined
 }
 
-/** What is written down of a day, for reports. */
+/** Result of a store day in the JSON file. */
 export interface DayRecord {
   kind: 'day'
   seed: number
@@ -27,7 +27,9 @@ export interface DayRecord {
   alarmsOfThieves: number
   decisions: number
   offlineDecisions: number
-  /** Answers to a receipt that were compared with the policy, and those that were stricter. */
+  /**
+   * Offline decisions about receipts that were compared with the policy, and those that were stricter than the policy.
+   */
   offline: { compared: number; stricter: number }
   decisionMs: { p50: number; p99: number }
   journalRows: number
@@ -54,7 +56,7 @@ export async function showDay({ seed, shoppers, hours, trace, json }: ShowDayOpt
 }
 
 /**
- * Runs a day and reports progress to `say`. `cpuSeconds` covers all threads of this process, without the creation of
+ * Runs a day and reports its progress to `say`. `cpuSeconds` covers all threads of this process after the creation of
  * the shop.
  */
 export async function measureDay(
@@ -82,7 +84,7 @@ export async function measureDay(
   }
 }
 
-/** The figures of a day. */
+/** Figures of a day for the report. */
 export function recordOf(
   { seed, shoppers, hash, violations, unitsReleased, journalRows, steps, tally, offline }: DayResult,
   hours: number,
@@ -118,7 +120,7 @@ function asText({ tally, violations }: DayResult, record: DayRecord): string {
       'shoppers',
       `${record.shoppers}: ${tally.bought} bought, ${tally.thieves} stole, ${tally.cancelled} changed their mind, ${tally.returned} brought it back`,
     ],
-    ['units released', `${record.unitsReleased} of ${record.unitsSold} that were carried out paid`],
+    ['units released', `${record.unitsReleased} of ${record.unitsSold} that shoppers paid for and carried out`],
     ['alarms', `${record.alarmsOfThieves} of ${tally.unitsStolen} stolen units, no paid one`],
     [
       'decisions',
@@ -126,7 +128,7 @@ function asText({ tally, violations }: DayResult, record: DayRecord): string {
     ],
     [
       'CPU time of a decision',
-      `p50 ${record.decisionMs.p50} ms, p99 ${record.decisionMs.p99} ms, agent, cloud and world together`,
+      `p50 ${record.decisionMs.p50} ms, p99 ${record.decisionMs.p99} ms, of agent, cloud and simulation together`,
     ],
     [
       'offline by the rules',
@@ -139,7 +141,7 @@ function asText({ tally, violations }: DayResult, record: DayRecord): string {
   const width = Math.max(...rows.map(([name]) => name.length))
   const verdict =
     violations.length === 0
-      ? 'everything held that must hold'
+      ? 'no violation'
       : violations
           .map((v) => `${v.invariant} (${INVARIANTS[v.invariant]}) at ${v.atMs / 1_000} s: ${v.detail}`)
           .join('\n')

@@ -9,19 +9,19 @@ export interface ManyRunsOptions {
   readonly seeds: number
   readonly first: number
   readonly liveness: boolean
-  /** Processes at once. */
+  /** Number of parallel processes. */
   readonly jobs: number
   readonly faults: Fault[] | undefined
-  /** A file for the result. */
+  /** File for the result. */
   readonly json: string | undefined
 }
 
-/** What is written down of a campaign, for reports. */
+/** Result of many runs in the JSON file. */
 export interface CampaignRecord {
   kind: 'safety' | 'liveness'
   seeds: number
   from: number
-  /** `detail`: one line, its beginning. */
+  /** `detail` is the first line of the violation, shortened. */
   violations: { seed: number; invariant: string; detail: string }[]
   cpuSeconds: number
   worldsPerCpuSecond: number
@@ -32,7 +32,7 @@ const DETAIL_LENGTH = 200
 /** Maximum number of failed runs in the output. */
 const SHOWN_LIMIT = 20
 
-/** Runs worlds with consecutive seeds in as many processes as there may be. True when all held that must hold. */
+/** Runs consecutive seeds in parallel processes. Returns true if there was no violation. */
 export async function runMany(many: ManyRunsOptions): Promise<boolean> {
   const { failed } = await new Campaign(many).run()
   const worst = failed.find((f) => f.invariant !== 'determinism' && f.invariant !== 'fault')
@@ -58,7 +58,7 @@ class Campaign {
     this.#workers = Math.min(many.jobs, many.seeds)
   }
 
-  /** Runs every worker to its end, and reports. */
+  /** Runs all workers and prints the report. */
   async run(): Promise<this> {
     await Promise.all(Array.from({ length: this.#workers }, (_, worker) => this.#runOne(worker)))
     if (this.#isShown) process.stderr.write('\n')
@@ -91,8 +91,8 @@ class Campaign {
     if (ran.ranTwice) this.#ranTwice++
     this.#cpu[worker] = ran.cpuSeconds
     if (ran.violation) this.#fail(ran.seed, ran.violation.invariant, ran.violation.detail)
-    if (ran.isNondeterministic) this.#fail(ran.seed, 'determinism', 'its second run was another one')
-    // To a prover that has started this.
+    if (ran.isNondeterministic) this.#fail(ran.seed, 'determinism', 'the second run differed')
+    // Tells `npm run prove` the progress, if that started this process.
     process.send?.({ done: this.#done })
     if (this.#isShown)
       process.stderr.write(
@@ -129,9 +129,9 @@ class Campaign {
     process.stdout.write(
       [
         `${this.#done} runs, ${this.#steps} steps, ${(this.#virtualMs / 3_600_000).toFixed(1)} hours of virtual time; ${worldsPerCpuSecond.toFixed(1)} runs per second of CPU time, ${this.#seconds()} s in ${this.#workers} processes`,
-        `${this.#ranTwice} ran twice${this.failed.some((f) => f.invariant === 'determinism') ? '' : ', each the same both times'}`,
+        `${this.#ranTwice} ran twice${this.failed.some((f) => f.invariant === 'determinism') ? '' : ', each with equal results'}`,
         this.failed.length === 0
-          ? 'everything held that must hold'
+          ? 'no violation'
           : `${this.failed.length} runs failed; see one with --seed ${this.failed[0]?.seed ?? 0}${liveness ? ' --liveness' : ''} --trace`,
         '',
       ].join('\n'),

@@ -4,17 +4,17 @@ import type { Mutant } from '../simulation/mutants/mutant.ts'
 import { runWorker, type WorkerSeedResult } from './sim-worker.ts'
 
 export interface MutantOptions {
-  /** At most so many worlds for each bug. */
+  /** Maximum number of runs per mutant. */
   readonly seeds: number
-  /** Names with commas between them; without: all. */
+  /** Names separated by commas. Default: all mutants. */
   readonly only: string | undefined
-  /** Bugs at once. */
+  /** Number of parallel mutants. */
   readonly jobs: number
-  /** A file for the result. */
+  /** File for the result. */
   readonly json: string | undefined
 }
 
-/** What is written down of a hunt, for reports. The seeds begin with 1: `seed` is also how many worlds it took. */
+/** Result of the mutants in the JSON file. Seeds start at 1, so `seed` is also the number of runs. */
 export interface MutantsRecord {
   kind: 'bugs'
   bugs: { name: string; caughtBy: 'safety' | 'liveness' | null; seed: number | null; invariant: string | null }[]
@@ -29,13 +29,13 @@ interface MutantResult {
 }
 
 /**
- * Plants each mutant in a separate process and simulates until an invariant fails. Resolves to false if a mutant
- * survives.
+ * Loads each mutant in a separate process and simulates until an invariant fails. Resolves to true if every mutant is
+ * found.
  */
 export async function runMutants({ seeds, only, jobs, json }: MutantOptions): Promise<boolean> {
   const wanted = MUTANTS.filter((bug) => only === undefined || only.split(',').includes(bug.name))
   if (wanted.length === 0)
-    throw new Error(`there is no mutant ${only}; the catalogue has ${MUTANTS.map((b) => b.name).join(', ')}`)
+    throw new Error(`unknown mutant ${only}; the catalogue has ${MUTANTS.map((b) => b.name).join(', ')}`)
   const waiting = [...wanted]
   const found: MutantResult[] = []
   const now = new Map<string, number>()
@@ -102,10 +102,10 @@ async function hunt(bug: Mutant, seeds: number, onSeed: (ran: WorkerSeedResult) 
   const cpuSeconds = last?.cpuSeconds ?? 0
   if (last?.violation) return { bug, seed: last.seed, ...last.violation, cpuSeconds }
   if (last?.isNondeterministic)
-    return { bug, seed: last.seed, invariant: 'determinism', detail: 'its second run was another one', cpuSeconds }
-  // A bug that does not fit is a mistake in the bank, and found by nothing.
+    return { bug, seed: last.seed, invariant: 'determinism', detail: 'the second run differed', cpuSeconds }
+  // A mutant that does not fit the code is an error of the catalogue.
   if (end.why?.includes('does not fit any more')) throw new Error(end.why)
-  // A process end counts as a find, because the same code would end the process in a shop.
+  // A crash counts as found, because the same code would crash in a shop.
   if (end.why !== undefined) return { bug, seed: end.seed, invariant: 'fault', detail: end.why, cpuSeconds }
   return { bug, seed: undefined, invariant: '', detail: '', cpuSeconds }
 }

@@ -9,9 +9,8 @@ import type { Fault } from '../simulation/faults/fault-kinds.ts'
 import { renderPlainly } from '../../bin/plain-pages.ts'
 
 /**
- *   sim ──spawns──▶ sim --worker … ──a line of JSON for each world──▶ sim
- *
- * Worlds run in processes of their own, one for each core: one may die, hang or have a bug planted, and the others go on.
+ * Options of a worker process. Seeds run in separate processes, so a crash, a hang or a mutant affects only one. The
+ * worker prints a JSON line per run.
  */
 export interface WorkerOptions {
   readonly first: number
@@ -21,48 +20,48 @@ export interface WorkerOptions {
   readonly liveness: boolean
   readonly untilFirst: boolean
   readonly faults?: readonly Fault[] | undefined
-  /** The bug to plant. */
+  /** Name of the mutant to load. */
   readonly mutant?: string
 }
 
-/** A world that a worker has run. */
+/** Result of one run. */
 export interface WorkerSeedResult {
   readonly seed: number
   readonly steps: number
   readonly virtualMs: number
-  /** Its second run was another one. */
+  /** True if a second run of the same seed differed. */
   readonly isNondeterministic: boolean
   readonly ranTwice: boolean
   readonly violation?: { readonly invariant: string; readonly detail: string }
-  /** CPU time of the worker so far, without the making of the shop, s. */
+  /** CPU time of the worker so far, without the creation of the shop, s. */
   readonly cpuSeconds: number
 }
 
-/** How a worker ended; `why` is undefined when it has done its work. */
+/** How a worker ended. `why` is undefined if it finished its seeds. */
 export interface WorkerEnd {
   readonly why: string | undefined
-  /** The world it was in then. */
+  /** Seed that ran at the end. */
   readonly seed: number
 }
 
 const TWICE_EVERY = 100
-/** Time without output after which a worker counts as hung, ms. A run takes about a second. */
+/** Time without output after which a worker counts as hung, ms. A run takes about 1,000 ms. */
 const SILENCE_MS = 300_000
 const STDERR_KEPT = 2_000
 
-/** What the process of a simulation needs before its first key and page. */
+/** Prepares the process before it creates its first key or page. */
 export function prepareToSimulate(): void {
   renderPlainly()
   signQuickly()
 }
 
-/** The shops of the worlds. */
+/** Opens the shops for simulated runs. */
 export function openShops(): Shops {
   prepareToSimulate()
   return shopsIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
 }
 
-/** The worker itself: runs its worlds and writes a line for each. */
+/** Runs the seeds of this worker and prints a JSON line for each. */
 export async function runWorkerSeeds({
   first,
   seeds,
@@ -102,7 +101,7 @@ export async function runWorkerSeeds({
   }
 }
 
-/** Starts a worker and calls `onSeed` after each run. Never rejects: the result reports a worker that died or hung. */
+/** Starts a worker and calls `onSeed` after each run. Never rejects: `why` describes a crash or a hang. */
 export function runWorker(options: WorkerOptions, onSeed: (ran: WorkerSeedResult) => void): Promise<WorkerEnd> {
   const child = spawn(process.execPath, argumentsOf(options), {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -115,7 +114,7 @@ export function runWorker(options: WorkerOptions, onSeed: (ran: WorkerSeedResult
   let silence = setTimeout(giveUp, SILENCE_MS)
 
   function giveUp(): void {
-    why = `nothing happened for ${SILENCE_MS / 1_000} s`
+    why = `no output for ${SILENCE_MS / 1_000} s`
     child.kill('SIGKILL')
   }
 
