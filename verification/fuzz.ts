@@ -15,7 +15,7 @@ const HELP = `Sends valid and invalid requests to the cloud's API, in this proce
 
   --requests N        number of requests (20000)
   --seed N            the first seed (1); each run of requests has the next one
-  --run N             requests per run; each run starts with new accounts (1000)
+  --run N             requests per run; each run starts with new accounts (2500)
   --until-first       stop at the first violation
   --database-url URL  an empty PostgreSQL database for one run, instead of SQLite in memory
   --bugs              runs each mutant in its own process and shows after how many requests it was found
@@ -109,7 +109,7 @@ function report(results: readonly RunResult[], requests: number): boolean {
   process.stdout.write(
     `${sum((result) => result.requests)} requests, ${failures} violations; ${counts.join(', ')}; run ${hash.slice(0, 32)}\n`,
   )
-  // A short run cannot reach everything.
+  // A short run does not reach every operation.
   const missing = requests < 10_000 ? [] : neverSucceeded(results)
   if (missing.length > 0) process.stdout.write(`never succeeded: ${missing.join(', ')}\n`)
   return failures === 0 && missing.length === 0

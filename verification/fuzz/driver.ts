@@ -15,40 +15,40 @@ import type { KeyKind, Scene } from './scene/scene.ts'
 import type { Json, HttpReply, HttpRequest, ServedCloud } from './scene/served-cloud.ts'
 import type { Step } from './steps.ts'
 
-/** A fault with the request that shows it. */
+/** A fault and the request that shows it. */
 export type FaultWithRequest = Fault & { readonly request: string }
 
-/** A step whose good request is made; `fault` if a request that it needed first showed one. */
+/** A step with its valid request. `fault` is set if an earlier request for its setup showed a fault. */
 export interface Prepared {
   readonly base: Json
   readonly authorization: string | undefined
   readonly isGenuine: boolean
-  /** The page that is sent for, for requests that name no operation. */
+  /** Request for a page, instead of an operation. */
   readonly page: HttpRequest | undefined
-  /** For what is drawn while it is carried out, the same each time. */
+  /** Random numbers for the step. Each repetition draws the same ones. */
   readonly chance: Chance
   readonly fault: FaultWithRequest | undefined
 }
 
-/** Makes requests out of steps, sends them and judges the answers. */
+/** Makes requests from steps, sends them and judges the answers. */
 export interface Driver {
   readonly sent: number
   readonly succeeded: ReadonlyMap<string, number>
   readonly statuses: ReadonlyMap<number, number>
-  /** Of all answers so far. */
+  /** Hash of all answers so far. */
   hash(): string
-  /** Has every party look at what it has. */
+  /** Makes each party list its own data, so that the run knows their ids. */
   warmUp(): Promise<void>
   pass(ms: number): Promise<void>
   prepare(step: Step): Promise<Prepared>
-  /** Sends the step's request with the plan carried out. Answers the first fault. */
+  /** Changes the step's request by the plan and sends it. Returns the first fault. */
   carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<FaultWithRequest | undefined>
 }
 
-/** Areas whose operations work at any package with test keys (ADR 0004). */
+/** Areas whose operations work with test keys in every package (ADR 0004). */
 const FREE_IN_SANDBOX = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys', 'getLoyaltyPrograms', 'fetchAgents']
-/** Shared by all parties and operations. */
+/** Keys that all parties and operations share. */
 const IDEMPOTENCY_KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 
 type Plain = (
@@ -56,7 +56,7 @@ type Plain = (
   headers?: Record<string, string>,
 ) => Promise<{ reply: HttpReply; fault: FaultWithRequest | undefined }>
 
-/** A driver that knows nothing yet but the ground. */
+/** Creates a driver that knows only the test accounts. */
 export function newDriver(ground: TestAccounts, served: ServedCloud, chance: Chance): Driver {
   return new FuzzDriver(ground, served, chance)
 }
@@ -106,7 +106,7 @@ class FuzzDriver implements Driver {
     }
     const request = isOlderForm && operation.get ? operation.get.request : operation.request
     const { body, unknownField: field } = carryOut(prepared.base, plan, request)
-    // Fields of a query without a name are ignored.
+    // The cloud ignores query fields without a name.
     const unknownField = isOlderForm && field === '' ? undefined : field
     const headers = headersOf(prepared.authorization)
     const wrap = (each: Json, more: Record<string, string> = {}) =>
@@ -153,7 +153,7 @@ class FuzzDriver implements Driver {
     }
   }
 
-  /** A call that a request needs first. */
+  /** Sends a request that prepares another one. */
   async #call(party: Party, name: string, body: Json, as: KeyKind): Promise<Json | undefined> {
     const operation = OPERATION_TABLE.get(name)
     if (!operation) throw new Error(`there is no operation ${name}`)
@@ -180,7 +180,7 @@ class FuzzDriver implements Driver {
     return token
   }
 
-  /** Sends one request, learns from its answer and judges it. */
+  /** Sends one request, judges the answer and collects its ids. */
   async #send(
     request: HttpRequest,
     about: Omit<Exchange, 'sent' | 'reply' | 'errors' | 'packages'>,
@@ -203,7 +203,7 @@ class FuzzDriver implements Driver {
     return { reply, fault: fault && { ...fault, request: shown(request) } }
   }
 
-  /** The packages on which the operation's success depends. */
+  /** Packages of account and store that the operation needs; undefined if no package matters. */
   async #packagesOf(
     operation: Operation,
     { party, as }: Pick<Exchange, 'party' | 'as'>,
@@ -227,7 +227,7 @@ class FuzzDriver implements Driver {
     return Object.fromEntries(Object.entries(good).filter(([name]) => names.includes(name)))
   }
 
-  /** What belongs to another party must look as if it did not exist. */
+  /** Checks that an id of another party gets the same answer as an unknown id. */
   async #foreignPair(
     { operation, party, as }: Step,
     { base }: Prepared,
@@ -244,7 +244,7 @@ class FuzzDriver implements Driver {
     const foreign = own.one(hidden)
     const nobodys = `${prefix}_${'7'.repeat(26)}`
     const unknown = await plain(replaced(base, path, nobodys))
-    // A text that the operation only records, such as who was at the till.
+    // The operation only stores the text, such as the name of an operator. It looks up no id.
     const isRecorded = unknown.reply.status < 300 && operation?.changes === true
     if (unknown.fault || isRecorded) return unknown.fault
     const known = await plain(replaced(base, path, foreign))
@@ -255,7 +255,7 @@ class FuzzDriver implements Driver {
     return { rule: 'foreign-id', detail, request: JSON.stringify(replaced(base, path, foreign)) }
   }
 
-  /** The same request under one Idempotency-Key has one answer. */
+  /** Checks that a repeated request with the same Idempotency-Key gets the same answer. */
   async #repeated(step: Step, { base }: Prepared, own: Chance, plain: Plain): Promise<FaultWithRequest | undefined> {
     const header = { 'idempotency-key': own.one(IDEMPOTENCY_KEYS) }
     const first = await plain(base, header)

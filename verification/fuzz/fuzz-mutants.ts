@@ -1,14 +1,14 @@
 import { change, type Mutant } from '../simulation/mutants/mutant.ts'
 import type { Rule } from './judge.ts'
 
-/** A bug that an API may have, and the rules of the fuzzer of which one finds it. */
+/** A mutant of the API and the rules of which one must find it. */
 export interface FuzzMutant extends Mutant {
   readonly rules: readonly Rule[]
 }
 
 /**
- * The fuzzer is itself tested by these, as the simulation is by its own (verification/simulation/mutants): each is planted in the code as
- * it is built, in a process of its own, and must be found.
+ * Mutants that test the fuzzer. Each runs in its own process with one change in the built code, and the fuzzer must
+ * find it.
  */
 export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
   {

@@ -7,7 +7,7 @@ import { canariesIn, type Party } from './scene/ground.ts'
 import type { KeyKind } from './scene/scene.ts'
 import type { HttpReply, HttpRequest } from './scene/served-cloud.ts'
 
-/** What must hold of every answer. Each has its planted bug in `bugs.ts`, or a test of its own. */
+/** Rules for every answer. Each rule has a mutant in `fuzz-mutants.ts` or its own test. */
 export type Rule =
   | 'server-error'
   | 'answer-schema'
@@ -26,23 +26,23 @@ export interface Fault {
   readonly detail: string
 }
 
-/** One request with its answer. */
+/** A request and its answer. */
 export interface Exchange {
   readonly sent: HttpRequest
   readonly reply: HttpReply
-  /** What the cloud logged meanwhile. */
+  /** Errors in the log of the cloud during the request. */
   readonly errors: readonly string[]
-  /** Undefined for requests that name no operation. */
+  /** Undefined for a request to a page. */
   readonly operation: Operation | undefined
   readonly isOlderForm: boolean
   readonly as: KeyKind
   /** Undefined for administrators and callers without a key. */
   readonly party: Party | undefined
-  /** False if the Authorization header is not one that any key has. */
+  /** False if no key has this Authorization header. */
   readonly isGenuine: boolean
-  /** A field that no schema knows, in an object that takes no others. */
+  /** Name of an added field that the schema does not allow. */
   readonly unknownField: string | undefined
-  /** The packages of account and store, before the request; undefined where the package does not matter. */
+  /** Packages of account and store before the request. Undefined if the operation needs no package. */
   readonly packages: { readonly account: Package; readonly store: Package | undefined } | undefined
 }
 
@@ -64,7 +64,7 @@ const ERROR = z.strictObject({
 })
 const PROBLEM = ERROR.extend({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() })
 
-/** Everything that is wrong with an answer. */
+/** Returns all faults of an answer. */
 export function judge(exchange: Exchange, findings: Findings): Fault[] {
   const faults: Fault[] = []
   const found = (rule: Rule, detail: string) => void faults.push({ rule, detail })
@@ -74,7 +74,7 @@ export function judge(exchange: Exchange, findings: Findings): Fault[] {
     found('server-error', `${reply.status} ${reply.text.slice(0, 300)}\n${errors.join('\n')}`)
   else {
     if (exchange.operation) checkForm(exchange, found)
-    // A preflight asks what may be sent, and does nothing.
+    // A preflight request executes nothing.
     if (isDone && exchange.sent.method !== 'OPTIONS') checkAdmission(exchange, found)
   }
   checkSecrecy(exchange, findings, found)
@@ -86,9 +86,9 @@ type Found = (rule: Rule, detail: string) => void
 function checkForm({ operation, isOlderForm, reply, sent }: Exchange, found: Found): void {
   const type = reply.headers.get('content-type') ?? ''
   if (reply.status >= 400) {
-    // The receipt is also a page for people.
+    // The receipt is also a web page.
     if (operation?.name === 'getReceiptFromToken' && type.startsWith('text/')) return
-    // A browser without a key gets a page.
+    // A browser without a key gets a web page.
     if (sent.method === 'GET' && sent.headers['authorization'] === undefined && type.startsWith('text/html')) return
     const schema = type.includes('problem+json') ? PROBLEM : ERROR
     const read = schema.safeParse(reply.json)
@@ -101,7 +101,7 @@ function checkForm({ operation, isOlderForm, reply, sent }: Exchange, found: Fou
     if (reply.headers.get('x-request-id') !== requestId)
       found('headers', 'X-Request-Id is not the requestId of the body')
     if (/\bundefined\b|\[object |\bNaN\b/.test(error) && !/undefined|object|NaN/.test(String(sent.body) + sent.path))
-      found('error-schema', `the text makes no sense: ${error}`)
+      found('error-schema', `the text contains a JavaScript value: ${error}`)
     if (
       code === 'invalid-argument' &&
       sent.method === 'POST' &&
@@ -122,7 +122,7 @@ function checkForm({ operation, isOlderForm, reply, sent }: Exchange, found: Fou
     if (reply.headers.get(name) !== value) found('headers', `${name} is ${reply.headers.get(name)}`)
 }
 
-/** What may not have succeeded. */
+/** Checks that a successful request was allowed to succeed. */
 function checkAdmission(
   { operation, as, isGenuine, unknownField, packages, sent, reply }: Exchange,
   found: Found,
@@ -132,16 +132,16 @@ function checkAdmission(
   if (!isGenuine && !isOpen) found('authentication', `succeeded with Authorization: ${sent.headers['authorization']}`)
   const kind = as === 'bound' ? 'secret' : as
   if (!isOpen && !operation.callers.includes(kind)) found('key-kind', `succeeded with a key of the kind ${as}`)
-  // A list is taken in row by row; then the answer names the rows that were refused.
+  // An operation may accept a list in part and name the rejected rows in its answer.
   const isNamed = reply.text.includes('unknown field')
   if (unknownField !== undefined && !isNamed)
-    found('unknown-field', `the field ${JSON.stringify(unknownField)} was let through`)
+    found('unknown-field', `the field ${JSON.stringify(unknownField)} was accepted`)
   for (const have of [packages?.account, packages?.store])
     if (have !== undefined && !isAtLeast(have, operation.minimumPackage))
       found('package', `needs ${operation.minimumPackage} and succeeded with ${have}`)
 }
 
-/** Nothing of one party in an answer to another, unless the request itself named it. */
+/** Checks that the answer contains no data of another party, unless the request contained it. */
 function checkSecrecy({ sent, reply, party, as }: Exchange, findings: Findings, found: Found): void {
   if (as === 'admin') return
   const headers = [...reply.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
@@ -166,7 +166,7 @@ function around(text: string, word: string): string {
   return text.slice(Math.max(0, at - 120), at + 120)
 }
 
-/** An answer without what differs each time: two requests for what does not exist get the same. */
+/** An answer without ids, times and long texts, so that two answers can be compared. */
 export function withoutNames({ status, text }: HttpReply, named: string): string {
   const plain = text
     .replaceAll(named, '<named>')

@@ -9,42 +9,45 @@ import { pickStep, type Step } from './steps.ts'
 import { NO_PLAN, ONE_UNKNOWN, plansFor, type Plan } from './requests/plans.ts'
 import { serveCloud } from './scene/served-cloud.ts'
 
-/** A fault with all that shows it again. */
+/** A fault and the seed and requests that repeat it. */
 export interface Failure extends Fault {
   readonly seed: number
-  /** Requests sent in this run when it was found; a run of so many shows it again. */
+  /** Requests sent before the fault was found. A run with this number repeats it. */
   readonly requests: number
   readonly who: string
   readonly operation: string
-  /** The smallest request that was found to show it. */
+  /** The smallest request found that shows the fault. */
   readonly request: string
 }
 
 export interface RunResult {
   readonly seed: number
   readonly requests: number
-  /** Of all answers: two runs with the same one were the same. */
+  /** Hash of all answers. Equal hashes mean equal runs. */
   readonly hash: string
   readonly failures: readonly Failure[]
-  /** Operations that succeeded, with how often. */
+  /** Number of successes by operation. */
   readonly succeeded: ReadonlyMap<string, number>
-  /** Answers by status. */
+  /** Number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>
 }
 
 export interface RunOptions {
   readonly seed: number
   readonly requests: number
-  /** Failures after which the run ends. */
+  /** Maximum number of failures of a run. */
   readonly most?: number
 }
 
-/** Smaller requests that are tried for one fault. */
+/** Maximum number of smaller requests that are tried for a fault. */
 const SHRINKS = 60
-/** How often background work gets time. */
+/** Probability that virtual time passes before a step, so that background work runs. */
 const PAUSES = 0.1
 
-/** Sends requests to a cloud on this database, which holds the ground, and judges every answer. Closes the database. */
+/**
+ * Sends requests to a cloud on this database and judges every answer. The database must contain the test accounts.
+ * Closes the database.
+ */
 export async function runFuzz(ground: TestAccounts, database: Database, options: RunOptions): Promise<RunResult> {
   const { seed, requests, most = 5 } = options
   const chance = chanceOf(seed)
@@ -82,7 +85,7 @@ export async function runFuzz(ground: TestAccounts, database: Database, options:
   }
 }
 
-/** Carries out one step; a fault comes with the smallest request that was found to show it. */
+/** Runs one step. For a fault, searches the smallest request that shows it. */
 async function tryStep(driver: Driver, step: Step): Promise<(Fault & { request: string }) | undefined> {
   const prepared = await driver.prepare(step)
   if (prepared.fault) return prepared.fault
@@ -106,7 +109,7 @@ function plansOf({ operation, style, isOlderForm }: Step): fc.Arbitrary<Plan> {
   return plansFor(isOlderForm && operation.get ? operation.get.request : operation.request)
 }
 
-/** Operations that no request of these runs succeeded with. */
+/** Operations without a success in these runs. */
 export function neverSucceeded(results: readonly RunResult[]): string[] {
   return [...OPERATION_TABLE.keys()].filter((name) => !results.some(({ succeeded }) => succeeded.has(name)))
 }

@@ -5,9 +5,10 @@ import type { TestAccounts, Party } from './scene/ground.ts'
 import type { KeyKind } from './scene/scene.ts'
 
 /**
- * `good`: a valid request. `fuzzed`: fields added, changed and removed. `unknown`: one field that the schema does not have.
- * `foreign`: names data of another party. `raw`: not a request of the API. `key`: a wrong key. `repeat`: sent twice under one
- * Idempotency-Key. `page`: a page or a notification of a payment provider.
+ * Kind of request. `good`: valid. `fuzzed`: fields added, changed and removed. `unknown`: one additional field.
+ * `foreign`: ids of another party. `raw`: invalid HTTP. `key`: a wrong key. `repeat`: sent twice with one
+ * Idempotency-Key.
+ * `page`: a web page or a notification of a payment provider.
  */
 export type Style = 'good' | 'fuzzed' | 'unknown' | 'foreign' | 'raw' | 'key' | 'repeat' | 'page'
 
@@ -18,9 +19,9 @@ export interface Step {
   readonly isOlderForm: boolean
   readonly as: KeyKind
   readonly party: Party
-  /** For the plan of the request. */
+  /** Seed for the plan of the request. */
   readonly seed: number
-  /** Such as `alpha.live, secret key`. */
+  /** Caller, such as `alpha.live, secret key`. */
   readonly who: string
 }
 
@@ -35,12 +36,12 @@ const STYLES: readonly [Style, number][] = [
   ['page', 0.04],
 ]
 const KINDS: readonly KeyKind[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'anyone']
-/** Operations that have not succeeded yet come first so often. */
+/** Probability that a step picks an operation without a success so far. */
 const UNTRIED = 0.4
-/** They are tried by the account that may do the most. */
+/** Probability that such a step uses a party with the highest package. */
 const ABLE = 0.8
 
-/** The next step of a run. */
+/** Picks the next step of a run. */
 export function pickStep(chance: Chance, ground: TestAccounts, succeeded: ReadonlyMap<string, number>): Step {
   const style = pickStyle(chance)
   const seed = chance.between(0, 2 ** 31 - 1)
@@ -74,7 +75,7 @@ function pickKind(chance: Chance, { callers }: Operation, { agent }: Party, styl
   return may.length > 0 ? chance.one(may) : 'secret'
 }
 
-/** The kind of caller that the cloud takes it for. */
+/** Kind of caller that the cloud sees for this key. */
 export function callerKind(as: KeyKind): CallerKind {
   return as === 'bound' ? 'secret' : as
 }

@@ -2,14 +2,14 @@ import type { Operation } from '../../../cloud/operations/operation.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import { API, type Json, type HttpRequest } from '../scene/served-cloud.ts'
 
-/** How a body goes over the wire. */
+/** Builds HTTP requests from bodies. */
 
 const BOUNDARY = 'untag-fuzz-boundary'
 const JSON_TYPE = 'application/json'
-/** Operations that wait for threads of this process: they hash a PIN, or read an image. */
+/** Operations that wait for a thread: they hash a PIN or read an image. */
 const SLOW = new Set(['registerOperator', 'uploadImageToProduct'])
 
-/** The request that the operation documents, with this body. */
+/** The HTTP request that the documentation of the operation describes. */
 export function envelope(
   operation: Operation,
   body: Json,
@@ -88,7 +88,7 @@ const TYPES: readonly (string | undefined)[] = [
   JSON_TYPE,
 ]
 
-/** A request to the operation's address that is none, with whatever key. */
+/** An invalid HTTP request to the operation's address. */
 export function wildEnvelope(chance: Chance, good: HttpRequest, operation: Operation): HttpRequest {
   const { 'content-type': _type, ...headers } = good.headers
   const type = chance.one(TYPES)
@@ -106,7 +106,7 @@ export function wildEnvelope(chance: Chance, good: HttpRequest, operation: Opera
   return { ...good, headers: { ...good.headers, accept } }
 }
 
-/** Authorization headers that no key has, some of them close to a real one. */
+/** An Authorization header that no key has. Some are close to a real one. */
 export function wrongAuthorization(chance: Chance, genuine: string): string {
   const last = genuine.endsWith('a') ? 'b' : 'a'
   return chance.one([

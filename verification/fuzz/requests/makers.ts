@@ -7,7 +7,9 @@ import { API, type Json } from '../scene/served-cloud.ts'
 import { RECEIVER } from '../scene/merchant-systems.ts'
 import { day, inTime, known, storeOf, type Scene } from '../scene/scene.ts'
 
-/** How things come to be that other requests name by their ids. Each answers the id, or undefined if the party may not make it. */
+/**
+ * Creates things that other requests name by id. A maker returns the id, or undefined if the party may not create it.
+ */
 
 type Maker = (scene: Scene) => Promise<string | undefined>
 
@@ -16,13 +18,13 @@ const textOf = (answer: Json | undefined, field: string): string | undefined => 
   return typeof value === 'string' ? value : undefined
 }
 
-/** An EAN-13 that no product has. */
+/** An EAN-13 without a product. */
 export function newEan(scene: Scene): string {
   const digits = `42${String(scene.count()).padStart(10, '0')}`
   return `${digits}${checkDigit(digits)}`
 }
 
-/** An EPC that no item has. */
+/** An EPC without an item. */
 export function newEpc(scene: Scene): string {
   return `E280${String(scene.count()).padStart(20, '0')}`
 }
@@ -35,14 +37,16 @@ async function startCheckout(scene: Scene): Promise<string | undefined> {
   return textOf(await scene.call('startCheckout', { sessionId, items: [{ productId, quantity: 1 }] }), 'transactionId')
 }
 
-/** A purchase that waits for its payment. */
+/** Starts a purchase and leaves it unpaid. */
 export async function openPurchase(scene: Scene): Promise<string | undefined> {
   const id = await startCheckout(scene)
   if (id !== undefined) scene.findings.add(scene.party.name, 'open purchase', id)
   return id
 }
 
-/** A purchase that is paid: in the sandbox by its page, else through the provider. */
+/**
+ * Returns a paid purchase. A test account pays through the page of the sandbox, a live account through the provider.
+ */
 export async function paidPurchase(scene: Scene): Promise<string | undefined> {
   const known = scene.findings.of(scene.party.name, 'paid purchase')
   if (known.length > 0 && scene.chance.happens(0.6)) return scene.chance.one(known)
@@ -61,14 +65,14 @@ export async function paidPurchase(scene: Scene): Promise<string | undefined> {
   return id
 }
 
-/** A new agent of the party's first store that has not logged in. */
+/** Enrols an agent in the party's first store. It has not logged in yet. */
 export async function enrolAgent(scene: Scene, code?: string): Promise<AgentIdentity | undefined> {
   const { request, own } = await enrolment(scene, code)
   const agentId = textOf(await scene.call('enrolEdgeAgent', request, 'anyone'), 'agentId')
   return agentId === undefined ? undefined : { ...own, agentId }
 }
 
-/** A request that enrols a new agent, with what the agent keeps. */
+/** The request that enrols a new agent, and the agent's identity. */
 export async function enrolment(
   scene: Scene,
   given?: string,
@@ -82,7 +86,7 @@ export async function enrolment(
   return { request: { code, publicJwk: publicKeyOf(own), proof }, own }
 }
 
-/** The signed half of a login. */
+/** The second request of a login: the signed challenge. */
 export async function loginOf(scene: Scene, agent: AgentIdentity): Promise<Json> {
   const challenge = textOf(await scene.call('agentLogin', { agentId: agent.agentId }, 'anyone'), 'challenge') ?? ''
   return {
@@ -91,7 +95,7 @@ export async function loginOf(scene: Scene, agent: AgentIdentity): Promise<Json>
   }
 }
 
-/** A new batch of one journal row, as an agent signs it. */
+/** A signed batch with one new journal row. */
 export function firstBatch(scene: Scene, agent: AgentIdentity): string {
   const nowMs = scene.served.platform.clock.wall()
   const before = genesisHash(agent.ledgerId, 1)
@@ -106,7 +110,7 @@ export function firstBatch(scene: Scene, agent: AgentIdentity): string {
   return messagesOfAgent(agent).batch(before, [row], nowMs)
 }
 
-/** A registration of a new account: its id and the secret that its keys are handed out against. */
+/** Registers a company. Returns the registration id and the secret that the company needs to get its keys. */
 export async function registration(scene: Scene): Promise<Json> {
   const body = {
     companyName: `Firma ${scene.text()}`,
@@ -211,7 +215,7 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
   reg: async (scene) => textOf(await registration(scene), 'registrationId'),
 }
 
-/** Something of the party with this prefix: one that answers have shown, or now and then a new one. */
+/** Returns a known id of the party with this prefix, or sometimes creates a new one. */
 export async function knownOrNew(scene: Scene, prefix: string, isNew = 0.3): Promise<string | undefined> {
   const make = MAKERS[prefix]
   const shown = prefix === 'st' ? undefined : known(scene, prefix)
@@ -219,19 +223,19 @@ export async function knownOrNew(scene: Scene, prefix: string, isNew = 0.3): Pro
   return (await make?.(scene)) ?? shown
 }
 
-/** A customer, as the party names them. */
+/** User id of a customer; it contains the canary of the party. */
 export function shopper(scene: Scene): string {
   return `shopper-${scene.party.canary}-${scene.chance.between(1, 5)}`
 }
 
-/** An event at a gate, as a merchant's own device reports it. */
+/** An event of a gate, as a merchant's device reports it. */
 export function alarm(scene: Scene, type = 'protection.exception.raised'): Json {
   const eventId = `evt-${scene.party.canary}-${scene.count()}`
   scene.findings.add(scene.party.name, 'alarm', eventId)
   return { type, eventId, occurredAt: inTime(scene, -1_000), storeId: firstStore(scene), reason: 'gate_alarm' }
 }
 
-/** A right to take a tag off: of a purchase, or undefined. */
+/** A grant for a paid purchase. Undefined if device, purchase or grant is missing. */
 export async function grant(scene: Scene): Promise<{ nonce: string; deviceId: string } | undefined> {
   const answer = await scene.call('fetchDevices', { storeId: firstStore(scene) })
   const devices = (answer?.['devices'] ?? []) as Json[]
@@ -255,5 +259,5 @@ export async function item(scene: Scene): Promise<string> {
   return epc
 }
 
-/** The last whole day. */
+/** The last complete day. */
 export const yesterday = (scene: Scene): string => day(scene, -1)

@@ -15,7 +15,9 @@ const NAMES = [
 ]
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** A page, a document or a notification that anyone may send for, with names that are known, changed or wild. */
+/**
+ * Request for a page, a document or a notification that needs no key. Names in its path are known, cut off or hostile.
+ */
 export function pageRequest(scene: Scene): HttpRequest {
   const { chance } = scene
   const token = name(chance, known(scene, 'receiptToken'))

@@ -3,9 +3,9 @@ import type { z } from 'zod'
 import { CHARACTERS, isClosed, schemaOf, valuesOf } from './schemas.ts'
 import type { Json } from '../scene/served-cloud.ts'
 
-/** What becomes of a good request before it is sent. */
+/** Changes to a valid request. */
 export interface Plan {
-  /** Fields that the schema knows, with values that it allows. */
+  /** Fields of the schema with allowed values. */
   readonly extras: readonly { readonly field: string; readonly value: unknown }[]
   readonly edits: readonly Edit[]
 }
@@ -18,10 +18,10 @@ type Edit = { readonly at: number } & (
 
 export const NO_PLAN: Plan = { extras: [], edits: [] }
 
-/** A body with its plan carried out. */
+/** A body after its plan was applied. */
 export interface Planned {
   readonly body: Json
-  /** A field that the schema does not know, in an object that takes no others. */
+  /** Name of an added field that the schema does not allow. */
   readonly unknownField: string | undefined
 }
 
@@ -122,14 +122,14 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   },
 )
 
-/** One field that the schema does not know, and nothing else. */
+/** Adds one unknown field and changes nothing else. */
 export const ONE_UNKNOWN: fc.Arbitrary<Plan> = fc
   .record({ at, name: fc.constantFrom(...NAMES), value: hostile })
   .map((field) => ({ extras: [], edits: [{ ...field, how: 'unknown' as const }] }))
 
 const plans = new WeakMap<z.ZodType, fc.Arbitrary<Plan>>()
 
-/** Plans for requests with this schema. They shrink to no change at all. */
+/** Plans for requests with this schema. fast-check shrinks them to no change. */
 export function plansFor(request: z.ZodType): fc.Arbitrary<Plan> {
   const made = plans.get(request) ?? makePlans(request)
   plans.set(request, made)
@@ -149,12 +149,12 @@ function makePlans(request: z.ZodType): fc.Arbitrary<Plan> {
   )
 }
 
-/** The request with the plan carried out; `base` stays as it is. */
+/** Applies a plan to a copy of the request. */
 export function carryOut(base: Json, { extras, edits }: Plan, request: z.ZodType): Planned {
   const body = structuredClone(base)
   for (const { field, value } of extras) put(body, field, structuredClone(value))
   for (const each of edits) if (each.how !== 'unknown') change(body, each)
-  // Last, so that nothing else removes it again.
+  // Unknown fields come last, because another edit could remove them.
   let unknownField: string | undefined
   for (const each of edits) if (each.how === 'unknown') unknownField = addUnknown(body, each, request) ?? unknownField
   return { body, unknownField }
@@ -196,12 +196,12 @@ function namesAt(request: z.ZodType, path: Path): Json {
   return schema.properties ?? {}
 }
 
-/** Also `__proto__` becomes a field like any other. */
+/** Defines the field, so that `__proto__` becomes a normal field too. */
 function put(object: object, name: string, value: unknown): void {
   Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true })
 }
 
-/** Every place below the body, in order. */
+/** Paths of all values in the body, in order. */
 function placesIn(value: unknown, path: Path = []): Path[] {
   if (path.length > 6 || typeof value !== 'object' || value === null) return []
   const steps = Array.isArray(value) ? value.slice(0, 20).map((_, i) => i) : Object.keys(value).slice(0, 60)

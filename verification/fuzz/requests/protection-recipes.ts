@@ -18,10 +18,10 @@ import {
 import { storeOf, type Scene } from '../scene/scene.ts'
 import type { Json } from '../scene/served-cloud.ts'
 
-/** A request of an operation that should succeed. */
+/** Makes a request that should succeed. */
 export type Recipe = (scene: Scene) => Json | Promise<Json>
 
-/** Requests about tags, devices and agents. */
+/** Requests for operations about tags, devices and agents. */
 export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   verifySecurityTagDeactivation: async (scene) => ({
     purchaseId: await paidPurchase(scene),
@@ -71,7 +71,7 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   registerOperator: (scene) => ({
     storeId: storeOf(scene),
     name: `Frau ${scene.text()}`,
-    // A PIN takes 50 ms to hash.
+    // Only some operators get a PIN, because its hash takes 50 ms.
     ...(scene.chance.happens(0.1) && { pin: `4711${scene.chance.between(1_000, 9_999)}` }),
   }),
   removeOperator: async (scene) => ({ operatorId: await MAKERS['op']?.(scene) }),
@@ -113,7 +113,7 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   },
 }
 
-/** An agent changes its key to one that it does not keep: the former goes on to count until the new one is used. */
+/** Replaces the agent's key by one that nobody keeps. The old key stays valid until the first use of the new one. */
 function rotation(scene: Scene): Json {
   const { agent } = scene.party
   const { x, secret } = newKey(scene.served.platform.random)
@@ -125,7 +125,7 @@ function rotation(scene: Scene): Json {
   }
 }
 
-/** Two different rows with the same number: a ledger that exists twice. */
+/** Sends two different rows with the same number, as two copies of a ledger do. */
 async function fork(scene: Scene, agent: AgentIdentity): Promise<void> {
   const answer = await scene.call('agentLogin', await loginOf(scene, agent), 'anyone')
   const { send, platform } = scene.served

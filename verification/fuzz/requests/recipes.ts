@@ -6,7 +6,7 @@ import { PROTECTION_RECIPES, type Recipe } from './protection-recipes.ts'
 import { day, inTime, known, storeOf, type Scene } from '../scene/scene.ts'
 import type { Json } from '../scene/served-cloud.ts'
 
-/** A PNG of one pixel. */
+/** A PNG image of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const HOUR_MS = 3_600_000
 
@@ -21,7 +21,7 @@ const claimed = async (scene: Scene): Promise<Json> => {
   return { registrationId, claimSecret }
 }
 
-/** Requests that their example does not show how to make from what is there. */
+/** Recipes for operations whose example does not suffice. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   ...PROTECTION_RECIPES,
   fetchStores: () => ({}),
@@ -42,7 +42,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   }),
   fetchRegistrations: () => ({}),
   createApiKey: (scene) => ({ kind: scene.chance.one(['secret', 'publishable']), name: scene.text() }),
-  // Never a key that the run itself calls with.
+  // A new key, because the run needs its own keys.
   rollApiKey: async (scene) => ({ keyId: await MAKERS['key']?.(scene) }),
   revokeApiKey: async (scene) => ({ keyId: await MAKERS['key']?.(scene) }),
   fetchAuditLog: () => ({ limit: 20 }),
@@ -198,13 +198,13 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   answerAssistanceRequest: async (scene) => ({ requestId: await knownOrNew(scene, 'hlp'), message: scene.text() }),
 }
 
-/** A request of the operation that should succeed, if the party may make it at all. */
+/** A request that should succeed, if the party may call the operation. */
 export async function goodRequest(operation: Operation, scene: Scene): Promise<Json> {
   const recipe = RECIPES[operation.name]
   return recipe ? recipe(scene) : ((await own(operation.example, scene)) as Json)
 }
 
-/** An example with the party's own ids and names in it. */
+/** Replaces ids and names in an example by those of the party. */
 async function own(value: unknown, scene: Scene, field = ''): Promise<unknown> {
   if (Array.isArray(value)) {
     const all: unknown[] = []

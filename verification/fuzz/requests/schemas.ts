@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { z } from 'zod'
 import type { Json } from '../scene/served-cloud.ts'
 
-/** A JSON Schema, as far as the fuzzer reads it. */
+/** The part of a JSON Schema that the fuzzer reads. */
 export interface Schema {
   type?: string | string[]
   enum?: unknown[]
@@ -37,7 +37,7 @@ export function schemaOf(request: z.ZodType): Schema {
   return found
 }
 
-/** The schemas that may describe the value at this path. */
+/** All schemas that may apply to the value at this path. */
 export function schemasAt(schema: Schema, path: readonly (string | number)[]): Schema[] {
   const choices = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]
   if (choices.length > 0) return choices.flatMap((choice) => schemasAt(choice, path))
@@ -50,8 +50,8 @@ export function schemasAt(schema: Schema, path: readonly (string | number)[]): S
 }
 
 /**
- * Whether an object at this path has named fields and no others. Only records (`z.record`) take names that callers choose; whether
- * the schema itself refuses other names does not matter here, because that is what the fuzzer examines.
+ * True if an object at this path has only named fields. `z.record` allows any name. A schema may ignore unknown names
+ * instead of rejecting them: the fuzzer tests this.
  */
 export function isClosed(schema: Schema, path: readonly (string | number)[]): boolean {
   const here = schemasAt(schema, path)
@@ -62,7 +62,7 @@ export function isClosed(schema: Schema, path: readonly (string | number)[]): bo
 }
 
 const LONGEST = 300
-/** One of each kind: fast-check's own table of all characters takes seconds to build. */
+/** A few characters of each kind. The full table of fast-check takes seconds to build. */
 export const CHARACTERS = fc.constantFrom(
   ...'aZ09 _-.,;:/\\|"\'`<>&%$#@!?*+=~^()[]{}',
   'ß',
@@ -80,7 +80,7 @@ export const CHARACTERS = fc.constantFrom(
 )
 const MOST_ITEMS = 3
 
-/** Values that a schema allows, as far as it says so: often at its limits. */
+/** Allowed values of a schema, often at its limits. */
 export function valuesOf(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
   const choices = schema.anyOf ?? schema.oneOf
   if (choices) return fc.oneof(...choices.map((choice) => valuesOf(choice, depth)))
@@ -125,7 +125,7 @@ function textsOf({ pattern, format, minLength = 0, maxLength = LONGEST }: Schema
       .date({ min: new Date('2026-10-01T00:00:00Z'), max: new Date('2027-03-01T00:00:00Z'), noInvalidDate: true })
       .map((date) => date.toISOString().slice(0, 10))
   if (format === 'email') return fc.constant('info@laden.example')
-  // fc.webUrl takes two seconds to build.
+  // A constant, because fc.webUrl takes two seconds to build.
   if (format === 'uri')
     return fc.constantFrom('https://laden.example/bild.png', 'http://a.example:8080/?q=%20#x', 'https://ß.example/')
   if (pattern !== undefined) return matching(pattern)

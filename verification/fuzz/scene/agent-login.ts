@@ -5,13 +5,13 @@ import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { messageSigner, type MessageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
 import { ORIGIN, API } from './served-cloud.ts'
 
-/** What an enrolled agent knows of itself. */
+/** Identity of an enrolled agent. */
 export interface AgentIdentity {
   readonly agentId: string
   readonly storeId: string
   readonly ledgerId: string
   readonly x: string
-  /** Base64url. */
+  /** Private key, base64url. */
   readonly secret: string
 }
 
@@ -19,7 +19,7 @@ type OwnKey = Pick<AgentIdentity, 'ledgerId' | 'x' | 'secret'>
 
 const signerOf = ({ x, secret }: OwnKey) => createSigner(x, Buffer.from(secret, 'base64url'))
 
-/** The proof of a new agent that it holds its key, for `enrolEdgeAgent`. */
+/** Proof for `enrolEdgeAgent` that the new agent has its private key. */
 export function enrolmentProof(own: OwnKey, code: string, nowMs: number): string {
   const iat = Math.floor(nowMs / 1_000)
   const claims = {
@@ -32,12 +32,12 @@ export function enrolmentProof(own: OwnKey, code: string, nowMs: number): string
   return signDocument(DOCUMENT_KINDS.enrolment, claims, signerOf(own))
 }
 
-/** The public half, as requests name it. */
+/** Public key as a JWK. */
 export function publicKeyOf({ x }: Pick<OwnKey, 'x'>): Record<string, unknown> {
   return { ...publicJwk(x) }
 }
 
-/** What the agent signs for the cloud. */
+/** Signs the agent's messages to the cloud. */
 export function messagesOfAgent(own: AgentIdentity): MessageSigner {
   return messageSigner({
     ...own,

@@ -5,7 +5,7 @@ import { openDatabase } from '../../../cloud/persistence/open-database.ts'
 import type { Clock } from '../../../policy/platform.ts'
 import { createTestAccounts, type TestAccounts } from './ground.ts'
 
-/** Databases that hold the ground, one for each run. */
+/** Creates a database with the test accounts for each run. */
 export interface RunDatabases {
   readonly ground: TestAccounts
   open(): Promise<Database>
@@ -16,7 +16,7 @@ const fail = (failure: Error): never => {
   throw failure
 }
 
-/** SQLite files in a new folder below `parent`: the ground is laid once and copied for each run. */
+/** SQLite files in a new folder below `parent`. The test accounts are created once and copied for each run. */
 export async function sqliteDatabases(parent: string): Promise<RunDatabases> {
   const folder = mkdtempSync(join(parent, 'untag-fuzz-'))
   const template = join(folder, 'ground.db')
@@ -33,7 +33,7 @@ export async function sqliteDatabases(parent: string): Promise<RunDatabases> {
   }
 }
 
-/** One PostgreSQL database, which must be empty: it is good for one run. */
+/** Creates the test accounts in an empty PostgreSQL database, which suffices for one run. */
 export async function postgresDatabase(url: string, clock: Pick<Clock, 'elapsed'>): Promise<RunDatabases> {
   const ground = await createTestAccounts(await openDatabase({ url, clock }, fail))
   return { ground, open: () => openDatabase({ url, clock }, fail), remove: () => undefined }

@@ -5,40 +5,40 @@ const WHOLE_ID = /^([a-z]{2,4})_[0-9A-HJKMNP-TV-Z]{26}$/
 const KEPT = 24
 const LONGEST = 4_096
 
-/** The prefix of an id, such as `pur`; undefined for other texts. */
+/** Returns the prefix of an id, such as `pur`; undefined if the text is no id. */
 export function prefixOf(text: unknown): string | undefined {
   return typeof text === 'string' ? WHOLE_ID.exec(text)?.[1] : undefined
 }
 
 /**
- * Every id in a text but three kinds: those of requests are new in each answer; an account has a test and a live side; and the
- * audit log names the key of the administrator who changed something.
+ * Ids in a text, without request ids and account ids. Request ids are new in each answer, and the test and live parties
+ * of an account share its id.
  */
 export function idsIn(text: string): string[] {
   return (text.match(ID) ?? []).filter((id) => !/^(?:req|acc)_/.test(id))
 }
 
 /**
- * What answers have shown: ids and other texts of each party for later requests, and whose each id is. The first party that
- * is shown an id owns it; administrators own nothing.
+ * Ids and other texts that answers contained, by party. The first party that receives an id owns it; administrators own
+ * none.
  */
 export interface Findings {
-  /** Remembers everything in an answer to this party. */
+  /** Stores all texts and ids of an answer to this party. */
   learn(party: string, answer: Json): void
-  /** Remembers a text under a name, as if an answer had shown it. */
+  /** Stores a text under a name, as if it came from an answer. */
   add(party: string, name: string, value: string): void
-  /** Remembers that this party named these ids itself: later answers may repeat them. */
+  /** Records that this party sent these ids, so later answers may contain them. */
   name(party: string, ids: readonly string[]): void
   hasNamed(party: string, id: string): boolean
-  /** The latest texts of a party: ids by their prefix (`pur`), others by their field (`receiptToken`). */
+  /** The newest texts of a party. Ids are stored by prefix (`pur`), other texts by field name (`receiptToken`). */
   of(party: string, name: string): readonly string[]
-  /** The party that was shown this id first. */
+  /** The party that received this id first. */
   ownerOf(id: string): string | undefined
   /** Ids with this prefix that belong to other parties. */
   foreign(party: string, prefix: string): readonly string[]
 }
 
-/** Nothing is known yet. `open`: ids that every party may see. */
+/** Creates an empty store. `open`: ids that every party may see. */
 export function newFindings(open: ReadonlySet<string> = new Set()): Findings {
   const pools = new Map<string, string[]>()
   const owners = new Map<string, string>()
@@ -68,7 +68,7 @@ export function newFindings(open: ReadonlySet<string> = new Set()): Findings {
   }
 
   function own(party: string, id: string, prefix: string): void {
-    // The party invented it, or took it from another answer.
+    // The party sent this id before any answer contained it, so nobody owns it.
     if (named.has(`${party} ${id}`) && !owners.has(id)) return
     parties.add(party)
     if (!owners.has(id)) owners.set(id, party)

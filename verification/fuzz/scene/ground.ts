@@ -16,22 +16,22 @@ export interface Party {
   readonly name: string
   readonly accountId: string
   readonly mode: Mode
-  /** A word that stands in every text of this party and of no other. */
+  /** A word in every text of this party and of no other. */
   readonly canary: string
   readonly keys: Readonly<Record<'secret' | 'publishable' | 'bound', string>>
-  /** `bound` may touch the first of them only. */
+  /** The key `bound` is limited to the first store. */
   readonly storeIds: readonly string[]
   readonly agent: AgentIdentity | undefined
 }
 
-/** What every run begins with. */
+/** Accounts that exist at the start of every run. */
 export interface TestAccounts {
   readonly keyFiles: KeyFiles
   readonly parties: readonly Party[]
   readonly adminKey: string
-  /** The audit logs of all parties name it. */
+  /** Every party may see this id, because all audit logs contain it. */
   readonly adminKeyId: string
-  /** A live store of a fourth account, which administrators change at will. */
+  /** A live store of a fourth account, for changes by administrators. */
   readonly spare: { readonly storeId: string; readonly accountId: string; readonly registrationKey: string }
   readonly startMs: number
 }
@@ -46,17 +46,17 @@ const ACCOUNTS: readonly { name: string; package: Package; isEnrolled: boolean }
 const KEPT_PRODUCTS = 8
 const ADDRESS = { street: 'Kai 1', city: 'Hamburg', postalCode: '20457', countryCode: 'DE' }
 
-/** The text that marks everything of one party. */
+/** The canary: a word that marks all texts of one party. */
 export function canaryOf(index: number): string {
   return `Kanari${index}q`
 }
 
-/** Every canary in a text. */
+/** Finds every canary in a text. */
 export function canariesIn(text: string): string[] {
   return text.match(/Kanari\dq/gi) ?? []
 }
 
-/** Founds three accounts with stores, keys and agents in an empty database; closes it. */
+/** Creates three accounts with stores, keys and agents in an empty database. Closes the database. */
 export async function createTestAccounts(database: Database): Promise<TestAccounts> {
   const files = new Map<string, string>()
   const keyFiles = await loadKeyFiles(
@@ -90,7 +90,7 @@ async function found(
   const storeIds =
     mode === 'test'
       ? await sandboxStores(served, secret, accountId)
-      : // The second one has a lower package than its account.
+      : // The second store has a lower package than the account.
         [
           await liveStore(served, { secret, adminKey, canary, package: account.package }),
           await liveStore(served, { secret, adminKey, canary, package: 'DISCOVER' }),
@@ -111,7 +111,7 @@ async function found(
   return { name: `${account.name}.${mode}`, accountId, mode, canary, keys, storeIds, agent }
 }
 
-/** The sandbox has more on its shelves than requests look at. */
+/** Removes most products of the sandbox, because the requests need only a few. */
 async function sandboxStores(
   { database, ...served }: ServedCloud,
   secret: string,

@@ -3,10 +3,10 @@ import type { Clock } from '../../../policy/platform.ts'
 import { pspBooks, type PspBooks } from '../../../simulators/services/psp-books.ts'
 
 export const PSP = 'http://psp.sim'
-/** A till and a goods management that speak the generic protocol (docs/guides/integrations.md). */
+/** Simulated POS and ERP with the generic protocol (docs/guides/integrations.md). */
 export const TILL = 'http://till.sim'
 export const ERP = 'http://erp.sim'
-/** Takes webhooks. */
+/** URL that accepts webhooks. */
 export const RECEIVER = 'http://hooks.sim/untag'
 
 const LISTINGS: Readonly<Record<string, readonly object[]>> = {
@@ -16,7 +16,7 @@ const LISTINGS: Readonly<Record<string, readonly object[]>> = {
   suppliers: [{ externalId: 'S-1', name: 'Lindwerk' }],
 }
 
-/** Everything outside that a merchant may connect. Each answers at once, and every other address refuses the connection. */
+/** Simulates all systems that a merchant can connect. They answer at once; other addresses refuse the connection. */
 export function merchantSystems(clock: Clock): { books: PspBooks; outgoing: OutgoingHttp } {
   const books = pspBooks({ dialect: 'custom', nowMs: () => clock.wall() })
   books.moveTo(PSP)

@@ -7,7 +7,7 @@ import { virtualPlatform, type VirtualPlatform } from '../../simulation/virtual/
 import type { PspBooks } from '../../../simulators/services/psp-books.ts'
 import { merchantSystems } from './merchant-systems.ts'
 
-/** JSON of requests and answers. */
+/** JSON object in a request or answer. */
 export type Json = Record<string, unknown>
 
 /** One HTTP request to the cloud. */
@@ -16,11 +16,11 @@ export interface HttpRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer>
-  /** Its work waits for threads of this process and not only for time: hashing a PIN, reading an image. */
+  /** The operation waits for a thread of this process: it hashes a PIN or reads an image. */
   readonly isSlow?: boolean
 }
 
-/** What the cloud answered. */
+/** The cloud's answer. */
 export interface HttpReply {
   readonly status: number
   readonly headers: Headers
@@ -29,7 +29,7 @@ export interface HttpReply {
   readonly json: Json | undefined
 }
 
-/** The real cloud in this process on virtual time, called without a socket. */
+/** The real cloud in this process, on virtual time and without sockets. */
 export interface ServedCloud {
   readonly cloud: Cloud
   readonly database: Database
@@ -37,7 +37,7 @@ export interface ServedCloud {
   /** The payment provider of every live store. */
   readonly books: PspBooks
   send(request: HttpRequest): Promise<HttpReply>
-  /** Lets time pass, so that jobs run. */
+  /** Moves virtual time forward, so that jobs run. */
   pass(ms: number): Promise<void>
   /** The errors that the cloud logged since the last call. */
   takeErrors(): string[]
@@ -52,15 +52,15 @@ const CONFIG: CloudConfig = {
   mqttUrl: 'mqtt://cloud.sim:1883',
   rateLimit: 0,
   publishableRateLimit: 0,
-  // As in production: the fuzzer compares every answer with its schema.
+  // Off, as in production: the fuzzer itself compares answers with their schemas.
   checkAnswers: false,
   allowPrivateTargets: true,
   trustedProxies: [],
 }
 
-/** Turns of the event loop without a result after which time moves on. */
+/** Event loop turns without a result before virtual time moves on. */
 const TURNS = 40
-/** The same while threads work. */
+/** The same limit while a thread works. */
 const SLOW_TURNS = 2_000_000
 const NEVER_MS = 3_600_000
 
@@ -92,7 +92,7 @@ export async function serveCloud(
     },
   })
 
-  /** Waits for work of this process; lets time pass only when nothing but time is waited for. */
+  /** Waits for `work`. Moves virtual time only if the event loop brings no result. */
   async function settled<T>(work: Promise<T>, isSlow = false): Promise<T> {
     let isDone = false
     const done = () => void (isDone = true)
@@ -103,7 +103,7 @@ export async function serveCloud(
       if (isDone) return work
       await platform.advance(1_000)
     }
-    throw new Error('the cloud does not answer: an hour of virtual time has passed')
+    throw new Error('the cloud did not answer within an hour of virtual time')
   }
 
   return {
@@ -118,7 +118,7 @@ export async function serveCloud(
       return { status: response.status, headers: response.headers, text, json: objectOf(text) }
     },
     async pass(ms) {
-      // As after a sleep of the machine: jobs that were due meanwhile run once.
+      // As after a sleep of the machine, each overdue job runs once.
       platform.sleep(Math.max(0, ms - 1_000))
       await platform.advance(Math.min(ms, 1_000))
     },
