@@ -7,11 +7,11 @@ import type { Process } from '../virtual/machine.ts'
 import type { Scheduler } from '../virtual/scheduler.ts'
 import type { Trace } from '../virtual/trace.ts'
 
-/** The locks, detachers and gates of a shop: they outlive the processes that command them. */
+/** Simulated locks, detachers and gates of a shop. They survive the processes of their agents. */
 export interface Actuators {
   /** Creates the simulated device supervisor for one process of an agent. */
   supervisor(agent: string, process: Process): (options: SupervisorOptions) => Supervisor
-  /** How often devices fail from now on, 0 to 1. */
+  /** Probability that a device fails, 0 to 1. */
   failureRate: number
 }
 
@@ -21,11 +21,11 @@ export interface ActuatorParts {
   trace: Trace
   /** Called when a device receives a release command. The process may die here. */
   onRelease(agent: string, deviceId: string): void
-  /** The fire panel, in worlds that have one. */
+  /** Fire panel, in runs that have one. */
   emergencies?: Pick<Emergencies, 'connect' | 'outputHeld'>
 }
 
-/** Outcome of a command and its duration, ms. After the caller's time limit the outcome is unknown. */
+/** Outcome of a command and its duration, ms. An abort by the caller makes the outcome `unknown`. */
 interface Ending {
   afterMs: number
   outcome: CommandResult
@@ -33,7 +33,7 @@ interface Ending {
 
 const FAILURES = ['jam', 'away', 'silent', 'late'] as const
 
-/** Creates simulated devices that carry out most commands. */
+/** Creates simulated devices without failures. */
 export function actuators({ scheduler, chance: world, trace, onRelease, emergencies }: ActuatorParts): Actuators {
   const chance = world.fork('actuators')
   let trouble = 0

@@ -18,7 +18,7 @@ import { machine, type Machine, type Process } from '../virtual/machine.ts'
 import type { Wire } from '../virtual/wire.ts'
 import type { Chance } from '../virtual/chance.ts'
 
-/** A real agent on a simulated machine, with its ledger on a simulated disk and a wire to the cloud. */
+/** A real agent on a simulated machine, with a simulated disk and a wire to the cloud. */
 export interface AgentNode {
   readonly name: string
   readonly identity: Identity
@@ -30,19 +30,19 @@ export interface AgentNode {
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
   /**
-   * Stops the agent and replaces its disk by this old copy. Returns true if the agent was running, because then its
-   * watermark is current.
+   * Stops the agent and replaces its disk by an old copy. Returns true if the agent was running: then its watermark is
+   * newer than the copy.
    */
   restore(copy: string): boolean
   /** Stops the agent and re-enrols it under a new identity (`untag edge enrol --replace`). */
   replace(next: Identity, documents: readonly string[]): void
-  /** True if the agent received signed time after boot, and long enough ago to date the newest rows. */
+  /** True if the agent has had signed time for some seconds, so that its newest rows have correct dates. */
   readonly hasRecentCloudTime: boolean
-  /** The process has an effect outside: it may die there. */
+  /** The process may die here, before or after an effect outside. `weight` multiplies the probability. */
   maybeDie(where: string, weight?: number): void
 }
 
-/** What is written was dated a moment before: by a real-time clock, where the signed time came with the same answer. */
+/** Time after the first commit with signed time from which `hasRecentCloudTime` is true, ms. */
 const WRITTEN_WITHIN_MS = 5_000
 
 export interface AgentNodeParts {
@@ -64,10 +64,10 @@ export interface AgentNodeParts {
 }
 
 export const LEDGER = 'ledger.db'
-/** The replica of the items: it may be lost, and is fetched again. */
+/** Replica of the items. If it is lost, the agent fetches it again. */
 export const ITEMS = 'items.db'
 
-/** A machine with an enrolled agent's files on it; nothing runs yet. */
+/** Creates a machine with the files of an enrolled agent. The agent does not run yet. */
 export function agentNode(parts: AgentNodeParts): AgentNode {
   return new SimulatedAgent(parts)
 }
@@ -77,9 +77,9 @@ class SimulatedAgent implements AgentNode {
   readonly name: string
   readonly #parts: AgentNodeParts
   readonly #chance: Chance
-  /** Small files of the data folder that are written whole, synced and renamed. */
+  /** Small files of the data folder. Each write replaces the complete file. */
   readonly #secrets = new Map<string, string>()
-  /** The runtime folder: empty again when the machine is booted. */
+  /** Runtime folder; a reboot empties it. */
   readonly #runtime = new Map<string, string>()
   #agent: Agent | undefined
   #isRestored = false
@@ -100,7 +100,7 @@ class SimulatedAgent implements AgentNode {
     const watcher: DiskWatcher = {
       beforeCommit: () => this.maybeDie('before a commit'),
       afterCommit: (connection) => {
-        // It may have refused the answer: the key that signed it may be revoked.
+        // Checks the trust, because the agent rejects signed time if the key was revoked.
         if (this.#timeReceivedBy?.isAlive && this.#agent?.clock.now().trust === 'signed')
           this.#inTouchSinceMs ??= this.#parts.core.scheduler.nowMs
         this.#parts.onCommit?.(connection)
@@ -179,7 +179,7 @@ class SimulatedAgent implements AgentNode {
       platform: process.platform,
       dataDir: this.disk.folder,
       identity: this.#identity,
-      // A small file that is written whole, synced and renamed: it is there or not.
+      // The identity file is replaced as a whole, so a crash leaves the old or the new one.
       keepIdentity: (changed) => void (this.#identity = changed),
       secretFiles: {
         read: (file) => this.#secrets.get(file),
@@ -216,11 +216,11 @@ class SimulatedAgent implements AgentNode {
         if (process.isAlive) this.crash({ powerCut: false })
       },
     })
-    // It may have died while it started.
+    // The process may have died during its start.
     if (!process.isAlive) return
     this.#agent = started
     if (started.ledger.isBehindWatermark && !this.#isRestored)
-      this.#parts.core.violate('fault', `${this.name} takes its ledger for restored, which it was not`)
+      this.#parts.core.violate('fault', `${this.name} treats its ledger as restored, but it was not`)
     this.#served = serveAgent(this.name, started, this.#logOf(process))
   }
 
@@ -228,7 +228,7 @@ class SimulatedAgent implements AgentNode {
     const ran = this.machine.isUp
     this.crash({ powerCut: false })
     this.disk.restore(copy)
-    // The copy was made before the newest key: worse than that is only none.
+    // The copy is older than the newest key. Losing all keys is the worst case.
     this.#secrets.clear()
     this.#isRestored = true
     this.#inTouchSinceMs = undefined

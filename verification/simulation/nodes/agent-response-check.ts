@@ -16,14 +16,14 @@ const JSON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'n
 /** One answer of an agent. */
 export interface AgentResponse {
   method: string
-  /** With or without a query. */
+  /** Path with or without a query. */
   path: string
   status: number
   headers: Headers
   text: string
 }
 
-/** What contradicts the description of the agent's API in an answer; undefined if nothing does. */
+/** Returns how an answer contradicts the agent's API description, or undefined if it matches. */
 export function responseFault({ method, path, status, headers, text }: AgentResponse): string | undefined {
   const operation = OPERATIONS.get(`${method} ${path.split('?')[0]}`)
   const type = headers.get('content-type')?.split(';')[0] ?? ''
@@ -36,7 +36,7 @@ export function responseFault({ method, path, status, headers, text }: AgentResp
     if (type !== expected) return `content-type is ${type}, not ${expected}`
     return isJson ? mismatch(operation.response, text) : undefined
   }
-  // Pages have answers of their own.
+  // Answers of pages are not checked here, except JSON errors.
   return status < 400 || !isJson ? undefined : faultIn(status, text, operation)
 }
 
@@ -60,20 +60,20 @@ function mismatch(schema: z.ZodType, text: string): string | undefined {
   return parsed.success ? undefined : validationFindings(parsed.error.issues, value).map(findingMessage).join('; ')
 }
 
-/** Throws if an answer contradicts the description of the agent's API. */
+/** Throws if an answer contradicts the agent's API description. */
 export function assertResponseMatchesApi(answer: AgentResponse): void {
   const wrong = responseFault(answer)
   if (wrong !== undefined)
     throw new Error(`${answer.method} ${answer.path} → ${answer.status} ${answer.text.slice(0, 500)}: ${wrong}`)
 }
 
-/** Throws if the data of an event contradicts its description. */
+/** Throws if an event contradicts the agent's API description. */
 export function assertEventMatchesApi(data: string): void {
   const wrong = mismatch(AGENT_OPERATIONS.events.response, data)
   if (wrong !== undefined) throw new Error(`event ${data.slice(0, 500)}: ${wrong}`)
 }
 
-/** An app that answers as this one does, and throws if an answer contradicts its description. Streams are not read. */
+/** Wraps an app so that it throws if an answer contradicts the API description. Event streams are not checked. */
 export function checkedApp(app: Pick<Hono, 'fetch'>): Pick<Hono, 'fetch'> {
   return {
     async fetch(request, env) {

@@ -6,16 +6,14 @@ import { assertResponseMatchesApi } from './agent-response-check.ts'
 import type { SimResponse, SimRequest } from '../virtual/http.ts'
 import { lanHost } from '../virtual/lan.ts'
 
-/** HTTP interface of a running agent for its peers in the store. */
+/** HTTP interface of a running agent for other agents of the store. */
 export interface AgentServer {
   answer(asked: SimRequest): Promise<SimResponse>
   /** Rejects new requests and waits for open ones. */
   close(): Promise<void>
 }
 
-/**
- * Serves an agent without sockets. The application is created on the first request, because most runs never need it.
- */
+/** Serves an agent without sockets. The first request creates the application, because most runs never need it. */
 export function serveAgent(name: string, agent: Agent, log: Log): AgentServer {
   const underWay = new Set<Promise<SimResponse>>()
   let app: Hono | undefined

@@ -14,20 +14,20 @@ import type { HttpServer, SimResponse, SimRequest } from '../virtual/http.ts'
 import { machine, type Machine, type Process } from '../virtual/machine.ts'
 import type { Chance } from '../virtual/chance.ts'
 
-/** The real cloud on a simulated machine: its own code, its own SQLite, no sockets. */
+/** The real cloud with real SQLite on a simulated machine, without sockets. */
 export interface CloudNode extends HttpServer {
   readonly machine: Machine
   readonly disk: Disk
-  /** Of the process that runs now; undefined while it starts or is down. */
+  /** The running cloud; undefined while it is down or starts. */
   readonly running: { cloud: Cloud; database: Database; broker: SimBroker; process: Process } | undefined
   start(): Promise<void>
-  /** The process is gone between two instructions; a power cut also restarts the machine. */
+  /** Ends the process at once. A power cut also reboots the machine. */
   crash(how: { powerCut: boolean }): void
-  /** Generation since the last restore; 1 if the cloud was never restored. */
+  /** Generation after the last restore; 1 if the cloud was never restored. */
   readonly generation: number
   /** Stops the cloud and replaces its disk by this copy (`untag restore`). */
   restore(copy: string): void
-  /** As after SIGTERM. */
+  /** Stops the cloud as SIGTERM does. */
   stop(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export interface CloudNodeParts {
   core: Core
   keyFiles: KeyFiles
   outgoing: OutgoingHttp
-  /** Files to begin with. */
+  /** Folder with the initial files. */
   template?: string
   onCommit?: DiskWatcher['afterCommit']
   onDiskFault?(): void
@@ -57,7 +57,7 @@ const CONFIG: CloudConfig = {
   trustedProxies: [],
 }
 
-/** A machine with the cloud's files on it; nothing runs yet. */
+/** Creates a machine with the files of the cloud. The cloud does not run yet. */
 export function cloudNode(parts: CloudNodeParts): CloudNode {
   return new SimulatedCloud(parts)
 }
@@ -72,7 +72,7 @@ class SimulatedCloud implements CloudNode {
   readonly #onEnded: CloudNodeParts['onEnded']
   readonly #chance: Chance
   #running: CloudNode['running']
-  /** The disk holds a restored copy, but the database does not record the restore yet. */
+  /** True if the disk is a restored copy and the database does not record the restore yet. */
   #isRestored = false
   #generation = 1
   readonly disk: Disk
@@ -121,13 +121,13 @@ class SimulatedCloud implements CloudNode {
       this.disk.watch(openConnection(file, options), CLOUD_DATABASE),
     )
     if (this.#isRestored) {
-      // Who restores sets the clock first: the time of the restore counts the generations.
+      // An operator sets the clock before a restore, because the time of the restore is part of the generation.
       this.machine.correctClock()
       const restored = await database.write((db) => markRestored(db, this.#keyFiles, process.platform))
       if (!process.isAlive) return
       this.#isRestored = false
       ;({ generation: this.#generation } = restored)
-      this.#core.trace.add('cloud', `was put back, and goes on as generation ${this.#generation}`)
+      this.#core.trace.add('cloud', `was restored, and continues as generation ${this.#generation}`)
     }
     if (!process.isAlive) return
     const images = { put: () => Promise.resolve(), get: () => Promise.resolve(undefined) }
@@ -209,7 +209,7 @@ class SimulatedCloud implements CloudNode {
     const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
       if (!process.isAlive) return
       this.#core.trace.add('cloud', `${level}: ${message}`)
-      // Faults of the disk are ours; anything else that is an error to the cloud is one to us.
+      // Logged errors of a simulated disk fault are expected. Every other logged error is a violation.
       const { err } = fields as { err?: { name?: string; code?: string; stack?: string } }
       const isDisk =
         err?.name === 'StorageFailure' || err?.code === 'SQLITE_FULL' || err?.code?.startsWith('SQLITE_IOERR')

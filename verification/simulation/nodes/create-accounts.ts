@@ -2,7 +2,7 @@ import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
 import { createApiKey } from '../../../cloud/accounts/api-keys.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 
-/** An account with the store of the run, and a second tenant. */
+/** The account with the store of the run, and a second tenant. */
 export interface ShopAccounts {
   readonly key: string
   readonly storeId: string
@@ -11,7 +11,7 @@ export interface ShopAccounts {
   readonly foreignStoreId: string
 }
 
-/** Runs the simulation until this promise settles. */
+/** Runs the simulation until the promise settles. */
 export type RunUntilDone = <T>(work: Promise<T>) => Promise<T>
 type Json = Record<string, unknown>
 
@@ -22,7 +22,7 @@ const ADDRESS = { street: 'Kai 1', city: 'Hamburg', zip: '20457', country: 'DE' 
 const SPOT_CHECKS = 0.15
 
 /**
- * Creates two accounts with their sandboxes. A live run creates and approves a live store with the equipment of the
+ * Creates two accounts with their sandboxes. For a live run, also creates live stores with the goods and devices of the
  * sandbox.
  */
 export async function createAccounts(cloud: CloudNode, until: RunUntilDone, isLive: boolean): Promise<ShopAccounts> {
@@ -39,7 +39,7 @@ export async function createAccounts(cloud: CloudNode, until: RunUntilDone, isLi
   return isLive ? goLive(cloud, until, sandbox) : sandbox
 }
 
-/** Calls the cloud without a network. Throws unless the status is 200. */
+/** Calls the cloud without a network. Throws if the status is not 200. */
 export async function callAs(cloud: CloudNode, key: string | undefined, operation: string, body: Json): Promise<Json> {
   const headers = { ...(key !== undefined && { authorization: `Bearer ${key}` }), 'content-type': 'application/json' }
   const answer = await cloud.answer({
@@ -73,7 +73,7 @@ async function storeOf(cloud: CloudNode, until: RunUntilDone, key: string): Prom
   return stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? stores[0]?.storeId ?? ''
 }
 
-/** Removes products that runs do not use. Otherwise each run would copy, check and sync them. */
+/** Removes products that runs do not use. Each run would copy, check and sync them. */
 async function trimSandbox({ running }: CloudNode): Promise<void> {
   await running?.database.write(async (db) => {
     await db.deleteFrom('protected_item').execute()
@@ -84,7 +84,7 @@ async function trimSandbox({ running }: CloudNode): Promise<void> {
   })
 }
 
-/** What a merchant and the operator of the cloud do to open a shop, and to fit it out. */
+/** Opens and equips two live stores, as merchant and cloud operator do. */
 async function goLive(cloud: CloudNode, until: RunUntilDone, sandbox: ShopAccounts): Promise<ShopAccounts> {
   const admin = await until(keyOf(cloud, 'Operator', 'admin', 'live'))
   const call = (key: string | undefined, operation: string, body: Json) => until(callAs(cloud, key, operation, body))

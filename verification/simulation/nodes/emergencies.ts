@@ -7,34 +7,32 @@ import type { Core } from '../virtual/core.ts'
 import type { Process } from '../virtual/machine.ts'
 
 /**
- *   panel ──wire──▶ input of the gate's board ──▶ agent ──▶ what it holds open
- *                                                            ▲ the oracle compares with the panel
- *
- * A fire panel at the gate, and the outputs as they physically are: both outlive the processes of the agent.
+ * A fire panel at the gate, and the state of the outputs. Both survive the processes of the agent. An oracle compares
+ * the outputs with the panel.
  */
 export interface Emergencies {
-  /** The settings of an agent with the panel at its gate. */
+  /** Adds the panel to the configuration of an agent. */
   configOf(config: AgentConfig): AgentConfig
-  /** Reports the state of the panel to a process that drives devices, until `disconnect`. */
+  /** Reports the panel state to a process that drives devices, until `disconnect`. */
   connect(process: Process, options: SupervisorOptions): { disconnect(): void }
-  /** An agent commands an output to stay open, or not. */
+  /** Records that an agent holds an output open, or closes it. */
   outputHeld(deviceId: string, open: boolean): void
   press(): void
   clear(): void
-  /** The board with the input leaves the network, and comes back. */
+  /** Disconnects the board with the input from the network; `plug` connects it again. */
   unplug(): void
   plug(): void
   heal(): void
-  /** Nothing may be held open when all is well. */
+  /** Checks that no output is held open at the end of a run. */
   checkEnd(): void
 }
 
 const INPUT = { input: 7, wiring: 'normally_closed' } as const
-/** A board reports a change within so long, ms. */
+/** Longest time until a board reports a change, ms. */
 const REPORT_MS = 100
-/** By then the way out must be open, or locked again, ms. */
+/** Time limit for the agent to open or lock the way out, ms. */
 const WITHIN_MS = 1_000
-/** Oscillators drift. */
+/** Tolerance for the drift of clocks, ms. */
 const DRIFT_MS = 100
 
 interface Connected {
@@ -42,7 +40,7 @@ interface Connected {
   options: SupervisorOptions
 }
 
-/** The panel of one world; nothing is pressed. */
+/** Creates the fire panel of a run. It is not pressed. */
 export function emergencies(core: Core, devices: { readonly gate: string; readonly station: string }): Emergencies {
   return new FirePanel(core, devices)
 }
@@ -54,7 +52,7 @@ class FirePanel implements Emergencies {
   readonly #open = new Set<string>()
   #isPressed = false
   #unpluggedMs: number | undefined
-  /** Grows with every change of the panel and its plug. */
+  /** Number of changes of panel and plug. */
   #version = 0
   #reader: Connected | undefined
 
@@ -80,7 +78,7 @@ class FirePanel implements Emergencies {
     const entries = config.devices.map((device) => {
       if (capabilitiesOf(device).releases !== 'output') return device
       if (device.deviceId === this.#devices.gate) return { ...device, emergency: INPUT, opensInEmergency: true }
-      // A deliberate mistake in the configuration: the policy must ignore it for a deactivator.
+      // A deliberate configuration error: the agent must not open a deactivator in an emergency.
       return { ...device, opensInEmergency: device.deviceId === this.#devices.station }
     })
     const checked = readConfig(JSON.stringify({ devices: entries }))
@@ -105,11 +103,11 @@ class FirePanel implements Emergencies {
     this.#core.trace.add('panel', `${deviceId.slice(-6)} is ${isOpen ? 'held open' : 'let go'}`)
     if (isOpen) this.#open.add(deviceId)
     else this.#open.delete(deviceId)
-    if (isOpen && deviceId !== this.#devices.gate) this.#core.violate('I2', `${deviceId} was opened by an emergency`)
+    if (isOpen && deviceId !== this.#devices.gate) this.#core.violate('I2', `${deviceId} opened in an emergency`)
     const isReason = this.#isPressed || this.#lostMs() >= UNREADABLE_AFTER_MS - DRIFT_MS
-    if (isOpen && !isReason) this.#core.violate('I2', 'the gate was opened and no emergency input is active')
+    if (isOpen && !isReason) this.#core.violate('I2', 'the gate opened without an active emergency input')
     if (!isOpen && deviceId === this.#devices.gate && this.#isPressed && this.#unpluggedMs === undefined)
-      this.#core.violate('emergency', 'the gate was shut in an emergency')
+      this.#core.violate('emergency', 'the gate closed in an emergency')
   }
 
   press(): void {
@@ -131,14 +129,14 @@ class FirePanel implements Emergencies {
 
   checkEnd(): void {
     if (this.#open.size > 0)
-      this.#core.violate('emergency', `${[...this.#open].join(', ')} is open after all emergencies`)
+      this.#core.violate('emergency', `${[...this.#open].join(', ')} is still open after all emergencies`)
   }
 
   #lostMs() {
     return this.#unpluggedMs === undefined ? 0 : this.#core.scheduler.nowMs - this.#unpluggedMs
   }
 
-  /** The process that drives the gate learns what there is now, a moment later. */
+  /** Reports the current panel state to the process of the gate after a short delay. */
   #report(): void {
     const to = this.#reader
     this.#core.scheduler.after(this.#chance.between(1, REPORT_MS), () => {
@@ -152,16 +150,19 @@ class FirePanel implements Emergencies {
     })
   }
 
-  /** Looks at the gate after the time that an agent which runs all along may take. */
+  /** Checks the gate after the time limit, if panel and process have not changed since. */
   #expectSoon(): void {
     const [mine, to] = [this.#version, this.#reader]
     const isLost = this.#unpluggedMs !== undefined
     this.#core.scheduler.after((isLost ? UNREADABLE_AFTER_MS : 0) + WITHIN_MS, () => {
       if (mine !== this.#version || !to || to !== this.#reader || !to.process.isAlive) return
       const mustBeOpen = this.#isPressed || isLost
-      // What is unplugged while it is pressed stays as the agent knew it.
+      // An unplugged input counts as an emergency, so the gate must stay open.
       if (mustBeOpen === this.#open.has(this.#devices.gate)) return
-      this.#core.violate('emergency', `the gate is ${mustBeOpen ? 'shut in an emergency' : 'open after an emergency'}`)
+      this.#core.violate(
+        'emergency',
+        `the gate is ${mustBeOpen ? 'closed in an emergency' : 'open after an emergency'}`,
+      )
     })
   }
 

@@ -19,13 +19,13 @@ import { newWire } from '../virtual/wire.ts'
 import { STATE_CHANGE_TRIGGERS } from './state-changes.ts'
 
 /**
- * The initial state of the shop: two accounts, a store, and enrolled agents with their devices. The production code
- * creates it once, always in the same way. Each seed starts with a copy of its files.
+ * The initial state of the shop: two accounts, a store, and enrolled agents with devices. The production code creates
+ * it once. Each seed starts with a copy of its files.
  */
 export interface Shop {
-  /** Folders with files to begin with. */
+  /** Folders with the initial files. */
   readonly templates: { readonly cloud: string; readonly agents: readonly string[] }
-  /** True time at which it was left. */
+  /** True time at which a run starts. */
   readonly startMs: number
   readonly keyFiles: KeyFiles
   readonly key: string
@@ -41,11 +41,11 @@ export interface Shop {
     readonly alone: string
   }
   readonly products: readonly { readonly ean: string; readonly price: number }[]
-  /** Paid through a provider; else the sandbox, where no money moves. */
+  /** True if shoppers pay through a provider. In the sandbox no money moves. */
   readonly isLive: boolean
-  /** Operator that may check baskets before payment. */
+  /** Operator who may check baskets before payment. */
   readonly operatorId: string
-  /** The badge of that operator, as its code is scanned. */
+  /** Code of the operator's badge, as a scanner reads it. */
   readonly badge: string
   remove(): void
 }
@@ -56,7 +56,7 @@ const WEBHOOK_URL = 'https://receiver.sim/untag'
 
 type Json = Record<string, unknown>
 
-/** Returns the configuration of each agent of the shop. */
+/** Returns the configuration of each agent for these devices. */
 export type Layout = (devices: Shop['devices']) => readonly AgentConfig[]
 
 const TWO_AGENTS: Layout = ({ gate, station, detacher }) => [
@@ -67,12 +67,12 @@ const TWO_AGENTS: Layout = ({ gate, station, detacher }) => [
   configOf([{ deviceId: detacher, isGate: false }]),
 ]
 
-/** Whoever comes after the second has no device: it may be the home of receipts. */
+/** Layout with at least two agents. Further agents have no device, but may be the receipt home. */
 export function layoutOf(agents: number): Layout {
   return (devices) => [...TWO_AGENTS(devices), ...Array.from({ length: agents - 2 }, () => configOf([]))]
 }
 
-/** Creates the configuration of an agent with these devices behind relay boards, and with optional extra devices. */
+/** Configuration of an agent with these devices on relay boards, and with optional other devices. */
 export function configOf(
   deviceIds: readonly { deviceId: string; isGate: boolean }[],
   others: readonly Json[] = [],
@@ -90,7 +90,7 @@ export function configOf(
   return checked.config
 }
 
-/** Makes the shop in a new folder below `parent`. Takes a second or two. */
+/** Creates the shop in a new folder below `parent`. Takes a second or two. */
 export async function makeShop(
   parent: string,
   { layout = TWO_AGENTS, isLive = false }: { layout?: Layout; isLive?: boolean } = {},
@@ -138,7 +138,7 @@ export async function makeShop(
   }
 }
 
-/** A world in which nothing may go wrong. */
+/** Core without faults: any violation throws. */
 function coreOf(folder: string): Core {
   const chance = chanceOf(SHOP_SEED)
   const clock = scheduler(SHOP_CREATED_MS, chance.fork('scheduler'))
@@ -163,7 +163,7 @@ function keysInMemory(core: Core): Promise<KeyFiles> {
   )
 }
 
-/** Runs the world until this work is done, for a minute at most. */
+/** Runs the simulation until the work is done, for at most a minute. */
 function runUntilDone({ scheduler: clock }: Core): RunUntilDone {
   return async (work) => {
     let isDone = false
@@ -176,7 +176,10 @@ function runUntilDone({ scheduler: clock }: Core): RunUntilDone {
 
 type Call = (operation: string, body?: Json) => Promise<unknown>
 
-/** Registers devices that the sandbox lacks and reads the existing ones. */
+/**
+ * Registers what the sandbox lacks: a device without an agent, an operator and a webhook. Returns it with the existing
+ * devices and products.
+ */
 async function addEquipment(
   call: Call,
   storeId: string,
@@ -226,7 +229,7 @@ interface NewAgent {
   folder: string
 }
 
-/** Runs a new agent until it has its replica of the items: every world would begin by fetching them all. */
+/** Runs a new agent until it has its replica, so that runs need not fetch it. */
 async function runOnce({ core, cloud, until, name, identity, config, folder }: NewAgent): Promise<void> {
   const node = agentNode({
     core,
@@ -277,7 +280,7 @@ async function enrolAt(
   )
   if (!enrolled.ok) throw new Error(enrolled.why)
   mkdirSync(join(folder, name))
-  // The agent's machine has booted since, so the first clock is that of the first process.
+  // Uses the platform of the cloud for the first clock reading; the agent's machine boots later.
   storeFirstDocuments(join(folder, name, LEDGER), enrolled.identity, enrolled.documents, platform)
   return enrolled.identity
 }

@@ -5,12 +5,12 @@ import type { Wire } from '../virtual/wire.ts'
 
 export type Json = Record<string, unknown>
 
-/** What a merchant's program gets in the end. */
+/** Final result of a call. */
 export type CallResult = { ok: true; body: Json } | { ok: false; status: number; reason: string }
 
-/** A merchant's program. It retries with the same Idempotency-Key until the cloud answers. */
+/** A program of a merchant. It retries with the same Idempotency-Key until the cloud answers. */
 export interface Merchant {
-  /** Resolves to the answer, also for an error status. Resolves to undefined if all attempts fail. */
+  /** Resolves to the answer, also for an error status. Resolves to undefined if every attempt fails. */
   call(operation: string, body: Json, options?: { tries?: number; key?: string }): Promise<CallResult | undefined>
 }
 
@@ -25,7 +25,7 @@ export interface MerchantParts {
 const ANSWER_WITHIN_MS = 5_000
 const TRIES = 12
 
-/** A program with this API key behind this wire. */
+/** Creates a program with this API key. */
 export function merchant({ core, name, apiKey, server, wire }: MerchantParts): Merchant {
   const { scheduler, trace } = core
   const chance = core.chance.fork(`merchant ${name}`)

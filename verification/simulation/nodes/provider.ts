@@ -9,24 +9,21 @@ import { newWire, type Wire } from '../virtual/wire.ts'
 import type { Chance } from '../virtual/chance.ts'
 
 /**
- *   cloud ──requests, answered or not──▶ books ──notifications, late, twice, in any order──▶ cloud
- *                                          ▲
- *   shopper ──pays, or does not────────────┘
- *
- * The payment service provider of a live shop. Its books are those of all simulations (services/psp-books.ts): they
- * never fail, and say what truly became of the money. Everything between them and the cloud may fail.
+ * The payment provider of a live shop. Its books (simulators/services/psp-books.ts) never fail, so they show the true
+ * state of the money. Requests of the cloud may fail. Notifications to the cloud may get lost or arrive late, twice or
+ * reordered.
  */
 export interface Provider {
   readonly name: PspName
   readonly books: PspBooks
   readonly outgoing: OutgoingHttp
-  /** Over which notifications go. */
+  /** Wire for notifications to the cloud. */
   readonly wire: Wire
-  /** How often it fails from now on, 0 to 1. */
+  /** Probability of a failure, 0 to 1. */
   failureRate: number
-  /** Ends all faults of the provider. Customers' banks may still return refunds. */
+  /** Ends all faults of the provider. Banks may still return refunds. */
   heal(): void
-  /** Completes or cancels the payment at this page. Returns false if the page does not exist. */
+  /** Completes or cancels the payment of this page. Returns false if the page does not exist. */
   act(url: string, what: 'paid' | 'cancelled', amountCent?: number): boolean
 }
 
@@ -36,11 +33,11 @@ const NOTIFICATION_RETRY_MS = [10_000, 30_000, 120_000, 300_000, 600_000, 600_00
 const ANSWER_WITHIN_MS = 10_000
 /** Share of notifications that are never sent, so that the cloud must query the provider. */
 const LOST_NOTIFICATION_SHARE = 0.1
-/** So many refunds come back from the bank, after so long, ms: hours in the life of a shop, soon enough for a world. */
+/** Share of refunds that the bank returns, and the delay, ms. In reality this takes days, but a run is short. */
 const BOUNCED_REFUND_SHARE = 0.3
 const BOUNCE_MS = { from: 1_000, to: 90_000 }
 
-/** A provider that works. */
+/** Creates a provider without faults. */
 export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>, cloud: () => CloudNode): Provider {
   return new SimulatedProvider(core, name, shop, cloud)
 }
@@ -103,7 +100,7 @@ class SimulatedProvider implements Provider {
     const id = url.startsWith(`${ORIGIN}/pay/`) ? url.slice(`${ORIGIN}/pay/`.length) : ''
     const session = this.books.sessions.get(id)
     if (!session) return false
-    // Each page is paid at most once, and no page that has ended.
+    // A page that is paid or cancelled does not change again.
     if (session.status !== 'open') return true
     const notification = this.books.end(id, what, amountCent)
     this.#core.trace.add('provider', `${id.slice(-12)} ${what}`)
@@ -137,7 +134,7 @@ class SimulatedProvider implements Provider {
     }).then(
       ({ status }) => {
         cancel()
-        this.#core.trace.add('provider', `told: ${status}`)
+        this.#core.trace.add('provider', `notified: ${status}`)
         if (status < 200 || status > 299) again()
       },
       () => {

@@ -1,28 +1,28 @@
 import { OutgoingFault, type OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
 import type { Core } from '../virtual/core.ts'
 
-/** The merchant's system that webhooks are posted to. */
+/** System of the merchant that receives webhooks. */
 export interface Receiver {
   readonly outgoing: OutgoingHttp
-  /** How often it fails from now on, 0 to 1. */
+  /** Probability of a failure, 0 to 1. */
   failureRate: number
-  /** Ids under which something was posted. */
+  /** Ids of all received webhooks. */
   readonly posted: Iterable<string>
-  /** Marks all posts as made before a restore of the sender. */
+  /** Marks earlier posts: a restored sender may repeat them off schedule. */
   forget(): void
 }
 
-/** Maximum attempts, and the time between the first and the last, ms (ADR 0031). */
+/** Maximum number of attempts, and their times after the first, ms (ADR 0031). */
 const ATTEMPTS = 4
 const SCHEDULE_MS = [0, 60_000, 300_000, 1_800_000]
-/** What a process sent and could not write down, because it died or its disk failed, is sent again. */
+/** Additional attempts per crash or disk fault: the sender may not have stored that it sent a webhook. */
 const ATTEMPTS_AFTER_CRASH = 1
 
-/** A receiver that takes everything, mostly. `crashes`: how often the sender has died, or its disk has failed, so far. */
+/** Creates a receiver without failures. `crashes`: number of crashes and disk faults of the sender so far. */
 export function receiver(core: Core, crashes: () => number): Receiver {
   const chance = core.chance.fork('receiver')
   const attempts = new Map<string, { atMs: number[]; crashesBefore: number }>()
-  /** Ids posted before the restore. The sender may have recorded the first attempt and continue its schedule. */
+  /** Ids posted before the restore of the sender. It may continue their schedule after the first attempt. */
   const begunBefore = new Set<string>()
   let trouble = 0
 
@@ -33,7 +33,7 @@ export function receiver(core: Core, crashes: () => number): Receiver {
     known.atMs.push(nowMs)
     const allowed = ATTEMPTS + ATTEMPTS_AFTER_CRASH * (crashes() - known.crashesBefore)
     if (known.atMs.length > allowed) core.violate('I12', `${id} was posted ${known.atMs.length} times`)
-    // Without a crash in between, each attempt must follow the schedule.
+    // Without a crash in between, attempts must follow the schedule.
     if (begunBefore.has(id)) return
     const wanted = SCHEDULE_MS[known.atMs.length - 1]
     const since = nowMs - (known.atMs[0] ?? nowMs)

@@ -10,12 +10,12 @@ interface Startable {
   crash(how: { powerCut: boolean }): void
 }
 
-/** Starts processes again after they ended, as systemd or Docker does in a shop. */
+/** Starts a process again after it ended, as systemd or Docker does in a shop. */
 export class Restarts {
   readonly #core: Core
   readonly #scheduler: Scheduler
   readonly #chance: Chance
-  /** By machine, until when it stays off. */
+  /** Time until which a machine stays down, by machine name. */
   readonly #down = new Map<string, number>()
   #disturbances = 0
 
@@ -25,7 +25,7 @@ export class Restarts {
     this.#chance = core.chance.fork('restarts')
   }
 
-  /** How often a process ended, a disk failed or a clock was set. */
+  /** Number of process ends, disk faults and clock changes. */
   get disturbances(): number {
     return this.#disturbances
   }
@@ -34,17 +34,17 @@ export class Restarts {
     this.#disturbances++
   }
 
-  /** Keeps a machine down for so long, ms. */
+  /** Keeps a machine down for `ms`. */
   keepDown(name: string, ms: number): void {
     this.#down.set(name, this.#scheduler.nowMs + ms)
   }
 
-  /** Lets all machines start from now on. */
+  /** Lets all machines start again at once. */
   allowAllStarts(): void {
     this.#down.clear()
   }
 
-  /** A process has ended: it is started within seconds, or when its machine is down no longer. */
+  /** Starts an ended process after some seconds, or later while its machine is kept down. */
   restartAfterEnd(name: string, start: () => void): void {
     this.countDisturbance()
     const wait = () => {
@@ -55,7 +55,10 @@ export class Restarts {
     this.#scheduler.after(1, wait)
   }
 
-  /** Starts the process of a node that is down. A disk fault ends the process again, as `untag cloud` and `untag edge` end then. */
+  /**
+   * Starts the process of a node that is down. A disk fault during the start ends the process, as in `untag cloud` and
+   * `untag edge`.
+   */
   async start(name: string, node: Startable): Promise<void> {
     if (node.machine.isUp) return
     try {

@@ -1,19 +1,19 @@
 import { layoutOf, makeShop, type Shop } from './initial-shop.ts'
 
-/** The shops that worlds begin with, each made when the first world needs it. */
+/** Initial shops of the runs. The first run that needs one creates it. */
 export interface Shops {
   of(kind: ShopKind): Promise<Shop>
   remove(): Promise<void>
 }
 
 export interface ShopKind {
-  /** One that is paid through a provider; else a sandbox. */
+  /** True if shoppers pay through a provider; false for a sandbox. */
   isLive: boolean
-  /** How many are enrolled: 2, or 3. */
+  /** Number of enrolled agents: 2 or 3. */
   agents: number
 }
 
-/** Shops in new folders below `parent`. */
+/** Creates shops in new folders below `parent`. */
 export function shopsIn(parent: string): Shops {
   const made = new Map<string, Promise<Shop>>()
   return {

@@ -25,8 +25,8 @@ export interface StateChange {
 }
 
 /**
- * Allowed state transitions. A used right becomes free only if the release failed, or leased for the token that held
- * it. The outcome `unknown` ends when a lease follows.
+ * Allowed state changes. The key of a right is its state and its outcome. A used right with a confirmed outcome never
+ * changes.
  */
 const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly string[]>>> = {
   purchase: {
@@ -34,7 +34,7 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     PENDING_PAYMENT: ['SUCCESS', 'CANCELLED'],
     SUCCESS: ['UNLOADED', 'CANCELLED'],
     UNLOADED: [],
-    // When its money came back from the bank (cloud-oracle.ts), and its items with it.
+    // The bank returned the refund, so the purchase is paid again and so are its items (cloud-oracle.ts).
     CANCELLED: ['SUCCESS'],
   },
   right: {
@@ -46,25 +46,25 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     'used:confirmed': [],
     'used:returned': [],
   },
-  // Written here a second time, from the specification, so that the check does not depend on the tested code.
+  // A copy from the specification, so that the check does not depend on the tested code.
   item: {
     sellable: ['paid', 'reserved_bopis', 'transfer_in_transit', 'exception_hold'],
     paid: ['returned', 'cancelled', 'exception_hold'],
     cancelled: ['paid', 'sellable', 'exception_hold'],
     returned: ['sellable', 'exception_hold'],
-    // A restored cloud may have lost a return; staff then put the goods back on the shelf.
+    // A restored cloud may have lost a return. Staff then make the goods sellable.
     exception_hold: ['paid', 'returned', 'sellable'],
   },
   tag: { '': ['pending'], pending: ['deactivated'], deactivated: [] },
 }
 
-/** Whether a state may change so; undefined when it may. */
+/** Describes the change if it is forbidden; returns undefined if it is allowed. */
 export function forbiddenChange({ kind, id, was, became }: StateChange): string | undefined {
   if (ALLOWED[kind][was]?.includes(became)) return undefined
   return `${kind} ${id} went from ${was || 'nothing'} to ${became}`
 }
 
-/** Changes after number `n`, oldest first. */
+/** Statement that selects changes after number `n`, oldest first. */
 export function changesAfter(db: Connection): Statement<[number], StateChange> {
   return db.prepare<[number], StateChange>('SELECT n, kind, id, was, became FROM world_change WHERE n > ? ORDER BY n')
 }

@@ -7,13 +7,13 @@ import type { Scheduler } from './scheduler.ts'
 import type { Wire } from './wire.ts'
 
 /**
- * The broker in the cloud's process, with the weakness of real ones: QoS 1 messages are lost, doubled and
- * overtaken, a restart forgets everything, and what is retained may be old.
+ * The broker in the cloud's process, with the faults of real brokers. QoS 1 messages get lost, duplicated and
+ * reordered. A restart loses retained messages, and a retained message may be old.
  */
 export interface SimBroker extends Broker {
-  /** An agent's line over its wire. Rejects when refused; waits while nothing comes back. */
+  /** Connects an agent over its wire. Rejects if the broker refuses or does not answer within 3,000 ms. */
   open(options: MqttLineOptions, by: Process, wire: Wire): Promise<MqttLine>
-  /** Throws all lines off and forgets what was retained. */
+  /** Ends all connections and deletes retained messages. */
   restart(): void
 }
 
@@ -24,21 +24,21 @@ interface Client {
   by: Process
   options: MqttLineOptions
   isOpen: boolean
-  /** The agent has its line: only then can that be closed. */
+  /** True once the agent has its connection; only then `onClosed` is called. */
   isHandedOut: boolean
 }
 
-/** A socket's end is noticed at once, or when the line was silent for one and a half keepalives, ms. */
+/** Longest time until a side notices that the connection ended: one and a half keepalives, ms. */
 const SILENCE_MS = 22_500
 
 interface BrokerParts {
   scheduler: Scheduler
   chance: Chance
-  /** A listener threw: a real process would not catch this and would end. */
+  /** Called if a listener threw. A real process would end. */
   onThrow(agentId: string, by: Process, error: unknown): void
 }
 
-/** A broker for the cloud process `home`. */
+/** Creates a broker in the cloud process `home`. */
 export function simBroker(hooks: BrokerHooks, home: Process, parts2: BrokerParts): SimBroker {
   return new BrokerInCloud(hooks, home, parts2)
 }
@@ -121,7 +121,7 @@ class BrokerInCloud implements SimBroker {
     })
   }
 
-  /** The connection is gone; the agent notices after `afterMs`. */
+  /** Ends a connection. The agent notices it after `afterMs`. */
   #end(client: Client, why: string, afterMs: number): void {
     if (!client.isOpen) return
     client.isOpen = false

@@ -8,18 +8,18 @@ export interface Chance extends Randomness {
   between(from: number, to: number): number
   happens(probability: number): boolean
   one<T>(list: readonly T[]): T
-  /** A stream of its own, so that what one part draws changes nothing for the others. */
+  /** Creates an independent stream, so that draws from it do not change other streams. */
   fork(name: string): Chance
 }
 
-/** FNV-1a, 32 bits: names to numbers. */
+/** FNV-1a hash of a text, 32 bits. */
 export function hash32(text: string, start = 0x811c9dc5): number {
   let hash = start
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return hash >>> 0
 }
 
-/** Mulberry32: small, fast, and the same everywhere. Never for anything that must not be guessed. */
+/** Mulberry32: a small, fast and portable generator. Not for secrets. */
 export function chanceOf(seed: number): Chance {
   let state = seed >>> 0
   const word = () => {

@@ -11,7 +11,7 @@ export interface Core {
   readonly folder: string
   /** Records a violated invariant. */
   violate(invariant: Invariant, detail: string): void
-  /** Probability that a process dies at an effect. */
+  /** Probability that a process dies at an outside effect, such as a commit or an answer. */
   crashRate: number
 }
 
@@ -22,7 +22,7 @@ export const INVARIANTS = {
   I3: 'a redemption moves at most one actuator, also after a restart',
   I4: 'acknowledged data is stored exactly once',
   I5: 'row numbers of a ledger have no gaps',
-  I6: 'of a purchase no more is redeemed than was granted and bought',
+  I6: 'redemptions of a purchase never exceed its grants and its bought units',
   I7: 'nothing is granted for a purchase that is not paid',
   I8: 'no expired token is accepted',
   I9: 'a restored cloud or agent grants nothing alone until it knows what it lost',

@@ -3,44 +3,42 @@ import { copyFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } f
 import { basename, dirname, join } from 'node:path'
 
 /**
- *   process ── BEGIN … COMMIT ──▶ files of this life ── crash: copied as they lie ──▶ files of the next life
- *
- * A disk that survives its process. Real SQLite on files in memory; what a crash leaves is what was
- * committed, because commits are flushed (synchronous=FULL). A connection that does not flush loses in a
- * power cut everything since it was opened. A dead process goes on writing into files that no process reads again.
+ * A disk that survives its process: real SQLite on files in memory. After a crash the next process gets a copy of the
+ * files. Commits are flushed (synchronous=FULL), so they survive a power cut. A connection that does not flush loses
+ * everything since it was opened. A dead process may still write, but into files that no process reads.
  */
 export interface Disk {
-  /** Where the files of the process that runs now lie. */
+  /** Folder with the files of the current process. */
   readonly folder: string
-  /** Watches a connection that was just opened on a file of this disk. */
+  /** Watches the commits of a new connection. */
   watch(connection: Connection, name: string): Connection
-  /** A connection of the process that runs now which only reads. */
+  /** Read-only connection of the current process. */
   readonly reading: Connection | undefined
-  /** The process is gone: the next one finds the files as they lie now. */
+  /** Ends the life of the current files and gives the next process a copy. */
   processEnded(how: { powerCut: boolean }): void
-  /** As `leaveBehind`, but the next one finds an old copy of the files. */
+  /** Gives the next process the files of an old copy. */
   restore(copy: string): void
-  /** A copy of the files as they lie now, to be restored later. */
+  /** Copies the current files for a later `restore`, and returns the folder. */
   copy(): string
-  /** What the next commit does; after one of them the disk is good again. */
+  /** Makes the next commit fail with this fault; later commits work. */
   failNext(fault: DiskFault): void
   heal(): void
   close(): void
 }
 
-/** full: refused and undone · lost: I/O error, not written · kept: I/O error, and yet written. */
+/** `full`: rejected and rolled back. `io-lost`: I/O error, not written. `io-kept`: I/O error, but written. */
 export type DiskFault = 'full' | 'io-lost' | 'io-kept'
 
 export interface DiskWatcher {
-  /** Around a commit; the process may die in both. */
+  /** Called before and after a commit; the process may die in both calls. */
   beforeCommit(): void
   afterCommit(connection: Connection): void
-  /** This commit fails. */
+  /** Called when a commit fails by a fault of this disk. */
   onFault?(): void
   isAlive(): boolean
 }
 
-/** Whether an error is one that this disk made. */
+/** True if a fault of this disk caused the error. */
 export function isDiskFault(error: unknown): boolean {
   const { code, cause } = error as { code?: string; cause?: unknown }
   return code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_FSYNC' || (cause !== undefined && isDiskFault(cause))
@@ -48,7 +46,7 @@ export function isDiskFault(error: unknown): boolean {
 
 const SUFFIXES = ['', '-wal'] as const
 
-/** A new disk below `root`; `template`: a folder whose files it begins with. */
+/** Creates a disk below `root`. `template`: folder with the initial files. */
 export function newDisk(root: string, names: readonly string[], watcher: DiskWatcher, template?: string): Disk {
   return new SurvivingDisk(root, names, watcher, template)
 }
@@ -149,7 +147,7 @@ class SurvivingDisk implements Disk {
     return Object.assign(new Error(text), { code })
   }
 
-  /** A process that died while it started may open a file only afterwards: of the life that the file belongs to. */
+  /** The process that owns a file, by the file's folder. A process that died during its start may open a file late. */
   #lifeOf(connection: Connection): number {
     return Number(basename(dirname(connection.name)))
   }
@@ -166,7 +164,7 @@ class SurvivingDisk implements Disk {
       if (failing === 'full') throw this.#failure('SQLITE_FULL', 'database or disk is full')
       if (failing === 'io-lost') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       const done = commit()
-      // It is on the disk now, whatever error the process gets.
+      // The data is on the disk now, even if the process gets an error.
       if (isAlive()) this.#watcher.afterCommit(connection)
       if (failing === 'io-kept') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       return done

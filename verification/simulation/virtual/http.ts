@@ -14,21 +14,21 @@ export interface SimResponse {
   text: string
 }
 
-/** Whoever answers requests at the other end; undefined while nobody listens there. */
+/** Server of HTTP requests. `process` is undefined while none listens. */
 export interface HttpServer {
   readonly process: Process | undefined
   answer(request: SimRequest): Promise<SimResponse>
 }
 
-/** A call that found no answer. */
+/** A request without an answer. */
 export class NoAnswer extends Error {
   override name = 'NoAnswer'
 }
 
 /**
- * One HTTP request over the wire. Rejects when nobody listens, the connection breaks or `signal` aborts; waits
- * for ever when the request or its answer is lost, as a socket does. A request that the weather doubles is
- * carried out twice, as behind a proxy that tries again; the first answer counts.
+ * Sends one HTTP request over the wire. Rejects if no process listens, the connection breaks or `signal` aborts. Never
+ * settles if request or answer is lost, as with a real socket. A duplicated request runs twice, as behind a proxy that
+ * retries; the first answer is used.
  */
 export function request(
   asked: SimRequest,
@@ -42,7 +42,7 @@ export function request(
 ): Promise<SimResponse> {
   return new Promise((resolve, reject) => {
     const isThere = () => by === undefined || by.isAlive
-    // What a dead process asks reaches nobody.
+    // A dead process sends nothing.
     if (!isThere()) return
     const fail = (why: string) => {
       if (isThere()) reject(new NoAnswer(why))

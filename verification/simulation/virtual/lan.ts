@@ -2,23 +2,23 @@ import type { Core } from './core.ts'
 import type { HttpServer } from './http.ts'
 import { newWire, type Wire } from './wire.ts'
 
-/** The network inside the store, which the agents of a world share: it may be well while the way to the cloud is not, and the other way round. */
+/** The network inside the store. It fails independently of the connections to the cloud. */
 export interface Lan {
-  /** One for all of them: with two agents there is one way between them. */
+  /** The only wire: with two agents there is one connection. */
   readonly wire: Wire
   join(name: string, server: HttpServer): void
-  /** Who listens at the address of a URL; undefined when that is nobody of this network. */
+  /** The server at the address of a URL; undefined if no agent has this address. */
   at(url: string): HttpServer | undefined
 }
 
 const PORT = 8787
 
-/** Under which name and port an agent listens. */
+/** Host name and port of an agent. */
 export function lanHost(name: string): string {
   return `${name}.sim:${PORT}`
 }
 
-/** A network that nobody has joined yet. */
+/** Creates a network without agents. */
 export function newLan(core: Core): Lan {
   const servers = new Map<string, HttpServer>()
   return {

@@ -2,40 +2,40 @@ import type { Platform } from '../../../policy/platform.ts'
 import type { Chance } from './chance.ts'
 import type { Scheduler } from './scheduler.ts'
 
-/** A simulated computer: a clock that may be wrong, and a process that may die. */
+/** A simulated computer with its own clock and at most one running process. */
 export interface Machine {
   readonly name: string
   readonly isUp: boolean
-  /** The process that runs now, or the last one. */
+  /** The current process, or the last one. */
   readonly process: Process | undefined
-  /** A new process; the one before must be dead. */
+  /** Starts a new process. The previous one must be dead. */
   begin(): Process
-  /** The wall clock alone jumps by so many ms. */
+  /** Changes the wall clock by `ms`; elapsed time does not change. */
   jumpClock(ms: number): void
-  /** Corrects the wall clock, as a time server does. */
+  /** Sets the wall clock to true time, as a time server does. */
   correctClock(): void
-  /** Sets the drift of both clocks, ppm. */
+  /** Sets the drift of wall clock and elapsed time, ppm. */
   drift(ppm: number): void
-  /** The operating system starts again: elapsed time from 0, another boot. */
+  /** Reboots the operating system: elapsed time starts at 0 with a new boot id. */
   reboot(): void
 }
 
-/** One run of a program. A dead process has no further effects. */
+/** One run of a program. After its end it has no effects. */
 export interface Process {
   readonly isAlive: boolean
   readonly platform: Platform
-  /** Ends at once, in the middle of whatever it does. */
+  /** Ends the process at once. */
   kill(): void
-  /** Called when it has ended, at most once. Answers how to be called no more. */
+  /** Calls the listener once, when the process ends. Returns a function that removes the listener. */
   onEnd(listener: () => void): () => void
 }
 
-/** A computer with a right clock and no process. */
+/** Creates a computer with a correct clock and no process. */
 export function machine(name: string, world: { scheduler: Scheduler; chance: Chance }): Machine {
   const { scheduler } = world
   const random = world.chance.fork(`machine ${name}`)
   let ppm = 0
-  /** The oscillator: what has passed by its own reckoning, ms. */
+  /** Time by the machine's own oscillator, ms. */
   let anchorTrue = scheduler.nowMs
   let anchorOwn = 0
   let wallAtZero = scheduler.nowMs

@@ -1,8 +1,8 @@
 import type { Chance } from './chance.ts'
 
 /**
- * Speed of a run. Brisk runs put visits and faults into one minute. Slow runs last until tokens expire, webhooks are retried and
- * agents are given up.
+ * Speed of a run. A brisk run puts visits and faults into one minute. A slow run takes long enough that tokens expire,
+ * webhooks are retried and agents are given up.
  */
 export interface Pace {
   readonly name: 'brisk' | 'slow'
@@ -11,7 +11,7 @@ export interface Pace {
   readonly arrivalWithinMs: number
   /** Longest pause between two actions of a person, ms. */
   readonly longestPauseMs: number
-  /** Then the shop closes, ms. */
+  /** Time after which a visit must end, ms. */
   readonly longestVisitMs: number
   /** Mean time between two faults, ms. */
   readonly faultEveryMs: number
@@ -21,7 +21,7 @@ export interface Pace {
 
 const MINUTE_MS = 60_000
 
-/** Draws the pace. Liveness runs have more visitors and time. */
+/** Draws the pace from the seed. Liveness runs have more visitors and more time. */
 export function drawPace(chance: Chance, liveness: boolean): Pace {
   if (chance.happens(liveness ? 0.5 : 0.85)) {
     return {

@@ -2,13 +2,16 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 
 /**
- * Replaces Ed25519 in this process by a quicker signature, and caches parsed keys. A run signs and verifies the same few documents
- * thousands of times; real signatures took a quarter of its time. The quick signature still needs the private key and fits one text.
- * Other tests cover Ed25519. Call it only in a process that simulates, before the first key is made: earlier signatures become invalid.
+ * Replaces Ed25519 in this process by a faster signature and caches parsed keys. A run signs and verifies the same few
+ * documents thousands of times; Ed25519 took a quarter of its time. The fast signature still needs the private key and
+ * fits one text.
+ *
+ * Call it only in a simulating process, before the first key is made: earlier signatures become invalid. Other tests
+ * cover Ed25519.
  */
 export function signQuickly(): void {
   const read = new Map<string, crypto.KeyObject>()
-  /** The private halves that this process has seen, by the public one (base64url). */
+  /** Private keys of this process by public key, base64url. */
   const seeds = new Map<string, Buffer>()
   const seedOf = new WeakMap<crypto.KeyObject, Buffer>()
   const nameOf = new WeakMap<crypto.KeyObject, string>()

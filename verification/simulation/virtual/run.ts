@@ -16,17 +16,17 @@ export interface Run {
 export interface RunParts {
   chance: Chance
   startMs: number
-  /** The time that the trace and violations count from. */
+  /** Time from which trace and violations count. */
   zeroMs: number
-  /** How the path of the folder begins. */
+  /** Path prefix of the folder. */
   folderPrefix: string
-  /** Lines of the trace that are kept (60). */
+  /** Number of trace lines to keep. Default: 60. */
   keepLines: number | undefined
 }
 
 const KEPT_LINES = 60
 
-/** Opens a run in a new folder; nothing happens in it yet. */
+/** Opens a run in a new folder. No event is scheduled yet. */
 export function openRun({ chance, startMs, zeroMs, folderPrefix, keepLines = KEPT_LINES }: RunParts): Run {
   const violations: Violation[] = []
   const clock = scheduler(startMs, chance.fork('scheduler'))

@@ -2,20 +2,19 @@ import type { Cancel } from '../../../policy/platform.ts'
 import type { Chance } from './chance.ts'
 
 /**
- *   next due event (time, then chance) ─▶ its task ─▶ everything that can settle does ─▶ the checks ─▶ next
- *
- * The clock of a run. Time advances only here, from event to event.
+ * The clock of a run. Time advances only here, from event to event. The next event is the earliest one; chance decides
+ * between events at the same time. After each event, all promises settle before the next event.
  */
 export interface Scheduler {
   /** True time, whole ms since 1970. */
   readonly nowMs: number
-  /** Events so far. */
+  /** Number of events so far. */
   readonly steps: number
   after(ms: number, task: () => void): Cancel
   pause(ms: number): Promise<void>
-  /** Runs until `isDone` holds, `untilMs` is reached or nothing is due any more. */
+  /** Runs until `isDone` returns true, `untilMs` is reached or no event is left. */
   run(untilMs: number, isDone?: () => boolean): Promise<void>
-  /** Lets everything happen that needs no time. */
+  /** Settles everything that needs no time. */
   settle(): Promise<void>
 }
 
@@ -26,7 +25,7 @@ interface Due {
   task: (() => void) | undefined
 }
 
-/** Limit of rounds without progress of time; more means an endless loop. */
+/** Limit of event loop turns at one point in time. More indicate an endless loop. */
 const ROUNDS_LIMIT = 10_000
 
 /** True if a group commit or other work waits for the next turn of the event loop. */
@@ -39,7 +38,7 @@ function isBefore(a: Due, b: Due): boolean {
   return a.tie === b.tie ? a.order < b.order : a.tie < b.tie
 }
 
-/** A clock that starts at `startMs`. `afterStep` is called when an event and all that followed at once are over. */
+/** Creates a clock that starts at `startMs`. Calls `afterStep` after each event and everything it settles. */
 export function scheduler(startMs: number, chance: Chance, afterStep: () => void = () => undefined): Scheduler {
   const heap: Due[] = []
   let nowMs = startMs

@@ -1,15 +1,15 @@
 import { hash32 } from './chance.ts'
 
-/** The events of a run as lines, and a hash over all of them. */
+/** Lines about the events of a run, and a hash of all lines. */
 export interface Trace {
   add(who: string, what: string): void
-  /** 64 bits in hex. */
+  /** Hash of all lines, 64 bits in hex. */
   readonly hash: string
-  /** The last lines, or all of them. */
+  /** The kept lines. */
   readonly lines: readonly string[]
 }
 
-/** Keeps the last `keep` lines; every line goes into the hash. */
+/** Keeps the last `keep` lines. The hash covers all lines. */
 export function newTrace(now: () => number, startMs: number, keep: number): Trace {
   let a = 0x811c9dc5
   let b = 0x1234567

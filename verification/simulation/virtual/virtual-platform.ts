@@ -1,23 +1,23 @@
 import type { Cancel, Clock, Platform, Randomness, Timers } from '../../../policy/platform.ts'
 
 /**
- * Time that stands still until it is told to move, and chance that repeats. One seed gives one run.
+ * Platform with virtual time and seeded randomness. Time moves only by its methods; equal seeds give equal runs.
  *
  *   const world = virtualPlatform({ seed: 7 })
- *   await world.advance(1_000)      // every timer due within the second has run, in order
+ *   await world.advance(1_000)      // runs every timer of this second, in order
  */
 export interface VirtualPlatform extends Platform {
-  /** Moves time forward by `ms`, running what falls due on the way and letting promises settle between. */
+  /** Moves time forward by `ms`. Runs due timers in order and settles promises after each. */
   advance(ms: number): Promise<void>
-  /** Moves time forward by `ms` as while a machine sleeps: what fell due runs late, once, when time next moves. */
+  /** Moves time forward by `ms` without running timers, as during sleep. Overdue timers run when time next moves. */
   sleep(ms: number): void
-  /** Moves time forward until `promise` settles; fails after `limitMs` of virtual time (default one hour). */
+  /** Moves time forward until `promise` settles. Throws after `limitMs` of virtual time (default 3,600,000 ms). */
   settle<T>(promise: Promise<T>, limitMs?: number): Promise<T>
-  /** Changes the wall clock alone, as a wrong NTP answer would. */
+  /** Changes the wall clock only, as a wrong NTP answer does. */
   setWall(ms: number): void
-  /** As after a restart of the operating system: elapsed time starts again. */
+  /** Simulates a reboot: elapsed time starts at 0. */
   reboot(): void
-  /** Timers that have not run yet. */
+  /** Number of timers that have not run. */
   readonly pending: number
 }
 
@@ -27,7 +27,7 @@ interface Due {
   task: () => void
 }
 
-/** Mulberry32: small, fast, and the same everywhere. For tests and simulation only. */
+/** Mulberry32: a small, fast and portable generator. For tests and simulation only. */
 export function seededRandom(seed: number): Randomness {
   let state = seed >>> 0
   const next = () => {
@@ -40,12 +40,12 @@ export function seededRandom(seed: number): Randomness {
   return { bytes: (length) => Uint8Array.from({ length }, next) }
 }
 
-/** Lets every promise that can settle without time passing do so. */
+/** Settles all promises that need no time. */
 export function letPromisesSettle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A platform whose time stands still until it is moved. */
+/** Creates a platform with virtual time. */
 export function virtualPlatform(options: { seed?: number; startMs?: number } = {}): VirtualPlatform {
   let now = 0
   let wallOffset = options.startMs ?? Date.UTC(2026, 10, 20, 9)
@@ -87,7 +87,7 @@ export function virtualPlatform(options: { seed?: number; startMs?: number } = {
     const until = now + ms
     await letPromisesSettle()
     while (await runNext(until)) continue
-    // Who slept on the way is later already: time never goes back.
+    // A task may have called `sleep` and moved time past `until`; time never goes back.
     now = Math.max(now, until)
   }
 
@@ -98,7 +98,8 @@ export function virtualPlatform(options: { seed?: number; startMs?: number } = {
     const until = now + limitMs
     await letPromisesSettle()
     while (!settled && (await runNext(until))) continue
-    if (!settled) throw new Error(`nothing settled within ${limitMs} ms of virtual time; ${due.length} timers wait`)
+    if (!settled)
+      throw new Error(`the promise did not settle within ${limitMs} ms of virtual time; ${due.length} timers wait`)
     return promise
   }
 

@@ -1,27 +1,27 @@
 import type { Chance } from './chance.ts'
 import type { Scheduler } from './scheduler.ts'
 
-/** The network between one machine and the cloud, with its current faults. */
+/** A connection between a machine and the cloud, with its current faults. */
 export interface Wire {
-  /** What may happen to each message from now on. */
+  /** Faults of single messages. */
   weather: Weather
-  /** Nothing passes; open lines end sooner or later. */
+  /** Stops all messages. Open connections end at once or after a timeout. */
   cut(): void
-  /** Messages to the cloud arrive, answers do not. */
+  /** Only messages to the cloud arrive. */
   halfOpen(): void
   restore(): void
   readonly state: 'up' | 'cut' | 'half-open'
-  /** Brings one message over, or not, or twice, later. `isBack`: from the cloud. */
+  /** Delivers a message late, twice or not at all. `isBack`: direction from the cloud to the machine. */
   carry(isBack: boolean, deliver: () => void): void
   /** Adds a listener for cuts. */
   onCut(listener: () => void): void
 }
 
 export interface Weather {
-  /** Probability that a message is lost, and that it comes twice. */
+  /** Probabilities that a message is lost, and that it arrives twice. */
   lose: number
   twice: number
-  /** Delay of most messages, ms; and how often one takes up to `slowMs`. */
+  /** Maximum delay of most messages, ms. `slow`: probability of a delay up to `slowMs`. */
   delayMs: number
   slow: number
   slowMs: number
@@ -29,7 +29,7 @@ export interface Weather {
 
 export const FINE_WEATHER: Weather = { lose: 0, twice: 0, delayMs: 5, slow: 0, slowMs: 0 }
 
-/** A wire that is up, in fine weather. */
+/** Creates a working connection without faults. */
 export function newWire(name: string, { scheduler, chance: world }: { scheduler: Scheduler; chance: Chance }): Wire {
   const chance = world.fork(`wire ${name}`)
   const listeners: (() => void)[] = []
