@@ -2,18 +2,18 @@ import { runSeed, type SeedOptions, type SeedResult } from './run-seed.ts'
 import type { Shops } from './nodes/shops.ts'
 import type { Fault } from './faults/fault-kinds.ts'
 
-/** Options for many runs in sequence. */
+/** Options for a sequence of runs. */
 export interface CampaignOptions {
   firstSeed: number
   seeds: number
-  /** Distance between seeds (1). Several processes share the seeds. */
+  /** Distance between two seeds (default 1), for several processes that share the seeds. */
   step?: number
   liveness: boolean
-  /** Every n-th run is repeated and must be identical; 0: none. */
+  /** Every n-th run is repeated and must give the same hash; 0 repeats none. */
   twiceEvery: number
-  /** Stop at the first violation. */
+  /** Stop after the first failed run. */
   untilFirst: boolean
-  /** Faults for all runs instead of drawn ones. */
+  /** Faults for all runs; they replace the drawn ones. */
   faults?: readonly Fault[] | undefined
   onSeed?(result: SeedResult, again: { ranTwice: boolean; isNondeterministic: boolean }): void
 }
@@ -24,7 +24,7 @@ export interface CampaignResult {
   steps: number
   virtualMs: number
   failed: readonly SeedResult[]
-  /** Seeds whose repeated run differed. */
+  /** Seeds whose second run differed. */
   nondeterministic: readonly number[]
 }
 
@@ -55,7 +55,7 @@ export async function campaign(shops: Shops, options: CampaignOptions): Promise<
   return { seeds: count, ranTwice, steps, virtualMs, failed, nondeterministic }
 }
 
-/** The fewest kinds of fault with which a failed seed still fails in the same way, and how it went then. */
+/** Removes faults one by one while the seed still violates the same invariant. Returns the last failing run. */
 export async function fewestFaults(
   shops: Shops,
   failed: SeedResult,

@@ -18,19 +18,19 @@ export interface EndParts {
   ledgers: ReadonlyMap<string, LedgerOracle>
   people: Pick<Customers, 'paid' | 'cancelled' | 'resold' | 'reportedEvents'>
   receiver: Receiver
-  /** Of a live shop. */
+  /** Only in a live shop. */
   money: MoneyOracle | undefined
   shop: Shop
 }
 
 /** Accepted delay of a webhook, ms. */
 const LATE_MS = 60_000
-/** Accepted error of an agent's clock, ms. A larger error makes new tokens look future. */
+/** Accepted error of an agent's clock, ms. A larger error makes new tokens appear to be in the future. */
 const CLOCK_MS = 5_000
 
 const PURCHASE_ID = /pur_\w+/g
 
-/** Why the run is not settled yet; undefined if it is. */
+/** Returns why the run has not settled, or undefined if it has. */
 export function unsettledReason(parts: EndParts): string | undefined {
   const { core, cloud, agents, ledgers, shop } = parts
   const process = cloud.running?.process
@@ -43,12 +43,12 @@ export function unsettledReason(parts: EndParts): string | undefined {
     if (!link.hasBroker) return `${name} has no broker`
     if (ledger.journal.waiting > 0) return `${ledger.journal.waiting} rows of ${name} wait`
     const unsettled = ledgers.get(name)?.unsettled ?? []
-    if (unsettled.length > 0) return `${name} has not written down what became of ${unsettled.join(', ')}`
-    if (ledger.homeRequests.dueReports().length > 0) return `${name} has something to tell the home of receipts`
-    if (agent.notices.waiting > 0) return `${agent.notices.waiting} releases of ${name} are not announced`
+    if (unsettled.length > 0) return `${name} has stored no outcome of ${unsettled.join(', ')}`
+    if (ledger.homeRequests.dueReports().length > 0) return `${name} has unsent outcome reports`
+    if (agent.notices.waiting > 0) return `${agent.notices.waiting} releases of ${name} have unsent notices`
     if (trust.isBehind) return `${name} is behind`
     if (trust.stage() !== 'fresh') return `the policy of ${name} is ${trust.stage()}`
-    if (clock.now().trust !== 'signed') return `the clock of ${name} rests on ${clock.now().trust}`
+    if (clock.now().trust !== 'signed') return `the clock of ${name} has the trust ${clock.now().trust}`
     if (Math.abs(clock.now().nowMs - core.scheduler.nowMs) > CLOCK_MS)
       return `the clock of ${name} is wrong by ${clock.now().nowMs - core.scheduler.nowMs} ms`
   }
@@ -60,7 +60,7 @@ export function unsettledReason(parts: EndParts): string | undefined {
   for (const { name, agent } of agents) {
     const have = agent?.trust.heldVersions()
     if (agent?.ledger.metadata.document('policy')?.ver !== version?.v)
-      return `${name} has not kept policy ${version?.v}`
+      return `${name} has not stored policy ${version?.v}`
     if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
   }
   const unknown = failedSignIn(parts)
@@ -83,7 +83,7 @@ export function unsettledReason(parts: EndParts): string | undefined {
     db
       .prepare<[number], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE seq IS NULL AND at_ms < ?')
       .get(nowMs - LATE_MS)?.n ?? 0
-  if (unplanned > 0) return `${unplanned} events were never planned`
+  if (unplanned > 0) return `${unplanned} events have no planned delivery`
   const late =
     db
       .prepare<[number], { n: number }>(
@@ -93,14 +93,14 @@ export function unsettledReason(parts: EndParts): string | undefined {
   return late > 0 ? `${late} webhooks are overdue` : undefined
 }
 
-/** Whether the cloud knows of two copies of a ledger. */
+/** True if the cloud detected a fork that is not resolved. */
 export function isForked({ disk }: CloudNode): boolean {
   return (
     disk.reading?.prepare('SELECT 1 FROM agent WHERE fork_ms IS NOT NULL AND revoked_ms IS NULL').get() !== undefined
   )
 }
 
-/** Whether the cloud lets an agent decide online only, after a rollback. */
+/** True if the cloud requires an agent to decide online only, after a rollback. */
 export function isAgentOnlineOnly({ disk }: CloudNode, nowMs: number): boolean {
   return (
     disk.reading
@@ -109,7 +109,7 @@ export function isAgentOnlineOnly({ disk }: CloudNode, nowMs: number): boolean {
   )
 }
 
-/** Checks the invariants of a settled run. */
+/** Checks the invariants at the end of a settled run. */
 export function checkEnd(parts: EndParts): void {
   const { core, cloud, agents, ledgers, people } = parts
   const db = cloud.disk.reading
@@ -125,10 +125,7 @@ export function checkEnd(parts: EndParts): void {
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const lost = rows.find((row) => bySeq.get(row.seq) !== row.hash)
     if (lost)
-      core.violate(
-        'I4',
-        `row ${lost.seq} of ${name} is ${bySeq.has(lost.seq) ? 'another one' : 'missing'} in the cloud`,
-      )
+      core.violate('I4', `row ${lost.seq} of ${name} is ${bySeq.has(lost.seq) ? 'different' : 'missing'} in the cloud`)
     const gap = kept.findIndex((row, i) => row.seq !== i + 1)
     if (gap >= 0) core.violate('I5', `the cloud has a hole in ${name} before row ${kept[gap]?.seq}`)
     for (const { body, seq } of [...formerRows, ...rows]) {
@@ -137,19 +134,19 @@ export function checkEnd(parts: EndParts): void {
     }
   }
   for (const id of people.reportedEvents)
-    if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
+    if (event.get(id)?.n !== 1) core.violate('I4', `a customer received event ${id}, but the cloud does not have it`)
   const status = db.prepare<[string], { status: string }>('SELECT status FROM purchase WHERE purchase_id = ?')
   for (const id of people.paid) {
     const now = status.get(id)?.status
     if (now !== 'SUCCESS' && now !== 'UNLOADED' && now !== 'CANCELLED')
-      core.violate('I4', `${id} was paid, somebody was told so, and it is ${now}`)
+      core.violate('I4', `the cloud reported ${id} as paid, but it is ${now}`)
   }
   const bounced = db.prepare<[string]>(
     "SELECT 1 FROM protection_exception WHERE kind = 'refund_failed' AND purchase_id = ?",
   )
   for (const id of people.cancelled)
     if (status.get(id)?.status !== 'CANCELLED' && !bounced.get(id))
-      core.violate('I4', `${id} was cancelled, somebody was told so, and it is ${status.get(id)?.status}`)
+      core.violate('I4', `the cloud reported ${id} as cancelled, but it is ${status.get(id)?.status}`)
   checkResold(parts, db)
   const completed = new Map<string, number>()
   for (const { data } of db
@@ -158,11 +155,11 @@ export function checkEnd(parts: EndParts): void {
     for (const id of new Set(data.match(PURCHASE_ID))) completed.set(id, (completed.get(id) ?? 0) + 1)
   }
   for (const id of people.paid)
-    if (completed.get(id) !== 1) core.violate('I4', `the payment of ${id} is told of ${completed.get(id) ?? 0} times`)
+    if (completed.get(id) !== 1) core.violate('I4', `the payment of ${id} has ${completed.get(id) ?? 0} events`)
   const known = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE event_id = ?')
   for (const id of parts.receiver.posted)
-    if (known.get(id)?.n !== 1) core.violate('I12', `${id} was posted and is no event`)
-  // Each customer has one purchase per session, despite retries.
+    if (known.get(id)?.n !== 1) core.violate('I12', `${id} was posted but is no event`)
+  // Each session has one purchase, despite retries.
   const doubled = db
     .prepare<[], { session_id: string; n: number }>(
       "SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' GROUP BY session_id HAVING COUNT(*) > 1",
@@ -174,7 +171,7 @@ export function checkEnd(parts: EndParts): void {
   checkConservation(parts, db)
 }
 
-/** The first agent that rejects the shop's operator; undefined if all accept the sign-in. */
+/** Describes the first agent that rejects the shop's operator. Returns undefined if all accept the sign-in. */
 function failedSignIn({ agents, shop }: EndParts): string | undefined {
   for (const { name, agent } of agents) {
     const opened = agent?.operators.signIn({ badge: shop.badge }, 'the end of the world')
@@ -184,7 +181,7 @@ function failedSignIn({ agents, shop }: EndParts): string | undefined {
   return undefined
 }
 
-/** The first item whose status differs between an agent and the cloud. */
+/** Describes the first item whose status differs between an agent and the cloud. */
 function staleItem({ agents, shop }: EndParts, db: Connection): string | undefined {
   const items = db
     .prepare<[string], { epc: string; status: string }>(
@@ -194,12 +191,12 @@ function staleItem({ agents, shop }: EndParts, db: Connection): string | undefin
   for (const { name, agent } of agents) {
     const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status)
     if (wrong)
-      return `${name} takes the item ${wrong.epc} for ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, and it is ${wrong.status}`
+      return `${name} has the item ${wrong.epc} as ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, but it is ${wrong.status}`
   }
   return undefined
 }
 
-/** A resold item stays with the new purchase, whatever happens to the first buyer's. */
+/** Checks that a resold item stays with the new purchase. */
 function checkResold({ core, people }: EndParts, db: Connection): void {
   const item = db.prepare<[string], { purchaseId: string | null; status: string; purchase: string | null }>(
     'SELECT i.purchase_id AS purchaseId, item_status AS status, p.status AS purchase FROM protected_item i LEFT JOIN purchase p ON p.purchase_id = i.purchase_id WHERE epc = ?',
@@ -210,12 +207,12 @@ function checkResold({ core, people }: EndParts, db: Connection): void {
     if (now?.purchaseId !== purchaseId)
       core.violate(
         'I15',
-        `${epc} was bought again with ${purchaseId}, and the cloud has it with ${now?.purchaseId ?? 'nobody'}`,
+        `${epc} was resold with ${purchaseId}, but in the cloud it belongs to ${now?.purchaseId ?? 'nobody'}`,
       )
     else if (now.status !== 'paid' && now.purchase !== 'CANCELLED')
       core.violate(
         'I15',
-        `${epc} was bought again with ${purchaseId}, which is ${now.purchase}, and it is ${now.status}`,
+        `${epc} was resold with ${purchaseId}, which is ${now.purchase}, but the item is ${now.status}`,
       )
   }
 }

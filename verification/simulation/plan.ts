@@ -3,21 +3,21 @@ import { drawFaults, type Fault } from './faults/fault-kinds.ts'
 import type { Chance } from './virtual/chance.ts'
 import { drawPace, type Pace } from './virtual/pace.ts'
 
-/** What a seed draws before the run starts. */
+/** Choices that a seed draws before the run starts. */
 export interface Plan {
   readonly faults: readonly Fault[]
-  /** Agents that people meet. */
+  /** Number of agents that customers use. */
   readonly agents: number
-  /** Agents of the shop; a liar is the third. */
+  /** Number of enrolled agents. A lying agent is the third. */
   readonly enrolled: number
   readonly pace: Pace
-  /** Draws visit times and the checks at the end. */
+  /** Draws visit times and the phases at the end. */
   readonly chance: Chance
-  /** The payment provider of a live shop. */
+  /** Payment provider; undefined in a sandbox. */
   readonly provider: (typeof PSP_NAMES)[number] | undefined
 }
 
-/** Draws the plan of a world; `troubles` replace those that the seed would draw. */
+/** Draws the plan of a run. `faults` replaces the drawn faults. */
 export function drawPlan(chance: Chance, liveness: boolean, faults: readonly Fault[] = drawFaults(chance)): Plan {
   const has = (kind: Fault) => faults.includes(kind)
   const isShared = chance.happens(0.7) || has('home') || has('moves') || has('liar')

@@ -9,18 +9,16 @@ import type { Simulation } from './simulation.ts'
 const MINUTE_MS = 60_000
 /** Time for agents to connect, ms. */
 const WARM_UP_MS = 4_000
-/** Limit for the recovery after the last fault, ms. */
+/** Time limit for the recovery after the last fault, ms. */
 const RECOVERY_LIMIT_MS = 30 * MINUTE_MS
 const POLL_MS = 5_000
 /** Longest time for which a restored ledger is untrusted, plus a margin, ms (ADR 0017). */
 const UNTRUSTED_LEDGER_MS = 12 * MINUTE_MS
 
 /**
- *   open ─▶ visits amid troubles ─▶ settle ─▶ checks at the end ─▶ a good day
- *                     │                └─ a forked ledger is left: people must decide first
- *                     └─ half of the worlds without liveness end here
- *
- * The phases of a run. The first violation ends it.
+ * The phases of a run: warm-up, visits with faults, recovery, checks, and a purchase without faults. Half of the runs
+ * without liveness end after the visits. A run also ends if a forked ledger needs staff. The first violation ends a
+ * run.
  */
 export class RunPhases {
   readonly #simulation: Simulation
@@ -70,7 +68,7 @@ export class RunPhases {
     await this.#runFor(pace.arrivalWithinMs + pace.longestVisitMs, () => inside === 0)
   }
 
-  /** Ends all faults. Then everything must recover, and a purchase must work. */
+  /** Ends all faults. Then everything must recover, and a purchase must succeed. */
   async #end(troubles: FaultInjector): Promise<void> {
     const { core, restarts, copies, emergencies } = this.#simulation
     troubles.heal()
@@ -86,29 +84,29 @@ export class RunPhases {
     // A forked ledger does not recover without staff.
     const isLeft = this.#isOver() || this.#isLeftForked()
     const why = isLeft ? undefined : this.#unsettledReason()
-    if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
+    if (why !== undefined) core.violate('liveness', `half an hour after the last fault: ${why}`)
     if (!isLeft && !this.#isOver()) checkEnd(this.#simulation)
     emergencies?.checkEnd()
     if (!isLeft && !this.#isOver()) await this.#probe()
   }
 
-  /** True if a ledger is forked and no simulated staff resolve it. */
+  /** True if a ledger is forked and no simulated staff will resolve it. */
   #isLeftForked(): boolean {
     return this.#simulation.copies.underWay === undefined && isForked(this.#simulation.cloud)
   }
 
-  /** Why the run has not recovered yet; undefined after recovery. */
+  /** Returns why the run has not recovered, or undefined if it has. */
   #unsettledReason(): string | undefined {
     const { copies, moves, enrolments } = this.#simulation
     return copies.underWay ?? moves?.underWay ?? enrolments.underWay ?? unsettledReason(this.#simulation)
   }
 
-  /** Without faults a purchase must work, whatever happened before. */
+  /** Runs a purchase without faults, which must succeed. */
   async #probe(): Promise<void> {
     const { core, cloud, people, plan, isClockWrong } = this.#simulation
-    // The cloud checks its clock twice a minute and signs nothing for a minute after a jump.
+    // The cloud checks its clock twice a minute and signs nothing for a minute after a clock change.
     if (isClockWrong) await this.#runFor(2 * MINUTE_MS)
-    // A recently restored agent releases with the cloud only. Half of the runs wait until it decides alone again.
+    // A recently restored agent needs the cloud. Half of the runs wait until it decides alone again.
     if (plan.chance.happens(0.5))
       await this.#runFor(UNTRUSTED_LEDGER_MS, () => !isAgentOnlineOnly(cloud, this.#clock.nowMs))
     let answer: { works: string | undefined } | undefined
@@ -129,7 +127,7 @@ export class RunPhases {
       .call('configurePSP', { storeId: shop.storeId, provider: name, config: books.config() })
       .then((called) => void (answer = called))
     await this.#runFor(MINUTE_MS, () => answer !== undefined)
-    if (answer?.ok !== true) core.violate('fault', `the provider ${name} is not taken: ${JSON.stringify(answer)}`)
+    if (answer?.ok !== true) core.violate('fault', `the provider ${name} is not accepted: ${JSON.stringify(answer)}`)
   }
 
   /** Runs until the work is done. */

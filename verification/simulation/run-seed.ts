@@ -10,9 +10,9 @@ import { Simulation } from './simulation.ts'
 
 export interface SeedOptions {
   seed: number
-  /** Longer faults, followed by recovery checks. */
+  /** Longer faults, then checks of the recovery. */
   liveness: boolean
-  /** Replaces the drawn faults. */
+  /** Faults that replace the drawn ones. */
   faults?: readonly Fault[]
   /** Number of trace lines in the result. */
   keepLines?: number
@@ -30,7 +30,7 @@ export interface SeedResult {
   lines: readonly string[]
 }
 
-/** Runs one seed. The result is deterministic. The first violation ends the run. */
+/** Runs one seed. Equal options give equal results. The first violation ends the run. */
 export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedResult> {
   const { seed, liveness } = options
   const chance = chanceOf(seed)
@@ -41,7 +41,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const run = openRun({ chance, startMs, zeroMs: startMs, folderPrefix, keepLines: options.keepLines })
   const world = new Simulation(run.core, shop, plan)
   const { scheduler, trace } = run.core
-  trace.add('world', `${plan.agents} agents, ${plan.pace.name}, troubles: ${plan.faults.join(', ') || 'none'}`)
+  trace.add('world', `${plan.agents} agents, ${plan.pace.name}, faults: ${plan.faults.join(', ') || 'none'}`)
   try {
     await new RunPhases(world, run).run(liveness)
     return {

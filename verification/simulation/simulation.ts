@@ -31,7 +31,7 @@ import type { Core } from './virtual/core.ts'
 import { newLan, type Lan } from './virtual/lan.ts'
 import { newWire, type Wire } from './virtual/wire.ts'
 
-/** Factor for the crash probability while a device moves, where a crash does the most harm. */
+/** Factor for the crash probability at a device command, where a crash does most harm. */
 const DEVICE_MOVE_WEIGHT = 10
 /** Faults with which customers repeat requests at both agents. */
 const FAULTS_WITH_REPEATED_REQUESTS: ReadonlySet<Fault> = new Set<Fault>([
@@ -46,7 +46,7 @@ const FAULTS_WITH_REPEATED_REQUESTS: ReadonlySet<Fault> = new Set<Fault>([
 interface Installation {
   name: string
   identity: Identity
-  /** Settings at each start. */
+  /** Configuration at each start. */
   config(): AgentConfig
   /** Folder with the initial files. */
   template: string
@@ -55,13 +55,11 @@ interface Installation {
 }
 
 /**
- *   customers ──▶ merchant ──shop wire──▶ cloud ──▶ receiver, provider
- *       │                                  ▲
- *       └──▶ devices ◀── agents, copies ───┘ wire of each agent
- *
- *   each commit of the cloud ──▶ cloud, given and lie oracle; of an agent ──▶ ledger, home and lie oracle
- *
  * Connects the machines, people and oracles of one run. Starts no process.
+ *
+ * Customers call the cloud over the shop wire and visit the devices of the agents. Each agent has its own wire to the
+ * cloud. The cloud calls the webhook receiver and the payment provider. After each commit, the oracles check the
+ * database or ledger.
  */
 export class Simulation implements FaultTargets, EndParts, BackupsParts {
   readonly core: Core
@@ -122,7 +120,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     return this.#has('cloud-clock')
   }
 
-  /** Starts the cloud, unless it runs. */
+  /** Starts the cloud if it is down. */
   startCloud(): void {
     void this.restarts.start('the cloud', this.cloud)
   }

@@ -1,11 +1,13 @@
 import { configOf, makeShop, type Layout, type Shop } from '../nodes/initial-shop.ts'
 import { ANTENNAS } from './gate-reader.ts'
 
-/** Agents of the store by the device beside them. */
+/** Agents of the store by their device. */
 export const AGENTS = { station: 'agent-1', detacher: 'agent-2', gate: 'agent-3' } as const
 export const READER = 'gate-reader'
 
-/** A shop with three agents: at the staffed station, at the self-checkout, and at the gate with its UHF reader. */
+/**
+ * Creates a shop with three agents: at the staffed station, at the self-checkout, and at the gate with its UHF reader.
+ */
 export function makeDayShop(parent: string): Promise<Shop> {
   const layout: Layout = ({ station, detacher, gate }) => [
     configOf([{ deviceId: station, isGate: false }]),

@@ -19,10 +19,10 @@ import { shoppers, type Shoppers } from './shoppers.ts'
 import { newTally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
 
-/** Spare goods beyond the plan, so that the shelves never become empty. */
+/** Number of additional goods, so that the shelves never become empty. */
 const SPARE_GOODS = 50
 
-/** Cloud, three agents, goods and oracles of one day, connected but not started. */
+/** Cloud, three agents, goods and oracles of a store day. Nothing runs yet. */
 export class DayStore {
   readonly core: Core
   readonly shop: Shop
@@ -31,7 +31,7 @@ export class DayStore {
   readonly station: AgentNode
   readonly detacher: AgentNode
   readonly ledgers = new Map<string, LedgerOracle>()
-  /** The shop's own program. */
+  /** API client of the shop. */
   readonly system: Merchant
   readonly stock: readonly Good[]
   readonly rules: RulesOracle

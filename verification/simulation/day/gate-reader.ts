@@ -3,20 +3,20 @@ import type { Actuators } from '../nodes/actuators.ts'
 import type { Process } from '../virtual/machine.ts'
 import type { Scheduler } from '../virtual/scheduler.ts'
 
-/** The UHF reader between the pillars of the gate: an antenna looks into the shop, another one out of it. */
+/** UHF reader of the gate: one antenna reads inside the shop, another one outside. */
 export interface GateReader {
-  /** In the place of the real drivers; what this reader sees reaches the process that runs then. */
+  /** Replaces the real drivers. The reader sends its reads to the current process. */
   readonly supervisor: Actuators['supervisor']
-  /** Somebody carries these tags through. Resolves when they are through. */
+  /** A shopper carries these tags through the gate. Resolves when the shopper is through. */
   carry(epcs: readonly string[], way: 'in' | 'out'): Promise<void>
 }
 
 export const ANTENNAS = { inside: 1, outside: 2 } as const
-/** Order of the reads when a tag passes: two at the first antenna, then two at the second. */
+/** Antennas that read a passing tag, in order. */
 const READ_ORDER = ['first', 'first', 'second', 'second'] as const
 const READ_PAUSE_MS = 350
 
-/** A reader called `readerId` on the machine of agent `owner`. */
+/** Creates a reader with the id `readerId` at the agent `owner`. */
 export function gateReader(devices: Actuators, owner: string, readerId: string, scheduler: Scheduler): GateReader {
   let tell:
     | { process: Process; onEvent: ((deviceId: string, event: DeviceEvent) => void | Promise<void>) | undefined }

@@ -9,11 +9,11 @@ export interface Good {
   readonly price: number
 }
 
-/** Not released at self-service. */
+/** Category that self-service may not release. */
 export const LOCKED_CATEGORY = 'schmuck'
-/** Released by staff only. */
+/** Brand that only staff release. */
 export const STAFF_BRAND = 'Luxus'
-/** From this price on released by staff only, EUR. */
+/** Lowest price that only staff release, EUR. */
 export const STAFF_FROM_PRICE = 100
 
 /** True if the policy of the day requires staff for this product. */
@@ -21,14 +21,14 @@ export function needsStaff({ category, brand, price }: Good): boolean {
   return category === LOCKED_CATEGORY || brand === STAFF_BRAND || price >= STAFF_FROM_PRICE
 }
 
-/** The tagged goods that lie in the shop. */
+/** Tagged goods on the shelves. */
 export interface Goods {
-  /** Takes so many from the shelves; fewer when there are no more. */
+  /** Takes up to `count` goods from the shelves. */
   take(count: number): Good[]
   putBack(goods: readonly Good[]): void
 }
 
-/** Creates `count` goods of these products in random order. */
+/** Creates `count` goods from these products. */
 export function newGoods(products: readonly { readonly ean: string; readonly price: number }[], count: number): Good[] {
   return Array.from({ length: count }, (_, n) => ({
     epc: `E2800000${(n + 1).toString(16).padStart(16, '0').toUpperCase()}`,
@@ -39,7 +39,7 @@ export function newGoods(products: readonly { readonly ean: string; readonly pri
   }))
 }
 
-/** Shelves with these goods on them. */
+/** Puts these goods on the shelves. */
 export function shelves(goods: readonly Good[], chance: Chance): Goods {
   const there = [...goods]
   return {

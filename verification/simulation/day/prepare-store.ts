@@ -3,7 +3,7 @@ import type { DayStore } from './day-store.ts'
 import { LOCKED_CATEGORY, STAFF_BRAND, STAFF_FROM_PRICE } from './goods.ts'
 
 const GOODS_IN_CALL = 500
-/** Rules about category, brand and price: of each, some goods need staff or another device. */
+/** Rules for category, brand and price. Each applies to some goods of the day. */
 const DAY_RULES = {
   allowedActionsByCategory: {
     '*': {
@@ -15,11 +15,11 @@ const DAY_RULES = {
   },
   requiresStaffForBrand: [STAFF_BRAND],
   requiresManualOverrideAboveValue: STAFF_FROM_PRICE,
-  // One operator serves the whole day.
+  // High, because one operator works all day.
   operatorOverridesPerHour: 1_000,
 }
 
-/** Registers the goods of the night and sets the policy of the day. */
+/** Registers the goods and sets the policy of the day. */
 export async function prepareStore({ system, stock, station, shop }: DayStore): Promise<void> {
   const { storeId } = shop
   const must = async (operation: string, body: Json) => {
@@ -33,6 +33,6 @@ export async function prepareStore({ system, stock, station, shop }: DayStore): 
   }
   const { policy } = await must('fetchProtectionPolicy', { storeId })
   await must('updateProtectionPolicy', { storeId, policy: { ...(policy as Json), ...DAY_RULES } })
-  // Receipts are redeemed at the station, so that they are honoured while the line is down.
+  // The station is the receipt home, so that it honours receipts during the network outage.
   await must('moveReceiptHome', { storeId, home: station.identity.agentId })
 }

@@ -3,7 +3,7 @@ import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
 import type { Tally } from './tally.ts'
 
-/** Counts the units that these ledgers released. */
+/** Counts the released units in these ledgers. */
 export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): number {
   let released = 0
   for (const { rows } of ledgers.values()) {
@@ -21,7 +21,7 @@ export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): num
   return released
 }
 
-/** Checks at the end of the day that each paid unit was released once and that the cloud has recorded it. */
+/** Checks that each paid unit was released once and that the cloud recorded it. */
 export function checkReleases(
   released: number,
   { core, cloud, tally }: { core: Core; cloud: CloudNode; tally: Tally },
@@ -34,6 +34,6 @@ export function checkReleases(
       )
       .get()?.n ?? 0
   if (released !== tally.unitsSold)
-    core.violate('I4', `${tally.unitsSold} paid units were carried out, and the ledgers released ${released}`)
-  if (known !== released) core.violate('I4', `the ledgers released ${released} units, and the cloud knows of ${known}`)
+    core.violate('I4', `${tally.unitsSold} paid units were carried out, but the ledgers released ${released}`)
+  if (known !== released) core.violate('I4', `the ledgers released ${released} units, but the cloud has ${known}`)
 }

@@ -14,18 +14,18 @@ import { dayPlan, timetable, WHOLE_DAY, type DayPlan, type Shopper } from './tim
 export interface DayOptions {
   seed: number
   shoppers: number
-  /** How long the store is open; a shorter day has all that the whole one (11) has; at least 1. */
+  /** Opening hours, at least 1 (default 11). A shorter day has the same outages. */
   hours?: number
-  /** Maximum lines of the trace in memory. */
+  /** Maximum number of trace lines in memory. */
   keepLines?: number
-  /** Every quarter of an hour of the day. */
+  /** Called every 15 minutes of the day. */
   onProgress?(progress: DayProgress): void
 }
 
 export interface DayProgress {
-  /** The store's own time, such as `12:15`. */
+  /** Local time of the store, such as `12:15`. */
   readonly time: string
-  /** What it is doing. */
+  /** Current counts. */
   readonly tally: Tally
 }
 
@@ -33,32 +33,32 @@ export interface DayResult {
   readonly seed: number
   readonly shoppers: number
   readonly violations: readonly Violation[]
-  /** The same for two runs in which the same happened. */
+  /** Hash of all events; equal for identical runs. */
   readonly hash: string
   readonly steps: number
   readonly tally: Tally
   /** Units released according to the ledgers. */
   readonly unitsReleased: number
-  /** Rows of the three journals. */
+  /** Number of rows in the three journals. */
   readonly journalRows: number
-  /** Offline answers to a receipt that were compared with the policy, and how many were stricter. */
+  /** Offline answers to receipts that were compared with the policy, and the number of stricter ones. */
   readonly offline: { readonly compared: number; readonly stricter: number }
   readonly lines: readonly string[]
 }
 
 const MINUTE_MS = 60_000
-/** The morning after the shop was made, in the store's own time (Berlin, one hour before UTC). */
+/** Midnight after the shop was created, in local time (Berlin, one hour ahead of UTC). */
 const MIDNIGHT_MS = Date.UTC(2026, 10, 20, 23)
 const HOUR_MS = 60 * MINUTE_MS
 const OPENS_MS = MIDNIGHT_MS + WHOLE_DAY.opensHour * HOUR_MS
-/** The machines are switched on, and the goods of the night registered, so long before opening. */
+/** Time before opening at which the machines start and the goods are registered, ms. */
 const BEFORE_MS = 40 * MINUTE_MS
-/** Everything must have arrived so long after closing at the latest. */
+/** Time after closing in which all reports must arrive, ms. */
 const SETTLED_WITHIN_MS = 30 * MINUTE_MS
-/** Offline answers that are stricter than the policy because a fact was unknown, at most. */
+/** Maximum share of offline answers that are stricter because a fact was unknown. */
 const STRICTER_SHARE = 0.02
 
-/** Runs one day of a store that `makeDayShop` made: the same seed, the same day. The first violation ends it. */
+/** Runs one day of a store from `makeDayShop`. Equal seeds give equal days. The first violation ends the day. */
 export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult> {
   const { seed, keepLines } = options
   const chance = chanceOf(seed)
@@ -91,7 +91,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   }
 }
 
-/** The course of one day, from the morning until everything has arrived. */
+/** The phases of a day, from the morning until all reports have arrived. */
 class Day {
   readonly #store: DayStore
   readonly #run: Run
@@ -120,7 +120,7 @@ class Day {
     const { cloud, agents } = this.#store
     await this.#until('the cloud starts', cloud.start(), MINUTE_MS)
     for (const node of agents) {
-      // They were off over night.
+      // The machines were off at night.
       node.machine.reboot()
       node.start()
     }
@@ -138,11 +138,11 @@ class Day {
     const { agents, detacher } = this.#store
     const { trace } = this.#run.core
     this.#at(outage.fromMs, () => {
-      trace.add('day', 'the line to the internet is down')
+      trace.add('day', 'the internet connection is down')
       for (const { wire } of agents) wire.cut()
     })
     this.#at(outage.toMs, () => {
-      trace.add('day', 'the line to the internet is back')
+      trace.add('day', 'the internet connection is back')
       for (const { wire } of agents) wire.restore()
     })
     this.#at(powerCut.fromMs, () => this.#store.cutPower())
@@ -173,10 +173,10 @@ class Day {
     }
     await this.#clock.run(closesMs + HOUR_MS, () => isOver() || this.#inside === 0)
     if (this.#inside > 0 && !isOver())
-      core.violate('liveness', `an hour after closing ${this.#inside} people are still there`)
+      core.violate('liveness', `an hour after closing ${this.#inside} people are still in the store`)
   }
 
-  /** Waits until everything has arrived, and checks the end of the day. */
+  /** Waits until all reports have arrived, and checks the end of the day. */
   async #close(): Promise<void> {
     const { core, isOver } = this.#run
     const { end, rules } = this.#store
@@ -194,12 +194,12 @@ class Day {
       core.violate('rules', `${rules.stricter} of ${rules.compared} offline answers are stricter than the policy`)
   }
 
-  /** Does something so long after opening, ms. */
+  /** Runs a task `ms` after opening. */
   #at(ms: number, task: () => void): void {
     this.#clock.after(OPENS_MS + ms - this.#clock.nowMs, task)
   }
 
-  /** Runs until the work is done; what fails ends the day. */
+  /** Runs the clock until the work is done. A failure or timeout is a violation. */
   async #until(what: string, work: Promise<unknown>, withinMs: number): Promise<void> {
     const { core, isOver } = this.#run
     let isDone = false
@@ -212,7 +212,7 @@ class Day {
   }
 }
 
-/** The store's own time of day. */
+/** Local time of the store. */
 function timeOf(ms: number): string {
   const minutes = Math.floor((ms - MIDNIGHT_MS) / MINUTE_MS)
   return `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`

@@ -12,14 +12,12 @@ import type { Tally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
 
 /**
- *   shelves ─ check in ─ check out ─ pay ─┬─ receipt at the station ─┬─ gate ─ (brings it back)
- *                │                        └─ tokens at the detacher ─┘    ▲
- *                └ thieves ───────────────────────────────────────────────┘
- *
- * The people of one day. They are honest about what they have paid, patient, and repeat a request that gets no answer.
+ * Shoppers of a store day. They take goods and pay, release the tags at the station or the detacher, and leave through
+ * the gate. Thieves go to the gate without paying; some shoppers bring goods back. Shoppers repeat a request without an
+ * answer.
  */
 export interface Shoppers {
-  /** The whole visit; resolves when they have left. */
+  /** Runs the visit of one shopper. Resolves when the shopper has left. */
   visit(shopper: Shopper): Promise<void>
   readonly paid: ReadonlySet<string>
   readonly cancelled: ReadonlySet<string>
@@ -44,17 +42,14 @@ interface Bag {
 }
 
 const SECOND_MS = 1_000
-/**
- * Attempts of a shopper and the pause between them, ms. A shopper without success after that is a failure of the
- * store.
- */
+/** Attempts of a shopper and the pause between them, ms. A shopper without success after that is a violation. */
 const PATIENCE = { tries: 40, pauseMs: 15 * SECOND_MS }
-/** After so many times at the detacher people go to the station. */
+/** Failed attempts at the detacher after which shoppers go to the station. */
 const DETACHER_TRIES = 3
 /** Time limit for the alarm of a tag in the journal, ms, including the gate's own requests (gate-journal.ts). */
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 
-/** The people of the day, none of whom has come yet. */
+/** Creates the shoppers of the day. */
 export function shoppers(parts: ShopperParts): Shoppers {
   return new DayShoppers(parts)
 }
@@ -109,7 +104,7 @@ class DayShoppers implements Shoppers {
     }
     const left = shopper.releasedAt === 'detacher' ? await this.#atDetacher(bag) : taken.length
     if ((await this.#atStation(bag, left)) > 0)
-      this.#core.violate('liveness', `${shopper.name} has paid, and the tags stay on`)
+      this.#core.violate('liveness', `${shopper.name} has paid, but some tags are not released`)
     this.#tally.bought++
     await this.#linger(chance, 5, 30)
     await this.#leave(shopper, bag)
@@ -138,7 +133,10 @@ class DayShoppers implements Shoppers {
     return answer
   }
 
-  /** A call of the shop's own system, which must work all day: telephones are not on the store's line. */
+  /**
+   * Calls the cloud from the shop's system or a phone. Such calls must succeed, because they do not use the connection
+   * of the store.
+   */
   async #call(operation: string, body: Json): Promise<Json> {
     const answer = await this.#merchant.call(operation, body)
     if (answer?.ok) return answer.body
@@ -166,7 +164,10 @@ class DayShoppers implements Shoppers {
     return { goods: taken, purchaseId, receipt: String(url) }
   }
 
-  /** With the receipt, unit by unit; answers how many tags are still on. What was promised to a detacher that lost power ends in minutes. */
+  /**
+   * Releases unit by unit with the receipt. Returns the number of unreleased tags. Leases of a detacher without power
+   * end after minutes.
+   */
   async #atStation({ receipt }: Bag, units: number): Promise<number> {
     let left = units
     let staff = {}
@@ -186,10 +187,9 @@ class DayShoppers implements Shoppers {
     return left
   }
 
-  /** Releases tag by tag, each with a token from the phone. Returns the number of attached tags. */
+  /** Releases tag by tag with tokens from the phone. Returns the number of unreleased tags. */
   async #atDetacher({ goods: bag }: Bag): Promise<number> {
-    // Items that need staff come first. The station cannot see which tags are already off, so it releases all that
-    // remain.
+    // Items that need staff come first. The station releases as many units as are left, whatever their tags.
     const left = bag.toSorted((a, b) => Number(needsStaff(b)) - Number(needsStaff(a))).map(({ epc }) => epc)
     for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
       const verified = await this.#merchant.call('verifyProtectedItem', {
@@ -214,7 +214,7 @@ class DayShoppers implements Shoppers {
     return left.length
   }
 
-  /** Through the gate with all that is in the bag; answers which tags alarmed. */
+  /** Carries all goods through the gate. Returns the tags that alarmed. */
   async #throughGate(epcs: readonly string[]): Promise<string[]> {
     const fromMs = this.#core.scheduler.nowMs
     await this.#reader.carry(epcs, 'out')
@@ -237,10 +237,10 @@ class DayShoppers implements Shoppers {
     const alarmed = await this.#throughGate(epcs)
     this.#tally.unitsSold += epcs.length
     if (alarmed.length === 0) return
-    // The cloud or an agent has already confirmed the payment.
+    // The purchase is paid and all tags are released, so the gate must stay silent.
     this.#core.violate(
       'liveness',
-      `${shopper.name} has paid, every tag was released, and the gate alarmed: ${this.#tally.alarms.get(alarmed[0] ?? '')?.detail}`,
+      `${shopper.name} has paid and every tag was released, but the gate alarmed: ${this.#tally.alarms.get(alarmed[0] ?? '')?.detail}`,
     )
   }
 
@@ -251,11 +251,11 @@ class DayShoppers implements Shoppers {
     if (alarmed.length < taken.length)
       this.#core.violate(
         'liveness',
-        `${shopper.name} carried ${taken.length} unpaid goods out, and ${alarmed.length} alarmed`,
+        `${shopper.name} carried ${taken.length} unpaid goods out, but only ${alarmed.length} alarmed`,
       )
   }
 
-  /** Back at the counter: staff take the goods and hang them up again. */
+  /** The shopper returns the goods. Staff put them back on the shelves. */
   async #bringBack(bag: Bag): Promise<void> {
     await this.#reader.carry(
       bag.goods.map(({ epc }) => epc),

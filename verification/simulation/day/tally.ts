@@ -2,32 +2,32 @@ import type { JournalBody } from '../../../policy/journal.ts'
 
 /** Counts of the day, from ledgers and shoppers. */
 export interface Tally {
-  /** Of the people. */
+  /** Numbers of shoppers. */
   came: number
   left: number
   bought: number
   thieves: number
   cancelled: number
   returned: number
-  /** Goods that were paid and carried out. */
+  /** Number of goods that were paid and carried out. */
   unitsSold: number
   unitsStolen: number
-  /** Answers of agents that needed no request to the cloud. */
+  /** Number of answers from agents. */
   decisions: number
   granted: number
   offline: number
-  /** Requests without an answer, which the shopper repeats. */
+  /** Number of requests without an answer; the shopper repeats them. */
   unanswered: number
-  /** CPU time of the whole world from the question to the answer, ms. */
+  /** CPU time of the process from request to answer, ms. */
   readonly decisionMs: number[]
   /** Last alarm of each tag: true time, ms, and detail from the gate. */
   readonly alarms: Map<string, { atMs: number; detail: string }>
   alarmsOfThieves: number
-  /** A row of a ledger is durable. */
+  /** Called for each durable row. */
   row(body: JournalBody, atMs: number): void
 }
 
-/** Nothing has happened yet. */
+/** Creates empty counts. */
 export function newTally(): Tally {
   const alarms: Tally['alarms'] = new Map()
   return {

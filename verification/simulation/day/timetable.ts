@@ -1,17 +1,17 @@
 import type { Chance } from '../virtual/chance.ts'
 
-/** What a shopper has in mind. */
+/** Plan of one shopper. */
 export interface Shopper {
   readonly name: string
-  /** Enters so long after opening, ms. */
+  /** Time of entry after opening, ms. */
   readonly comesMs: number
   readonly units: number
-  /** `declined`: the card is; `changes-mind`: cancels once it is paid; `thief`: walks out with the goods. */
+  /** `declined`: the payment fails. `changes-mind`: cancels after the payment. `thief`: leaves without paying. */
   readonly kind: 'buyer' | 'declined' | 'changes-mind' | 'thief'
   readonly releasedAt: 'station' | 'detacher'
-  /** Shows the receipt at the gate, as some do. */
+  /** True if the shopper shows the receipt at the gate. */
   readonly showsReceipt: boolean
-  /** Brings the goods back so long after leaving, ms. */
+  /** Time between leaving and return, ms; undefined if the shopper keeps the goods. */
   readonly returnsAfterMs: number | undefined
 }
 
@@ -20,21 +20,21 @@ const HOUR_MS = 60 * MINUTE_MS
 
 /** Hours of a whole day: 9:00 to 20:00 in the store's own time. */
 export const WHOLE_DAY = { opensHour: 9, hours: 11 } as const
-/** Nobody comes any more so long before the end, ms. */
+/** Time before closing after which no shopper enters, ms. */
 const LAST_ENTRY_MS = 20 * MINUTE_MS
 
-/** What happens on the day, ms after opening. */
+/** Outages of the day, ms after opening. */
 export interface DayPlan {
   readonly lengthMs: number
-  /** The store's line to the internet is down; people's telephones are not on it. */
+  /** The store has no internet; phones of shoppers still do. */
   readonly outage: { readonly fromMs: number; readonly toMs: number }
-  /** The detacher's agent loses power. */
+  /** The detacher's agent has no power. */
   readonly powerCut: { readonly fromMs: number; readonly toMs: number }
 }
 
 /**
- * Creates the plan of a day with this number of hours, at least one. A whole day has a network outage from noon and a
- * power cut in the evening rush.
+ * Creates the plan of a day with at least one hour. A whole day has an internet outage from noon and a power cut in the
+ * evening rush.
  */
 export function dayPlan(hours: number): DayPlan {
   const lengthMs = hours * HOUR_MS
@@ -48,12 +48,12 @@ export function dayPlan(hours: number): DayPlan {
   }
 }
 
-/** How busy each part of the day is, from the first: noon, and after work. */
+/** Relative number of shoppers in each part of the day. Most come at noon and after work. */
 const BUSY = [3, 4, 5, 9, 10, 6, 5, 6, 10, 11, 6]
-/** Of all shoppers. */
+/** Shares of all shoppers. */
 const SHARES = { thief: 0.02, declined: 0.02, changesMind: 0.01, returns: 0.03, showsReceipt: 0.2, station: 0.5 }
 
-/** Who comes on that day and when, in the order in which they enter. */
+/** Draws all shoppers of the day, in the order in which they enter. */
 export function timetable(count: number, { lengthMs }: DayPlan, chance: Chance): Shopper[] {
   const total = BUSY.reduce((sum, share) => sum + share, 0)
   const partMs = lengthMs / BUSY.length

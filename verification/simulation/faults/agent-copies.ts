@@ -7,18 +7,15 @@ import type { Merchant } from '../nodes/merchant.ts'
 import type { Chance } from '../virtual/chance.ts'
 
 /**
- *   disk of agent-1 ─ copied ─▶ agent-1-copy on another machine, under the same identity ─▶ both report ─▶ agent_fork
- *                                                  ┌─ the copy is removed, resolveAgentFork ◀─────┤
- *        └─ the copy has changed the key: agent-1 is re-enrolled, the copy is removed ◀────────┘
- *
- * Two agents run with one ledger, for example after staff set up a spare machine from an image. untag does not promise single use of
- * what each of them used alone. It promises that the cloud notices the fork, that both then need the cloud for each claim, and that
- * everything works again after `resolveAgentFork`.
+ * Runs two agents with one ledger, as after staff set up a spare machine from a disk image. untag does not promise
+ * single use for rights that both agents use alone. The cloud must notice the fork, and then both agents need the cloud
+ * for each claim. At the end staff remove the copy and call `resolveAgentFork`. If the copy changed the key, staff
+ * re-enrol the original.
  */
 export interface AgentCopies {
   /** Starts a copy of this agent beside it. */
   make(node: AgentNode): void
-  /** Whom people meet at the devices of this agent: it, or its copy. */
+  /** The agent that customers reach at these devices: the original or its copy. */
   original(node: AgentNode | undefined): AgentNode | undefined
   readonly nodes: readonly AgentNode[]
   /** After all faults have ended, staff resolve each pair of original and copy. */
@@ -47,15 +44,15 @@ interface Pair {
   readonly copy: AgentNode
 }
 
-const LOOK_MS = 5_000
-/** Two that report differently must be noticed within, ms. */
+const CHECK_EVERY_MS = 5_000
+/** Time limit for the cloud to notice the fork, ms. */
 const NOTICED_WITHIN_MS = 10 * 60_000
-/** The longest pause before an agent tries again, and some, ms. */
+/** Time limit for an agent to get online, ms: a little more than its longest retry pause. */
 const ONLINE_WITHIN_MS = 2 * 60_000
-/** Messages of before are over by then, ms: the slowest took five minutes. */
+/** Time until all earlier messages have arrived, ms. The slowest takes 300,000 ms. */
 const QUIET_MS = 6 * 60_000
 
-/** The copies of one world. */
+/** Creates the copies of a run. */
 export function agentCopies(parts: CopiesParts): AgentCopies {
   return new CopiedAgents(parts)
 }
@@ -93,7 +90,7 @@ class CopiedAgents implements AgentCopies {
     const cutOff = this.#chance.one([undefined, node, copy])
     this.#core.trace.add(
       'trouble',
-      `a copy of ${node.name} is started${cutOff ? `, and ${cutOff.name} is cut off` : ''}`,
+      `a copy of ${node.name} is started${cutOff ? `, and ${cutOff.name} is disconnected` : ''}`,
     )
     cutOff?.wire.cut()
   }
@@ -130,7 +127,7 @@ class CopiedAgents implements AgentCopies {
     return this.#ledgers.get(name)?.rows ?? []
   }
 
-  /** The first number under which each has something else. */
+  /** The first row number under which both ledgers have different rows. */
   #firstDifference({ original, copy }: Pair): number | undefined {
     const mine = new Map(this.#rowsOf(original).map(({ seq, hash }) => [seq, hash]))
     return this.#rowsOf(copy).find(({ seq, hash }) => mine.has(seq) && mine.get(seq) !== hash)?.seq
@@ -139,13 +136,13 @@ class CopiedAgents implements AgentCopies {
   async #until(limitMs: number, done: () => boolean): Promise<boolean> {
     for (const from = this.#core.scheduler.nowMs; !done();) {
       if (this.#core.scheduler.nowMs - from > limitMs) return false
-      await this.#core.scheduler.pause(LOOK_MS)
+      await this.#core.scheduler.pause(CHECK_EVERY_MS)
     }
     return true
   }
 
   #removeCopy(copy: AgentNode): void {
-    this.#core.trace.add('manager', `${copy.name} is taken away`)
+    this.#core.trace.add('manager', `${copy.name} is removed`)
     this.#state = 'decided'
     copy.crash({ powerCut: false })
     this.#ledgers.delete(copy.name)
@@ -161,27 +158,27 @@ class CopiedAgents implements AgentCopies {
       () => this.#isForked(agentId) || this.#firstDifference(both) === undefined,
     )
     const at = this.#firstDifference(both)
-    // After one of the two has changed the key, the cloud rejects the second one.
+    // If one of the two has changed the key, the cloud rejects the other one.
     const isShutOut = (node: AgentNode) =>
       this.#until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
     const isOriginalOut = await isShutOut(original)
     if (!isNoticed && !isOriginalOut && !(await isShutOut(copy)))
       return this.#core.violate(
         'liveness',
-        `${original.name} and ${copy.name} say different things from row ${at} on, and neither agent nor cloud has noticed`,
+        `${original.name} and ${copy.name} have different rows from row ${at} on, but neither agents nor cloud noticed it`,
       )
     if (isOriginalOut) {
       this.#enrolments.reEnrol(original)
       await this.#until(NOTICED_WITHIN_MS, () => this.#enrolments.underWay === undefined)
-      // The copy may run on for a while after the re-enrolment.
+      // The copy may still run for a while after the re-enrolment.
       if (this.#chance.happens(0.5)) await this.#core.scheduler.pause(NOTICED_WITHIN_MS / 10)
       return this.#removeCopy(copy)
     }
     this.#removeCopy(copy)
-    // What it had sent may still be on its way, and raise it again.
+    // Messages of the copy may still arrive and mark the fork again.
     for (const from = this.#core.scheduler.nowMs; this.#core.scheduler.nowMs - from < QUIET_MS;) {
       if (this.#isForked(agentId)) await this.#manager.call('resolveAgentFork', { agentId, decision: 'trust' })
-      await this.#core.scheduler.pause(LOOK_MS)
+      await this.#core.scheduler.pause(CHECK_EVERY_MS)
     }
   }
 }

@@ -10,17 +10,15 @@ import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
 import type { Receiver } from '../nodes/receiver.ts'
 
 /**
- *   backup ─── told, paid, cancelled, answered ───✗        put back ─▶ agents tell again ─▶ nothing is granted twice
- *
- * Backups of the cloud, and what may be lost by one: everything that only the cloud knew since (P3 and P5 are promised up to the
- * backup). What agents know counts as before, and until they have told it nothing that they used is granted again (I9).
+ * Backups of the cloud. A restore loses what only the cloud knew since the backup: P3 and P5 hold up to the backup.
+ * Agents report their own rows again. Until then the restored cloud must not grant a right that an agent used (I9).
  */
 export interface Backups {
   /** Makes a backup of the cloud. The returned function restores it. */
   make(): () => void
   /** Copies the disk of an agent. The returned function restores the copy. */
   copyAgent(node: AgentNode): () => void
-  /** The cloud has granted a token. */
+  /** Called when the cloud has granted a token. */
   granted(db: Connection, nonce: string): void
   /** Returns the cloud generation that granted the token if a restore lost the token, else undefined. */
   lostWith(nonce: string): number | undefined
@@ -37,14 +35,14 @@ export interface BackupsParts {
   receiver: Receiver
   homes: ReceiptHomeOracle
   ledgers: ReadonlyMap<string, LedgerOracle>
-  /** The cloud's clock goes wrong in this world: no time that it goes by is sure. */
+  /** True if the cloud's clock has faults in this run. Then I9 is not checked. */
   isClockWrong: boolean
 }
 
-/** Time that a restored cloud waits for its agents, less the clock difference, ms (ADR 0019). */
+/** Time that a restored cloud waits for its agents, less a reserve for clock differences, ms (ADR 0019). */
 const RESYNC_MS = 10 * 60_000
 
-/** Creates the backups of one run. `parts` is called later, because some parts do not exist yet. */
+/** Creates the backups of a run. `parts` is called on use, because some parts are created later. */
 export function backups(parts: () => BackupsParts): Backups {
   let restores = 0
   let restoredMs: number | undefined
@@ -96,10 +94,7 @@ export function backups(parts: () => BackupsParts): Backups {
       for (const { cti, right_class: rightClass, receipt_index: ordinal, operator_id: operatorId } of rights) {
         const right = `${cti}/${rightClass}/${ordinal}`
         if (homes.isUsed(right, restoredMs, operatorId !== null))
-          core.violate(
-            'I9',
-            `the cloud was put back, and grants ${nonce} for the right ${right}, which an agent had used before`,
-          )
+          core.violate('I9', `the restored cloud grants ${nonce} for the right ${right}, which an agent had used`)
       }
     },
   }

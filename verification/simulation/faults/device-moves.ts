@@ -7,19 +7,17 @@ import type { Merchant } from '../nodes/merchant.ts'
 import type { Chance } from '../virtual/chance.ts'
 
 /**
- *   updateDevice ─ tokens are revoked ─▶ the other agent has it           (the cloud)
- *   unplugged here, plugged in there, both agents restarted               (people, earlier or later)
- *
- * A device goes from one agent to another while people use it.
+ * Moves a device from one agent to another while customers use it. The manager assigns the device by `updateDevice`,
+ * which revokes its tokens. Staff move the cable before or after that and restart both agents.
  */
 export interface DeviceMoves {
-  /** The configuration with which this agent starts. */
+  /** Current configuration of this agent. */
   configOf(node: Pick<AgentNode, 'name'>): AgentConfig
-  /** The agent at which this device is plugged in; undefined for one that stays where it is. */
+  /** The agent with this device; undefined for a device that never moves. */
   holderOf(deviceId: string): AgentNode | undefined
-  /** Moves a device, unless another one is moving. */
+  /** Moves a random device. Does nothing while another device moves. */
   move(): void
-  /** What is not where it is plugged in yet. */
+  /** Describes an unfinished move; undefined if each device is at its agent. */
   readonly underWay: string | undefined
 }
 
@@ -33,7 +31,7 @@ export interface DeviceMovesParts {
 
 const REPEAT_ASSIGNMENT_MS = 10_000
 
-/** The moves of one world; it has two agents at least. */
+/** Creates the moves of a run. It needs at least two agents. */
 export function deviceMoves(parts: DeviceMovesParts): DeviceMoves {
   return new Moves(parts)
 }
@@ -47,7 +45,7 @@ class Moves implements DeviceMoves {
   readonly #gate: string
   readonly #station: string
   readonly #detacher: string
-  /** By device, the name of its agent. */
+  /** Name of the agent by device. */
   readonly #plugged: Map<string, string>
   #isMoving = false
   #repeatsAssignments = false
@@ -84,14 +82,14 @@ class Moves implements DeviceMoves {
     if (!from) return
     const to = this.#chance.one(this.#agents.filter((node) => node !== from))
     this.#isMoving = true
-    this.#core.trace.add('trouble', `${deviceId.slice(-6)} is to go from ${from.name} to ${to.name}`)
+    this.#core.trace.add('trouble', `${deviceId.slice(-6)} will move from ${from.name} to ${to.name}`)
     this.#moveDevice(deviceId, from, to).catch((error: unknown) =>
       this.#core.violate('fault', `a device is not moved: ${(error as Error).stack}`),
     )
   }
 
   get underWay(): string | undefined {
-    if (this.#isMoving) return 'a device is being carried'
+    if (this.#isMoving) return 'a device is moving'
     const away = [...this.#plugged.keys()].find((deviceId) => !this.#isThere(deviceId))
     return away === undefined ? undefined : `${away} is not at ${this.#plugged.get(away)} yet`
   }
@@ -109,7 +107,7 @@ class Moves implements DeviceMoves {
     return place !== undefined && !place.isMoving && place.agentId === this.holderOf(deviceId)?.identity.agentId
   }
 
-  /** Repeats the assignment if a restored cloud still names the former agent of the device. */
+  /** Assigns a device again if a restored cloud still names its former agent. */
   async #repeatAssignments(): Promise<void> {
     for (;;) {
       for (const deviceId of this.#plugged.keys()) {

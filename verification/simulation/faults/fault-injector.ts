@@ -25,7 +25,7 @@ class ScheduledFaults implements FaultInjector {
   readonly #keys: KeyChanges
   #isOver = false
   #isBackedUp = false
-  /** Once per run: two rollbacks within minutes would be a fork. */
+  /** At most one rollback per run: two within minutes would be a fork. */
   #isRolledBack = false
   #isEnrolled = false
   readonly #inject: Record<Fault, () => void>
@@ -78,7 +78,7 @@ class ScheduledFaults implements FaultInjector {
 
   heal(): void {
     this.#isOver = true
-    this.#note('all is well again')
+    this.#note('all faults end')
     this.#targets.restarts.countDisturbance()
     this.#targets.core.crashRate = 0
     for (const wire of this.#wires) {
@@ -122,14 +122,14 @@ class ScheduledFaults implements FaultInjector {
 
   readonly #makePartition = (): void => {
     const agent = this.#chance.one(this.#targets.agents)
-    this.#note(`${agent.name} is cut off`)
+    this.#note(`${agent.name} is disconnected`)
     agent.wire.cut()
     this.#undoLater(() => agent.wire.restore())
   }
 
   readonly #makeHalfOpen = (): void => {
     const wire = this.#chance.one(this.#wires)
-    this.#note('nothing comes back')
+    this.#note('no message comes back')
     wire.halfOpen()
     this.#undoLater(() => wire.restore())
   }
@@ -191,13 +191,13 @@ class ScheduledFaults implements FaultInjector {
   readonly #makeProvider = (): void => {
     const { provider } = this.#targets
     if (!provider) return
-    this.#note('the payment service provider has troubles')
+    this.#note('the payment service provider fails')
     provider.failureRate = this.#chance.next()
     this.#undoLater(() => void (provider.failureRate = 0))
   }
 
   readonly #makeLan = (): void => {
-    this.#note('the agents do not reach each other')
+    this.#note('the network of the store fails')
     this.#targets.lan.wire.cut()
     this.#undoLater(() => this.#targets.lan.wire.restore())
   }
@@ -210,7 +210,7 @@ class ScheduledFaults implements FaultInjector {
     this.#keys.backedUp()
     this.#targets.core.scheduler.after(this.#chance.between(1_000, this.#pace.faultLastsMs), () => {
       if (this.#isOver) return
-      this.#note('the cloud is put back to its backup')
+      this.#note('the cloud is restored from its backup')
       this.#targets.restarts.countDisturbance()
       restore()
       this.#isBackedUp = false
@@ -237,13 +237,13 @@ class ScheduledFaults implements FaultInjector {
 
   readonly #makeRollback = (): void => {
     const agent = this.#chance.one(this.#targets.agents)
-    const putBack = this.#targets.backups.copyAgent(agent)
+    const restore = this.#targets.backups.copyAgent(agent)
     this.#targets.core.scheduler.after(this.#chance.between(1_000, this.#pace.faultLastsMs), () => {
       if (this.#isOver || this.#isRolledBack) return
       this.#isRolledBack = true
-      this.#note(`${agent.name} is put back to an old copy of its disk`)
+      this.#note(`${agent.name} is restored from an old copy of its disk`)
       if (this.#chance.happens(0.5)) agent.wire.cut()
-      putBack()
+      restore()
       this.#undoLater(() => agent.wire.restore())
     })
   }
@@ -255,7 +255,7 @@ class ScheduledFaults implements FaultInjector {
     if (this.#chance.happens(0.3)) return move(this.#chance.one([to.identity.agentId, 'cloud']))
     // The former home is offline during the move. The new home goes offline soon after it.
     const from = this.#targets.agents.find((agent) => agent !== to) ?? to
-    this.#note(`the home moves to ${to.name} while ${from.name} is cut off`)
+    this.#note(`the home moves to ${to.name} while ${from.name} is disconnected`)
     from.wire.cut()
     this.#targets.core.scheduler.after(this.#chance.between(500, 6_000), () => move(to.identity.agentId))
     this.#targets.core.scheduler.after(this.#chance.between(1_000, 9_000), () => {

@@ -1,6 +1,6 @@
 import type { Chance } from '../virtual/chance.ts'
 
-/** All faults. A seed draws some, none or all common ones, so that rare combinations occur. */
+/** All kinds of faults. A seed draws none, some or all common ones, so that rare combinations occur. */
 export const FAULTS = [
   'weather',
   'partition',
@@ -29,7 +29,7 @@ export const FAULTS = [
 ] as const
 export type Fault = (typeof FAULTS)[number]
 
-/** Faults that few runs have, because they make runs longer. */
+/** Kinds that few runs have, because they make a run longer. */
 const RARE: ReadonlySet<Fault> = new Set<Fault>([
   'lan',
   'home',
@@ -42,13 +42,13 @@ const RARE: ReadonlySet<Fault> = new Set<Fault>([
   'moves',
 ])
 
-/** Drawn from a separate stream, so that existing seeds do not change. */
+/** These kinds have their own random stream, so that earlier seeds still draw the same other faults. */
 const LIAR: Fault = 'liar'
 const LIAR_SHARE = 0.06
 const EMERGENCY: Fault = 'emergency'
 const EMERGENCY_SHARE = 0.1
 const DRAWN_SEPARATELY: ReadonlySet<Fault> = new Set<Fault>([LIAR, EMERGENCY])
-/** The liar has one machine and one ledger, and cannot vouch for what a lost cloud knew. */
+/** Faults that need an honest agent: the liar has one machine and reports nothing true after a restore. */
 const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
   'restore',
   'rollback',
@@ -59,9 +59,9 @@ const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
 ])
 
 /**
- * Pairs of faults that the system cannot survive. If cloud and agent are both restored, the used rights are lost. A
- * restored cloud cannot see later payments of the provider. An agent enrolled after the backup must enrol again
- * (docs/guides/backup.md). The removal of a copy removes its redemptions.
+ * Pairs of faults that untag cannot survive together. If cloud and agent are both restored, used rights are lost. A
+ * restored cloud does not learn of later payments. An agent that enrolled after the backup must enrol again
+ * (docs/guides/backup.md). Removing a copy loses its redemptions.
  */
 const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
   ['restore', 'rollback'],
@@ -75,14 +75,14 @@ const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
 
 /** Share of runs with a rare fault. */
 const RARE_SHARE = 0.4
-/** Share of these with a second one. */
+/** Share of runs with a rare fault that also have a second one. */
 const SECOND_RARE_SHARE = 0.3
 
 /** Draws the faults of a seed. */
 export function drawFaults(chance: Chance): Fault[] {
   const drawn = drawHonestFaults(chance)
   const isLiar = chance.fork(LIAR).happens(LIAR_SHARE) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
-  // Two copies of an agent would both drive the one gate.
+  // An agent and its copy would both drive the gate.
   const hasPanel = chance.fork(EMERGENCY).happens(EMERGENCY_SHARE) && !drawn.includes('copy')
   return [...drawn, ...(isLiar ? [LIAR] : []), ...(hasPanel ? [EMERGENCY] : [])]
 }
@@ -98,7 +98,7 @@ function drawHonestFaults(chance: Chance): Fault[] {
   return [...common, ...new Set(isNever ? [first] : [first, second])]
 }
 
-/** Whether a name is a fault. */
+/** True if the name is a kind of fault. */
 export function isFault(name: string): name is Fault {
   return (FAULTS as readonly string[]).includes(name)
 }

@@ -17,14 +17,14 @@ import type { Receiver } from '../nodes/receiver.ts'
 import type { Restarts } from '../nodes/restarts.ts'
 import type { Wire } from '../virtual/wire.ts'
 
-/** Parts of a run that faults act on. */
+/** The parts of a run that faults change. */
 export interface FaultTargets {
   core: Core
   cloud: CloudNode
   agents: readonly AgentNode[]
   shopWire: Wire
   lan: Lan
-  /** A program of the shop's manager. */
+  /** API client of the shop's manager. */
   manager: Merchant
   shop: Shop
   actuators: Actuators
@@ -38,7 +38,7 @@ export interface FaultTargets {
   /** Only with the fault `emergency`. */
   emergencies: Emergencies | undefined
   backups: Backups
-  /** What was answered before. */
+  /** Earlier answers of the cloud. */
   answers: AnswerOracle
   /** Restarts ended processes. */
   restarts: Restarts

@@ -14,7 +14,7 @@ export interface LiarFacts {
   readonly agentId: string
   readonly storeId: string
   readonly signer: Signer
-  /** The epoch in which it was the receipt home; undefined until then. */
+  /** The epoch in which the liar was the receipt home; undefined before that. */
   readonly ownEpoch: number | undefined
   /** Honest agents of the store. */
   readonly others: readonly string[]
@@ -22,15 +22,15 @@ export interface LiarFacts {
 }
 
 /**
- * Forges rows that only an honest agent may send. They use real ids from the cloud, because an attacker may have seen
- * them.
+ * Forges rows that only an honest agent may send. They contain real ids from the cloud, because an attacker may have
+ * seen them.
  */
 export interface ForgedRows {
-  /** A row to send next; undefined when there is nothing yet to lie about. */
+  /** The next forged row; undefined if the cloud has no suitable data yet. */
   next(db: Connection): JournalBody | undefined
-  /** Creates a release notice with an invalid receipt, signed for the liar's own device. */
+  /** Forges a release notice with an invalid proof, signed for the liar's own device. */
   notice(deviceId: string): string
-  /** A question to this home that names another agent as the asker. */
+  /** Forges a home request to `home` in the name of another agent. */
   question(home: string): string
   readonly watch: ForgedIds
 }
@@ -40,12 +40,12 @@ interface Unit {
   ordinal: number
 }
 
-/** Only the newest rows of each kind are used, because old receipts have no effect. */
+/** Number of newest rows that are used, because forgeries with old receipts have no effect. */
 const NEWEST = 6
-/** Maximum rights that it delegates as a former home. Each one blocks the right for a shopper. */
+/** Maximum number of rights that the liar delegates as a former home. Each one blocks the right for a shopper. */
 const OWN_DELEGATIONS_LIMIT = 6
 
-/** Creates the forged rows of one agent. `facts` is called for each row. */
+/** Creates the forged rows of one agent. Each row reads `facts` again. */
 export function forgedRows(chance: Chance, facts: () => LiarFacts): ForgedRows {
   return new DrawnForgeries(chance, facts)
 }
@@ -137,7 +137,7 @@ class DrawnForgeries implements ForgedRows {
     return this.#one(tokens)
   }
 
-  /** Creates an outcome report signed by the liar; `iss` may name an honest agent. */
+  /** Signs an outcome report as the liar; `iss` may name an honest agent. */
   #report(claims: Partial<HomeRequest>): string {
     const { agentId, signer, others, nowMs } = this.#facts()
     const iat = Math.floor(nowMs / 1_000)
@@ -194,7 +194,7 @@ class DrawnForgeries implements ForgedRows {
     return this.#given(unit, redemptionId, { homeEpoch: ownEpoch, agentId: 'agt_of_nobody' })
   }
 
-  // A delegation of an epoch in which it was the home, so the cloud must accept it.
+  // A valid delegation from the epoch in which the liar was the home. The cloud must accept it.
   readonly #givenInItsOwnEpoch = (db: Connection): JournalBody | undefined => {
     const { ownEpoch, others } = this.#facts()
     const unit = this.#unitIn(db)

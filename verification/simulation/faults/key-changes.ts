@@ -7,9 +7,9 @@ import type { Chance } from '../virtual/chance.ts'
 import { isDiskFault } from '../virtual/disk.ts'
 import type { FaultTargets } from './fault-targets.ts'
 
-/** The operator changes keys, as `untag keys rotate|revoke` and `untag edge rotate-key` do: beside the running programs. */
+/** Key changes by the operator, as `untag keys rotate`, `untag keys revoke` and `untag edge rotate-key` make them. */
 export interface KeyChanges {
-  /** Rotates a signing key of the cloud or revokes it at once. */
+  /** Rotates a signing key of the cloud, or revokes it at once. */
   rotateSigningKey(): void
   /** Requests a key change from an agent. */
   rotateAgentKey(): void
@@ -18,17 +18,17 @@ export interface KeyChanges {
 }
 
 /**
- * Maximum key changes per agent between two backups. An agent stores its last three keys, and a restored cloud must
- * accept one of them.
+ * Maximum number of key changes per agent after a backup. An agent stores its last three keys, and a restored cloud
+ * must accept one of them.
  */
 const CHANGES_PER_BACKUP = 2
 
-/** Changes keys during one run. A revoked key ends the stored answers that contain tokens. */
+/** Creates the key changes of a run. After a revocation, stored answers with tokens are invalid. */
 export function keyChanges(
   { core, cloud, agents, answers }: Pick<FaultTargets, 'core' | 'cloud' | 'agents' | 'answers'>,
   chance: Chance,
 ): KeyChanges {
-  /** Of each agent's key, since the last backup; undefined: there is none. */
+  /** Key changes by agent since the last backup; undefined before the first backup. */
   let changes: Map<AgentNode, number> | undefined
   return {
     backedUp: () => void (changes = new Map()),
@@ -38,7 +38,7 @@ export function keyChanges(
       if (!running || tenant === undefined) return
       const use = chance.one(ROTATED_USES)
       const revoke = chance.happens(0.3)
-      core.trace.add('trouble', `the key for ${use} is ${revoke ? 'taken back' : 'changed'}`)
+      core.trace.add('trouble', `the key for ${use} is ${revoke ? 'revoked' : 'changed'}`)
       const { services } = running.cloud
       const iss = use === 'token' || use === 'receipt' ? tenant : INSTALLATION
       running.database

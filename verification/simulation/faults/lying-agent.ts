@@ -18,24 +18,22 @@ import { newWire, type Wire } from '../virtual/wire.ts'
 import type { Chance } from '../virtual/chance.ts'
 
 /**
- *   liar ── signed rows about others ──▶ cloud          liar ── acknowledgements, commands ──▶ broker ──▶ other agents
- *
- * An enrolled agent that signs correctly and reports anything, in the place of the real one of that identity. It knows every id that
- * the cloud knows, and reaches every topic, as at a broker that checks nothing.
+ * An agent that is enrolled and signs correctly, but reports false data about other agents. It replaces the real agent
+ * of this identity. It knows all ids in the cloud and can publish to every topic of the broker.
  */
 export interface LyingAgent {
   /**
-   * Makes the agent the receipt home and moves the home on. As a former home it then sends forged messages at random
-   * times.
+   * Makes the liar the receipt home, then another agent. As a former home, the liar starts to send forged messages at
+   * random times.
    */
   begin(): Promise<void>
-  /** Sends one lie. */
+  /** Sends one forged message. */
   lie(): void
   /** Stops the forged messages. */
   stop(): void
-  /** A commit of the cloud is on its disk. */
+  /** Called after a durable commit of the cloud. */
   cloudCommitted(db: Connection): void
-  /** A commit of another agent's ledger is on its disk. */
+  /** Called after a durable commit in another agent's ledger. */
   agentCommitted(node: AgentNode, db: Connection): void
 }
 
@@ -46,21 +44,21 @@ export interface LyingAgentParts {
   identity: Identity
   agents: readonly AgentNode[]
   lan: Lan
-  /** The last row of each ledger that the cloud has. */
+  /** Number of the last row of each ledger in the cloud. */
   storedHeads: ReadonlyMap<string, number>
   /** Longest pause between two forged messages, ms. */
   pauseMs: number
 }
 
 const ANSWER_WITHIN_MS = 5_000
-/** Probability that it sends a forged acknowledgement for a row of an honest agent. */
+/** Probability of a forged acknowledgement after a commit of an honest agent. */
 const ACKNOWLEDGES = 0.3
-/** Lies in one world at most. */
+/** Maximum number of forged messages in a run. */
 const LIES_LIMIT = 200
-/** Maximum stored acknowledgements for its own rows. */
+/** Maximum number of kept acknowledgements. */
 const ACKS_KEPT = 200
 
-/** The lying agent of one world. */
+/** Creates the lying agent of a run. */
 export function newLyingAgent(parts: LyingAgentParts): LyingAgent {
   return new SimulatedLiar(parts)
 }
@@ -77,7 +75,7 @@ class SimulatedLiar implements LyingAgent {
   readonly #chance: Chance
   readonly #wire: Wire
   readonly #own: Signer
-  /** Its own acknowledgements, in the order of its rows. */
+  /** Acknowledgements of its own rows, in row order. */
   readonly #acks: { seq: number; text: string }[] = []
   #ownEpoch: number | undefined
   #token: string | undefined
@@ -129,7 +127,7 @@ class SimulatedLiar implements LyingAgent {
       const answer = await this.#manager.call('moveReceiptHome', { storeId: this.#identity.storeId, home })
       if (home === this.#identity.agentId && answer?.ok) this.#ownEpoch = Number(answer.body['homeEpoch'])
     }
-    // A device that belongs to the liar. Peers check its notices only by the receipt.
+    // A device of the liar, so that its notices name a device of the store.
     const made = await this.#manager.call('registerDevice', {
       storeId: this.#identity.storeId,
       deviceType: 'pos_deactivator',
@@ -156,9 +154,9 @@ class SimulatedLiar implements LyingAgent {
     const { ledgerId: ledger, agentId: to } = node.identity
     const had = this.#storedHeads.get(ledger)
     if (had !== undefined && acked > had)
-      this.#core.violate('I16', `${node.name} holds row ${acked} for acknowledged, and the cloud has ${had}`)
+      this.#core.violate('I16', `${node.name} treats row ${acked} as acknowledged, but the cloud has ${had}`)
     const head = db.prepare<[], { seq: number | null }>('SELECT MAX(seq) AS seq FROM journal').get()?.seq ?? 0
-    // Prefers an acknowledgement with a fitting number, for a row that the cloud does not have yet.
+    // Prefers an acknowledgement for a row that the agent has and the cloud may lack.
     const fitting = this.#acks.findLast(({ seq }) => seq > acked && seq <= head)
     if (fitting && this.#chance.happens(ACKNOWLEDGES))
       this.#core.scheduler.after(1, () => this.#publish(to, 'ack', fitting.text))
@@ -199,7 +197,7 @@ class SimulatedLiar implements LyingAgent {
     if (typeof accessToken === 'string') this.#token = accessToken
   }
 
-  /** Sends one row that continues its ledger in the cloud. */
+  /** Sends one forged row that continues the liar's ledger in the cloud. */
   async #report(db: Connection): Promise<void> {
     const head = db
       .prepare<[string], { generation: number; last_seq: number; head_hash: string }>(
@@ -227,7 +225,7 @@ class SimulatedLiar implements LyingAgent {
     this.#cloud.running?.broker.publish({ topic: agentTopic(this.#identity.storeId, to, name), payload, retain: false })
   }
 
-  /** Signed with a key that signs nothing of that kind. */
+  /** A command without a valid signature of the cloud. */
   #command(to: string): string {
     const iat = Math.floor(this.#core.scheduler.nowMs / 1_000)
     const claims = { aud: to, iat, exp: iat + 60, jti: 'j', command: this.#chance.one(['revoke', 'void']), nonce: 'n' }
@@ -243,10 +241,7 @@ class SimulatedLiar implements LyingAgent {
     })
   }
 
-  /**
-   * Sends forged messages to a peer: a release without a receipt, or a home request in the name of a third agent. The
-   * peer must reject both.
-   */
+  /** Sends a forged release notice or home request to another agent. The agent must reject it. */
   async #sendToNeighbour(to: AgentNode): Promise<void> {
     const [path, body] = this.#chance.happens(0.7)
       ? ['releases', { notice: this.#lies.notice(this.#deviceId) }]
@@ -255,7 +250,7 @@ class SimulatedLiar implements LyingAgent {
     const server = this.#lan.at(url)
     if (!server) return
     const { status } = await this.#post(url, body, { wire: this.#lan.wire, server })
-    this.#core.trace.add('liar', `tells ${to.name} ${path}: ${status}`)
-    if (status === 200) this.#core.violate('I16', `${to.name} believes what the lying agent sends to /v1/${path}`)
+    this.#core.trace.add('liar', `sends ${path} to ${to.name}: ${status}`)
+    if (status === 200) this.#core.violate('I16', `${to.name} accepts a forged message at /v1/${path}`)
   }
 }

@@ -7,14 +7,13 @@ import { request } from '../virtual/http.ts'
 import type { Merchant } from '../nodes/merchant.ts'
 
 /**
- *   new code ─▶ enrol, over a bad line, again and again ─▶ the ledger goes on under the new identity ─▶ the former is revoked
- *
- * Somebody enrols an agent anew on its machine, as `untag edge enrol --replace` does. Its former, and the attempts that were not
- * answered, end by themselves when it has come; at times somebody revokes them before.
+ * Re-enrols agents on their machines, as `untag edge enrol --replace` does. Lost answers lead to several attempts. The
+ * ledger then continues under the new identity. When the new agent connects, the cloud revokes the predecessor and
+ * unused attempts; sometimes staff revoke them before.
  */
 export interface ReEnrolments {
   reEnrol(node: AgentNode): void
-  /** Who is at it; undefined when all is done. */
+  /** Describes an unfinished re-enrolment; undefined if there is none. */
   readonly underWay: string | undefined
 }
 
@@ -29,14 +28,14 @@ export interface EnrolmentParts {
 const TRIES = 50
 const AGAIN_MS = 5_000
 
-/** The enrolments of one world. */
+/** Creates the re-enrolments of a run. */
 export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentParts): ReEnrolments {
   const { scheduler, trace } = core
   const chance = core.chance.fork('enrolments')
   const atWork = new Set<string>()
   const former = new Set<string>()
 
-  /** Tries until it succeeds; answers nothing when it never does. */
+  /** Repeats the attempt until it succeeds. Returns undefined after the last attempt. */
   async function until<T>(attempt: () => Promise<T | undefined>): Promise<T | undefined> {
     for (let n = 0; n < TRIES; n++) {
       const done = await attempt()
@@ -67,7 +66,7 @@ export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentPa
     return enrolled.ok ? enrolled : undefined
   }
 
-  /** Revokes all agents that no longer belong to this store. */
+  /** Revokes all agents of the store that are not in use. */
   async function revokeOthers(): Promise<true | undefined> {
     const list = await manager.call('fetchAgents', { storeId: shop.storeId })
     if (!list?.ok) return undefined

@@ -1,6 +1,6 @@
 import { change, type Mutant } from './mutant.ts'
 
-/** Mutants of one agent: ledger, time, documents from the cloud. */
+/** Mutants of one agent: ledger, time, and documents from the cloud. */
 export const AGENT_MUTANTS: readonly Mutant[] = [
   {
     name: 'offline-without-category',
@@ -104,7 +104,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'acknowledged-when-published',
-    what: 'The agent takes a row for acknowledged at PUBACK instead of at the signed acknowledgement.',
+    what: 'The agent treats a row as acknowledged at PUBACK instead of at the signed acknowledgement.',
     changes: [
       change(
         'edge-agent/link/reports/outbox.js',

@@ -3,7 +3,7 @@ import type { Mutant } from './mutant.ts'
 /** Hooks for node:module that apply a mutant while a file is loaded. Files on disk do not change. */
 let active: { bug: Mutant; base: string } | undefined
 
-/** `base`: the URL of the folder of the build. */
+/** Receives the mutant. `base`: URL of the build folder. */
 export function initialize(data: { bug: Mutant; base: string }): void {
   active = data
 }

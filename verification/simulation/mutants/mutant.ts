@@ -1,14 +1,17 @@
 import type { Fault } from '../faults/fault-kinds.ts'
 
-/** One deliberate error in the built code. The simulation must find it. Each change must fit the built code exactly once. */
+/**
+ * One deliberate error in the built code, which the simulation must find. Each change must fit the built code exactly
+ * once.
+ */
 export interface Mutant {
   readonly name: string
   /** The error as one sentence, for reports. */
   readonly what: string
   readonly changes: readonly Change[]
-  /** Needs liveness runs, with longer faults. */
+  /** True if only liveness runs, with longer faults, find it. */
   readonly liveness?: true
-  /** Faults to inject instead of drawn ones, because few seeds draw the rare ones. */
+  /** Faults to inject instead of drawn ones, because few seeds draw rare faults. */
   readonly faults?: readonly Fault[]
 }
 

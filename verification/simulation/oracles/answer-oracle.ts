@@ -2,17 +2,17 @@ import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import type { Core } from '../virtual/core.ts'
 import type { SimResponse, SimRequest } from '../virtual/http.ts'
 
-/** Records every stored cloud answer and compares it with the answer to a repeated request. */
+/** Records each repeatable answer of the cloud, and compares it with the answer to a repeated request. */
 export interface AnswerOracle {
   answered(request: SimRequest, answer: SimResponse): void
-  /** Drops the recorded answers after a restore of the cloud. */
+  /** Drops the recorded answers, for example after a restore of the cloud. */
   forget(): void
 }
 
 /** Time in which a repeated request gets the same answer, ms (ADR 0029). */
 const WINDOW_MS = 24 * 3_600_000
 
-/** An oracle over all answers: same key, same bytes (P5); nothing but planned failures. */
+/** Creates the oracle: an Idempotency-Key always gets the same bytes (P5), and no answer has status 500. */
 export function answerOracle(core: Core): AnswerOracle {
   const known = new Map<string, { atMs: number; text: string }>()
   return {

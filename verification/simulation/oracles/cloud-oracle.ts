@@ -2,23 +2,23 @@ import type { Database as Connection, Statement } from 'better-sqlite3'
 import type { Core } from '../virtual/core.ts'
 import { changesAfter, forbiddenChange, type StateChange } from '../nodes/state-changes.ts'
 
-/** Records each durable change of the cloud database and checks it against the invariants. */
+/** Checks each durable change of the cloud database against the invariants. */
 export interface CloudOracle {
   committed(connection: Connection): void
   /**
-   * Records the state at a backup. After a restore, the returned function drops later state and returns the event ids
-   * of tokens granted since.
+   * Records the state at a backup. Call the returned function after the restore: it drops later state and returns the
+   * event ids of tokens granted since.
    */
   backUp(): () => string[]
-  /** Ends of tokens by their nonce, s. */
+  /** End of each token by nonce, s. */
   readonly tokenEnds: Map<string, number>
-  /** The last row of each ledger that was durably taken in. */
+  /** Number of the last durable row by ledger. */
   readonly storedHeads: ReadonlyMap<string, number>
-  /** Receipts of cancelled purchases (hex), each with its number in the list of denials. */
+  /** Position in the deny list by receipt id (hex), for cancelled purchases. */
   readonly denied: ReadonlyMap<string, number>
 }
 
-/** Life of a token at most, s (specification). */
+/** Maximum token lifetime, s (specification). */
 const LONGEST_LIFE = 600
 const PAID: ReadonlySet<string> = new Set(['SUCCESS', 'UNLOADED'])
 
@@ -48,14 +48,14 @@ interface Unit {
 interface CloudStatements {
   units: Statement<[string], Unit>
   /**
-   * Returns another token of the unit that can still be used. Such a token has not expired, its step is unused, and
-   * its holder has not acknowledged a revocation. For tokens without an agent, the revocation counts at once. Tokens
-   * from before a restore do not count: agents drop them before the restored cloud grants any (I9).
+   * Returns the token if it can still be used for a unit. Then it has not expired, its step is unused, and no agent has
+   * confirmed its revocation. A revocation counts at once if the token names no agent. Tokens from before a restore do
+   * not count: agents drop them before the restored cloud grants any (I9).
    */
   counts: Statement<[string, string, number, number], { nonce: string }>
-  /** Returns a row if the goods of this unit were returned and the item now belongs to the store or another buyer. */
+  /** Returns a row if the goods of the unit were returned and the item belongs to the store or to another buyer. */
   isBack: Statement<[string, number]>
-  /** Refunds of the purchase, or of the one that the item is with, that have failed. */
+  /** Failed refunds of this purchase, or of the purchase with this item. */
   failedRefunds: Statement<[string, string]>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
@@ -65,11 +65,11 @@ interface CloudStatements {
 
 export interface CloudListeners {
   onGrant?(db: Connection, nonce: string): void
-  /** A purchase has become paid. */
+  /** Called when a purchase becomes paid. */
   onPaid?(db: Connection, purchaseId: string): void
 }
 
-/** Creates the cloud oracle. Statements are prepared again for every connection. */
+/** Creates the oracle. It prepares its statements for each connection. */
 export function cloudOracle(core: Core, listeners: CloudListeners = {}): CloudOracle {
   return new CommitWatcher(core, listeners)
 }
@@ -79,12 +79,12 @@ class CommitWatcher implements CloudOracle {
   readonly #onGrant: NonNullable<CloudListeners['onGrant']>
   readonly #onPaid: NonNullable<CloudListeners['onPaid']>
   readonly tokenEnds = new Map<string, number>()
-  /** Event ids that the cloud returned with tokens. */
+  /** Ids of the events of granted tokens. */
   readonly #events = new Set<string>()
   readonly storedHeads = new Map<string, number>()
   readonly denied = new Map<string, number>()
   readonly #watches = new WeakMap<Connection, CloudStatements>()
-  /** Tokens and steps by unit. The index avoids a scan of all tokens for every new grant. */
+  /** Tokens and their steps by unit, so that a new grant needs no scan of all tokens. */
   readonly #byUnit = new Map<string, { nonce: string; step: number }[]>()
   #lastChange = 0
   #lastGrant = 0
@@ -129,7 +129,7 @@ class CommitWatcher implements CloudOracle {
       if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id))
         this.#core.violate(
           'I15',
-          `${change.kind} ${change.id} went from ${change.was} to ${change.became}, and no refund of it has failed`,
+          `${change.kind} ${change.id} went from ${change.was} to ${change.became}, but none of its refunds has failed`,
         )
       if (change.kind === 'purchase' && change.became === 'SUCCESS') this.#onPaid(db, change.id)
       if (cancelled) this.denied.set(cancelled.cti, cancelled.deny_seq)
@@ -146,7 +146,7 @@ class CommitWatcher implements CloudOracle {
       if (grant.exp - grant.iat > LONGEST_LIFE) this.#core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
       const other = this.#stillCounts(watch, grant)
       if (other) this.#core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
-      // A commit may grant a token, revoke it and cancel its purchase.
+      // One commit may grant a token, revoke it and cancel its purchase.
       const isPaid =
         grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
       if (!isPaid) this.#core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
@@ -154,7 +154,8 @@ class CommitWatcher implements CloudOracle {
     }
     for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
       const before = this.storedHeads.get(ledger) ?? 0
-      if (seq < before) this.#core.violate('I4', `the cloud had ${ledger} up to ${before} and now up to ${seq}`)
+      if (seq < before)
+        this.#core.violate('I4', `the cloud had rows of ${ledger} up to ${before} and now only up to ${seq}`)
       this.storedHeads.set(ledger, seq)
     }
   }
@@ -192,7 +193,7 @@ class CommitWatcher implements CloudOracle {
     return made
   }
 
-  /** A token for one of the same units that was granted before and may still release it. */
+  /** Returns an earlier token for one of these units that can still be used. */
   #stillCounts(watch: CloudStatements, { nonce, right_class, iat }: Granted): { nonce: string } | undefined {
     let found: { nonce: string } | undefined
     for (const { ordinal, line_id, unit_no } of watch.units.all(nonce)) {
@@ -201,7 +202,7 @@ class CommitWatcher implements CloudOracle {
       for (const other of before) found ??= watch.counts.get(other.nonce, right_class, iat, other.step)
       this.#byUnit.set(unit, [...before, { nonce, step: ordinal + 1 }])
       if (watch.isBack.get(line_id, unit_no))
-        this.#core.violate('I7', `${nonce} was granted for ${unit}, and the goods of it were brought back`)
+        this.#core.violate('I7', `${nonce} was granted for ${unit}, but its goods were returned`)
     }
     return found
   }

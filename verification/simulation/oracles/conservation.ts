@@ -7,12 +7,12 @@ interface Unit {
   unit_no: number
 }
 
-/** Redemptions that moved something, by unit and class; and the nonces that they came by. */
+/** Confirmed redemptions and their nonces, by unit and right class. */
 type Moved = Map<string, { redemptions: Set<string>; nonces: Set<string> }>
 
 /**
- * Checks that the cloud has recorded every release. If a unit was released twice, an exception must report it. An
- * isolated gate may release a unit a second time, but staff must see it.
+ * Checks that the cloud has recorded every release. A unit may be released twice, for example at an isolated agent, but
+ * then an exception must report it.
  */
 export function checkConservation(
   { core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> },
@@ -23,7 +23,7 @@ export function checkConservation(
   checkTagStatus(core, db)
 }
 
-/** What moved according to the ledgers of the agents, and of devices without an agent. */
+/** Collects the confirmed redemptions from the ledgers, and from devices without an agent. */
 function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection): Moved {
   const unitsOfToken = db.prepare<[string, number], Unit>(
     'SELECT line_id, unit_no FROM authorization_unit WHERE nonce = ? AND ordinal = ?',
@@ -54,7 +54,7 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
       if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
       const units = claim.source === 'token' ? unitsOfToken : unitsOfReceipt
       for (const [i, ordinal] of claim.ordinals.entries()) {
-        // After a restore the cloud has lost the token, but the receipt identifies the units.
+        // After a restore the cloud may not know the token. Then the receipt identifies the units.
         const right = claim.receipt?.ordinals[i]
         const unit =
           units.get(claim.nonce, ordinal) ??
@@ -72,7 +72,7 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
 }
 
 /**
- * Checks that each release is recorded as used, and that an exception reports a double release or a release after a
+ * Checks that each released right is used in the cloud. An exception must report a double release or a release after a
  * refund.
  */
 function checkMoved(core: Core, db: Connection, moved: Moved): void {
@@ -100,17 +100,17 @@ function checkMoved(core: Core, db: Connection, moved: Moved): void {
     const known = right.get(line, Number(unit), rightClass)
     const state = known?.state
     if (state !== 'used')
-      core.violate('I4', `${key} was released, and the cloud holds it for ${state ?? 'never leased'}`)
+      core.violate('I4', `${key} was released, but its right is ${state ?? 'not leased'} in the cloud`)
     if (redemptions.size > 1 && !raised.has(key) && ![...nonces].some((nonce) => raised.has(nonce))) {
-      core.violate('I6', `${key} was released by ${[...redemptions].join(' and ')}, and no exception says so`)
+      core.violate('I6', `${key} was released by ${[...redemptions].join(' and ')}, but no exception reports it`)
     }
-    // The return used the right up: every release of the unit was reported after it.
+    // The refund used up the right, so each release of this unit was reported after the refund.
     if (known?.isUsedByReturn === 1 && !afterReturn.has(key))
-      core.violate('I6', `${key} was released, its line had been refunded, and no exception says so`)
+      core.violate('I6', `${key} was released after a refund, but no exception reports it`)
   }
 }
 
-/** If all tagged units of a purchase were released, the tag status of the purchase must show it. */
+/** A purchase with all units released must not have the tag status `pending`. */
 function checkTagStatus(core: Core, db: Connection): void {
   const undone = db.prepare<[], { purchase_id: string }>(
     `SELECT p.purchase_id FROM purchase p WHERE p.security_tag_status = 'pending' AND p.status IN ('SUCCESS', 'UNLOADED')
@@ -122,7 +122,7 @@ function checkTagStatus(core: Core, db: Connection): void {
     core.violate('I4', `every unit of ${id} was released, and its tag status is still pending`)
 }
 
-/** Each `double_redeem` needs two redemptions in the cloud that have not failed. */
+/** An exception `double_redeem` needs two redemptions in the cloud that did not fail. */
 function checkCalledDouble(core: Core, db: Connection): void {
   const once = db.prepare<[], { subject: string; standing: number }>(
     `SELECT e.subject, (SELECT COUNT(DISTINCT r.redemption_id || ' ' || r.nonce) FROM redemption r

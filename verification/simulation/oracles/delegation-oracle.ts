@@ -3,14 +3,13 @@ import { JournalBody, type Evidence } from '../../../policy/journal.ts'
 import type { Core } from '../virtual/core.ts'
 
 /**
- *   rows of homes that the cloud has taken in ─ what was given, and nothing came of it yet ─▶ no token for it to anybody else
- *
- * What the cloud has heard of homes, read from the rows themselves and not from what it made of them.
+ * Checks that the cloud grants no token for a right that is delegated to another agent. It reads the delegations from
+ * the journal rows, independently of the cloud's own tables.
  */
 export interface DelegationOracle {
-  /** The cloud has granted a token; called before `committed` of the same commit. */
+  /** Called when the cloud has granted a token, before `committed` of the same commit. */
   granted(connection: Connection, nonce: string): void
-  /** A commit of the cloud is on its disk. */
+  /** Called after a durable commit of the cloud. */
   committed(connection: Connection): void
 }
 
@@ -26,14 +25,11 @@ interface Unit {
 interface DelegationStatements {
   rows: Statement<[number, string], { rowid: number; body: string }>
   units: Statement<[string], Unit>
-  /** Returns a row if the outcome was reported or the agent of the delegated right is revoked. */
+  /** Returns a row if the outcome is in the cloud or the agent with the right is revoked. */
   isOver: Statement<[string, string], unknown>
 }
 
-/**
- * Creates the oracle for delegated rights that agents may leave unresolved for long. Rows of the agent `liar` are
- * ignored.
- */
+/** Creates the oracle. It ignores rows of the agent `liar`. */
 export function delegationOracle(core: Core, liar = ''): DelegationOracle {
   let connection: Connection | undefined
   let watch: DelegationStatements
@@ -42,7 +38,7 @@ export function delegationOracle(core: Core, liar = ''): DelegationOracle {
   const given = new Map<string, Given[]>()
   const back = new Set<string>()
 
-  /** After a restart or restore, reads all rows again from the new connection. */
+  /** On a new connection, after a restart or restore, reads all rows again. */
   function watchOf(db: Connection): DelegationStatements {
     if (connection === db) return watch
     connection = db
@@ -90,7 +86,7 @@ export function delegationOracle(core: Core, liar = ''): DelegationOracle {
         if (other)
           core.violate(
             'I6',
-            `${nonce} was granted for the right ${right}, which the home had given to ${other.agentId} under ${other.redemptionId}`,
+            `${nonce} was granted for the right ${right}, which the home had delegated to ${other.agentId} under ${other.redemptionId}`,
           )
       }
     },

@@ -1,28 +1,27 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { Core } from '../virtual/core.ts'
 
-/** Ids in forged reports of the lying agent. No such report may have an effect. */
+/** Ids in rows that the lying agent forged. No such row may have an effect. */
 export interface ForgedIds {
-  /** Delegations that it reported for an epoch of another home, or to an agent that does not exist. */
+  /** Delegations for an epoch in which another agent was the home, or to an unknown agent. */
   readonly delegations: Set<string>
-  /** Rights that it delegated as a former home and reported as returned, without a report of the requesting agent. */
+  /** Rights that the liar delegated as a former home and reported as returned, without a valid outcome report. */
   readonly unreportedReturns: Set<string>
-  /** Rights of another home that it reported as returned. */
+  /** Rights of another home that the liar reported as returned. */
   readonly foreignReturns: Set<string>
-  /** Redemptions of an honest agent for which it reported an outcome. */
+  /** Redemptions of honest agents for which the liar reported an outcome. */
   readonly outcomes: Set<string>
-  /** Redemptions that it made up with another agent's token. */
+  /** Redemptions that the liar invented with another agent's token. */
   readonly claims: Set<string>
-  /** Tokens of an honest agent that it voided. */
+  /** Tokens of honest agents that the liar voided. */
   readonly voids: Set<string>
-  /** Events that it made up about another agent's use. */
+  /** Events that the liar invented about another agent's redemption. */
   readonly events: Set<string>
 }
 
-/** Maximum ids checked of each kind: the newest ones. */
+/** Maximum number of ids to check of each kind, newest first. */
 const WATCHED = 40
 
-/** Creates empty sets for a new run. */
 export function noForgedIds(): ForgedIds {
   const none = () => new Set<string>()
   return {
@@ -36,7 +35,7 @@ export function noForgedIds(): ForgedIds {
   }
 }
 
-/** Checks after each commit of the cloud that no forged row had an effect. `liar` is the id of the lying agent. */
+/** Checks after each commit of the cloud that no forged row had an effect. `liar`: id of the lying agent. */
 export function forgeryOracle(core: Core, liar: string, watch: ForgedIds): (db: Connection) => void {
   return (db) => {
     const has = (sql: string, ...values: string[]) => db.prepare<string[]>(sql).get(...values) !== undefined
@@ -54,46 +53,46 @@ export function forgeryOracle(core: Core, liar: string, watch: ForgedIds): (db: 
     expect(
       watch.delegations,
       (id) => has('SELECT 1 FROM delegated_right WHERE redemption_id = ?', id),
-      'an agent that was not the home has given rights away',
+      'the cloud accepted a delegation from an agent that was not the home',
     )
     expect(
       watch.unreportedReturns,
       (id) => has("SELECT 1 FROM delegated_right WHERE redemption_id = ? AND state <> 'delegated'", id),
-      'given rights came back without the report of the agent that had asked',
+      'the cloud accepted a returned right without a report of the agent that held it',
     )
     expect(
       watch.foreignReturns,
       (id) =>
         has("SELECT 1 FROM delegated_right WHERE redemption_id = ? AND state <> 'delegated'", id) &&
         !others('delegation_returned', id),
-      'given rights came back by the word of an agent that did not give them',
+      'the cloud accepted a returned right from an agent that did not delegate it',
     )
     expect(
       watch.claims,
       (id) => has('SELECT 1 FROM redemption WHERE redemption_id = ?', id),
-      'an agent has redeemed the token of another',
+      'the cloud accepted a claim with the token of another agent',
     )
     expect(
       watch.events,
       (id) => has('SELECT 1 FROM protection_event WHERE event_id = ?', id),
-      'an agent has told of the use of another',
+      `the cloud accepted an event about another agent's redemption`,
     )
     expect(
       watch.voids,
       (id) =>
         has('SELECT 1 FROM protection_authorization WHERE nonce = ? AND voided_ms IS NOT NULL', id) &&
         !others('void', id),
-      'an agent has voided the token of another',
+      `the cloud accepted that an agent voided another agent's token`,
     )
     expect(
       watch.outcomes,
       (id) => isOutcomeForged(db, liar, id),
-      'an agent has told the outcome of another’s redemption',
+      `the cloud accepted the outcome of another agent's redemption`,
     )
   }
 }
 
-/** Whether the cloud has an outcome, or a contradiction, that neither the redeeming agent nor staff reported. */
+/** True if the cloud has an outcome or a conflict that neither staff nor an honest agent reported. */
 function isOutcomeForged(db: Connection, liar: string, redemptionId: string): boolean {
   const kept = db
     .prepare<[string], { outcome: string }>(

@@ -4,42 +4,41 @@ import type { Evidence, JournalBody } from '../../../policy/journal.ts'
 import type { Core } from '../virtual/core.ts'
 
 /**
- * Records every durable commit of an agent's ledger. It checks that the rows survive each crash and that each right is
- * used once.
+ * Checks every durable commit of an agent's ledger. Its rows must survive each crash, and each right may be used once.
  */
 export interface LedgerOracle {
-  /** Reads the rows that a durable commit added. */
+  /** Reads the rows of a durable commit. */
   committed(connection: Connection): void
-  /** The agent's process has ended. Claims without a command must never be commanded later. */
+  /** Called when the agent's process has ended. A later process must not command its open claims. */
   processEnded(): void
-  /** The agent sends a release command to a device. */
+  /** Called when the agent sends a release command to a device. */
   released(deviceId: string): void
-  /** The rows of the ledger, as durable. */
+  /** Durable rows of the ledger. */
   readonly rows: readonly LedgerRow[]
-  /** Rows of former generations that the cloud had acknowledged. */
+  /** Acknowledged rows of former generations. */
   readonly formerRows: readonly LedgerRow[]
   readonly generation: number
-  /** Number of times that the ledger renumbered its rows. */
+  /** Number of times that the rows of the ledger got new numbers. */
   readonly restarts: number
-  /** The next process finds an old copy of the ledger, which ends with this row. */
+  /** Called before the next process starts with an old copy of the ledger. `head`: last row of the copy. */
   ledgerRestored(head: number, isNoticed?: boolean): void
-  /** The next process finds the same ledger under another identity. */
+  /** Called before the next process starts with the same ledger under another identity. */
   reEnrolled(): void
-  /** Everything up to this number was acknowledged, as the agent has it on its disk. */
+  /** Number of the last acknowledged row, as stored by the agent. */
   readonly acked: number
-  /** Claims that have no outcome. */
+  /** Claims without an outcome. */
   readonly unsettled: readonly string[]
 }
 
-/** Facts from outside the ledger that the checks need. */
+/** Facts that the checks need from outside the ledger. */
 export interface LedgerFacts {
-  /** Ends of tokens by their nonce, s. */
+  /** End of each token by nonce, s. */
   tokenEnds: ReadonlyMap<string, number>
-  /** Receipts of cancelled purchases (hex), with their numbers in the list of denials. */
+  /** Position in the deny list by receipt id (hex), for cancelled purchases. */
   denied: ReadonlyMap<string, number>
-  /** The agent has no excuse for a wrong clock: the cloud's was right, and it was in touch since it booted. */
+  /** True if the agent's trusted time must be correct: no clock fault in the cloud, and signed time since boot. */
   isClockSure(): boolean
-  /** Receives each row that has become durable. */
+  /** Called for each durable row. */
   onRow?(row: { seq: number; body: JournalBody }): void
   /** Returns the cloud generation that granted the token if a restore lost the token, else undefined. */
   lostWith(nonce: string): number | undefined
@@ -59,7 +58,7 @@ interface Row {
   body: string
 }
 
-/** A connection of one process with its prepared statements. */
+/** A connection with its prepared statements. */
 interface WatchedConnection {
   connection: Connection
   added: Statement<[number], Row>
@@ -75,12 +74,12 @@ interface UsedRight {
 
 /** Maximum error of a device's clock, ms (ADR 0015). */
 const GUARD_MS = 60_000
-/** Time in which a rolled back ledger decides nothing alone, less the clock difference, ms (ADR 0017). */
+/** Time in which a restored ledger needs the cloud, less a reserve for clock differences, ms (ADR 0017). */
 const ONLINE_ONLY_MS = 9 * 60_000
-/** Much longer than anything should be away in a world, rows. */
+/** Maximum number of unacknowledged rows. No run without a fault gets near it. */
 const JOURNAL_LIMIT = 5_000
 
-/** An oracle for the ledger of one agent. */
+/** Creates the oracle for the ledger of one agent. */
 export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): LedgerOracle {
   return new Ledger(name, core, facts)
 }
@@ -94,9 +93,9 @@ class Ledger implements LedgerOracle {
   #generation = 1
   #restarts = 0
   #restoredHead: number | undefined
-  /** The watermark of the machine shows that the ledger is an old copy. */
+  /** True if the watermark of the machine showed that the ledger is an old copy. */
   #isNoticed = false
-  /** What it used in rows that it lost: without the cloud's yes it must not use that again. */
+  /** Rights used in rows that a restore lost. The agent may use them again only with the cloud. */
   readonly #lost = new Set<string>()
   #isReEnrolled = false
   /** True time, ms, at which the cloud reported the rollback to the agent. */
@@ -105,13 +104,13 @@ class Ledger implements LedgerOracle {
   #forkKnownMs: number | undefined
   readonly #used = new Map<string, UsedRight[]>()
   readonly #byRedemption = new Map<string, UsedRight[]>()
-  /** Claims of the living process that no command and no outcome belongs to yet, by device. */
+  /** Open claims of the current process without a command, by device. */
   readonly #open = new Map<string, string[]>()
   readonly #unsettled = new Set<string>()
   #connection: WatchedConnection | undefined
   #acked = 0
   #denySeq = 0
-  /** The cloud's generation as the agent has it on its disk, and since when. */
+  /** Generation of the cloud as stored by the agent, and the time of its last change, ms. */
   #cloudGeneration = { generation: 1, atMs: 0 }
   #version = { epoch: 0, ver: 0 }
 
@@ -150,7 +149,7 @@ class Ledger implements LedgerOracle {
     const current = this.#generationOf(mark)
     if (current !== this.#generation) {
       this.#continueWithRows(added.all(0))
-      // The cloud has seen that the ledger was restored.
+      // The cloud knows about the restore now.
       if (current > this.#generation) this.#lost.clear()
       this.#generation = current
       this.#rollbackKnownMs = this.#core.scheduler.nowMs
@@ -167,7 +166,7 @@ class Ledger implements LedgerOracle {
       if (body.evidence?.kind === 'claim') this.#takeClaim(body.evidence, body)
       if (body.evidence?.kind === 'outcome') this.#takeOutcome(body.evidence.redemptionId, body.evidence.outcome)
     }
-    // The newest row was written just now, so its time is the agent's current time.
+    // The newest row was just written, so its time is the agent's current trusted time.
     const newest = this.rows.at(-1)
     if (
       newest !== undefined &&
@@ -196,8 +195,9 @@ class Ledger implements LedgerOracle {
     this.#version = now
     const head = this.rows.at(-1)?.seq ?? 0
     if (this.rows.length > 0 && this.#acked > head)
-      this.#core.violate('I4', `${this.#name}: ${this.#acked} is acknowledged and ${head} was ever written`)
-    if (head - this.#acked > JOURNAL_LIMIT) this.#core.violate('I13', `${this.#name}: ${head - this.#acked} rows wait`)
+      this.#core.violate('I4', `${this.#name}: row ${this.#acked} is acknowledged, but the last row is ${head}`)
+    if (head - this.#acked > JOURNAL_LIMIT)
+      this.#core.violate('I13', `${this.#name}: ${head - this.#acked} rows are not acknowledged`)
   }
 
   readonly processEnded = (): void => {
@@ -211,14 +211,11 @@ class Ledger implements LedgerOracle {
       const any = this.rows.some(
         (row) => row.body.evidence?.kind === 'claim' && row.body.evidence.deviceId === deviceId,
       )
-      this.#core.violate(
-        any ? 'I3' : 'I2',
-        `${this.#name}: ${deviceId} was released and no durable redemption waited for it`,
-      )
+      this.#core.violate(any ? 'I3' : 'I2', `${this.#name}: ${deviceId} was released without a durable open claim`)
     }
   }
 
-  /** Prepares statements for the connection of a new process and checks that all durable rows still exist. */
+  /** Prepares statements for a new connection and checks that all durable rows still exist. */
   #watch(connection: Connection): WatchedConnection {
     if (this.#connection?.connection === connection) return this.#connection
     this.#connection = {
@@ -232,7 +229,7 @@ class Ledger implements LedgerOracle {
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
     if (this.#isReEnrolled) this.#continueAfterReEnrolment(kept)
     if (this.#restoredHead !== undefined) this.#applyRestore(kept.filter(({ seq }) => seq <= (this.#restoredHead ?? 0)))
-    // The first commit of this process may renumber the rows.
+    // The first commit of this process may give the rows new numbers.
     if (this.#generationOf(this.#connection.mark) !== this.#generation) return this.#connection
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
@@ -240,7 +237,7 @@ class Ledger implements LedgerOracle {
     if (missing)
       this.#core.violate(
         'I4',
-        `${this.#name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`,
+        `${this.#name}: the durable row ${missing.seq} ${bySeq.has(missing.seq) ? 'has changed' : 'is gone'}`,
       )
     return this.#connection
   }
@@ -249,7 +246,7 @@ class Ledger implements LedgerOracle {
     return Number(mark.get('generation')?.value ?? this.#generation)
   }
 
-  /** Replaces the recorded rows by the rows of the renumbered ledger. */
+  /** Replaces the recorded rows by the rows with new numbers. */
   #restartRows(kept: readonly Row[]): void {
     this.#restarts++
     this.rows.splice(
@@ -259,18 +256,17 @@ class Ledger implements LedgerOracle {
     )
   }
 
-  /** What the cloud had acknowledged stays with it; the rest has new numbers. */
+  /** Handles new row numbers: acknowledged rows become `formerRows`, and the others must exist under a new number. */
   #continueWithRows(kept: readonly Row[]): void {
     this.formerRows.push(...this.rows.filter((row) => row.seq <= this.#acked))
     const bodies = new Set(kept.map(({ body }) => body))
     const lost = this.rows.find((row) => row.seq > this.#acked && !bodies.has(JSON.stringify(row.body)))
-    if (lost)
-      this.#core.violate('I4', `${this.#name}: row ${lost.seq} was not acknowledged and is gone under its new number`)
+    if (lost) this.#core.violate('I4', `${this.#name}: row ${lost.seq} was not acknowledged and has no new number`)
     const known = new Set(this.rows.map(({ body }) => JSON.stringify(body)))
     this.#restartRows(kept.filter(({ body }) => known.has(body)))
   }
 
-  /** Applies a re-enrolment: used rights stay used, and unacknowledged rows get new numbers. */
+  /** Handles a re-enrolment: used rights stay used, and unacknowledged rows get new numbers. */
   #continueAfterReEnrolment(kept: readonly Row[]): void {
     this.#isReEnrolled = false
     this.#continueWithRows(kept)
@@ -284,7 +280,7 @@ class Ledger implements LedgerOracle {
     ]
   }
 
-  /** Applies a restore. The agent may use rights again if the copy lacks them, until the cloud reports them. */
+  /** Handles a restore: rights that the copy lacks count as unused until the cloud reports them. */
   #applyRestore(kept: readonly Row[]): void {
     this.#restoredHead = undefined
     const before = [...this.#used].flatMap(([key, uses]) =>
@@ -305,7 +301,7 @@ class Ledger implements LedgerOracle {
     if (this.#isNoticed) for (const key of before) if (!this.#used.has(key)) this.#lost.add(key)
   }
 
-  /** A row that was judged when it was written. */
+  /** Repeats the bookkeeping of a row that was already checked. */
   #replay({ evidence }: JournalBody): void {
     if (evidence?.kind === 'outcome') this.#takeOutcome(evidence.redemptionId, evidence.outcome)
     if (evidence?.kind !== 'claim') return
@@ -344,7 +340,7 @@ class Ledger implements LedgerOracle {
         `${this.#name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`,
       )
     const exp = source === 'token' ? this.#facts.tokenEnds.get(nonce) : undefined
-    // The agent uses trusted time: the claim's time must be before the token's end.
+    // The claim's time must be before the end of the token, both in trusted time.
     if (exp !== undefined && body.atMs > exp * 1_000 + 1_000)
       this.#core.violate('I8', `${this.#name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
     const late = exp === undefined ? 0 : this.#core.scheduler.nowMs - exp * 1_000
@@ -358,7 +354,7 @@ class Ledger implements LedgerOracle {
     ) {
       this.#core.violate(
         'I9',
-        `${this.#name} uses the token ${nonce} of a cloud that is lost, and has heard of the one since`,
+        `${this.#name} uses the token ${nonce} of a lost cloud generation, but has already stored the new generation`,
       )
     }
     const isAlone = source === 'receipt' && body.event?.type === 'protection.device.offline'
@@ -367,14 +363,14 @@ class Ledger implements LedgerOracle {
       this.#core.scheduler.nowMs > this.#rollbackKnownMs &&
       this.#core.scheduler.nowMs - this.#rollbackKnownMs < ONLINE_ONLY_MS
     if (isAlone && this.#forkKnownMs !== undefined && this.#core.scheduler.nowMs > this.#forkKnownMs)
-      this.#core.violate('I9', `${this.#name} knows that there are two of it, and honours the receipt ${nonce} alone`)
+      this.#core.violate('I9', `${this.#name} knows of its fork but honours the receipt ${nonce} alone`)
     if (isAlone && isUnsure && this.#facts.isClockSure())
-      this.#core.violate('I9', `${this.#name} was put back, knows so, and honours the receipt ${nonce} alone`)
+      this.#core.violate('I9', `${this.#name} knows of its restore but honours the receipt ${nonce} alone`)
     this.#unsettled.add(redemptionId)
     this.#open.set(deviceId, [...(this.#open.get(deviceId) ?? []), redemptionId])
   }
 
-  /** Records a use of the right. It counts until the outcome is `failed`. */
+  /** Records a use of the right. An outcome `failed` ends it. */
   #note(key: string, redemptionId: string, operator: boolean): void {
     const right = { redemptionId, outcome: null, operator }
     this.#used.set(key, [...(this.#used.get(key) ?? []), right])
@@ -399,6 +395,6 @@ function describe({ evidence, event }: JournalBody): string {
   if (evidence.kind === 'outcome' || evidence.kind === 'delegation_returned')
     return `${evidence.kind} ${id} ${evidence.outcome}`
   if (evidence.kind === 'delegated')
-    return `given ${id} of ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')} to ${evidence.agentId.slice(-6)}`
+    return `delegated ${id} of ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')} to ${evidence.agentId.slice(-6)}`
   return `claim ${id} of ${evidence.source} ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')}`
 }

@@ -5,15 +5,15 @@ import type { Provider } from '../nodes/provider.ts'
 
 /** Compares the provider's books with the cloud database. Each paid cent must belong to a sale or a refund. */
 export interface MoneyOracle {
-  /** A purchase has become paid. */
+  /** Called when a purchase becomes paid. */
   paid(db: Connection, purchaseId: string): void
-  /** Staff vouch for the goods of a purchase: its money need not wait. */
+  /** Called when staff confirm that they have the goods, so that the refund need not wait. */
   confirmed(purchaseId: string): void
-  /** An agent has used a right. */
+  /** Called for evidence in an agent's durable rows. */
   used(db: Connection, evidence: Evidence): void
-  /** Why money is not settled yet; undefined when it is. `nowMs`: by the cloud's clock. */
+  /** Describes unfinished payments or refunds; undefined if there are none. `nowMs`: time of the cloud's clock. */
   unsettled(db: Connection, nowMs: number): string | undefined
-  /** Once all is quiet. */
+  /** Checks all payments at the end of the run. */
   check(db: Connection): void
 }
 
@@ -35,15 +35,15 @@ interface Refund {
   attempts: number
 }
 
-/** What is due may be this late, ms. */
+/** Accepted delay of due work, ms. */
 const LATE_MS = 60_000
 
 const PAYMENTS = `SELECT payment_id AS paymentId, p.purchase_id AS purchaseId, provider_ref AS ref, amount_cent AS amountCent, state, applied, due_ms AS dueMs, status
   FROM payment p JOIN purchase u ON u.purchase_id = p.purchase_id`
 
 /**
- * Creates the money oracle of a live shop. `isEveryAgentHere`: every enrolled agent still takes part in the run.
- * `isClockSure`: the run has no clock faults and no restored agent.
+ * Creates the oracle for a live shop. `isEveryAgentHere`: all enrolled agents take part in the run. `isClockSure`: the
+ * run has no clock faults and no restored agent.
  */
 export function moneyOracle(
   core: Core,
@@ -76,7 +76,7 @@ class Money implements MoneyOracle {
     const session = this.#paidSession(payment?.ref ?? null)
     if (!session || session.paidCent !== payment?.amountCent)
       this.#violate(
-        `${purchaseId} is taken for paid, and the provider has ${session?.paidCent ?? 'nothing'} instead of ${payment?.amountCent ?? 'a payment'}`,
+        `${purchaseId} counts as paid, but the provider has ${session?.paidCent ?? 'nothing'} instead of ${payment?.amountCent ?? 'a payment'}`,
       )
   }
 
@@ -99,14 +99,14 @@ class Money implements MoneyOracle {
       .get(purchase.id)
     const session = this.#paidSession(payment?.ref ?? null)
     if (session && payment?.status === 'CANCELLED' && this.#refundedCent(session.id) >= session.paidCent)
-      this.#violate(`the money of ${purchase.id} has gone back, and ${nonce} released something for it`)
+      this.#violate(`${purchase.id} was refunded, but ${nonce} released a unit of it`)
   }
 
   unsettled(db: Connection, nowMs: number): string | undefined {
     const count = (sql: string, ...values: (number | string)[]) =>
       db.prepare<(number | string)[], { n: number }>(sql).get(...values)?.n ?? 0
     const held = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'held'")
-    // It waits for those that never come, until staff confirm.
+    // A held refund waits for the reports of all agents. Agents outside this run never report.
     if (held > 0 && this.#isEveryAgentHere) return `${held} refunds are held`
     const refunds = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'due' AND due_ms < ?", nowMs - LATE_MS)
     if (refunds > 0) return `${refunds} refunds are overdue`
@@ -115,12 +115,12 @@ class Money implements MoneyOracle {
         status === 'failed' &&
         count("SELECT COUNT(*) AS n FROM refund WHERE state = 'done' AND provider_ref = ?", id) > 0,
     )
-    if (unheard) return `the refund ${unheard.id} came back, and the cloud has not heard of it`
+    if (unheard) return `the refund ${unheard.id} failed at the bank, but the cloud does not know it`
     const payments = count(
       "SELECT COUNT(*) AS n FROM payment WHERE state IN ('asking', 'open') AND due_ms < ?",
       nowMs - LATE_MS,
     )
-    return payments > 0 ? `${payments} payments were not looked at` : undefined
+    return payments > 0 ? `${payments} payments were not checked` : undefined
   }
 
   check(db: Connection): void {
@@ -139,7 +139,8 @@ class Money implements MoneyOracle {
       )
     const known = new Set(payments.map(({ ref }) => ref))
     for (const { id, status } of this.#books.sessions.values())
-      if (status === 'paid' && !known.has(id)) this.#violate(`session ${id} was paid, and the cloud knows of none`)
+      if (status === 'paid' && !known.has(id))
+        this.#violate(`session ${id} was paid, but the cloud has no payment for it`)
   }
 
   #violate(detail: string) {
@@ -151,7 +152,7 @@ class Money implements MoneyOracle {
     return session?.status === 'paid' ? session : undefined
   }
 
-  /** Sum of the completed or failed refunds, cents. */
+  /** Sum of the provider's completed or failed refunds, cents. */
   #sumOfProviderRefunds(sessionId: string, wanted: 'done' | 'failed') {
     return this.#books.refunds
       .filter(({ sessionId: id, status }) => id === sessionId && status === wanted)
@@ -168,11 +169,11 @@ class Money implements MoneyOracle {
     if (payment.state !== 'paid') {
       // The cloud queries the provider a last time after 65 minutes.
       if (session && payment.dueMs === null)
-        this.#violate(`${session.paidCent} cents were paid for ${purchaseId}, and ${paymentId} is ${payment.state}`)
+        this.#violate(`${session.paidCent} cents were paid for ${purchaseId}, but ${paymentId} is ${payment.state}`)
       return
     }
     if (!session)
-      return this.#violate(`${paymentId} of ${purchaseId} is taken for paid, and the provider has no money of it`)
+      return this.#violate(`${paymentId} of ${purchaseId} counts as paid, but the provider received nothing`)
     const sumOf = (states: readonly string[]) =>
       refunds.filter(({ state }) => states.includes(state)).reduce((sum, { amountCent }) => sum + amountCent, 0)
     const gone = this.#refundedCent(session.id)
@@ -181,27 +182,27 @@ class Money implements MoneyOracle {
       .reduce((sum, { amountCent }) => sum + amountCent, 0)
     if (gone < sumOf(['done']) || gone > sumOf(['done']) + underWay)
       this.#violate(
-        `of ${purchaseId} ${gone} cents went back, and the cloud says ${sumOf(['done'])}, with ${underWay} under way`,
+        `the provider refunded ${gone} cents of ${purchaseId}, but the cloud has ${sumOf(['done'])} done and ${underWay} started`,
       )
     const [failed, bounced] = [sumOf(['failed']), this.#sumOfProviderRefunds(session.id, 'failed')]
     if (failed > bounced)
       this.#violate(
-        `${failed} cents of ${purchaseId} failed to go back, and the provider would have taken all but ${bounced}`,
+        `${failed} cents of ${purchaseId} have failed refunds in the cloud, but only ${bounced} at the provider`,
       )
     const back = sumOf(['done', 'due', 'held'])
     if (session.paidCent !== payment.amountCent) {
       if (!isReported)
         this.#violate(
-          `${session.paidCent} instead of ${payment.amountCent} cents were paid for ${purchaseId}, and no exception says so`,
+          `${session.paidCent} instead of ${payment.amountCent} cents were paid for ${purchaseId}, but no exception reports it`,
         )
     } else if (payment.applied === 0 || payment.status === 'CANCELLED') {
-      // If the bank returns a refund, staff are informed and may repeat it.
+      // The bank may return a refund. Then an exception informs staff, who may repeat it.
       const isAllTold = isReported && back < session.paidCent && back + failed >= session.paidCent
       if (back !== session.paidCent && !isAllTold)
         this.#violate(
-          `${purchaseId} is ${payment.status}, ${session.paidCent} cents were paid with ${paymentId}, and ${back} go back`,
+          `${purchaseId} is ${payment.status}, ${session.paidCent} cents were paid with ${paymentId}, but ${back} are refunded`,
         )
     } else if (payment.status !== 'SUCCESS' && payment.status !== 'UNLOADED')
-      this.#violate(`${purchaseId} was paid and is ${payment.status}`)
+      this.#violate(`${purchaseId} was paid but is ${payment.status}`)
   }
 }

@@ -6,22 +6,24 @@ import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle } from './ledger-oracle.ts'
 
 /**
- *   own claims ─┐
- *               ├─ one use for each right of a receipt ─ the home moves ─▶ none that a former home used
- *   delegated ──┘
- *
- * Checks from outside which rights the receipt home delegates and which it uses itself. An isolated agent may release the same
- * goods twice; so may a receipt home without the cloud while the cloud issues a token. untag promises neither. The receipt home,
- * and agents with its grant, must not.
+ * Checks from outside which rights the receipt home delegates and which it uses itself: each right once, also after the
+ * home moved. Two exceptions are allowed. An isolated agent may release the same goods again. A receipt home without
+ * the cloud may do so while the cloud issues a token.
  */
 export interface ReceiptHomeOracle {
-  /** A commit of this agent's ledger is on its disk, and its own oracle has seen it. */
+  /** Called after a durable commit of the agent's ledger and after its ledger oracle. */
   committed(node: AgentNode, connection: Connection): void
-  /** True if a use of the right still counts at this true time, ms. For staff, unresolved redemptions do not count. */
+  /**
+   * True if an agent used the right by this true time, ms, and the use counts. For staff, unresolved redemptions do not
+   * count.
+   */
   isUsed(right: string, atMs: number, byStaff: boolean): boolean
-  /** After a restore of the ledger, the agent may repeat lost delegations and claims until the cloud reports them. */
+  /**
+   * Called after a restore of the ledger. The agent may repeat lost delegations and claims until the cloud reports
+   * them.
+   */
   ledgerRestored(name: string): void
-  /** A restored cloud may assign an epoch of a receipt home a second time. */
+  /** Called after a restore of the cloud, which may assign an epoch again. */
   forgetEpochs(): void
 }
 
@@ -35,11 +37,11 @@ interface RightUse {
   /** The agent that holds the delegated right. */
   agentId: string | undefined
   /**
-   * True for a claim by a cloud token. The cloud does not consult the home, so an isolated home may release the same
-   * goods.
+   * True for a claim with a token of the cloud. The cloud does not ask the home, so an isolated home may release the
+   * same goods.
    */
   isByToken: boolean
-  /** As the home of this epoch; undefined when it decided otherwise. */
+  /** Epoch of the home that decided; undefined if no home decided. */
   homeEpoch: number | undefined
   atMs: number
 }
@@ -50,7 +52,7 @@ interface LedgerStatements {
   isolated: Statement<[], { value: string }>
 }
 
-/** An oracle over the ledgers of all agents. `receiptEnd`: when the receipt with this identity (hex) ends, s. */
+/** Creates the oracle for all ledgers. `receiptEnd` returns the end of a receipt by its id (hex), s. */
 export function receiptHomeOracle(
   core: Core,
   ledgers: ReadonlyMap<string, LedgerOracle>,
@@ -64,13 +66,13 @@ class Homes implements ReceiptHomeOracle {
   readonly #ledgers: ReadonlyMap<string, LedgerOracle>
   readonly #receiptEnd: (cti: string) => number | undefined
   readonly #usesByRight = new Map<string, RightUse[]>()
-  /** Delegations by redemption id, as durable in the home's ledger. */
+  /** Delegations by redemption id, from the home's durable ledger. */
   readonly #delegated = new Map<string, { ordinals: readonly number[] }>()
-  /** Current state of each delegation in the home's ledger; a right may have been returned. */
+  /** State of each delegation in the home's ledger. */
   readonly #states = new Map<string, string>()
   readonly #outcomes = new Map<string, string>()
   readonly #seen = new Map<string, { rows: number; anew: number; isolated: string }>()
-  /** By ledger, on the connection of its newest process. */
+  /** Statements by ledger, for the current connection. */
   readonly #watches = new Map<string, { db: Connection; watch: LedgerStatements }>()
 
   constructor(core: Core, ledgers: ReadonlyMap<string, LedgerOracle>, receiptEnd: (cti: string) => number | undefined) {
@@ -113,14 +115,14 @@ class Homes implements ReceiptHomeOracle {
     now.anew = restarts
     for (const { body } of rows.slice(restarts === before.anew ? before.rows : 0)) {
       if (body.evidence?.kind === 'outcome') this.#outcomes.set(body.evidence.redemptionId, body.evidence.outcome)
-      // Decided alone, and not by the rules for who is cut off: then as the home.
+      // An offline decision that is not counted as isolated was made as the receipt home.
       const isAlone = body.event?.type === 'protection.device.offline' && now.isolated === before.isolated
       if (body.evidence?.kind === 'claim') this.#takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
     }
     now.rows = rows.length
     for (const { redemption_id: redemptionId, agent_id: agentId, answer, state } of grants.all()) {
       if (state !== 'delegated' && this.#states.get(`${name}/${redemptionId}`) !== state)
-        this.#core.trace.add(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
+        this.#core.trace.add(name, `delegation ${redemptionId.slice(-6)} is ${state}`)
       this.#states.set(`${name}/${redemptionId}`, state)
       if (this.#delegated.has(redemptionId)) continue
       const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
@@ -129,9 +131,10 @@ class Homes implements ReceiptHomeOracle {
         ordinals.length > 0 &&
         !rows.some(({ body: { evidence } }) => evidence?.kind === 'delegated' && evidence.redemptionId === redemptionId)
       ) {
-        this.#core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and reports it to no one`)
+        this.#core.violate('I1', `${name} delegates ${ordinals.join(',')} under ${redemptionId} without a journal row`)
       }
-      if (ordinals.length > 0) this.#core.trace.add(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
+      if (ordinals.length > 0)
+        this.#core.trace.add(name, `delegates ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
       for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId))
         this.#use(
           `${cti}/${rightClass}/${ordinal}`,
@@ -162,7 +165,7 @@ class Homes implements ReceiptHomeOracle {
     return watch
   }
 
-  /** Failed claims and returned delegations do not count. Unresolved ones count, except for overrides by staff. */
+  /** True if the use still counts. Failed claims and returned delegations do not; unresolved ones do. */
   #countsAsUsed({ redemptionId, isDelegated, ledger }: RightUse) {
     return isDelegated
       ? ['delegated', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
@@ -170,7 +173,7 @@ class Homes implements ReceiptHomeOracle {
   }
 
   #use(key: string, made: RightUse, node: AgentNode): void {
-    // After a new generation, old rows appear again under new numbers.
+    // A new generation repeats old rows under new numbers.
     if (
       this.#usesByRight
         .get(key)
@@ -180,7 +183,7 @@ class Homes implements ReceiptHomeOracle {
         )
     )
       return
-    /** The agent that held the right may request it again. Its own ledger requires staff for that. */
+    /** The holder of an unresolved right may request it again; its own ledger then requires staff. */
     const isTheirs = ({ isDelegated, agentId, ledger, redemptionId }: RightUse) =>
       isDelegated &&
       made.isDelegated &&
@@ -190,7 +193,7 @@ class Homes implements ReceiptHomeOracle {
       (before) => before.redemptionId !== made.redemptionId && this.#countsAsUsed(before) && !isTheirs(before),
     )
     for (const before of standing) {
-      // The ledger oracle checks two claims of the same ledger.
+      // The ledger oracle compares two claims of one ledger.
       if (before.ledger === made.ledger && (before.isDelegated || made.isDelegated)) {
         this.#core.violate(
           'I1',
@@ -214,8 +217,8 @@ class Homes implements ReceiptHomeOracle {
   }
 
   /**
-   * True if the receipt was issued before the home moved. A new home honours later receipts at once, because no former
-   * home has seen them.
+   * True if the receipt is older than the home's last move. A new home honours later receipts at once, because no
+   * former home knows them.
    */
   #isFromBeforeMove(key: string, { agent }: AgentNode): boolean {
     const end = this.#receiptEnd(key.split('/')[0] ?? '')
@@ -231,10 +234,10 @@ class Homes implements ReceiptHomeOracle {
     if (gift && claim.ordinals.some((ordinal) => !gift.ordinals.includes(ordinal))) {
       this.#core.violate(
         'I1',
-        `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, and the home gave it ${gift.ordinals.join(',')}`,
+        `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, but the home delegated ${gift.ordinals.join(',')}`,
       )
     }
-    // An operator has checked the unresolved redemption and may try again.
+    // An operator has checked the tag and may release it again.
     if (!receipt || operatorId !== undefined) return
     for (const ordinal of receipt.ordinals)
       this.#use(
@@ -254,13 +257,10 @@ class Homes implements ReceiptHomeOracle {
 }
 
 function verbOf({ isDelegated }: RightUse): string {
-  return isDelegated ? 'given away' : 'used'
+  return isDelegated ? 'delegated' : 'used'
 }
 
-/**
- * Returns the end of a receipt from the cloud database, s. Returns undefined if the cloud is down or has no such
- * receipt.
- */
+/** End of a receipt in the cloud database, s. Undefined if the cloud is down or has no such receipt. */
 export function receiptEnd(db: Connection | undefined, cti: string): number | undefined {
   return (
     db?.prepare<[string], { end: number | null }>('SELECT receipt_exp AS end FROM purchase WHERE cti = ?').get(cti)

@@ -8,17 +8,15 @@ import { rightClassOf, type DenyReason } from '../../../policy/vocabulary.ts'
 import type { Core } from '../virtual/core.ts'
 
 /**
- *   receipt ─ cloud's database ─▶ true facts of its units ─ policy of the agent ─▶ what should be released
- *                                                                                   = what the agent released offline?
- *
- * Compares every offline answer to a receipt with the policy's decision about what was really bought.
+ * Compares every offline answer to a receipt with the decision of the policy. The oracle reads the purchased goods from
+ * the cloud database.
  */
 export interface RulesOracle {
-  /** An agent has answered; `rules` are those by which it decided. */
+  /** Called for each answer. `rules`: the policy that the agent used. */
   answered(request: AuthorizeRequest, answer: AuthorizeAnswer, rules: RulesAtAgent): void
-  /** Offline answers to a receipt. */
+  /** Number of offline answers to receipts. */
   readonly compared: number
-  /** Of these: refused only because a fact was unknown. */
+  /** Number of these that were stricter, only because a fact was unknown. */
   readonly stricter: number
 }
 
@@ -30,10 +28,10 @@ export interface RulesAtAgent {
 
 export interface RulesOracleParts {
   core: Core
-  /** The cloud's database; undefined while there is none. */
+  /** Read connection of the cloud database; undefined if there is none. */
   reading(): Connection | undefined
   /**
-   * True if no ledger is restored or untrusted and no home moves. Then only a rule can cause
+   * True if no ledger is restored or untrusted and the receipt home never moves. Then only a rule can cause
    * `manual_assistance_required`.
    */
   isCalm: boolean
@@ -54,10 +52,10 @@ const UNITS = `SELECT i.epc, COALESCE(i.category, p.category, l.category, '') AS
 
 const BY_RULE: readonly DenyReason[] = ['action_not_allowed', 'workflow_not_allowed']
 
-/** Nothing was answered yet. */
+/** Creates the oracle. */
 export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesOracle {
   const known = new Map<string, TrueUnit[]>()
-  /** Releases without an operator, by receipt, device and version of the policy. */
+  /** Number of releases without an operator, by receipt, device and policy version. */
   const released = new Map<string, number>()
   const byRule = new Set<DenyReason | undefined>(isCalm ? [...BY_RULE, 'manual_assistance_required'] : BY_RULE)
   let compared = 0
@@ -82,7 +80,10 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
     return decide({ ...facts, identifiedBy: [], right: 'free', hasOperator: operatorId !== undefined }, policy)
   }
 
-  /** No more is released here than the rules allow; a ledger that was restored may release a unit again. */
+  /**
+   * Checks that not more units are released than the policy allows. Skipped in other runs, because a restored ledger
+   * may repeat a release.
+   */
   function count(request: AuthorizeRequest, answer: AuthorizeAnswer, truths: readonly Decision[], ver: number): void {
     if (!isCalm) return
     const isOne = rightClassOf(request.action) === 'release' && answer.outcome === 'confirmed'
@@ -92,7 +93,7 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
     released.set(key, times)
     const allowed = truths.filter((truth) => truth.allowed).length
     if (times > allowed)
-      core.violate('rules', `${times} units of a receipt are released offline, of which the policy allows ${allowed}`)
+      core.violate('rules', `${times} units of a receipt are released offline, but the policy allows ${allowed}`)
   }
 
   return {
@@ -107,12 +108,15 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
       compared++
       if (answer.authorized) {
         if (truths.every((truth) => !truth.allowed))
-          core.violate('rules', `${request.action} is done offline: ${first.trace.at(-1)?.detail}`)
+          core.violate(
+            'rules',
+            `${request.action} is granted offline, against the policy: ${first.trace.at(-1)?.detail}`,
+          )
         return count(request, answer, truths, ver)
       }
       if (!byRule.has(answer.reason) || truths.some((truth) => !truth.allowed)) return
       if (answer.unknownFacts) stricter++
-      else core.violate('rules', `${request.action} is refused offline (${answer.reason}), and no rule says so`)
+      else core.violate('rules', `${request.action} is refused offline (${answer.reason}), but no rule requires it`)
     },
     get compared() {
       return compared

@@ -11,30 +11,27 @@ import type { RulesOracle } from '../oracles/rules-oracle.ts'
 import type { Till } from './till.ts'
 
 /**
- *   basket ─ check in ─ check out ─ pay ─┬─ station · token at the station · detacher · device without agent ─┬─ gate
- *                                        └─ (perhaps) cancelled, or brought back and bought by the next      ┘
- *
- * People in the shop. Each does some of this, in haste or slowly, also twice by mistake, and remembers
- * the answers that they got.
+ * Customers of a run. Each one takes goods, pays, and visits some devices and perhaps the gate. Some cancel, return
+ * goods or repeat a request. They remember the answers.
  */
 export interface Customers {
-  /** Runs the complete visit of one customer. Resolves when the customer has left the shop. */
+  /** Runs the visit of one customer. Resolves when the customer has left the shop. */
   visit(name: string): Promise<void>
-  /** Buys and has it released, as on any day; answers what does not work. */
+  /** Runs a simple purchase with its release. Returns a description of the step that failed. */
   probe(): Promise<string | undefined>
-  /** Purchases that the cloud reported as paid to the customer. */
+  /** Purchases that the cloud reported as paid. */
   readonly paid: ReadonlySet<string>
   /** Purchases that the cloud reported as cancelled. */
   readonly cancelled: ReadonlySet<string>
-  /** Things that were brought back, each with the purchase of who has bought it then: `EPC purchaseId`. */
+  /** Returned and resold items, each as `EPC purchaseId` with the new purchase. */
   readonly resold: ReadonlySet<string>
-  /** Event ids from answers of agents. The cloud must receive each of them. */
+  /** Event ids in answers of agents. The cloud must receive all of them. */
   readonly reportedEvents: ReadonlySet<string>
-  /** Records the sets at a backup. After a restore, the returned function drops later entries. */
+  /** Records the sets at a backup. Call the returned function after the restore: it drops later entries. */
   backUp(): () => void
-  /** Excuses the events of tokens that a restored cloud has lost. A customer may still see them at an agent. */
+  /** Excludes the events of tokens that a restored cloud lost, even if an agent reports them later. */
   excuseLostEvents(events: readonly string[]): void
-  /** Like `backUp`, for events that only agents reported. */
+  /** Like `backUp`, but only for events in answers of agents. */
   backUpReportedEvents(): () => void
 }
 
@@ -42,24 +39,24 @@ export interface CustomerParts {
   core: Core
   shop: Shop
   merchant: Merchant
-  /** Client of the second tenant that tries forbidden calls. */
+  /** API client of the second tenant; all its calls for this purchase must fail. */
   stranger: Merchant
   agents: readonly AgentNode[]
   pace: Pace
-  /** Customers show the same receipt at both agents, tag by tag. The result depends on the order of the agents. */
+  /** Customers show the same receipt at both agents. */
   repeatsRequests: boolean
   till: Till
-  /** Records that staff confirm they have the goods of this purchase. */
+  /** Called when staff confirm that they have the goods of this purchase. */
   vouch(purchaseId: string): void
   hidden: HiddenState
   rules: Pick<RulesOracle, 'answered'>
 }
 
-/** A category and a brand that policies have rules for. */
+/** Category and brand with own rules in the policy. */
 const RULED_CATEGORY = 'schmuck'
 const RULED_BRAND = 'Luxus'
 
-/** The people of one world. */
+/** Creates the customers of a run. */
 export function customers(parts: CustomerParts): Customers {
   return new Visits(parts)
 }
@@ -149,7 +146,7 @@ class Visits implements Customers {
       await this.#devices.linger(chance)
       const use = chance.one(this.#lanes)(bought)
       if (chance.happens(0.1)) await this.#cancel(bought)
-      // Some do two things at once.
+      // Some customers continue before the answer arrives.
       if (chance.happens(0.8)) await use
     }
     if (chance.happens(0.3)) await this.#tryAsStranger(bought)
@@ -199,13 +196,13 @@ class Visits implements Customers {
     await this.#devices.linger(chance)
     if (chance.happens(0.1)) {
       await this.#till.decline(begun, chance)
-      // The purchase is not paid, so a request must not release anything (I7).
+      // This request must not release anything (I7).
       await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.station })
       // A cancelled purchase cannot be paid (I15).
       await this.#till.pay(begun, chance)
       return undefined
     }
-    // Impatient customers request the release before they pay.
+    // Some customers request the release before they pay.
     if (chance.happens(0.2))
       await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.alone })
     const receipt = await this.#pay(begun, chance)
@@ -214,7 +211,7 @@ class Visits implements Customers {
       : { name, purchaseId, receipt, ean: product.ean, epcs: tagged, units, chance }
   }
 
-  /** Checks in and out with this line. */
+  /** Starts a session and a checkout for this line. */
   async #begin(name: string, line: Json): Promise<Json | undefined> {
     const session = await this.#merchant.call('checkIn', { storeId: this.#shop.storeId, userId: name })
     if (!session?.ok) return undefined
@@ -222,7 +219,7 @@ class Visits implements Customers {
     return started?.ok ? started.body : undefined
   }
 
-  /** Pays, and answers with the receipt. */
+  /** Pays and returns the receipt. */
   async #pay(begun: Json, chance: Chance): Promise<string | undefined> {
     const purchaseId = String(begun['transactionId'])
     const before = this.#hidden.restores()
@@ -233,8 +230,8 @@ class Visits implements Customers {
   }
 
   /**
-   * A customer returns one item. Staff put it back on the shelf without a refund, and the next customer buys it. The
-   * former buyer still has the receipt.
+   * A customer returns one item without a refund. Staff put it back on the shelf, and the next customer buys it. The
+   * first customer still has the receipt.
    */
   async #returnAndResell(former: OwnedPurchase): Promise<void> {
     const { name, ean, epcs: tags, chance } = former
@@ -259,7 +256,7 @@ class Visits implements Customers {
   async #cancel({ purchaseId, chance }: OwnedPurchase): Promise<void> {
     const before = this.#hidden.restores()
     const answer = await this.#merchant.call('markPurchaseCancelled', { purchaseId })
-    // If staff have the goods, they can confirm the refund at once.
+    // Staff who have the goods can confirm the refund at once.
     if (this.#shop.isLive && chance.happens(0.3)) {
       this.#vouch(purchaseId)
       await this.#merchant.call('refundPayment', { purchaseId, confirmedBy: this.#shop.operatorId })
@@ -286,7 +283,7 @@ class Visits implements Customers {
     await this.#merchant.call('updateProtectionPolicy', { storeId, policy })
   }
 
-  /** The second tenant tries the ids of this purchase. */
+  /** The second tenant calls operations with the id of this purchase. */
   async #tryAsStranger({ purchaseId }: OwnedPurchase): Promise<void> {
     const asked: [string, Json][] = [
       ['fetchPurchase', { transactionId: purchaseId }],
@@ -297,14 +294,14 @@ class Visits implements Customers {
       const answer = await this.#stranger.call(operation, body, { tries: 2 })
       if (answer?.ok) this.#core.violate('I11', `${operation} of another tenant's ${purchaseId} was answered with 200`)
     }
-    // Two accounts that use the same Idempotency-Key and body make two separate requests.
+    // Two accounts with the same Idempotency-Key and body make two separate requests.
     const key = `shared-${purchaseId.slice(-8)}`
     const own = await this.#merchant.call('checkIn', { storeId: this.#shop.storeId }, { key, tries: 3 })
     const other = await this.#stranger.call('checkIn', { storeId: this.#shop.foreignStoreId }, { key, tries: 3 })
     if (own?.ok && other?.ok && own.body['sessionId'] === other.body['sessionId'])
       this.#core.violate('I11', 'two tenants share the answer to one Idempotency-Key')
     if (other && !other.ok && other.reason === 'idempotency_key_reused')
-      this.#core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
+      this.#core.violate('I11', 'an Idempotency-Key of one tenant blocks another tenant')
   }
 }
 

@@ -9,9 +9,9 @@ import type { Merchant } from '../nodes/merchant.ts'
 import type { Pace } from '../virtual/pace.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
 
-/** Visits of customers to devices after payment: the device, the number of attempts and the answers. */
+/** Visits of customers to devices after the payment. */
 export interface DeviceVisits {
-  /** Asks an agent; undefined when it is down or dies meanwhile. */
+  /** Requests a release from an agent. Resolves to undefined if the agent is down or dies meanwhile. */
   ask: RequestRelease
   atStation(bought: OwnedPurchase): Promise<void>
   withToken(bought: OwnedPurchase): Promise<void>
@@ -20,9 +20,9 @@ export interface DeviceVisits {
   withoutAgent(bought: OwnedPurchase): Promise<void>
   atGate(bought: OwnedPurchase): Promise<void>
   linger(chance: Chance): Promise<void>
-  /** Event ids from answers of agents. The cloud must receive each of them. */
+  /** Event ids in answers of agents. The cloud must receive all of them. */
   readonly reportedEvents: Set<string>
-  /** Events of tokens that a restored cloud has lost. The cloud may miss them. */
+  /** Events of tokens that a restored cloud lost. The cloud may lack them. */
   readonly lostEvents: Set<string>
 }
 
@@ -44,11 +44,11 @@ export interface DeviceVisitsParts {
   pace: Pace
   hidden: HiddenState
   rules: Pick<RulesOracle, 'answered'>
-  /** Customers return later and show the same receipt again. */
+  /** Customers come back later and show the same receipt again. */
   repeatsRequests: boolean
 }
 
-/** The devices of the shop, as people meet them. */
+/** Creates the visits. */
 export function deviceVisits(parts: DeviceVisitsParts): DeviceVisits {
   return new SimulatedDeviceVisits(parts)
 }
@@ -102,7 +102,7 @@ class SimulatedDeviceVisits implements DeviceVisits {
 
   readonly withToken = async ({ purchaseId, receipt, epcs: tags, chance }: OwnedPurchase): Promise<void> => {
     const tag = chance.happens(0.7) || tags.length === 0 ? undefined : chance.one(tags)
-    // A returning customer requests a second token, because the reason of the denial may have ended.
+    // A returning customer requests a second token.
     const rounds = this.#isTrying && chance.happens(0.5) ? 2 : 1
     for (let round = 0; round < rounds; round++) {
       const shown = await requestToken(
@@ -111,10 +111,10 @@ class SimulatedDeviceVisits implements DeviceVisits {
         tag,
       )
       if (typeof shown === 'string') return
-      // Some customers come shortly before or after the token expires.
+      // Some customers show the token shortly before or after its end.
       if (this.#pace.name === 'slow' && chance.happens(0.3))
         await this.#core.scheduler.pause(chance.between(280_000, 400_000))
-      // A customer with a token also has the receipt and may show either or both.
+      // The customer may show token, receipt or both.
       const byReceipt: DeviceRequest = { node: shown.node, request: { ...shown.request, token: undefined, receipt } }
       const both = chance.happens(0.5) ? [shown] : chance.happens(0.5) ? [shown, byReceipt] : [byReceipt, shown]
       for (const each of both) await this.#requestRepeatedly(each, chance)
@@ -135,7 +135,7 @@ class SimulatedDeviceVisits implements DeviceVisits {
     }
   }
 
-  /** One receipt at both agents, more often than it has units. */
+  /** Shows one receipt at both agents, more often than it has units. */
   readonly atBothAgents = async ({ receipt, epcs: tags, units, chance }: OwnedPurchase): Promise<void> => {
     for (let n = 0; n < units * 2; n++) {
       if (n > 0) await this.linger(chance)
@@ -145,12 +145,12 @@ class SimulatedDeviceVisits implements DeviceVisits {
         ? { deviceId: this.#shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
         : { deviceId: this.#shop.devices.detacher, action: 'detach_hard_tag', receipt, identifiers: { epc: tag } }
       await this.#requestWithStaff(this.#agents[atStation ? 0 : 1], request, chance)
-      // They come back when it is quieter.
+      // Some customers wait before they try again.
       if (chance.happens(0.5)) await this.#core.scheduler.pause(chance.between(1_000, 8_000))
     }
   }
 
-  /** A device without agent: the cloud is its ledger. */
+  /** Redeems at the cloud, because the device has no agent. */
   readonly withoutAgent = async ({ name, purchaseId, chance }: OwnedPurchase): Promise<void> => {
     const deviceId = this.#shop.devices.alone
     const verified = await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
@@ -193,13 +193,13 @@ class SimulatedDeviceVisits implements DeviceVisits {
     }
     for (const epc of tags)
       if (chance.happens(0.5)) await this.ask(this.#agents[0], { ...request, identifiers: { epc } })
-    // A program at the gate may name the tag alone.
+    // A program at the gate may send only the tag.
     const [tag] = tags
     if (tag !== undefined && chance.fork('by-name').happens(0.3))
       await this.ask(this.#agents[0], { ...request, receipt: undefined, identifiers: { epc: tag } })
   }
 
-  /** Staff are called where they are needed, and often see no reason why not. */
+  /** Sends the request. If it needs staff, an operator approves it in most cases. */
   async #requestWithStaff(node: AgentNode | undefined, request: AuthorizeRequest, chance: Chance): Promise<void> {
     const answer = await this.ask(node, request)
     if (answer?.reason !== 'manual_assistance_required' || chance.happens(0.4)) return

@@ -16,7 +16,7 @@ export interface ProbeParts {
 
 const EPC = 'E2800000FFFFFFFFFFFFFFFF'
 
-/** Buys and releases goods without faults, by receipt or token, at a random device. Returns a text if a step fails. */
+/** Buys and releases one unit by receipt, token or tag, without faults. Returns the description of a failed step. */
 export async function probe(parts: ProbeParts, chance: Chance): Promise<string | undefined> {
   const { shop, merchant, agents, till, ask } = parts
   const { storeId, products, devices } = shop
@@ -32,7 +32,7 @@ export async function probe(parts: ProbeParts, chance: Chance): Promise<string |
       })
     )?.ok
   )
-    return 'no tag is taken'
+    return 'the item cannot be registered'
 
   const session = await merchant.call('checkIn', { storeId })
   const items = [{ ean, quantity: 1, ...(epcs.length > 0 && { epcs }) }]
@@ -43,11 +43,11 @@ export async function probe(parts: ProbeParts, chance: Chance): Promise<string |
   const purchaseId = String(started.body['transactionId'])
 
   const shown = way === 'receipt' ? await receipt() : await requestToken(parts, purchaseId, epcs[0])
-  if (typeof shown === 'string') return `what is paid gets no ${way}: ${shown}`
+  if (typeof shown === 'string') return `the paid purchase gets no ${way}: ${shown}`
   const answer = await ask(shown.node, shown.request)
   return answer?.outcome === 'confirmed'
     ? undefined
-    : `what is paid is not released by its ${way}: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
+    : `the paid unit is not released by ${way}: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
 
   async function receipt(): Promise<DeviceRequest | string> {
     const made = await merchant.call('generateReceiptQR', { purchaseId })

@@ -4,13 +4,13 @@ import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Core } from '../virtual/core.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
 
-/** Asks an agent; undefined when it is down or dies meanwhile. */
+/** Requests a release from an agent. Resolves to undefined if the agent is down or dies meanwhile. */
 export type RequestRelease = (
   node: AgentNode | undefined,
   request: AuthorizeRequest,
 ) => Promise<AuthorizeAnswer | undefined>
 
-/** The fields that an answer to a device may have (ADR 0024). */
+/** Allowed fields of an answer to a device (ADR 0024). */
 const ANSWER_FIELDS = new Set([
   'authorized',
   'action',
@@ -27,21 +27,22 @@ const ANSWER_FIELDS = new Set([
 ])
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
-/** What of a world people do not see. */
+/** State of the simulation that customers do not see. */
 export interface HiddenState {
   /** Number of restores of the cloud. */
   restores(): number
-  /** The agent that this device was plugged in at since. */
+  /** The current agent of a device that was moved. */
   holderOf(deviceId: string): AgentNode | undefined
-  /** Whom people meet in the place of this agent: itself, or a copy of it. */
+  /** The agent that customers reach: this one or its copy. */
   nodeMet(node: AgentNode | undefined): AgentNode | undefined
 }
 
 const NOTHING: HiddenState = { restores: () => 0, holderOf: () => undefined, nodeMet: (node) => node }
 
 /**
- * Creates the function that requests releases from agents. `onTold` receives the event id of each answer; the cloud
- * must receive these events. Excused are events from before a restore of the cloud and events of a copied agent.
+ * Creates the function that requests releases and checks the answers. It passes the event id of an answer to `onTold`,
+ * because the cloud must receive the event. Exceptions: the cloud was restored meanwhile, or a copy of the agent
+ * answered.
  */
 export function releaseRequester(
   core: Core,
@@ -57,9 +58,9 @@ export function releaseRequester(
       `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`,
     )
     const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
-    if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
+    if (unknown.length > 0) core.violate('I14', `${node.name} sends a device the fields ${unknown.join(', ')}`)
     if (answer.reason !== undefined && !REASONS.has(answer.reason))
-      core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
+      core.violate('I14', `${node.name} uses the unknown reason ${answer.reason}`)
     if (answer.authorized && drivesOutput(answer.action) && answer.outcome === null)
       core.violate('I2', `${node.name} authorizes ${answer.action} without an outcome`)
     if (answer.eventId !== null && isSame) onTold(answer.eventId)
@@ -80,7 +81,7 @@ export function releaseRequester(
           forget()
           if (!process.isAlive) return resolve(undefined)
           checkAnswer(node, answer, restores() === before && node === asked)
-          // Skips the check if the policy changed during the request.
+          // Skipped if the policy changed during the request.
           if (decidedBy && agent.trust.policy === decidedBy) rules?.answered(request, answer, decidedBy)
           resolve(answer)
         },
@@ -88,7 +89,7 @@ export function releaseRequester(
           forget()
           const { name } = error as Error
           trace.add(node.name, `cannot decide: ${name}`)
-          // A disk that fails or is full refuses; anything else is a fault of ours.
+          // A failing or full disk is a planned fault.
           if (process.isAlive && !name.startsWith('Ledger'))
             core.violate('fault', `${node.name} could not decide: ${String(error)}`)
           resolve(undefined)

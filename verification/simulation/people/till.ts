@@ -4,20 +4,18 @@ import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { Provider } from '../nodes/provider.ts'
 
-/**
- * Payment of a shopper. In a live shop, staff may check the basket before the shopper pays at the provider's page.
- */
+/** Payment by a shopper. In a live shop, staff may check the basket before the shopper pays on the provider's page. */
 export interface Till {
   /** Resolves to true if the cloud reported the purchase as paid. */
   pay(begun: Json, chance: Chance, how?: { isProbe: boolean }): Promise<boolean>
   decline(begun: Json, chance: Chance): Promise<void>
 }
 
-/** Number of status requests of the shopper's phone, and the pause between two of them, ms. */
+/** Number of status requests of the shopper's phone, and their longest pause, ms. */
 const STATUS_POLLS = 12
 const STATUS_POLL_MS = 2_500
 
-/** Creates the till of the sandbox, which needs no provider. */
+/** Creates the till of a sandbox, which needs no provider. */
 export function testTill(merchant: Merchant): Till {
   const complete = (begun: Json, result: 'paid' | 'declined') =>
     merchant.call('completeTestCheckout', { transactionId: begun['transactionId'], result })
@@ -29,7 +27,7 @@ export function testTill(merchant: Merchant): Till {
   }
 }
 
-/** Creates a till that pays at the provider's page. */
+/** Creates a till with payment on the provider's page. */
 export function liveTill(
   { scheduler }: Pick<Core, 'scheduler'>,
   { operatorId }: Pick<Shop, 'operatorId'>,
@@ -41,7 +39,7 @@ export function liveTill(
     return answer?.ok ? String(answer.body['status']) : undefined
   }
 
-  /** The provider's page, once staff have looked. */
+  /** Returns the URL of the provider's page. Staff check the basket first if the purchase needs it. */
   async function pageOf(begun: Json, odd: (probability: number) => boolean): Promise<string | undefined> {
     const { transactionId } = begun
     if (begun['awaitingApproval'] === true) {
@@ -49,7 +47,7 @@ export function liveTill(
       const decided = await merchant.call('approveCheckout', { transactionId, operatorId, approved }, { tries: 4 })
       if (!decided?.ok || !approved) return undefined
     } else if (typeof begun['checkoutUrl'] === 'string' && !odd(0.2)) return begun['checkoutUrl']
-    // Some shoppers lose the payment page and request it again.
+    // Some shoppers lose the page and request it again.
     const asked = await merchant.call('processPayment', { transactionId }, { tries: 4 })
     return asked?.ok ? String(asked.body['checkoutUrl']) : undefined
   }
@@ -60,7 +58,7 @@ export function liveTill(
       const odd = (probability: number) => !isProbe && chance.happens(probability)
       const page = await pageOf(begun, odd)
       if (page === undefined) return false
-      // Some change their mind in front of the page and pay all the same; some pages take another amount.
+      // Some shoppers cancel and still pay. Some pages charge a wrong amount.
       if (odd(0.08)) await merchant.call('markPurchaseCancelled', { purchaseId: transactionId }, { tries: 3 })
       const total = Math.round(Number(begun['total']) * 100)
       provider.act(page, 'paid', odd(0.03) ? total - 1 : undefined)
