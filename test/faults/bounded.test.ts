@@ -8,11 +8,11 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
 /**
- * I13 in real processes: hundreds of releases, denials and lost connections leave no more open handles and heap than the first
- * few. The simulation cannot measure these.
+ * I13 in real processes: hundreds of releases, denials and lost connections leave no additional file handles and little
+ * heap. The simulation cannot measure this.
  */
 
-/** On SIGUSR2 writes the number of open handles and the heap size after collection. */
+/** On SIGUSR2, writes the number of open handles and the heap size after garbage collection. */
 const PROBE = `
 import { readdirSync, renameSync, writeFileSync } from 'node:fs'
 import v8 from 'node:v8'
@@ -37,7 +37,10 @@ const isLinux = existsSync('/proc/self/fd')
 const ROUNDS = 3
 const RELEASES = 80
 const CUTS = 2
-/** Limit for the last two rounds. Caches and warm code use half of it; a leak of 20 KB per release exceeds it. */
+/**
+ * Limit for the growth of the heap in the last two rounds, KB. Caches use half of it; a leak of 20 KB per release
+ * exceeds it.
+ */
 const KILOBYTES_MORE = 3_000
 
 describe.skipIf(!isLinux)('open handles and the heap (needs /proc, which Linux has)', () => {
@@ -100,7 +103,7 @@ describe.skipIf(!isLinux)('open handles and the heap (needs /proc, which Linux h
     await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0)
   }
 
-  it('do not grow over many store days', { timeout: 240_000 }, async () => {
+  it('do not grow over hundreds of releases', { timeout: 240_000 }, async () => {
     const seen: Record<'agent' | 'cloud', Measured>[] = []
     for (let round = 0; round < ROUNDS; round++) {
       await work()

@@ -10,7 +10,7 @@ import type { ProcessEnvironment } from '../support/processes.ts'
 const HOUR = 3_600
 const DAY = 24 * HOUR
 const YEAR = 365 * DAY
-/** The clock of a machine without a battery at its start. */
+/** Clock offset after a boot without a clock battery, s: the clock starts in 1970. */
 const DEAD_CLOCK = 300 - Math.floor(Date.now() / 1_000)
 
 const why = NO_FAKETIME ?? NO_REBOOT
@@ -31,7 +31,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     mkdirSync(folder, { recursive: true })
     ;[cloudTime, agentTime] = [fakeTime(folder, 'cloud'), fakeTime(folder, 'agent')]
     agentIn.env = agentTime.env
-    // The store was created two hours ago, so its first tokens have expired.
+    // Two hours ago, so that the first tokens have expired when the clocks are correct again.
     cloudTime.set(-2 * HOUR)
     agentTime.set(-2 * HOUR)
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
@@ -83,7 +83,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
       body: JSON.stringify(body),
     })
 
-  /** Reboots the agent's machine with this clock. */
+  /** Reboots the agent's machine with this clock offset. */
   async function reboot(seconds: number): Promise<void> {
     await journey.agent.kill()
     agentTime.set(seconds)
@@ -97,9 +97,10 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     await journey.startCloud()
   }
 
-  it('never revive expired tokens and receipts once the agent has the time', async () => {
+  it('never make expired tokens valid again once the agent has the time', async () => {
     await restartCloud(0)
-    // The clock was two hours ahead while the agent ran, so the agent needs the time twice. A correct clock at the start confirms it as well.
+    // The agent ran two hours behind, so the current signed time is far ahead and needs a confirmation. A correct clock
+    // at the start is one.
     await reboot(0)
     await online()
     await denied({ token: ended }, 'token_expired')
@@ -130,7 +131,7 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
   })
 
   it.each([
-    // Without a time an operator must be present.
+    // Without trusted time an operator must be present.
     ['a dead clock', DEAD_CLOCK, /^(clock_untrusted|manual_assistance_required)$/],
     ['a clock two days ahead', 2 * DAY, /^token_expired$/],
   ])('deny after an offline start with %s, until the agent is online', async (_what, seconds, reason) => {
@@ -171,11 +172,11 @@ describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${w
     await granted({ receipt: second.receipt })
   })
 
-  it('do not affect the cloud’s events, which it stores once', async () => {
+  it('leave the events in the cloud complete, each stored once', async () => {
     await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 30_000)
     const events = await journey.events()
     expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
-    // Events of a clock two days ahead have that clock's time, because the agent had no better one.
+    // With the clock two days ahead the agent had no trusted time, so it recorded no release then.
     for (const event of events.filter((e) => e.type === 'protection.action.completed'))
       expect(Math.abs(Date.parse(event.occurredAt) - Date.now())).toBeLessThan(3 * HOUR * 1_000)
     for (const transactionId of bought.slice(1))

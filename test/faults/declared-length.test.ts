@@ -14,7 +14,7 @@ import { entries } from '../device-drivers/workbench.ts'
 const HUGE = 4_000_000_000
 const LOG = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** Sends the head of a request without a body; returns status and headers. */
+/** Sends a request head without a body. Returns status line and headers in lower case. */
 function answerToHead(port: number, path: string, headers: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')

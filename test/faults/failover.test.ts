@@ -7,7 +7,7 @@ import { cloudUnderLoad, eanOf, UNAVAILABLE, type Answer, type CloudUnderLoad } 
 
 const primary = await startPostgres()
 
-/** The cloud reaches its database at one address, which leads first to the primary and then to the promoted standby. */
+/** The cloud uses one database address. It leads first to the primary and then to the promoted standby. */
 describe.skipIf(primary === undefined)(
   `a failover to a standby${primary === undefined ? ' (skipped: install the package postgresql)' : ''}`,
   () => {
@@ -36,7 +36,7 @@ describe.skipIf(primary === undefined)(
       return answer.body
     }
 
-    /** A paid purchase of one tagged product. */
+    /** Makes a paid purchase of one tagged product. */
     async function buy(name: string): Promise<string> {
       const { storeId } = load
       const { products } = (await call('fetchProducts', {
@@ -99,7 +99,7 @@ describe.skipIf(primary === undefined)(
         await load.confirmed(20)
         expect(load.process.child.exitCode).toBe(null)
 
-        // Stored responses remain. The right is still leased to the last device, and is redeemed once.
+        // Stored responses remain. The right is leased to the last device, and can be redeemed once.
         expect([await verify(deviceId), await verify(otherId)]).toEqual([token, otherToken])
         const redeem = (id: unknown, { authorizationToken }: Answer['body'], redemptionId: string) =>
           load.call('redeemProtectionAuthorization', {
@@ -118,7 +118,7 @@ describe.skipIf(primary === undefined)(
           body: { reason: 'already_redeemed' },
         })
 
-        // A client that follows the events misses none and reads none twice.
+        // A client that pages through the events misses none and reads none twice.
         const since = await events(500, followed.cursor)
         const { ids } = await events(500)
         expect([...followed.ids, ...since.ids]).toEqual(ids)

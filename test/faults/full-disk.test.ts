@@ -8,7 +8,7 @@ import { eventually } from '../support/journey.ts'
 import { NO_SMALL_DISK, smallDisk, type SmallDisk } from '../support/small-disk.ts'
 
 const DISK_FULL = { status: 503, retryAfter: '30', body: { code: 'unavailable', reason: 'disk_full' } }
-/** Maximum number of inserts on a full disk: files have some room in their last pages. */
+/** Maximum number of inserts on a full disk, because the last pages of the files have some room. */
 const INSERTS = 3_000
 
 describe.skipIf(NO_SMALL_DISK)(
@@ -87,7 +87,7 @@ describe.skipIf(NO_SMALL_DISK)(
         try {
           load = await cloudUnderLoad({ databaseUrl: server.url, callers: 2 })
           await fillAndMakeRoom(async () => {
-            // Tables have some room in their last pages.
+            // The last pages of the tables have some room.
             const answers = [await load.insert(eanOf(902, 0)), await load.insert(eanOf(902, 1))]
             for (const answer of answers) if (answer.status !== 200) expect(answer).toMatchObject(DISK_FULL)
           })

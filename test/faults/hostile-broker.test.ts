@@ -13,7 +13,7 @@ import { CONNACK, hostileBroker, type HostileBroker } from '../support/hostile-b
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
-/** A PUBLISH of QoS 0 to 2, as a broker sends it. */
+/** Encodes a PUBLISH packet with QoS 0 to 2. */
 function publish(topic: string, payload: Buffer, qos = 0): Buffer {
   const name = Buffer.from(topic)
   const body = Buffer.concat([
@@ -33,7 +33,7 @@ function lengthOf(bytes: number): Buffer {
 const MEGABYTE = 1024 * 1024
 const once = (socket: Socket) => new Promise<void>((resolve) => socket.once('data', () => resolve()))
 
-/** Attacks of a broker on the MQTT connection itself. */
+/** Attacks on the MQTT protocol. */
 describe('an MQTT connection to a broker that breaks the protocol', () => {
   const open = async (trick: (socket: Socket) => void) => {
     const broker = await hostileBroker()
@@ -142,7 +142,10 @@ describe('an agent whose broker is hostile', () => {
     Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.agent.child.pid}/status`, 'utf8'))?.[1]) / 1_024
   const synced = () => eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 20_000)
 
-  /** A paid unit is released once, an unpaid one never. During the flood the board may respond too late. */
+  /**
+   * Checks that a paid unit is released once and an invalid receipt never. During the flood the board may respond too
+   * late.
+   */
   async function decidesRight({ isPouring = false } = {}): Promise<void> {
     const { transactionId, receipt } = await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
     const before = boards.station.pulses()
@@ -177,7 +180,7 @@ describe('an agent whose broker is hostile', () => {
   })
 
   it('decides correctly during a flood of true, old, foreign and forged messages on every topic', async () => {
-    // A broker between agent and cloud can log in to the cloud’s broker, so it has the true messages.
+    // A broker between agent and cloud can log in to the cloud's broker, so it has valid messages.
     const { password } = broker.logins.at(-1) as { password: string }
     const cloud = await connectAsync(String(journey.cloud.ready['mqttUrl']), {
       protocolVersion: 4,
@@ -194,7 +197,7 @@ describe('an agent whose broker is hostile', () => {
     ])
     const batch = broker.swallowed.find(({ topic }) => topic.endsWith('/events'))
     await cloud.publishAsync(agentTopic(journey.storeId, agentId, 'events'), batch?.payload ?? '', { qos: 1 })
-    await eventually('what is true', async () => new Set(heard.map(({ topic }) => topic)).size === 6)
+    await eventually('valid messages on every topic', async () => new Set(heard.map(({ topic }) => topic)).size === 6)
     const old = heard.splice(0)
 
     const { policy } = (await journey.api.call('fetchProtectionPolicy', { storeId: journey.storeId })) as Json
@@ -247,7 +250,7 @@ describe('an agent whose broker is hostile', () => {
         agentTopic(journey.storeId, agentId, name),
       ),
     ]
-    // The agent receives retained messages after each reconnect.
+    // The agent gets retained messages after each reconnect.
     for (const { topic, payload } of old) await broker.tell(topic, payload, { retain: true })
 
     let isPouring = true
@@ -260,7 +263,7 @@ describe('an agent whose broker is hostile', () => {
           forge[number(forge.length)],
         ]
         await broker.tell(topic, change?.(text) ?? text)
-        // The test process also simulates the board, which must respond in time.
+        // This process also simulates the board, which must respond in time.
         poured++
         await new Promise((resolve) => setImmediate(resolve))
       }
@@ -269,13 +272,13 @@ describe('an agent whose broker is hostile', () => {
       const before = broker.connections
       for (let n = 0; n < 5; n++) await decidesRight({ isPouring })
       await eventually(
-        'a line that was cut and opened again',
+        'a new connection after the flood',
         async () => broker.connections > before && poured > 5_000,
         20_000,
       )
       await decidesRight({ isPouring })
     } finally {
-      // More tests run in this process.
+      // Stops the flood before other tests run in this process.
       isPouring = false
       await pouring
     }
@@ -310,14 +313,14 @@ describe('an agent whose broker is hostile', () => {
       await journey.agent.kill()
       await journey.startAgent()
       await isUp()
-      await eventually('a try', async () => broker.connections > before)
+      await eventually('a connection attempt', async () => broker.connections > before)
       await eventually('online', async () => (await journey.status()).online === true)
       await decidesRight()
       await synced()
     },
   )
 
-  it('has reported everything once', async () => {
+  it('reports every event once', async () => {
     const events = await journey.events()
     expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
     for (const transactionId of bought) {

@@ -11,10 +11,10 @@ import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
-/** Attackers use other addresses of this machine than the agents. */
+/** Attackers use other IP addresses of this machine than the agents. */
 const STRANGERS = '127.0.1'
 
-/** A compromised agent and strangers attack the cloud's own broker, beside an honest agent. */
+/** A compromised agent and strangers attack the cloud's broker while an honest agent works. */
 describe('a cloud whose broker is attacked', () => {
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
   let journey: Journey
@@ -65,7 +65,7 @@ describe('a cloud whose broker is attacked', () => {
   const megabytes = () =>
     Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.cloud.child.pid}/status`, 'utf8'))?.[1]) / 1_024
 
-  /** A connection of the compromised agent, with its key. */
+  /** Connects as the compromised agent, with its key. */
   async function line(): Promise<MqttClient> {
     const { agentId } = identity
     const { challenge } = await post('agentLogin', { agentId })
@@ -109,7 +109,7 @@ describe('a cloud whose broker is attacked', () => {
       storeTopic(journey.otherStoreId, 'policy'),
     ]
     await spy.subscribeAsync(wanted).catch(() => undefined)
-    // Another connection of this agent would replace this one.
+    // Waits with other connections of this agent, because they would replace this one.
     await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
     for (const topic of [
       agentTopic(journey.storeId, victim, 'events'),
@@ -128,7 +128,7 @@ describe('a cloud whose broker is attacked', () => {
   })
 
   it('serves the honest agent during all attacks', async () => {
-    // 2,400 idle connections from 40 addresses, which are opened again after the broker closes them.
+    // Opens 2,400 idle connections from 40 addresses, and again after the broker closes them.
     keepUp(async () => {
       const cut = Array.from({ length: 2_400 }, (_, n) => {
         const socket = tcpConnect({ port, host: '127.0.0.1', localAddress: `${STRANGERS}.${1 + (n % 40)}` })
@@ -185,7 +185,7 @@ describe('a cloud whose broker is attacked', () => {
     // The honest agent can connect during the attack.
     await journey.agent.kill()
     await journey.startAgent()
-    await eventually('a line', async () => (await journey.status()).broker === true)
+    await eventually('a broker connection', async () => (await journey.status()).broker === true)
     await eventually('the attacks', async () => refusedLogins > 50 && linesLost > 50)
     isOver = true
     expect(journey.cloud.child.exitCode).toBeNull()

@@ -10,7 +10,7 @@ import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** A power cut during a synchronization: pages already read remain, and the next call continues there. */
+/** After a kill during a synchronization, stored pages remain and the next call continues after them. */
 describe('a cloud that is killed while it reads from a till', () => {
   const folder = temporaryFolder('sync')
   const data = join(folder, 'cloud')
@@ -74,7 +74,7 @@ describe('a cloud that is killed while it reads from a till', () => {
     till.gate = undefined
     const read = pagesOf()
 
-    // The lease of the dead process ends after a minute, so the test skips that time.
+    // The lease of the dead process would block the next call for a minute, so the test ends it.
     const database = await openDatabase({ file: join(data, 'cloud.db') }, (failure) => {
       throw failure
     })

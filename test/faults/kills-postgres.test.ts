@@ -6,7 +6,7 @@ import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 const missing = whyNoPostgres()
-/** Each victim once; `npm run prove -- --part kills-postgres` kills every victim at every step. */
+/** One kill of each kind of victim. `npm run prove -- --part kills-postgres` kills every victim at every step. */
 const KILLS = 4
 
 const kill = (kills: number, cloudIn = {}) =>

@@ -6,7 +6,7 @@ import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
-/** Two kills at each step, with a receipt and with a token; `npm run prove` kills every victim at every step. */
+/** Two kills at each step, with a receipt and with a token. `npm run prove` kills every victim at every step. */
 const KILLS = STEPS.flatMap((_, turn) => [4 * turn + (turn % 4), 4 * (turn + STEPS.length) + ((turn + 1) % 4)]).map(
   (n) => killNumber(n),
 )
@@ -35,7 +35,7 @@ describe('power cuts', () => {
     for (const board of Object.values(boards)) await board.close()
   })
 
-  it('hit every step and every victim, by receipt and by token, online and offline', () => {
+  it('cover every step and victim, by receipt and by token, online and offline', () => {
     expect(new Set(KILLS.map(({ step }) => step)).size).toBe(STEPS.length)
     expect(new Set(KILLS.map(({ victim }) => victim)).size).toBe(new Set(VICTIMS.sqlite).size)
     for (const either of [true, false]) {
@@ -48,7 +48,7 @@ describe('power cuts', () => {
     for (const kill of KILLS.filter((k) => k.step === step)) expect(await loop.round(kill)).toEqual([])
   })
 
-  it('lose and double no event, and leave both databases sound', async () => {
+  it('lose and duplicate no event, and leave both databases sound', async () => {
     expect(await loop.audit()).toEqual([])
     await journey.stopProcesses()
     expect(await loop.checkFiles()).toEqual([])

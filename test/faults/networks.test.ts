@@ -4,7 +4,7 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 import { NO_OTHER_NETWORK, otherNetwork, type OtherNetwork } from '../support/other-network.ts'
 
-/** The cloud runs in a separate network namespace: the kernel loses the packets between it and the agent. */
+/** The cloud runs in its own network namespace, and the kernel drops packets between it and the agent. */
 describe.skipIf(NO_OTHER_NETWORK !== null)(
   `a cloud in another network${NO_OTHER_NETWORK === null ? '' : ` (${NO_OTHER_NETWORK})`}`,
   () => {
@@ -31,7 +31,7 @@ describe.skipIf(NO_OTHER_NETWORK !== null)(
       for (const board of Object.values(boards)) await board.close()
     })
 
-    /** Purchases from the time of the good network. */
+    /** Makes purchases while the network works and returns their receipts. */
     const receipts = async (count: number) => {
       const made: string[] = []
       for (let n = 0; n < count; n++) {

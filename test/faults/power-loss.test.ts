@@ -9,7 +9,7 @@ import { chanceOf } from '../../verification/simulation/virtual/chance.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { NO_STRACE } from '../support/strace.ts'
 
-/** A sample; `npm run prove` checks 5,000 states, and half a million in a full run. */
+/** A sample. `npm run prove` checks 5,000 states, and 500,000 in size `night`. */
 const STATES = 500
 
 describe('a disk after a power cut', () => {
@@ -17,7 +17,7 @@ describe('a disk after a power cut', () => {
   const found = (disk: ReturnType<typeof crashDisk>, loss: 'none' | 'all') =>
     [...disk.after(loss, chanceOf(1))].map(([path, content]) => `${path}=${content?.toString() ?? '/'}`).toSorted()
 
-  it('contains flushed writes, and of other writes all or nothing', () => {
+  it('contains flushed writes, and all or none of the others', () => {
     const disk = crashDisk()
     disk.apply({ kind: 'create', path: 'a', file: 1 })
     disk.apply({ kind: 'write', file: 1, at: 0, bytes: bytes('one') })
@@ -72,7 +72,7 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
     ensureBuilt()
     const file = join(folder, 'result.json')
     try {
-      // A separate process, so that its processor time can be measured.
+      // Runs in a separate process, so that its CPU time can be measured.
       execFileSync(
         process.execPath,
         ['dist/verification/disk-faults.js', 'power-loss', '--states', String(STATES), '--json', file],
@@ -92,12 +92,12 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
     expect(result.states).toBe(STATES)
   })
 
-  it('hit promises of every kind with every kind of loss', () => {
+  it('check every kind of guarantee with every kind of loss', () => {
     const kinds = [
       'edge: enrolled',
       'edge: a release',
       'edge: an answer',
-      'edge: what the cloud was told',
+      'edge: what the agent reported to the cloud',
       'edge: denials confirmed',
       'edge: a new key',
     ]

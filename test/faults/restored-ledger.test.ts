@@ -7,7 +7,7 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 import { startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** A ledger restored from a backup, and a running copy of an agent, both with the built programs. */
+/** Runs real agents with a ledger restored from a backup, and with a second copy of their folder. */
 describe('a restored or copied ledger of a real agent', () => {
   let journey: Journey
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
@@ -26,7 +26,7 @@ describe('a restored or copied ledger of a real agent', () => {
 
   const data = () => join(journey.folder, 'edge')
   const settled = () =>
-    eventually('boards that are ready, and everything told', async () => {
+    eventually('ready boards and an empty outbox', async () => {
       const { devices, online, queueDepth } = await journey.status()
       return online === true && queueDepth === 0 && devices.every((d: Json) => d.state === 'ready')
     })
@@ -67,7 +67,7 @@ describe('a restored or copied ledger of a real agent', () => {
       join(journey.folder, 'edge.json'),
       '--port',
       '0',
-      // As on another machine.
+      // A separate folder, as on another machine.
       '--runtime-dir',
       join(journey.folder, 'copy-run'),
     ])
@@ -82,9 +82,9 @@ describe('a restored or copied ledger of a real agent', () => {
         ).json()) as Json
       const asked = { deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label' }
       await askCopy({ ...asked, receipt: 'nonsense' })
-      await eventually('noticed', async () => (await raised()).includes('agent_fork'))
+      await eventually('the exception agent_fork', async () => (await raised()).includes('agent_fork'))
       await eventually(
-        'both told',
+        'a detected fork on both agents',
         async () =>
           (await journey.status()).ledgerDoubt === 'forked' &&
           ((await (await fetch(`${copy.ready['url']}/v1/status`, { headers: authorizationIn(folder) })).json()) as Json)
@@ -93,9 +93,10 @@ describe('a restored or copied ledger of a real agent', () => {
       const pulses = boards.station.pulses()
       const { transactionId, receipt } = await buy(2)
       const token = await tokenOf(transactionId)
-      // Each copy releases one unit, and none a third. They take over each other's broker connection, and deny briefly while they have none.
+      // Each copy releases one unit, and none releases a third. They take over each other's broker connection and deny
+      // while they have none.
       await eventually('one unit', async () => (await show({ token })).authorized)
-      await eventually('the other unit', async () => (await askCopy({ ...asked, receipt })).authorized)
+      await eventually('the second unit', async () => (await askCopy({ ...asked, receipt })).authorized)
       for (const shown of [{ token }, { receipt }])
         for (const ask of [show, (body: Json) => askCopy({ ...asked, ...body })])
           expect(await ask(shown)).toMatchObject({ authorized: false })
@@ -115,48 +116,44 @@ describe('a restored or copied ledger of a real agent', () => {
     expect(kinds).not.toContain('double_redeem')
   })
 
-  it(
-    'releases nothing twice, and customers notice nothing while the cloud is online',
-    { timeout: 60_000 },
-    async () => {
-      const before = await buy()
-      expect(await show({ receipt: before.receipt })).toMatchObject({ authorized: true })
-      await settled()
-      await journey.agent.stop()
-      copyFileSync(join(data(), 'ledger.db'), join(journey.folder, 'backup.db'))
-      await journey.startAgent()
-      await settled()
-      const since = await buy()
-      expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: true })
-      await settled()
-      await journey.agent.stop()
-      for (const suffix of ['-wal', '-shm']) rmSync(join(data(), `ledger.db${suffix}`), { force: true })
-      copyFileSync(join(journey.folder, 'backup.db'), join(data(), 'ledger.db'))
-      await journey.startAgent()
-      await settled()
-      await eventually('noticed', async () => (await raised()).includes('ledger_rollback'))
+  it('releases nothing twice and serves customers while the cloud is online', { timeout: 60_000 }, async () => {
+    const before = await buy()
+    expect(await show({ receipt: before.receipt })).toMatchObject({ authorized: true })
+    await settled()
+    await journey.agent.stop()
+    copyFileSync(join(data(), 'ledger.db'), join(journey.folder, 'backup.db'))
+    await journey.startAgent()
+    await settled()
+    const since = await buy()
+    expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: true })
+    await settled()
+    await journey.agent.stop()
+    for (const suffix of ['-wal', '-shm']) rmSync(join(data(), `ledger.db${suffix}`), { force: true })
+    copyFileSync(join(journey.folder, 'backup.db'), join(data(), 'ledger.db'))
+    await journey.startAgent()
+    await settled()
+    await eventually('noticed', async () => (await raised()).includes('ledger_rollback'))
 
-      // The restored ledger has no row about this receipt.
-      const pulses = boards.station.pulses()
-      expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-      const [byReceipt, byToken, later] = [await buy(2), await buy(2), await buy()]
-      const token = await tokenOf(byToken.transactionId)
-      for (const shown of [{ receipt: byReceipt.receipt }, { receipt: byReceipt.receipt }, { token }, { token }])
-        expect(await show(shown)).toMatchObject({ authorized: true, outcome: 'confirmed' })
-      await settled()
-      for (const shown of [{ receipt: byReceipt.receipt }, { token }, { receipt: byToken.receipt }])
-        expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-      await cable(false)
-      expect(await show({ receipt: later.receipt })).toMatchObject({
-        authorized: false,
-        reason: 'manual_assistance_required',
-        offline: true,
-      })
-      await cable(true)
-      await settled()
-      expect(await show({ receipt: later.receipt })).toMatchObject({ authorized: true })
-      expect(boards.station.pulses()).toBe(pulses + 5)
-      expect(await raised()).not.toContain('double_redeem')
-    },
-  )
+    // The restored ledger has no row about this receipt.
+    const pulses = boards.station.pulses()
+    expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    const [byReceipt, byToken, later] = [await buy(2), await buy(2), await buy()]
+    const token = await tokenOf(byToken.transactionId)
+    for (const shown of [{ receipt: byReceipt.receipt }, { receipt: byReceipt.receipt }, { token }, { token }])
+      expect(await show(shown)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    await settled()
+    for (const shown of [{ receipt: byReceipt.receipt }, { token }, { receipt: byToken.receipt }])
+      expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    await cable(false)
+    expect(await show({ receipt: later.receipt })).toMatchObject({
+      authorized: false,
+      reason: 'manual_assistance_required',
+      offline: true,
+    })
+    await cable(true)
+    await settled()
+    expect(await show({ receipt: later.receipt })).toMatchObject({ authorized: true })
+    expect(boards.station.pulses()).toBe(pulses + 5)
+    expect(await raised()).not.toContain('double_redeem')
+  })
 })
