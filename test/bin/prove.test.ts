@@ -193,7 +193,7 @@ describe('npm run prove', () => {
   })
 
   it('discards the chunk if the project was rebuilt meanwhile', async () => {
-    await expect(run([part({ name: 'moved' })], { isStill: false })).rejects.toThrow('built again')
+    await expect(run([part({ name: 'moved' })], { isStill: false })).rejects.toThrow('rebuilt during the run')
     const again = part({ name: 'moved' })
     await run([again], { jobs: 1 })
     expect(again.ran).toEqual([0, 10, 20])
@@ -301,6 +301,6 @@ describe('the report of npm run prove', () => {
     const file = join(ROOT, 'verification/results.json')
     expect(existsSync(file)).toBe(true)
     expect(withTables(page, JSON.parse(readFileSync(file, 'utf8')) as Report)).toBe(page)
-    expect(() => withTables('no marks', report)).toThrow('no place')
+    expect(() => withTables('no marks', report)).toThrow('lacks the marks')
   })
 })
