@@ -22,6 +22,7 @@ export interface ForgedIds {
 /** Maximum number of ids to check of each kind, newest first. */
 const WATCHED = 40
 
+/** Creates the sets for a new run; they are empty. */
 export function noForgedIds(): ForgedIds {
   const none = () => new Set<string>()
   return {
