@@ -1,6 +1,6 @@
-import { injectFault } from './armed.ts'
-import { taggedProduct, until, type Answer, type FaultStore } from './rig.ts'
-import type { FaultPoint, RoundResult } from './aim.ts'
+import { injectFault } from './inject-fault.ts'
+import { taggedProduct, until, type Answer, type FaultStore } from './fault-store.ts'
+import type { FaultPoint, RoundResult } from './fault-point.ts'
 
 /** Store without an agent: the test itself redeems tokens at the cloud. */
 export interface CloudRoundStore {
@@ -10,15 +10,16 @@ export interface CloudRoundStore {
 }
 
 /** Returns a device and a product of the store without an agent; registers the device if it is missing. */
-export async function prepareCloudRound(rig: FaultStore): Promise<CloudRoundStore> {
-  const storeId = rig.otherStoreId
-  const { devices } = (await rig.call('fetchDevices', { storeId })) as {
+export async function prepareCloudRound(store: FaultStore): Promise<CloudRoundStore> {
+  const storeId = store.otherStoreId
+  const { devices } = (await store.call('fetchDevices', { storeId })) as {
     devices: { deviceId: string; deviceType: string }[]
   }
   const known = devices.find((d) => d.deviceType === 'pos_deactivator')?.deviceId
   const made =
-    known ?? (await rig.call('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse 1' }))['deviceId']
-  return { storeId, deviceId: String(made), ean: await taggedProduct(rig.call, storeId) }
+    known ??
+    (await store.call('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse 1' }))['deviceId']
+  return { storeId, deviceId: String(made), ean: await taggedProduct(store.call, storeId) }
 }
 
 const SETTLE_WITHIN_MS = 60_000
@@ -30,24 +31,24 @@ const WHILE_FAILING: ReadonlySet<number> = new Set([200, 503])
  * faults.
  */
 export async function cloudRound(
-  rig: FaultStore,
+  store: FaultStore,
   till: CloudRoundStore,
-  aim: FaultPoint,
+  point: FaultPoint,
   name: string,
 ): Promise<RoundResult> {
   const broken: string[] = []
-  const given = new Map<string, string>()
-  const armed = await injectFault(aim, () => rig.cloud, rig.startCloud)
-  if (rig.cloud.isRunning) {
+  const firstAnswers = new Map<string, string>()
+  const fault = await injectFault(point, () => store.cloud, store.startCloud)
+  if (store.cloud.isRunning) {
     await sell(till, name, async (step, operation, body) => {
-      const answer = rig.cloud.isRunning ? await rig.ask(operation, body, `${name}-${step}`) : undefined
+      const answer = store.cloud.isRunning ? await store.ask(operation, body, `${name}-${step}`) : undefined
       if (answer && !WHILE_FAILING.has(answer.status))
         broken.push(`${operation} answered ${answer.status} to a disk fault: ${answer.text}`)
-      if (answer?.status === 200) given.set(step, answer.text)
+      if (answer?.status === 200) firstAnswers.set(step, answer.text)
       return answer
     })
   }
-  const hit = await armed.disarm()
+  const hit = await fault.disarm()
   let ended = false
 
   let redeemed: Answer | undefined
@@ -56,28 +57,28 @@ export async function cloudRound(
     const answer = await until(
       operation,
       async () => {
-        if (!rig.cloud.isRunning) {
-          ended = aim.mode === 'working'
+        if (!store.cloud.isRunning) {
+          ended = point.mode === 'working'
           // Retries the start, because the former process may still hold the port.
-          const isStarted = await rig.startCloud().then(
+          const isStarted = await store.startCloud().then(
             () => true,
             () => false,
           )
           if (!isStarted) return false
         }
-        const tried = await rig.ask(operation, body, `${name}-${step}`)
+        const tried = await store.ask(operation, body, `${name}-${step}`)
         return tried !== undefined && tried.status !== 503 && !tried.text.includes('idempotency_in_progress') && tried
       },
       SETTLE_WITHIN_MS,
     ).catch(() => undefined)
     if (answer?.status !== 200) broken.push(`${operation} fails after the fault: ${answer?.text ?? 'no answer'}`)
-    const before = given.get(step)
+    const before = firstAnswers.get(step)
     if (before !== undefined && answer?.text !== before)
       broken.push(`${operation} returned ${before} first and ${answer?.text ?? ''} now`)
     if (step === 'redeem') redeemed = answer
     return answer
   })
-  if (isSold && redeemed) await checkUsedOnce(rig, till, name, broken)
+  if (isSold && redeemed) await checkUsedOnce(store, till, name, broken)
   return { hit, ended, broken }
 }
 
@@ -108,10 +109,10 @@ async function sell({ storeId, deviceId, ean }: CloudRoundStore, name: string, a
 }
 
 /** Checks that the cloud refuses the redeemed token under another redemption id. */
-async function checkUsedOnce(rig: FaultStore, till: CloudRoundStore, name: string, broken: string[]): Promise<void> {
+async function checkUsedOnce(store: FaultStore, till: CloudRoundStore, name: string, broken: string[]): Promise<void> {
   const { deviceId } = till
-  const verify = await rig.ask('verifySecurityTagDeactivation', await purchaseOf(rig, till, name), `${name}-verify`)
-  const answer = await rig.ask('redeemProtectionAuthorization', {
+  const verify = await store.ask('verifySecurityTagDeactivation', await purchaseOf(store, till, name), `${name}-verify`)
+  const answer = await store.ask('redeemProtectionAuthorization', {
     authorizationToken: verify?.body['authorizationToken'],
     deviceId,
     redemptionId: `${name}-again`,
@@ -120,9 +121,13 @@ async function checkUsedOnce(rig: FaultStore, till: CloudRoundStore, name: strin
   if (answer?.status === 200) broken.push(`a token was redeemed twice: ${answer.text}`)
 }
 
-async function purchaseOf(rig: FaultStore, { storeId, deviceId, ean }: CloudRoundStore, name: string): Promise<object> {
-  const checkedIn = await rig.ask('checkIn', { storeId, userId: name }, `${name}-in`)
-  const checkout = await rig.ask(
+async function purchaseOf(
+  store: FaultStore,
+  { storeId, deviceId, ean }: CloudRoundStore,
+  name: string,
+): Promise<object> {
+  const checkedIn = await store.ask('checkIn', { storeId, userId: name }, `${name}-in`)
+  const checkout = await store.ask(
     'startCheckout',
     { sessionId: checkedIn?.body['sessionId'], items: [{ ean, quantity: 1 }] },
     `${name}-checkout`,

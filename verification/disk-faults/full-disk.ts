@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { prepareCloudRound } from './cloud-round.ts'
-import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from './rig.ts'
+import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from './fault-store.ts'
 import { attachFault, type Attached } from './strace.ts'
 
 /** Behaviour of agent and cloud while the disk was full, and after it had room again. */
@@ -25,32 +25,32 @@ const BACK_WITHIN_MS = 20_000
  * error, keep running, and recover. Needs strace.
  */
 export async function fullDisk(): Promise<FullDiskResult> {
-  const rig = await openFaultStore()
+  const store = await openFaultStore()
   const violations: string[] = []
   try {
-    await boardsReady(rig)
-    return { agent: await fillAgent(rig, violations), cloud: await fillCloud(rig, violations), violations }
+    await boardsReady(store)
+    return { agent: await fillAgent(store, violations), cloud: await fillCloud(store, violations), violations }
   } finally {
-    await rig.close()
+    await store.close()
   }
 }
 
-const fill = (rig: FaultStore, part: 'agent' | 'cloud'): Promise<Attached> =>
-  attachFault(rig[part].child.pid ?? 0, join(rig.folder, `full-${part}.strace`), NO_ROOM)
+const fill = (store: FaultStore, part: 'agent' | 'cloud'): Promise<Attached> =>
+  attachFault(store[part].child.pid ?? 0, join(store.folder, `full-${part}.strace`), NO_ROOM)
 
-async function fillAgent(rig: FaultStore, violations: string[]): Promise<FullDiskResult['agent']> {
-  const { receipt } = await rig.buy('full')
-  await outboxEmpty(rig)
-  const process = rig.agent.child.pid
-  const pulses = () => rig.boards.pos_deactivator.writes.filter((w) => w.coil === 0 && w.on).length
+async function fillAgent(store: FaultStore, violations: string[]): Promise<FullDiskResult['agent']> {
+  const { receipt } = await store.buy('full')
+  await outboxEmpty(store)
+  const process = store.agent.child.pid
+  const pulses = () => store.boards.pos_deactivator.writes.filter((w) => w.coil === 0 && w.on).length
   const before = pulses()
   const ask = () =>
-    rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
-  const full = await fill(rig, 'agent')
+    store.authorize({ deviceId: store.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+  const full = await fill(store, 'agent')
   const refused = await ask()
   if (refused?.status !== 503 || refused.body['code'] !== 'ledger_full')
     violations.push(`the agent did not answer ledger_full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
-  if (!rig.agent.isRunning) violations.push(`the agent ended with a full disk: ${rig.agent.stderr()}`)
+  if (!store.agent.isRunning) violations.push(`the agent ended with a full disk: ${store.agent.stderr()}`)
   const pulsesWhileFull = pulses() - before
   if (pulsesWhileFull > 0) violations.push('a lock opened although the claim could not be written')
   await full.detach()
@@ -64,45 +64,45 @@ async function fillAgent(rig: FaultStore, violations: string[]): Promise<FullDis
   }
   await until('the agent', isConfirmed, BACK_WITHIN_MS).catch((error: unknown) => void violations.push(String(error)))
   const backAfterMs = Date.now() - from
-  await outboxEmpty(rig)
+  await outboxEmpty(store)
   if (pulses() - before !== 1 + failed)
     violations.push(`one right opened the lock ${pulses() - before} times, and ${failed} of these tries failed`)
   return {
     refusedWith: `${refused?.status} ${String(refused?.body['code'])}`,
     pulsesWhileFull,
     backAfterMs,
-    sameProcess: rig.agent.child.pid === process,
+    sameProcess: store.agent.child.pid === process,
   }
 }
 
-async function fillCloud(rig: FaultStore, violations: string[]): Promise<FullDiskResult['cloud']> {
-  const { storeId } = await prepareCloudRound(rig)
-  const process = rig.cloud.child.pid
-  const kept = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
-  const full = await fill(rig, 'cloud')
-  const refused = await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin')
+async function fillCloud(store: FaultStore, violations: string[]): Promise<FullDiskResult['cloud']> {
+  const { storeId } = await prepareCloudRound(store)
+  const process = store.cloud.child.pid
+  const kept = await store.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
+  const full = await fill(store, 'cloud')
+  const refused = await store.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin')
   if (refused?.status !== 503 || refused.body['reason'] !== 'disk_full')
     violations.push(`the cloud did not answer disk_full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
-  const read = await rig.ask('fetchStores', {})
+  const read = await store.ask('fetchStores', {})
   if (read?.status !== 200)
     violations.push(`the cloud does not read with a full disk: ${read?.status ?? 'no answer'} ${read?.text ?? ''}`)
-  if (!rig.cloud.isRunning) violations.push(`the cloud ended with a full disk: ${rig.cloud.stderr()}`)
+  if (!store.cloud.isRunning) violations.push(`the cloud ended with a full disk: ${store.cloud.stderr()}`)
   await full.detach()
   const from = Date.now()
   await until(
     'the cloud',
-    async () => (await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin'))?.status === 200,
+    async () => (await store.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin'))?.status === 200,
     BACK_WITHIN_MS,
   ).catch((error: unknown) => void violations.push(String(error)))
   const backAfterMs = Date.now() - from
-  const again = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
+  const again = await store.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
   const answersKept = kept !== undefined && again?.text === kept.text
   if (!answersKept) violations.push('the cloud changed a stored answer')
   return {
     refusedWith: `${refused?.status} ${String(refused?.body['reason'])}`,
     readsAnswered: read?.status === 200,
     backAfterMs,
-    sameProcess: rig.cloud.child.pid === process,
+    sameProcess: store.cloud.child.pid === process,
     answersKept,
   }
 }

@@ -129,14 +129,14 @@ export async function attachFault(pid: number, log: string, injections: readonly
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
-  let said = ''
+  let output = ''
   let late: NodeJS.Timeout | undefined
   await new Promise<void>((resolve, reject) => {
     tracer.stderr.on('data', (chunk: Buffer) => {
-      said += chunk.toString()
-      if (said.includes('attached')) resolve()
+      output += chunk.toString()
+      if (output.includes('attached')) resolve()
     })
-    tracer.once('exit', () => reject(new Error(`strace could not attach: ${said}`)))
+    tracer.once('exit', () => reject(new Error(`strace could not attach: ${output}`)))
     tracer.once('error', reject)
     late = setTimeout(() => tracer.kill('SIGKILL'), ATTACH_WITHIN_MS)
   })
@@ -145,7 +145,7 @@ export async function attachFault(pid: number, log: string, injections: readonly
     async detach() {
       if (tracer.exitCode !== null || tracer.signalCode !== null) return
       tracer.kill('SIGINT')
-      // If the program ends at that moment, strace may wait for a thread for ever. SIGKILL also detaches it.
+      // If the program ends now, strace may wait for ever for one of its threads. SIGKILL also detaches strace.
       const late = setTimeout(() => tracer.kill('SIGKILL'), LET_GO_WITHIN_MS)
       await once(tracer, 'exit')
       clearTimeout(late)

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { agentRound } from './agent-round.ts'
-import type { FaultPoint, RoundResult } from './aim.ts'
+import type { FaultPoint, RoundResult } from './fault-point.ts'
 import { cloudRound, prepareCloudRound } from './cloud-round.ts'
-import { boardsReady, openFaultStore, type FaultStore } from './rig.ts'
+import { boardsReady, openFaultStore, type FaultStore } from './fault-store.ts'
 
 /**
- * Options of a sweep. Run n makes the n-th system call fail; a sweep ends with the first run that makes fewer calls.
- * After each run all guarantees must hold.
+ * Options of a sweep. Run n makes the n-th system call fail. A sweep ends with the first run that makes fewer than n
+ * calls. After each run all guarantees must hold.
  */
 export interface SweepOptions {
   /** Runs only these points. By default, the sweep covers all calls. */
@@ -67,16 +67,16 @@ export async function syscallSweep({
   signal,
   onProgress,
 }: SweepOptions = {}): Promise<SweepResult> {
-  const rig = await openFaultStore()
+  const store = await openFaultStore()
   const result: SweepResult = { runs: 0, hit: 0, ended: 0, reached: {}, violations: [] }
   try {
-    await boardsReady(rig)
-    const till = await prepareCloudRound(rig)
+    await boardsReady(store)
+    const till = await prepareCloudRound(store)
     const run = async (point: SweepPoint): Promise<boolean> => {
-      const aim = faultPointOf(rig, point, result.runs)
+      const faultPoint = faultPointOf(store, point, result.runs)
       const name = `s${result.runs}`
       const round = await (
-        point.part === 'agent' ? agentRound(rig, aim, name) : cloudRound(rig, till, aim, name)
+        point.part === 'agent' ? agentRound(store, faultPoint, name) : cloudRound(store, till, faultPoint, name)
       ).catch((error: unknown): RoundResult => ({ hit: true, ended: false, broken: [String(error)] }))
       result.runs++
       if (round.hit) result.hit++
@@ -90,7 +90,7 @@ export async function syscallSweep({
       for (const kind of kinds)
         result.reached[`${kind.part} ${kind.mode}: ${kind.fault}`] = await untilNone(kind, run, signal)
   } finally {
-    await rig.close()
+    await store.close()
   }
   return result
 }

@@ -1,7 +1,7 @@
 import { change, type Mutant } from '../simulation/mutants/mutant.ts'
 import type { Rule } from './judge.ts'
 
-/** A mutant of the API and the rules of which one must find it. */
+/** A mutant of the API. At least one of `rules` must find it. */
 export interface FuzzMutant extends Mutant {
   readonly rules: readonly Rule[]
 }

@@ -9,7 +9,7 @@ import { pickStep, type Step } from './steps.ts'
 import { NO_PLAN, ONE_UNKNOWN, plansFor, type Plan } from './requests/plans.ts'
 import { serveCloud } from './scene/served-cloud.ts'
 
-/** A fault and the seed and requests that repeat it. */
+/** A fault with the seed and the number of requests that repeat it. */
 export interface Failure extends Fault {
   readonly seed: number
   /** Requests sent before the fault was found. A run with this number repeats it. */

@@ -8,16 +8,16 @@ import type { PostgresServer } from './postgres-server.ts'
 import type { WatchedBoard } from './watched-board.ts'
 
 /**
- * Points of a release at which processes are killed. After each kill, one right has moved the device at most once (P1).
- * The cloud receives each reported outcome exactly once (P3).
+ * Points of a release at which the loop kills processes. After each kill, the right must have moved the device at most
+ * once (P1). The cloud must receive each reported outcome exactly once (P3).
  */
 export const STEPS = [
-  'as soon as it is asked',
-  'when the cloud is asked',
-  'when the output goes on',
-  'when the output goes off',
-  'when it has answered',
-  'while it tells the cloud',
+  'after the request',
+  'at a call to the cloud',
+  'when the output is switched on',
+  'when the output is switched off',
+  'after the answer',
+  'at the report to the cloud',
   'at any time',
 ] as const
 export type Step = (typeof STEPS)[number]
@@ -54,7 +54,7 @@ export interface Release {
 export interface KillLoop {
   /** Runs a release with one kill and returns the violations. */
   round(kill: Kill): Promise<string[]>
-  /** Runs one release with `interrupt`, which must leave both processes running. Returns the violations. */
+  /** Runs one release with `interrupt`, which must leave agent and cloud running. Returns the violations. */
   release(how: Release): Promise<string[]>
   /** Starts an agent that has ended, and waits until it drives its boards. */
   restartAgent(): Promise<void>
@@ -82,8 +82,8 @@ const UP_WITHIN_MS = 60_000
 const TRIES = 3
 
 /**
- * The n-th kill of a run, n from 0. The victim changes with each kill, the step after four kills, and token or receipt
- * after all steps.
+ * The n-th kill of a run, n from 0. The victim changes with each kill, the step with every fourth. After all steps,
+ * token and receipt change places.
  */
 export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
   const victim = VICTIMS[database][n % 4] ?? 'agent'
@@ -289,12 +289,12 @@ class Kills implements KillLoop {
         this.#store.wire.onAgentData = () => undefined
         resolve()
       }
-      if (step === 'as soon as it is asked') void pause(this.#platform.timers, 1).then(done)
-      if (step === 'when the cloud is asked') this.#store.wire.onAgentData = done
-      if (step === 'when the output goes on') this.#board.onChange = (coil, on) => coil === 0 && on && done()
-      if (step === 'when the output goes off') this.#board.onChange = (coil, on) => coil === 0 && !on && done()
-      if (step === 'when it has answered') void answered.then(done)
-      if (step === 'while it tells the cloud') void answered.then(() => (this.#store.wire.onAgentData = done))
+      if (step === 'after the request') void pause(this.#platform.timers, 1).then(done)
+      if (step === 'at a call to the cloud') this.#store.wire.onAgentData = done
+      if (step === 'when the output is switched on') this.#board.onChange = (coil, on) => coil === 0 && on && done()
+      if (step === 'when the output is switched off') this.#board.onChange = (coil, on) => coil === 0 && !on && done()
+      if (step === 'after the answer') void answered.then(done)
+      if (step === 'at the report to the cloud') void answered.then(() => (this.#store.wire.onAgentData = done))
       if (step === 'at any time')
         void pause(this.#platform.timers, (this.#random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
       // A step may not occur, such as a call to the cloud while offline. Then this ends the wait.

@@ -65,9 +65,9 @@ interface Place {
   as: { uid?: number; gid?: number; cwd: string; stdio: 'ignore' }
 }
 
-function newPlace(bin: string, given?: string): Place {
+function newPlace(bin: string, existingDir?: string): Place {
   const user = serverUser()
-  const dir = given ?? mkdtempSync(join(tmpdir(), 'untag-postgres-'))
+  const dir = existingDir ?? mkdtempSync(join(tmpdir(), 'untag-postgres-'))
   if (user) chownSync(dir, user.uid, user.gid)
   return { bin, dir, data: join(dir, 'data'), as: { ...user, cwd: dir, stdio: 'ignore' } }
 }

@@ -30,7 +30,7 @@ export interface SweepOptions {
   onCut(n: number): void
 }
 
-/** Time limit for the agent to end after its answer, ms. If it still runs, the release made fewer calls. */
+/** Wait after the answer for the agent to end, ms. If it still runs then, the release made fewer calls. */
 const DIES_WITHIN_MS = 400
 
 /** Returns why the sweep cannot run here, or undefined if it can. */
@@ -113,16 +113,16 @@ async function killAt({ child }: RunningProcess, call: string, n: number): Promi
   ]
   const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const gone = once(tracer, 'exit')
-  let said = ''
+  let output = ''
   await new Promise<void>((resolve, reject) => {
     tracer.stderr.on('data', (chunk: Buffer) => {
-      said += chunk.toString()
-      if (said.includes('attached')) resolve()
+      output += chunk.toString()
+      if (output.includes('attached')) resolve()
     })
     tracer.once('error', reject)
     // The process may have ended before strace attached.
     void gone.then(() =>
-      said.includes('attached') || child.signalCode !== null ? resolve() : reject(new Error(`strace: ${said}`)),
+      output.includes('attached') || child.signalCode !== null ? resolve() : reject(new Error(`strace: ${output}`)),
     )
   })
   return {

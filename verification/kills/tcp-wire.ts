@@ -28,7 +28,7 @@ interface Forward {
 /** Starts a TCP proxy. `cut` closes open connections and refuses new ones. */
 async function forwardTo(
   target: () => number,
-  onAsked: () => void = () => undefined,
+  onIncoming: () => void = () => undefined,
   host = '127.0.0.1',
 ): Promise<Forward> {
   const sockets = new Set<Socket>()
@@ -47,7 +47,7 @@ async function forwardTo(
         outgoing.destroy()
       })
     }
-    incoming.on('data', onAsked)
+    incoming.on('data', onIncoming)
     const late = () =>
       new Transform({
         transform: (chunk, _encoding, done) =>
@@ -73,8 +73,11 @@ async function forwardTo(
 
 /** Creates the proxy. The cloud may start later on these ports. */
 export async function newTcpWire(ports: { http: number; mqtt: number }, host = '127.0.0.1'): Promise<TcpWire> {
-  const onAsked = () => wire.onAgentData()
-  const forwards = [await forwardTo(() => ports.http, onAsked, host), await forwardTo(() => ports.mqtt, onAsked, host)]
+  const onIncoming = () => wire.onAgentData()
+  const forwards = [
+    await forwardTo(() => ports.http, onIncoming, host),
+    await forwardTo(() => ports.mqtt, onIncoming, host),
+  ]
   const wire: TcpWire = {
     httpPort: forwards[0]?.port ?? 0,
     mqttPort: forwards[1]?.port ?? 0,

@@ -35,7 +35,7 @@ export interface ProofPart {
   readonly of: Readonly<Record<Size, number>>
   /** Maximum number of tests in a chunk. */
   readonly chunk: Readonly<Record<Size, number>>
-  /** Whether chunks may run in parallel. `alone` if a chunk uses the whole machine or measures the disk. */
+  /** `by side`: chunks may run in parallel. `alone`: a chunk uses the whole machine or measures the disk. */
   readonly concurrency: 'by side' | 'alone'
   /** Returns why the part cannot run on this machine, or undefined if it can. */
   whyImpossible?(): string | undefined

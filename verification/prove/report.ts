@@ -13,7 +13,8 @@ export interface Report {
 export type SizedResult = PartResult & { size: Size }
 
 /**
- * Selects for each part the run with the most tests, newest first. An older run never replaces a run with violations.
+ * Selects a run for each part. It is the run with the most tests, but an older run never replaces a run with
+ * violations.
  */
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
   const sorted = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report, ...Report[]]

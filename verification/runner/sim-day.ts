@@ -27,9 +27,7 @@ export interface DayRecord {
   alarmsOfThieves: number
   decisions: number
   offlineDecisions: number
-  /**
-   * Offline decisions about receipts that were compared with the policy, and those that were stricter than the policy.
-   */
+  /** Offline decisions about receipts: how many were compared with the policy, and how many were stricter. */
   offline: { compared: number; stricter: number }
   decisionMs: { p50: number; p99: number }
   journalRows: number

@@ -37,10 +37,10 @@ export class RunPhases {
   async run(liveness: boolean): Promise<void> {
     const { plan } = this.#simulation
     await this.#open()
-    const troubles = injectFaults(plan.faults, this.#simulation, plan.pace)
+    const injector = injectFaults(plan.faults, this.#simulation, plan.pace)
     await this.#visits()
     if (this.#isOver() || this.#isLeftForked()) return
-    if (liveness || plan.chance.happens(0.5)) await this.#end(troubles)
+    if (liveness || plan.chance.happens(0.5)) await this.#end(injector)
   }
 
   async #open(): Promise<void> {
@@ -69,16 +69,16 @@ export class RunPhases {
   }
 
   /** Ends all faults. Then everything must recover, and a purchase must succeed. */
-  async #end(troubles: FaultInjector): Promise<void> {
+  async #end(injector: FaultInjector): Promise<void> {
     const { core, restarts, copies, emergencies } = this.#simulation
-    troubles.heal()
+    injector.heal()
     restarts.allowAllStarts()
     copies.decide()
     await this.#runFor(WARM_UP_MS)
-    let lookAt = 0
+    let nextCheckMs = 0
     await this.#runFor(RECOVERY_LIMIT_MS, () => {
-      if (this.#clock.nowMs < lookAt) return false
-      lookAt = this.#clock.nowMs + POLL_MS
+      if (this.#clock.nowMs < nextCheckMs) return false
+      nextCheckMs = this.#clock.nowMs + POLL_MS
       return this.#isLeftForked() || this.#unsettledReason() === undefined
     })
     // A forked ledger does not recover without staff.

@@ -96,8 +96,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     this.backups = backups(() => this)
     this.provider = plan.provider && provider(core, plan.provider, shop, () => this.cloud)
     this.money = this.provider && this.#newMoney(this.provider)
-    const lyingAs = this.#has('liar') ? shop.agents[2]?.identity : undefined
-    this.#delegations = delegationOracle(core, lyingAs?.agentId)
+    const liarIdentity = this.#has('liar') ? shop.agents[2]?.identity : undefined
+    this.#delegations = delegationOracle(core, liarIdentity?.agentId)
     this.cloudOracle = this.#newCloudWatch()
     this.answers = answerOracle(core)
     this.receiver = receiver(core, () => this.restarts.disturbances)
@@ -110,7 +110,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     this.shopWire = newWire('shop', core)
     this.manager = this.#newProgram('manager', shop.key)
     this.moves = this.#has('moves') ? deviceMoves(this) : undefined
-    this.liar = lyingAs && this.#newLiar(lyingAs)
+    this.liar = liarIdentity && this.#newLiar(liarIdentity)
     this.enrolments = reEnrolments(this)
     this.copies = this.#newCopies()
     this.people = this.#newCustomers()
@@ -163,9 +163,9 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       core: this.core,
       keyFiles: this.shop.keyFiles,
       outgoing: {
-        send: (asked, signal) => {
-          const isPayment = this.provider && asked.url.startsWith(this.provider.books.baseUrl)
-          return (isPayment ? this.provider : this.receiver).outgoing.send(asked, signal)
+        send: (request, signal) => {
+          const isPayment = this.provider && request.url.startsWith(this.provider.books.baseUrl)
+          return (isPayment ? this.provider : this.receiver).outgoing.send(request, signal)
         },
       },
       template: this.shop.templates.cloud,

@@ -59,9 +59,9 @@ class AgentPromises implements Promises {
 
   constructor(last: string, deviceAt: Readonly<Record<string, string>>) {
     this.#deviceAt = deviceAt
-    const { count, given } = newTally()
+    const { count, counts } = newTally()
     this.#count = count
-    this.counts = given
+    this.counts = counts
     this.#reference = readReference(join(last, 'ledger.db'))
     const identity = readIdentity(last, secretFiles)
     if (!identity) throw new Error('the recorded agent was not enrolled')
@@ -69,7 +69,7 @@ class AgentPromises implements Promises {
     this.#platform = realPlatform()
   }
 
-  addOutput({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
+  addOutput({ to, text }: Extract<DiskEvent, { kind: 'output' }>): void {
     if (to === 'standard output' && text.startsWith('enrolled ')) {
       this.#isEnrolled = true
       this.#count('enrolled')

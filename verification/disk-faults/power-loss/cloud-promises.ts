@@ -71,12 +71,12 @@ class CloudPromises implements Promises {
     this.#kept = kept
     this.#root = root
     this.#sealing = sealing
-    const { count, given } = newTally()
+    const { count, counts } = newTally()
     this.#count = count
-    this.counts = given
+    this.counts = counts
   }
 
-  addOutput({ to, text }: Extract<DiskEvent, { kind: 'said' }>): void {
+  addOutput({ to, text }: Extract<DiskEvent, { kind: 'output' }>): void {
     if (to === 'standard output' && text.startsWith('{"key"')) {
       this.#count('an API key')
       this.#keys.push((JSON.parse(text) as { key: string }).key)

@@ -5,8 +5,8 @@ import type { DiskEvent } from './disk-log.ts'
 
 /**
  * Disk model with the minimal guarantees of POSIX. After a crash, unflushed writes may be complete, partial or missing,
- * in any order. A name is certain only after a flush of its folder. Unflushed name changes keep their order: a crash
- * loses all from some change on, as in journaling file systems.
+ * in any order. A name is certain only after a flush of its folder. Unflushed name changes keep their order: if a crash
+ * loses one, it loses all later ones too. Journaling file systems do the same.
  */
 export interface CrashDisk {
   /** Applies the next recorded event. */
@@ -70,7 +70,7 @@ export function crashDisk(): CrashDisk {
 
   return {
     apply(event) {
-      if (event.kind === 'said') return
+      if (event.kind === 'output') return
       if (event.kind === 'create' || event.kind === 'folder' || event.kind === 'rename' || event.kind === 'unlink')
         return void pendingNames.push(event)
       if (event.kind === 'sync-folder') {

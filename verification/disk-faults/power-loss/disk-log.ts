@@ -11,7 +11,7 @@ export type DiskEvent =
   | { kind: 'sync'; file: number }
   | { kind: 'sync-folder'; path: string }
   /** Output to a socket or a standard stream. From this event on, the receiver may rely on it. */
-  | { kind: 'said'; part: string; to: string; text: string }
+  | { kind: 'output'; part: string; to: string; text: string }
 
 /** System calls that strace records for `readDiskLogs`. */
 export const RECORDED_CALLS =
@@ -75,12 +75,12 @@ class LogReader implements Reader {
       if (this.#folders.has(path)) return call.name.endsWith('sync') ? [{ kind: 'sync-folder', path }] : []
       return this.#changed(call, path)
     }
-    const isTold = /^(?:TCP|UNIX)/.test(call.on ?? '') || /^[12]</.test(call.plain)
-    if (!isTold || !/^(?:write|writev|sendto|sendmsg)$/.test(call.name)) return []
+    const isOutput = /^(?:TCP|UNIX)/.test(call.on ?? '') || /^[12]</.test(call.plain)
+    if (!isOutput || !/^(?:write|writev|sendto|sendmsg)$/.test(call.name)) return []
     const text = Buffer.concat(call.texts).subarray(0, call.result).toString('latin1')
     return text === ''
       ? []
-      : [{ kind: 'said', part, to: /^[12]</.test(call.plain) ? 'standard output' : (call.on ?? ''), text }]
+      : [{ kind: 'output', part, to: /^[12]</.test(call.plain) ? 'standard output' : (call.on ?? ''), text }]
   }
 
   #within(path: string | undefined): string | undefined {

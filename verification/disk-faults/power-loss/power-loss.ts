@@ -46,7 +46,7 @@ export interface Violation {
 }
 
 const PARTS = ['edge', 'cloud'] as const
-/** Share of the states for each disk. Agent states are more, because their check takes less time. */
+/** Share of the states for each disk. The agent gets more, because checking its disk takes less time. */
 const SHARE = { edge: 0.7, cloud: 0.3 }
 const MOST_VIOLATIONS = 50
 const MOST_KEPT = 3
@@ -121,7 +121,7 @@ function endOf(events: readonly DiskEvent[]): ReadonlyMap<string, Buffer | undef
 const madeIn = new WeakMap<readonly DiskEvent[], Map<number, string>>()
 
 function belongsTo(event: DiskEvent, part: string, events: readonly DiskEvent[]): boolean {
-  if (event.kind === 'said') return event.part === (part === 'edge' ? 'agent' : 'cloud')
+  if (event.kind === 'output') return event.part === (part === 'edge' ? 'agent' : 'cloud')
   let makers = madeIn.get(events)
   if (!makers) {
     makers = new Map(events.flatMap((e) => (e.kind === 'create' ? [[e.file, e.path] as const] : [])))
@@ -146,21 +146,21 @@ interface Replay {
 async function replay({ part, events, promises, states, seed, folder, result, onState }: Replay): Promise<void> {
   const moments = momentsOf(events)
   const disk = crashDisk()
-  let looked = 0
+  let checked = 0
   let next = 0
   for (const [i, event] of events.entries()) {
-    if (event.kind === 'said') promises.addOutput(event)
+    if (event.kind === 'output') promises.addOutput(event)
     else disk.apply(event)
     if (moments[next] !== i) continue
     next++
     // Spreads the states evenly over all moments.
-    const wanted = Math.floor((next * states) / moments.length) - looked
+    const wanted = Math.floor((next * states) / moments.length) - checked
     const losses = lossesAt(disk, wanted, hash32(`${seed}/${part}/${i}`))
     for (const [k, loss] of losses.entries()) {
       const chance = chanceOf(hash32(`${seed}/${part}/${i}/${k}`))
       writeState(disk.after(loss, chance), folder)
       const broken = await promises.check(join(folder, part))
-      looked++
+      checked++
       result.states++
       result.byLoss[loss]++
       result.byPart[part] = (result.byPart[part] ?? 0) + 1
@@ -178,9 +178,9 @@ async function replay({ part, events, promises, states, seed, folder, result, on
   result.moments += moments.length
 }
 
-/** Indexes of the last event before each disk change. There, the most guarantees apply to an unchanged disk. */
+/** Indexes of the last event before each disk change. At this point most guarantees apply to the unchanged disk. */
 function momentsOf(events: readonly DiskEvent[]): number[] {
-  const changes = events.flatMap((event, i) => (event.kind === 'said' ? [] : [i]))
+  const changes = events.flatMap((event, i) => (event.kind === 'output' ? [] : [i]))
   return changes.map((_, n) => (changes[n + 1] ?? events.length) - 1)
 }
 

@@ -6,7 +6,7 @@ export interface Promises {
   /** Subfolder of the recorded folder. */
   readonly folder: 'cloud' | 'edge'
   /** Records an output. A disk after a later power cut must support it. */
-  addOutput(said: Extract<DiskEvent, { kind: 'said' }>): void
+  addOutput(output: Extract<DiskEvent, { kind: 'output' }>): void
   /** Number of guarantees of each kind. */
   readonly counts: Readonly<Record<string, number>>
   /** Opens the disk in `folder` with the real code and returns the broken guarantees. */
@@ -14,9 +14,9 @@ export interface Promises {
 }
 
 /** Counts guarantees by kind. */
-export function newTally(): { given: Record<string, number>; count(kind: string): void } {
-  const given: Record<string, number> = {}
-  return { given, count: (kind) => void (given[kind] = (given[kind] ?? 0) + 1) }
+export function newTally(): { counts: Record<string, number>; count(kind: string): void } {
+  const counts: Record<string, number> = {}
+  return { counts, count: (kind) => void (counts[kind] = (counts[kind] ?? 0) + 1) }
 }
 
 const JWS = /eyJ[\w-]+\.[\w-]+\.[\w-]{80,}/g

@@ -75,11 +75,11 @@ export async function enrolAgent(scene: Scene, code?: string): Promise<AgentIden
 /** The request that enrols a new agent, and the agent's identity. */
 export async function enrolment(
   scene: Scene,
-  given?: string,
+  existingCode?: string,
 ): Promise<{ request: Json; own: Omit<AgentIdentity, 'agentId'> }> {
   const { platform } = scene.served
   const storeId = firstStore(scene)
-  const code = given ?? textOf(await scene.call('createEnrolmentCode', { storeId }), 'code') ?? 'X'
+  const code = existingCode ?? textOf(await scene.call('createEnrolmentCode', { storeId }), 'code') ?? 'X'
   const { x, secret } = newKey(platform.random)
   const own = { storeId, ledgerId: newId('led', platform), x, secret: secret.toString('base64url') }
   const proof = enrolmentProof(own, code, platform.clock.wall())

@@ -50,8 +50,8 @@ export function schemasAt(schema: Schema, path: readonly (string | number)[]): S
 }
 
 /**
- * True if an object at this path has only named fields. `z.record` allows any name. A schema may ignore unknown names
- * instead of rejecting them: the fuzzer tests this.
+ * True if an object at this path has a fixed list of field names. Objects of `z.record` have no such list. A schema may
+ * still accept other names: the fuzzer tests whether it rejects them.
  */
 export function isClosed(schema: Schema, path: readonly (string | number)[]): boolean {
   const here = schemasAt(schema, path)

@@ -18,12 +18,12 @@ const READ_PAUSE_MS = 350
 
 /** Creates a reader with the id `readerId` at the agent `owner`. */
 export function gateReader(devices: Actuators, owner: string, readerId: string, scheduler: Scheduler): GateReader {
-  let tell:
+  let listener:
     | { process: Process; onEvent: ((deviceId: string, event: DeviceEvent) => void | Promise<void>) | undefined }
     | undefined
   return {
     supervisor: (agent, process) => (options) => {
-      if (agent === owner) tell = { process, onEvent: options.onEvent }
+      if (agent === owner) listener = { process, onEvent: options.onEvent }
       return devices.supervisor(agent, process)(options)
     },
     async carry(epcs, way) {
@@ -32,7 +32,7 @@ export function gateReader(devices: Actuators, owner: string, readerId: string, 
           ? ({ first: ANTENNAS.inside, second: ANTENNAS.outside } as const)
           : ({ first: ANTENNAS.outside, second: ANTENNAS.inside } as const)
       for (const look of READ_ORDER) {
-        const { process, onEvent } = tell ?? {}
+        const { process, onEvent } = listener ?? {}
         if (process?.isAlive && onEvent && epcs.length > 0) {
           const seenAtMs = process.platform.clock.elapsed()
           void onEvent(readerId, {

@@ -41,19 +41,19 @@ export function newGoods(products: readonly { readonly ean: string; readonly pri
 
 /** Puts these goods on the shelves. */
 export function shelves(goods: readonly Good[], chance: Chance): Goods {
-  const there = [...goods]
+  const left = [...goods]
   return {
     take(count) {
-      const taken: Good[] = []
-      while (taken.length < count && there.length > 0) {
-        const n = chance.between(0, there.length - 1)
-        const good = there[n]
-        const last = there.pop()
-        if (good && last && n < there.length) there[n] = last
-        if (good) taken.push(good)
+      const picked: Good[] = []
+      while (picked.length < count && left.length > 0) {
+        const n = chance.between(0, left.length - 1)
+        const good = left[n]
+        const last = left.pop()
+        if (good && last && n < left.length) left[n] = last
+        if (good) picked.push(good)
       }
-      return taken
+      return picked
     },
-    putBack: (back) => void there.push(...back),
+    putBack: (back) => void left.push(...back),
   }
 }

@@ -180,11 +180,11 @@ class Day {
   async #close(): Promise<void> {
     const { core, isOver } = this.#run
     const { end, rules } = this.#store
-    let lookAt = 0
+    let nextCheckMs = 0
     await this.#clock.run(this.#clock.nowMs + SETTLED_WITHIN_MS, () => {
       if (isOver()) return true
-      if (this.#clock.nowMs < lookAt) return false
-      lookAt = this.#clock.nowMs + 5_000
+      if (this.#clock.nowMs < nextCheckMs) return false
+      nextCheckMs = this.#clock.nowMs + 5_000
       return unsettledReason(end) === undefined
     })
     const why = isOver() ? undefined : unsettledReason(end)

@@ -8,9 +8,9 @@ import type { Chance } from '../virtual/chance.ts'
 
 /**
  * Runs two agents with one ledger, as after staff set up a spare machine from a disk image. untag does not promise
- * single use for rights that both agents use alone. The cloud must notice the fork, and then both agents need the cloud
- * for each claim. At the end staff remove the copy and call `resolveAgentFork`. If the copy changed the key, staff
- * re-enrol the original.
+ * single use for rights that both agents use alone. The cloud must notice the fork. Then both agents need the cloud for
+ * each claim. At the end staff remove the copy and call `resolveAgentFork`. If the copy changed the key, staff re-enrol
+ * the original.
  */
 export interface AgentCopies {
   /** Starts a copy of this agent beside it. */
@@ -64,7 +64,7 @@ class CopiedAgents implements AgentCopies {
   readonly #enrolments: CopiesParts['enrolments']
   readonly #ledgers: CopiesParts['ledgers']
   readonly #install: CopiesParts['install']
-  readonly #onTakenAway: CopiesParts['onRemoved']
+  readonly #onRemoved: CopiesParts['onRemoved']
   readonly #chance: Chance
   readonly nodes: AgentNode[] = []
   #pair: Pair | undefined
@@ -77,7 +77,7 @@ class CopiedAgents implements AgentCopies {
     this.#enrolments = enrolments
     this.#ledgers = ledgers
     this.#install = install
-    this.#onTakenAway = onRemoved
+    this.#onRemoved = onRemoved
     this.#chance = this.#core.chance.fork('copies')
   }
 
@@ -146,7 +146,7 @@ class CopiedAgents implements AgentCopies {
     this.#state = 'decided'
     copy.crash({ powerCut: false })
     this.#ledgers.delete(copy.name)
-    this.#onTakenAway(copy.name)
+    this.#onRemoved(copy.name)
   }
 
   async #resolve(both: Pair): Promise<void> {

@@ -20,7 +20,7 @@ export interface Backups {
   copyAgent(node: AgentNode): () => void
   /** Called when the cloud has granted a token. */
   granted(db: Connection, nonce: string): void
-  /** Returns the cloud generation that granted the token if a restore lost the token, else undefined. */
+  /** If a restore lost the token, returns the cloud generation that granted it. Otherwise returns undefined. */
   lostWith(nonce: string): number | undefined
   /** Number of restores of the cloud. */
   readonly restores: number

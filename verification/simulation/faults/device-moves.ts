@@ -132,8 +132,9 @@ class Moves implements DeviceMoves {
   }
 
   async #moveDevice(deviceId: string, from: AgentNode, to: AgentNode): Promise<void> {
-    const isToldBefore = this.#chance.happens(0.5)
-    if (isToldBefore) await this.#manager.call('updateDevice', { deviceId, agentId: to.identity.agentId }, { tries: 2 })
+    const isAssignedFirst = this.#chance.happens(0.5)
+    if (isAssignedFirst)
+      await this.#manager.call('updateDevice', { deviceId, agentId: to.identity.agentId }, { tries: 2 })
     await this.#core.scheduler.pause(this.#chance.between(1, 10_000))
     this.#plugIn(deviceId, from, to)
     this.#isMoving = false

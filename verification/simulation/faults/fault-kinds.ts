@@ -42,13 +42,13 @@ const RARE: ReadonlySet<Fault> = new Set<Fault>([
   'moves',
 ])
 
-/** These kinds have their own random stream, so that earlier seeds still draw the same other faults. */
+/** Drawn from separate random streams, so that the other faults of a seed do not depend on them. */
 const LIAR: Fault = 'liar'
 const LIAR_SHARE = 0.06
 const EMERGENCY: Fault = 'emergency'
 const EMERGENCY_SHARE = 0.1
 const DRAWN_SEPARATELY: ReadonlySet<Fault> = new Set<Fault>([LIAR, EMERGENCY])
-/** Faults that need an honest agent: the liar has one machine and reports nothing true after a restore. */
+/** Faults that never occur together with the lying agent. */
 const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
   'restore',
   'rollback',

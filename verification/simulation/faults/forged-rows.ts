@@ -45,7 +45,7 @@ const NEWEST = 6
 /** Maximum number of rights that the liar delegates as a former home. Each one blocks the right for a shopper. */
 const OWN_DELEGATIONS_LIMIT = 6
 
-/** Creates the forged rows of one agent. Each row reads `facts` again. */
+/** Creates the forged rows of one agent. `facts` is read anew for each row. */
 export function forgedRows(chance: Chance, facts: () => LiarFacts): ForgedRows {
   return new DrawnForgeries(chance, facts)
 }
@@ -54,7 +54,7 @@ class DrawnForgeries implements ForgedRows {
   readonly #chance: Chance
   readonly #facts: () => LiarFacts
   readonly watch: ForgedIds
-  readonly #ownDelegations: (Unit & { redemptionId: string; asker: string; rightClass: HomeRequest['rightClass'] })[] =
+  readonly #ownDelegations: (Unit & { redemptionId: string; holder: string; rightClass: HomeRequest['rightClass'] })[] =
     []
   #count = 0
   readonly #kinds: ((db: Connection) => JournalBody | undefined)[]
@@ -64,11 +64,11 @@ class DrawnForgeries implements ForgedRows {
     this.#facts = facts
     this.watch = noForgedIds()
     this.#kinds = [
-      this.#givenByNoHome,
-      this.#givenToNobody,
-      this.#givenInItsOwnEpoch,
-      this.#givenBackWithoutTheAsker,
-      this.#givenBackForAnotherHome,
+      this.#delegatedByNoHome,
+      this.#delegatedToUnknownAgent,
+      this.#delegatedInOwnEpoch,
+      this.#returnedWithoutReport,
+      this.#returnedForOtherHome,
       this.#outcomeOfAnother,
       this.#claimOfAnothersToken,
       this.#voidOfAnothersToken,
@@ -160,7 +160,7 @@ class DrawnForgeries implements ForgedRows {
     return signDocument(DOCUMENT_KINDS.homeRequest, made, signer)
   }
 
-  #given(unit: Unit, redemptionId: string, change: Partial<Extract<Evidence, { kind: 'delegated' }>>) {
+  #delegated(unit: Unit, redemptionId: string, change: Partial<Extract<Evidence, { kind: 'delegated' }>>) {
     return this.#row({
       kind: 'delegated',
       redemptionId,
@@ -172,7 +172,7 @@ class DrawnForgeries implements ForgedRows {
     })
   }
 
-  readonly #givenByNoHome = (db: Connection): JournalBody | undefined => {
+  readonly #delegatedByNoHome = (db: Connection): JournalBody | undefined => {
     const { storeId, ownEpoch } = this.#facts()
     const unit = this.#unitIn(db)
     const store = db.prepare<[string], { policy: string }>('SELECT policy FROM store WHERE store_id = ?').get(storeId)
@@ -182,40 +182,40 @@ class DrawnForgeries implements ForgedRows {
     const homeEpoch = this.#chance.one(epochs)
     const redemptionId = this.#newId('rdm')
     this.watch.delegations.add(redemptionId)
-    return this.#given(unit, redemptionId, homeEpoch === undefined ? {} : { homeEpoch })
+    return this.#delegated(unit, redemptionId, homeEpoch === undefined ? {} : { homeEpoch })
   }
 
-  readonly #givenToNobody = (db: Connection): JournalBody | undefined => {
+  readonly #delegatedToUnknownAgent = (db: Connection): JournalBody | undefined => {
     const { ownEpoch } = this.#facts()
     const unit = this.#unitIn(db)
     if (!unit || ownEpoch === undefined) return undefined
     const redemptionId = this.#newId('rdm')
     this.watch.delegations.add(redemptionId)
-    return this.#given(unit, redemptionId, { homeEpoch: ownEpoch, agentId: 'agt_of_nobody' })
+    return this.#delegated(unit, redemptionId, { homeEpoch: ownEpoch, agentId: 'agt_of_nobody' })
   }
 
   // A valid delegation from the epoch in which the liar was the home. The cloud must accept it.
-  readonly #givenInItsOwnEpoch = (db: Connection): JournalBody | undefined => {
+  readonly #delegatedInOwnEpoch = (db: Connection): JournalBody | undefined => {
     const { ownEpoch, others } = this.#facts()
     const unit = this.#unitIn(db)
     if (!unit || ownEpoch === undefined || this.#ownDelegations.length >= OWN_DELEGATIONS_LIMIT) return undefined
-    const gift = {
+    const delegation = {
       ...unit,
       redemptionId: this.#newId('rdm'),
-      asker: this.#chance.one(others),
+      holder: this.#chance.one(others),
       rightClass: this.#chance.one(RIGHT_CLASSES),
     }
-    this.#ownDelegations.push(gift)
-    const { redemptionId, asker: agentId, rightClass } = gift
-    return this.#given(unit, redemptionId, { homeEpoch: ownEpoch, agentId, rightClass })
+    this.#ownDelegations.push(delegation)
+    const { redemptionId, holder: agentId, rightClass } = delegation
+    return this.#delegated(unit, redemptionId, { homeEpoch: ownEpoch, agentId, rightClass })
   }
 
-  readonly #givenBackWithoutTheAsker = (): JournalBody | undefined => {
-    const gift = this.#one(this.#ownDelegations)
-    if (!gift) return undefined
-    const { redemptionId, asker, cti, rightClass, ordinal } = gift
+  readonly #returnedWithoutReport = (): JournalBody | undefined => {
+    const delegation = this.#one(this.#ownDelegations)
+    if (!delegation) return undefined
+    const { redemptionId, holder, cti, rightClass, ordinal } = delegation
     this.watch.unreportedReturns.add(redemptionId)
-    const forged = this.#report({ iss: asker, redemptionId, cti, rightClass, candidates: [ordinal] })
+    const forged = this.#report({ iss: holder, redemptionId, cti, rightClass, candidates: [ordinal] })
     const text = this.#chance.one([
       undefined,
       forged,
@@ -229,7 +229,7 @@ class DrawnForgeries implements ForgedRows {
     })
   }
 
-  readonly #givenBackForAnotherHome = (db: Connection): JournalBody | undefined => {
+  readonly #returnedForOtherHome = (db: Connection): JournalBody | undefined => {
     const known = db
       .prepare<[string, number], { redemption_id: string }>(
         "SELECT redemption_id FROM delegated_right WHERE home_agent_id <> ? AND state <> 'failed' ORDER BY rowid DESC LIMIT ?",

@@ -171,8 +171,8 @@ class SimulatedLiar implements LyingAgent {
       ...(isToCloud && this.#token !== undefined && { authorization: `Bearer ${this.#token}` }),
     }
     try {
-      const asked = { url, method: 'POST', headers, body: JSON.stringify(body) }
-      return await request(asked, { ...way, scheduler: this.#core.scheduler, signal: gaveUp.signal })
+      const message = { url, method: 'POST', headers, body: JSON.stringify(body) }
+      return await request(message, { ...way, scheduler: this.#core.scheduler, signal: gaveUp.signal })
     } catch {
       return {}
     } finally {

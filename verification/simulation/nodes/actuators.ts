@@ -36,10 +36,10 @@ const FAILURES = ['jam', 'away', 'silent', 'late'] as const
 /** Creates simulated devices without failures. */
 export function actuators({ scheduler, chance: world, trace, onRelease, emergencies }: ActuatorParts): Actuators {
   const chance = world.fork('actuators')
-  let trouble = 0
+  let failureRate = 0
 
   function ending(): Ending {
-    if (!chance.happens(trouble))
+    if (!chance.happens(failureRate))
       return { afterMs: chance.between(50, 300), outcome: result('confirmed', true, 'input_changed') }
     switch (chance.one(FAILURES)) {
       case 'jam':
@@ -70,10 +70,10 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
 
   return {
     get failureRate() {
-      return trouble
+      return failureRate
     },
     set failureRate(to) {
-      trouble = to
+      failureRate = to
     },
     supervisor: (agent, process) => (options) => {
       const since = process.platform.clock.wall()

@@ -38,7 +38,7 @@ export interface AgentNode {
   replace(next: Identity, documents: readonly string[]): void
   /** True if the agent has had signed time for some seconds, so that its newest rows have correct dates. */
   readonly hasRecentCloudTime: boolean
-  /** The process may die here, before or after an effect outside. `weight` multiplies the probability. */
+  /** The process may die here, around an effect outside such as a commit. `weight` multiplies the probability. */
   maybeDie(where: string, weight?: number): void
 }
 
@@ -115,15 +115,15 @@ class SimulatedAgent implements AgentNode {
       get process() {
         return running()
       },
-      answer: (asked) => this.#answer(asked),
+      answer: (request) => this.#answer(request),
     })
   }
 
-  async #answer(asked: SimRequest): Promise<SimResponse> {
+  async #answer(request: SimRequest): Promise<SimResponse> {
     this.maybeDie('when another agent asks')
     const { process } = this.machine
     if (!this.#served || !process) throw new Error('connection refused')
-    const answer = await this.#served.answer(asked)
+    const answer = await this.#served.answer(request)
     if (process.isAlive) {
       this.#parts.core.trace.add(this.name, `answers another agent: ${answer.status}`)
       this.maybeDie('before it answers another agent')
@@ -228,7 +228,7 @@ class SimulatedAgent implements AgentNode {
     const ran = this.machine.isUp
     this.crash({ powerCut: false })
     this.disk.restore(copy)
-    // The copy is older than the newest key. Losing all keys is the worst case.
+    // The copy lacks the newest key. Removing all keys is the worst case.
     this.#secrets.clear()
     this.#isRestored = true
     this.#inTouchSinceMs = undefined

@@ -8,7 +8,7 @@ import { lanHost } from '../virtual/lan.ts'
 
 /** HTTP interface of a running agent for other agents of the store. */
 export interface AgentServer {
-  answer(asked: SimRequest): Promise<SimResponse>
+  answer(request: SimRequest): Promise<SimResponse>
   /** Rejects new requests and waits for open ones. */
   close(): Promise<void>
 }
@@ -36,9 +36,9 @@ export function serveAgent(name: string, agent: Agent, log: Log): AgentServer {
   }
 
   return {
-    answer(asked) {
+    answer(request) {
       if (isClosed) return Promise.reject(new Error('connection refused'))
-      const replied = reply(asked)
+      const replied = reply(request)
       underWay.add(replied)
       const done = () => void underWay.delete(replied)
       replied.then(done, done)

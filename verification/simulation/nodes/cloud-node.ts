@@ -155,15 +155,15 @@ class SimulatedCloud implements CloudNode {
     return this.#running?.process
   }
 
-  async answer(asked: SimRequest): Promise<SimResponse> {
-    this.#maybeDie('when asked')
+  async answer(request: SimRequest): Promise<SimResponse> {
+    this.#maybeDie('when a request arrives')
     const { cloud, process } = this.#running ?? {}
     if (!cloud || !process) throw new Error('the cloud is down')
-    const { url, body, ...init } = asked
+    const { url, body, ...init } = request
     const response = await cloud.app.request(url, { ...init, ...(body !== undefined && { body }) })
     const answer = { status: response.status, text: await response.text() }
     if (process.isAlive) {
-      this.#onAnswer?.(asked, answer)
+      this.#onAnswer?.(request, answer)
       this.#maybeDie('before it answers')
     }
     return answer
@@ -222,7 +222,8 @@ class SimulatedCloud implements CloudNode {
   /** Discards requests of a dead process. */
   #outgoingOf(process: Process): OutgoingHttp {
     return {
-      send: (asked, signal) => (process.isAlive ? this.#outgoing.send(asked, signal) : new Promise(() => undefined)),
+      send: (request, signal) =>
+        process.isAlive ? this.#outgoing.send(request, signal) : new Promise(() => undefined),
     }
   }
 

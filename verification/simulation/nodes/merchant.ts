@@ -52,13 +52,13 @@ export function merchant({ core, name, apiKey, server, wire }: MerchantParts): M
       const text = JSON.stringify(body)
       for (let n = 0; n < tries; n++) {
         const answer = await once(operation, text, key)
-        const said = answer === undefined ? undefined : (JSON.parse(answer.text) as Json)
+        const json = answer === undefined ? undefined : (JSON.parse(answer.text) as Json)
         trace.add(
           name,
-          `${operation} ${answer?.status ?? 'no answer'} ${typeof said?.['reason'] === 'string' ? said['reason'] : ''}`,
+          `${operation} ${answer?.status ?? 'no answer'} ${typeof json?.['reason'] === 'string' ? json['reason'] : ''}`,
         )
-        if (answer?.status === 200 && said) return { ok: true, body: said }
-        const reason = String(said?.['reason'] ?? said?.['code'] ?? '')
+        if (answer?.status === 200 && json) return { ok: true, body: json }
+        const reason = String(json?.['reason'] ?? json?.['code'] ?? '')
         const isLater =
           answer === undefined || answer.status >= 500 || answer.status === 429 || reason === 'idempotency_in_progress'
         if (!isLater) return { ok: false, status: answer.status, reason }

@@ -53,7 +53,7 @@ class SimulatedProvider implements Provider {
   #failureRate = 0
   #lostShare = LOST_NOTIFICATION_SHARE
   readonly outgoing: OutgoingHttp = {
-    send: (asked, signal) =>
+    send: (request, signal) =>
       new Promise((resolve, reject) => {
         const how = this.#chance.happens(this.#failureRate)
           ? this.#chance.one(['refused', 'unavailable', 'silent', 'lost', 'garbled'] as const)
@@ -66,7 +66,7 @@ class SimulatedProvider implements Provider {
         this.#core.scheduler.after(this.#chance.between(5, 400), () => {
           if (how === 'refused') return reject(new OutgoingFault('connection_refused', 'refused'))
           if (how === 'unavailable') return resolve({ status: 503, headers: {}, body: new Uint8Array(), isCut: false })
-          const good = this.#answer(asked)
+          const good = this.#answer(request)
           if (how === 'lost') return
           const body = how === 'garbled' ? new TextEncoder().encode('<html>Maintenance</html>') : good.body
           this.#core.scheduler.after(this.#chance.between(5, 400), () =>
@@ -120,13 +120,13 @@ class SimulatedProvider implements Provider {
     if (this.#chance.happens(this.#failureRate)) return again()
     const gaveUp = new AbortController()
     const cancel = this.#core.scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
-    const asked = {
+    const call = {
       url: `${CLOUD_ORIGIN}/api/v1/notify/${this.name}/${this.#shop.storeId}`,
       method: 'POST',
       headers: { ...headers },
       body,
     }
-    request(asked, {
+    request(call, {
       wire: this.wire,
       server: this.#cloud(),
       scheduler: this.#core.scheduler,
@@ -151,23 +151,23 @@ class SimulatedProvider implements Provider {
     this.#notify(() => this.books.failRefund(refundId))
   }
 
-  #answer(asked: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
-    const url = new URL(asked.url)
+  #answer(request: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
+    const url = new URL(request.url)
     const headers = Object.fromEntries(
-      Object.entries(asked.headers).map(([header, value]) => [header.toLowerCase(), value]),
+      Object.entries(request.headers).map(([header, value]) => [header.toLowerCase(), value]),
     )
     const before = this.books.refunds.length
     const answered = this.books.answer({
-      method: asked.method,
+      method: request.method,
       path: url.pathname,
       query: url.searchParams,
       headers,
-      body: asked.body ?? '',
+      body: request.body ?? '',
     })
     for (const { id } of this.books.refunds.slice(before))
       if (this.#chance.happens(BOUNCED_REFUND_SHARE))
         this.#core.scheduler.after(this.#chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => this.#bounce(id))
-    this.#core.trace.add('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
+    this.#core.trace.add('provider', `${request.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
     return {
       status: answered.status,
       headers: { ...answered.headers },

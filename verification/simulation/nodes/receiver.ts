@@ -24,7 +24,7 @@ export function receiver(core: Core, crashes: () => number): Receiver {
   const attempts = new Map<string, { atMs: number[]; crashesBefore: number }>()
   /** Ids posted before the restore of the sender. It may continue their schedule after the first attempt. */
   const begunBefore = new Set<string>()
-  let trouble = 0
+  let failureRate = 0
 
   function check(id: string): void {
     const known = attempts.get(id)
@@ -50,17 +50,19 @@ export function receiver(core: Core, crashes: () => number): Receiver {
       return attempts.keys()
     },
     get failureRate() {
-      return trouble
+      return failureRate
     },
     set failureRate(to) {
-      trouble = to
+      failureRate = to
     },
     outgoing: {
       send: (request, signal) =>
         new Promise((resolve, reject) => {
           const id = request.headers['webhook-id'] ?? ''
           check(id)
-          const how = chance.happens(trouble) ? chance.one(['refused', 'silent', 'error', 'lost'] as const) : 'taken'
+          const how = chance.happens(failureRate)
+            ? chance.one(['refused', 'silent', 'error', 'lost'] as const)
+            : 'taken'
           core.trace.add('receiver', `${id.slice(-6)} ${how}`)
           const afterMs = chance.between(5, 200)
           signal.addEventListener('abort', () => reject(new OutgoingFault('timeout', 'no answer in time')), {

@@ -96,23 +96,23 @@ class CommitWatcher implements CloudOracle {
   }
 
   backUp(): () => string[] {
-    const told = this.#events.size
+    const sizeBefore = this.#events.size
     const kept = {
       lastChange: this.#lastChange,
       lastGrant: this.#lastGrant,
-      taken: new Map(this.storedHeads),
+      heads: new Map(this.storedHeads),
       denied: new Map(this.denied),
     }
     return () => {
       ;({ lastChange: this.#lastChange, lastGrant: this.#lastGrant } = kept)
       for (const [map, before] of [
-        [this.storedHeads, kept.taken],
+        [this.storedHeads, kept.heads],
         [this.denied, kept.denied],
       ] as const) {
         map.clear()
         for (const [name, n] of before) map.set(name, n)
       }
-      const lost = [...this.#events].slice(told)
+      const lost = [...this.#events].slice(sizeBefore)
       for (const id of lost) this.#events.delete(id)
       return lost
     }

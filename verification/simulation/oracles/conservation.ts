@@ -124,12 +124,12 @@ function checkTagStatus(core: Core, db: Connection): void {
 
 /** An exception `double_redeem` needs two redemptions in the cloud that did not fail. */
 function checkCalledDouble(core: Core, db: Connection): void {
-  const once = db.prepare<[], { subject: string; standing: number }>(
+  const once = db.prepare<[], { subject: string; unfailed: number }>(
     `SELECT e.subject, (SELECT COUNT(DISTINCT r.redemption_id || ' ' || r.nonce) FROM redemption r
-       WHERE r.line_id || '/' || r.unit_no || '/' || r.right_class = e.subject AND (r.outcome IS NULL OR r.outcome <> 'failed')) AS standing
+       WHERE r.line_id || '/' || r.unit_no || '/' || r.right_class = e.subject AND (r.outcome IS NULL OR r.outcome <> 'failed')) AS unfailed
      FROM protection_exception e WHERE e.kind = 'double_redeem' AND e.subject LIKE '%/%/%'
-       AND (e.acknowledged_by IS NULL OR e.acknowledged_by <> 'later evidence') AND standing < 2`,
+       AND (e.acknowledged_by IS NULL OR e.acknowledged_by <> 'later evidence') AND unfailed < 2`,
   )
-  for (const { subject, standing } of once.all())
-    core.violate('I6', `double_redeem names ${subject}, of which ${standing} redemption is known that has not failed`)
+  for (const { subject, unfailed } of once.all())
+    core.violate('I6', `double_redeem names ${subject}, but ${unfailed} of its redemptions have not failed`)
 }

@@ -13,7 +13,7 @@ export interface DelegationOracle {
   committed(connection: Connection): void
 }
 
-type Given = Extract<Evidence, { kind: 'delegated' }>
+type Delegation = Extract<Evidence, { kind: 'delegated' }>
 
 interface Unit {
   cti: string | null
@@ -35,16 +35,16 @@ export function delegationOracle(core: Core, liar = ''): DelegationOracle {
   let watch: DelegationStatements
   let last = 0
   /** Delegations by receipt, right class and ordinal. */
-  const given = new Map<string, Given[]>()
-  const back = new Set<string>()
+  const delegations = new Map<string, Delegation[]>()
+  const returned = new Set<string>()
 
   /** On a new connection, after a restart or restore, reads all rows again. */
   function watchOf(db: Connection): DelegationStatements {
     if (connection === db) return watch
     connection = db
     last = 0
-    given.clear()
-    back.clear()
+    delegations.clear()
+    returned.clear()
     watch = {
       rows: db.prepare(
         `SELECT rowid, body FROM journal_row WHERE rowid > ? AND agent_id <> ? AND applied = 1 AND body LIKE '%"kind":"delegat%' ORDER BY rowid`,
@@ -57,19 +57,19 @@ export function delegationOracle(core: Core, liar = ''): DelegationOracle {
         'SELECT 1 FROM redemption WHERE redemption_id = ? UNION SELECT 1 FROM agent WHERE agent_id = ? AND revoked_ms IS NOT NULL',
       ),
     }
-    take()
+    readNewRows()
     return watch
   }
 
-  function take(): void {
+  function readNewRows(): void {
     for (const { rowid, body } of watch.rows.all(last, liar)) {
       last = rowid
       const { evidence } = JournalBody.parse(JSON.parse(body))
-      if (evidence?.kind === 'delegation_returned') back.add(evidence.redemptionId)
+      if (evidence?.kind === 'delegation_returned') returned.add(evidence.redemptionId)
       if (evidence?.kind !== 'delegated') continue
       for (const ordinal of evidence.ordinals) {
         const right = `${evidence.nonce}/${evidence.rightClass}/${ordinal}`
-        given.set(right, [...(given.get(right) ?? []), evidence])
+        delegations.set(right, [...(delegations.get(right) ?? []), evidence])
       }
     }
   }
@@ -79,9 +79,11 @@ export function delegationOracle(core: Core, liar = ''): DelegationOracle {
       const { units, isOver } = watchOf(db)
       for (const { cti, receipt_index: ordinal, right_class: rightClass, agent_id: agentId } of units.all(nonce)) {
         const right = `${cti}/${rightClass}/${ordinal}`
-        const other = (given.get(right) ?? []).find(
+        const other = (delegations.get(right) ?? []).find(
           (each) =>
-            each.agentId !== agentId && !back.has(each.redemptionId) && !isOver.get(each.redemptionId, each.agentId),
+            each.agentId !== agentId &&
+            !returned.has(each.redemptionId) &&
+            !isOver.get(each.redemptionId, each.agentId),
         )
         if (other)
           core.violate(
@@ -92,7 +94,7 @@ export function delegationOracle(core: Core, liar = ''): DelegationOracle {
     },
     committed(db) {
       watchOf(db)
-      take()
+      readNewRows()
     },
   }
 }

@@ -100,7 +100,7 @@ function isOutcomeForged(db: Connection, liar: string, redemptionId: string): bo
       'SELECT DISTINCT outcome FROM redemption WHERE redemption_id = ? AND outcome IS NOT NULL AND resolved_by IS NULL',
     )
     .all(redemptionId)
-  const told = new Set(
+  const reported = new Set(
     db
       .prepare<[string, string], { outcome: string }>(
         `SELECT DISTINCT json_extract(body, '$.evidence.outcome') AS outcome FROM journal_row
@@ -109,12 +109,12 @@ function isOutcomeForged(db: Connection, liar: string, redemptionId: string): bo
       .all(liar, redemptionId)
       .map(({ outcome }) => outcome),
   )
-  if (kept.some(({ outcome }) => !told.has(outcome))) return true
+  if (kept.some(({ outcome }) => !reported.has(outcome))) return true
   const isResolved = db
     .prepare<[string]>('SELECT 1 FROM redemption WHERE redemption_id = ? AND resolved_by IS NOT NULL')
     .get(redemptionId)
   const isConflict = db
     .prepare<[string]>("SELECT 1 FROM protection_exception WHERE kind = 'outcome_conflict' AND subject = ?")
     .get(redemptionId)
-  return isConflict !== undefined && isResolved === undefined && told.size <= 1
+  return isConflict !== undefined && isResolved === undefined && reported.size <= 1
 }

@@ -40,7 +40,7 @@ export interface LedgerFacts {
   isClockSure(): boolean
   /** Called for each durable row. */
   onRow?(row: { seq: number; body: JournalBody }): void
-  /** Returns the cloud generation that granted the token if a restore lost the token, else undefined. */
+  /** If a restore lost the token, returns the cloud generation that granted it. Otherwise returns undefined. */
   lostWith(nonce: string): number | undefined
 }
 

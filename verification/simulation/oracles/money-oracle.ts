@@ -110,12 +110,12 @@ class Money implements MoneyOracle {
     if (held > 0 && this.#isEveryAgentHere) return `${held} refunds are held`
     const refunds = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'due' AND due_ms < ?", nowMs - LATE_MS)
     if (refunds > 0) return `${refunds} refunds are overdue`
-    const unheard = this.#books.refunds.find(
+    const unknown = this.#books.refunds.find(
       ({ id, status }) =>
         status === 'failed' &&
         count("SELECT COUNT(*) AS n FROM refund WHERE state = 'done' AND provider_ref = ?", id) > 0,
     )
-    if (unheard) return `the refund ${unheard.id} failed at the bank, but the cloud does not know it`
+    if (unknown) return `the refund ${unknown.id} failed at the bank, but the cloud does not know it`
     const payments = count(
       "SELECT COUNT(*) AS n FROM payment WHERE state IN ('asking', 'open') AND due_ms < ?",
       nowMs - LATE_MS,
@@ -197,8 +197,8 @@ class Money implements MoneyOracle {
         )
     } else if (payment.applied === 0 || payment.status === 'CANCELLED') {
       // The bank may return a refund. Then an exception informs staff, who may repeat it.
-      const isAllTold = isReported && back < session.paidCent && back + failed >= session.paidCent
-      if (back !== session.paidCent && !isAllTold)
+      const isAllReported = isReported && back < session.paidCent && back + failed >= session.paidCent
+      if (back !== session.paidCent && !isAllReported)
         this.#violate(
           `${purchaseId} is ${payment.status}, ${session.paidCent} cents were paid with ${paymentId}, but ${back} are refunded`,
         )

@@ -6,9 +6,9 @@ import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle } from './ledger-oracle.ts'
 
 /**
- * Checks from outside which rights the receipt home delegates and which it uses itself: each right once, also after the
- * home moved. Two exceptions are allowed. An isolated agent may release the same goods again. A receipt home without
- * the cloud may do so while the cloud issues a token.
+ * Checks from outside which rights the receipt home delegates and which it uses itself. Each right may be used once,
+ * also after the home moved. Two exceptions are allowed. An isolated agent may release the same goods again. A receipt
+ * home without the cloud may do so while the cloud issues a token.
  */
 export interface ReceiptHomeOracle {
   /** Called after a durable commit of the agent's ledger and after its ledger oracle. */
@@ -115,7 +115,7 @@ class Homes implements ReceiptHomeOracle {
     now.anew = restarts
     for (const { body } of rows.slice(restarts === before.anew ? before.rows : 0)) {
       if (body.evidence?.kind === 'outcome') this.#outcomes.set(body.evidence.redemptionId, body.evidence.outcome)
-      // An offline decision that is not counted as isolated was made as the receipt home.
+      // An offline decision without the isolated count was made as the receipt home.
       const isAlone = body.event?.type === 'protection.device.offline' && now.isolated === before.isolated
       if (body.evidence?.kind === 'claim') this.#takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
     }
@@ -184,15 +184,15 @@ class Homes implements ReceiptHomeOracle {
     )
       return
     /** The holder of an unresolved right may request it again; its own ledger then requires staff. */
-    const isTheirs = ({ isDelegated, agentId, ledger, redemptionId }: RightUse) =>
+    const isByHolder = ({ isDelegated, agentId, ledger, redemptionId }: RightUse) =>
       isDelegated &&
       made.isDelegated &&
       agentId === made.agentId &&
       this.#states.get(`${ledger}/${redemptionId}`) === 'unknown'
-    const standing = (this.#usesByRight.get(key) ?? []).filter(
-      (before) => before.redemptionId !== made.redemptionId && this.#countsAsUsed(before) && !isTheirs(before),
+    const otherUses = (this.#usesByRight.get(key) ?? []).filter(
+      (before) => before.redemptionId !== made.redemptionId && this.#countsAsUsed(before) && !isByHolder(before),
     )
-    for (const before of standing) {
+    for (const before of otherUses) {
       // The ledger oracle compares two claims of one ledger.
       if (before.ledger === made.ledger && (before.isDelegated || made.isDelegated)) {
         this.#core.violate(
@@ -230,11 +230,11 @@ class Homes implements ReceiptHomeOracle {
     const { name } = node
     const { redemptionId, rightClass, operatorId } = claim
     const receipt = claim.source === 'receipt' ? { cti: claim.nonce, ordinals: claim.ordinals } : claim.receipt
-    const gift = this.#delegated.get(redemptionId)
-    if (gift && claim.ordinals.some((ordinal) => !gift.ordinals.includes(ordinal))) {
+    const delegation = this.#delegated.get(redemptionId)
+    if (delegation && claim.ordinals.some((ordinal) => !delegation.ordinals.includes(ordinal))) {
       this.#core.violate(
         'I1',
-        `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, but the home delegated ${gift.ordinals.join(',')}`,
+        `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, but the home delegated ${delegation.ordinals.join(',')}`,
       )
     }
     // An operator has checked the tag and may release it again.
@@ -248,7 +248,7 @@ class Homes implements ReceiptHomeOracle {
           isDelegated: false,
           agentId: undefined,
           isByToken: claim.source === 'token',
-          homeEpoch: gift ? undefined : homeEpoch,
+          homeEpoch: delegation ? undefined : homeEpoch,
           atMs: this.#core.scheduler.nowMs,
         },
         node,

@@ -39,7 +39,7 @@ export interface CustomerParts {
   core: Core
   shop: Shop
   merchant: Merchant
-  /** API client of the second tenant; all its calls for this purchase must fail. */
+  /** API client of the second tenant. Its calls with ids of this tenant must fail. */
   stranger: Merchant
   agents: readonly AgentNode[]
   pace: Pace
@@ -285,12 +285,12 @@ class Visits implements Customers {
 
   /** The second tenant calls operations with the id of this purchase. */
   async #tryAsStranger({ purchaseId }: OwnedPurchase): Promise<void> {
-    const asked: [string, Json][] = [
+    const calls: [string, Json][] = [
       ['fetchPurchase', { transactionId: purchaseId }],
       ['markPurchaseCancelled', { purchaseId }],
       ['verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.station }],
     ]
-    for (const [operation, body] of asked) {
+    for (const [operation, body] of calls) {
       const answer = await this.#stranger.call(operation, body, { tries: 2 })
       if (answer?.ok) this.#core.violate('I11', `${operation} of another tenant's ${purchaseId} was answered with 200`)
     }

@@ -40,13 +40,13 @@ export interface HiddenState {
 const NOTHING: HiddenState = { restores: () => 0, holderOf: () => undefined, nodeMet: (node) => node }
 
 /**
- * Creates the function that requests releases and checks the answers. It passes the event id of an answer to `onTold`,
+ * Creates the function that requests releases and checks the answers. It passes the event id of an answer to `onEventId`,
  * because the cloud must receive the event. Exceptions: the cloud was restored meanwhile, or a copy of the agent
  * answered.
  */
 export function releaseRequester(
   core: Core,
-  onTold: (eventId: string) => void,
+  onEventId: (eventId: string) => void,
   { restores, holderOf, nodeMet }: HiddenState = NOTHING,
   rules?: Pick<RulesOracle, 'answered'>,
 ): RequestRelease {
@@ -63,12 +63,12 @@ export function releaseRequester(
       core.violate('I14', `${node.name} uses the unknown reason ${answer.reason}`)
     if (answer.authorized && drivesOutput(answer.action) && answer.outcome === null)
       core.violate('I2', `${node.name} authorizes ${answer.action} without an outcome`)
-    if (answer.eventId !== null && isSame) onTold(answer.eventId)
+    if (answer.eventId !== null && isSame) onEventId(answer.eventId)
   }
 
   return (usual, request) => {
-    const asked = holderOf(request.deviceId) ?? usual
-    const node = nodeMet(asked)
+    const wanted = holderOf(request.deviceId) ?? usual
+    const node = nodeMet(wanted)
     const agent = node?.agent
     const { process } = node?.machine ?? {}
     if (!node || !agent || !process) return Promise.resolve(undefined)
@@ -80,7 +80,7 @@ export function releaseRequester(
         (answer) => {
           forget()
           if (!process.isAlive) return resolve(undefined)
-          checkAnswer(node, answer, restores() === before && node === asked)
+          checkAnswer(node, answer, restores() === before && node === wanted)
           // Skipped if the policy changed during the request.
           if (decidedBy && agent.trust.policy === decidedBy) rules?.answered(request, answer, decidedBy)
           resolve(answer)

@@ -25,7 +25,7 @@ export async function requestToken(
   epc: string | undefined,
 ): Promise<DeviceRequest | string> {
   const { station, detacher } = shop.devices
-  const given =
+  const issued =
     epc === undefined
       ? await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: station }, { tries: 4 })
       : await merchant.call(
@@ -33,8 +33,8 @@ export async function requestToken(
           { purchaseId, epc, deviceId: detacher, protectionAction: 'detach_hard_tag' },
           { tries: 4 },
         )
-  const token = given?.ok ? given.body['authorizationToken'] : undefined
-  if (typeof token !== 'string') return given?.ok ? String(given.body['reason']) : (given?.reason ?? 'no answer')
+  const token = issued?.ok ? issued.body['authorizationToken'] : undefined
+  if (typeof token !== 'string') return issued?.ok ? String(issued.body['reason']) : (issued?.reason ?? 'no answer')
   return epc === undefined
     ? { node: agents[0], request: { deviceId: station, action: 'deactivate_label', token, identifiers: {} } }
     : { node: agents[1], request: { deviceId: detacher, action: 'detach_hard_tag', token, identifiers: { epc } } }

@@ -48,8 +48,8 @@ export function liveTill(
       if (!decided?.ok || !approved) return undefined
     } else if (typeof begun['checkoutUrl'] === 'string' && !odd(0.2)) return begun['checkoutUrl']
     // Some shoppers lose the page and request it again.
-    const asked = await merchant.call('processPayment', { transactionId }, { tries: 4 })
-    return asked?.ok ? String(asked.body['checkoutUrl']) : undefined
+    const payment = await merchant.call('processPayment', { transactionId }, { tries: 4 })
+    return payment?.ok ? String(payment.body['checkoutUrl']) : undefined
   }
 
   return {

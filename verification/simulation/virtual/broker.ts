@@ -11,7 +11,7 @@ import type { Wire } from './wire.ts'
  * reordered. A restart loses retained messages, and a retained message may be old.
  */
 export interface SimBroker extends Broker {
-  /** Connects an agent over its wire. Rejects if the broker refuses or does not answer within 3,000 ms. */
+  /** Connects an agent over its wire. Rejects if the broker refuses or sends no answer within 3,000 ms. */
   open(options: MqttLineOptions, by: Process, wire: Wire): Promise<MqttLine>
   /** Ends all connections and deletes retained messages. */
   restart(): void

@@ -14,7 +14,7 @@ export interface Disk {
   watch(connection: Connection, name: string): Connection
   /** Read-only connection of the current process. */
   readonly reading: Connection | undefined
-  /** Ends the life of the current files and gives the next process a copy. */
+  /** Gives the next process a copy of the current files. The ended process keeps the originals. */
   processEnded(how: { powerCut: boolean }): void
   /** Gives the next process the files of an old copy. */
   restore(copy: string): void
@@ -147,7 +147,10 @@ class SurvivingDisk implements Disk {
     return Object.assign(new Error(text), { code })
   }
 
-  /** The process that owns a file, by the file's folder. A process that died during its start may open a file late. */
+  /**
+   * Number of the process that owns the file, from the file's folder. A process that died during its start may open a
+   * file late.
+   */
   #lifeOf(connection: Connection): number {
     return Number(basename(dirname(connection.name)))
   }

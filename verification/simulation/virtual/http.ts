@@ -31,7 +31,7 @@ export class NoAnswer extends Error {
  * retries; the first answer is used.
  */
 export function request(
-  asked: SimRequest,
+  message: SimRequest,
   {
     wire,
     server,
@@ -53,7 +53,7 @@ export function request(
       const { process } = server
       if (!process?.isAlive) return void scheduler.after(1, () => fail('connection refused'))
       const forget = process.onEnd(() => void scheduler.after(1, () => fail('connection reset')))
-      server.answer(asked).then(
+      server.answer(message).then(
         (answer) => {
           if (!process.isAlive) return
           wire.carry(true, () => {

@@ -67,9 +67,9 @@ export function machine(name: string, world: { scheduler: Scheduler; chance: Cha
       kill() {
         if (!isAlive) return
         isAlive = false
-        const told = [...listeners]
+        const called = [...listeners]
         listeners.clear()
-        for (const listener of told) listener()
+        for (const listener of called) listener()
       },
       onEnd(listener) {
         listeners.add(listener)

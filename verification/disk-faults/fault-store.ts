@@ -6,7 +6,7 @@ import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { authorizationIn } from '../../bin/credential-file.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import { runCommand, startProcess, type UntagProcess } from './part.ts'
+import { runCommand, startProcess, type UntagProcess } from './untag-process.ts'
 import type { TraceOptions } from './strace.ts'
 
 /**
@@ -64,9 +64,7 @@ export interface AgentStatus {
 export const DEVICE_TYPES = ['pos_deactivator', 'self_checkout_detacher', 'exit_gate'] as const
 export type DeviceType = (typeof DEVICE_TYPES)[number]
 
-/**
- * Returns the trace settings of the process `part`, or undefined to run it without strace. Logs belong into `folder`.
- */
+/** Returns the trace settings of the process `part`; undefined starts it without strace. Put logs into `folder`. */
 export type TraceOf = (part: string, folder: string) => TraceOptions | undefined
 
 const ASK_WITHIN_MS = 20_000
@@ -95,7 +93,7 @@ export async function openFaultStore(traceIn: TraceOf = () => undefined): Promis
   await runCommand(['edge', 'enrol', '--cloud', baseUrl, '--code', String(code), '--data', edgeData], traceOf('enrol'))
   const agent = await startProcess(agentArgs, traceOf('agent'))
 
-  const rig: FaultStore = {
+  const store: FaultStore = {
     folder,
     disks,
     cloud,
@@ -104,19 +102,19 @@ export async function openFaultStore(traceIn: TraceOf = () => undefined): Promis
     boards: boards.boards,
     boardPorts: boards.ports,
     ...calls,
-    authorize: (body) => post(`${rig.agent.ready['url']}/v1/authorize`, body, authorizationIn(edgeData)),
-    status: () => statusOf(rig.agent, edgeData),
-    startCloud: async (traced) => void (rig.cloud = await startProcess(cloudArgs, traced)),
-    startAgent: async (traced) => void (rig.agent = await startProcess(agentArgs, traced)),
+    authorize: (body) => post(`${store.agent.ready['url']}/v1/authorize`, body, authorizationIn(edgeData)),
+    status: () => statusOf(store.agent, edgeData),
+    startCloud: async (traced) => void (store.cloud = await startProcess(cloudArgs, traced)),
+    startAgent: async (traced) => void (store.agent = await startProcess(agentArgs, traced)),
     buy: (name, quantity = 1) => buyAt(calls.call, shop, name, quantity),
     async close() {
-      if (rig.agent.isRunning) await rig.agent.stop()
-      if (rig.cloud.isRunning) await rig.cloud.stop()
+      if (store.agent.isRunning) await store.agent.stop()
+      if (store.cloud.isRunning) await store.cloud.stop()
       for (const service of boards.services) await service.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }
-  return rig
+  return store
 }
 
 type Shop = Pick<FaultStore, 'storeId' | 'otherStoreId' | 'devices' | 'ean'>
@@ -249,14 +247,14 @@ export async function taggedProduct(call: FaultStore['call'], storeId: string): 
 }
 
 /** Resolves when every board of the agent is ready. */
-export async function boardsReady(rig: FaultStore): Promise<void> {
-  await until('the boards', async () => (await rig.status())?.devices.every((d) => d.state === 'ready'))
+export async function boardsReady(store: FaultStore): Promise<void> {
+  await until('the boards', async () => (await store.status())?.devices.every((d) => d.state === 'ready'))
 }
 
 /** Resolves when the cloud has acknowledged all rows of the agent. */
-export async function outboxEmpty(rig: FaultStore): Promise<void> {
+export async function outboxEmpty(store: FaultStore): Promise<void> {
   await until('an empty outbox', async () => {
-    const status = await rig.status()
+    const status = await store.status()
     return status?.online === true && status.queueDepth === 0
   })
 }

@@ -1,6 +1,6 @@
-import type { UntagProcess } from './part.ts'
+import type { UntagProcess } from './untag-process.ts'
 import { attachFault, wasInjected, type TraceOptions } from './strace.ts'
-import type { FaultPoint } from './aim.ts'
+import type { FaultPoint } from './fault-point.ts'
 
 /** Fault in the system calls of the cloud or the agent. */
 export interface InjectedFault {
@@ -10,25 +10,25 @@ export interface InjectedFault {
 
 /** Injects the fault into a running process, or starts a process with it. Such a start may fail. */
 export async function injectFault(
-  aim: FaultPoint,
+  point: FaultPoint,
   running: () => UntagProcess,
   start: (traced: TraceOptions) => Promise<void>,
 ): Promise<InjectedFault> {
-  if (aim.mode === 'working') {
+  if (point.mode === 'working') {
     const { pid } = running().child
-    const attached = await attachFault(pid ?? 0, aim.log, aim.injections)
+    const attached = await attachFault(pid ?? 0, point.log, point.injections)
     return {
       async disarm() {
         await attached.detach()
-        return wasInjected(aim.log)
+        return wasInjected(point.log)
       },
     }
   }
   await running().stop()
   const isStarted = await start({
-    log: aim.log,
-    calls: aim.injections.map((i) => i.calls).join(','),
-    injections: aim.injections,
+    log: point.log,
+    calls: point.injections.map((i) => i.calls).join(','),
+    injections: point.injections,
   }).then(
     () => true,
     () => false,
@@ -36,7 +36,7 @@ export async function injectFault(
   return {
     async disarm() {
       if (isStarted) await running().stop()
-      return wasInjected(aim.log)
+      return wasInjected(point.log)
     },
   }
 }

@@ -8,7 +8,7 @@ import { spawnTraced, traceEnded, type TraceOptions } from './strace.ts'
 
 /** A process of the built untag program, alone or under strace. */
 export interface UntagProcess {
-  /** Fields of the line that starts with `ready `. */
+  /** Fields of the line `ready {…}` that the program prints. */
   readonly ready: Record<string, string>
   readonly child: ChildProcess
   /** Output on stderr so far; only the last 100,000 characters are kept. */
@@ -75,7 +75,7 @@ export async function startProcess(args: readonly string[], traced?: TraceOption
 
 /** A process ended too early, or with an error. */
 export class ProcessEnded extends Error {
-  override name = 'PartEnded'
+  override name = 'ProcessEnded'
 }
 
 /** Runs a command to its end and returns its output. If the command fails, throws with its stderr. */
