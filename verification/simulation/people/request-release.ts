@@ -40,9 +40,9 @@ export interface HiddenState {
 const NOTHING: HiddenState = { restores: () => 0, holderOf: () => undefined, nodeMet: (node) => node }
 
 /**
- * Creates the function that requests releases and checks the answers. It passes the event id of an answer to `onEventId`,
- * because the cloud must receive the event. Exceptions: the cloud was restored meanwhile, or a copy of the agent
- * answered.
+ * Creates the function that requests releases and checks the answers. It passes the event id of each answer to
+ * `onEventId`, because the cloud must receive this event. It omits the id if the cloud was restored meanwhile or a copy
+ * of the agent answered.
  */
 export function releaseRequester(
   core: Core,
