@@ -91,15 +91,15 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       [shop.storeId, 'tray_open'],
     ]
     expect(await kindsOf()).toEqual(all)
-    const seen: Json[] = []
+    const pages: Json[] = []
     let cursor: string | undefined
     do {
       const page = await shop.ok('fetchExceptions', { limit: 1, ...(cursor !== undefined && { cursor }) })
       expect(page.total).toBe(3)
-      seen.push(...page.exceptions.map((e: Json) => [e.storeId, e.kind]))
+      pages.push(...page.exceptions.map((e: Json) => [e.storeId, e.kind]))
       cursor = page.nextCursor
     } while (cursor !== undefined)
-    expect(seen).toEqual(all)
+    expect(pages).toEqual(all)
   })
 
   it('fetchExceptions filters by kind, state and time', async () => {
@@ -172,12 +172,12 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
   })
 
   describe('read by an index', () => {
-    const asked: CompiledQuery[] = []
+    const queries: CompiledQuery[] = []
     let db: Db
     let close: () => Promise<void> | void
     beforeAll(async () => {
       const { location } = shop.cloud.db
-      const log = (event: LogEvent) => void asked.push(event.query)
+      const log = (event: LogEvent) => void queries.push(event.query)
       if ('file' in location) {
         const file = new Sqlite(location.file)
         db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: file }), log })
@@ -195,10 +195,10 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
     const sqlOf = async (sql: string, parameters: readonly unknown[] = []) =>
       (await db.executeQuery<Json>({ sql, parameters, query: { kind: 'RawNode' } } as unknown as CompiledQuery)).rows
     const plansOf = async (work: () => Promise<unknown>): Promise<string[]> => {
-      asked.length = 0
+      queries.length = 0
       await work()
       const plans = []
-      for (const { sql, parameters } of asked.splice(0)) {
+      for (const { sql, parameters } of queries.splice(0)) {
         const rows = await sqlOf(`EXPLAIN ${kind === 'sqlite' ? 'QUERY PLAN ' : ''}${sql}`, parameters)
         plans.push(rows.map((row) => row.detail ?? row['QUERY PLAN']).join('\n'))
       }
@@ -250,9 +250,9 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
       .selectAll()
       .where('agent_id', '=', agents[0]?.agentId ?? '')
       .executeTakeFirstOrThrow()
-    const placeOf = (n: number) => ({ tenant: `acc_${n % 200}.test`, store_id: `st_${n % 400}` })
+    const storeOf = (n: number) => ({ tenant: `acc_${n % 200}.test`, store_id: `st_${n % 400}` })
     const rows = Array.from({ length: 8_000 }, (_, n) => ({
-      ...placeOf(n),
+      ...storeOf(n),
       exception_id: firstIdAt('exc', n * 1_000),
       kind: Math.floor(n / 400) % 20 === 1 ? 'rare' : 'gate_alarm',
       subject: `s-${n}`,
@@ -269,7 +269,7 @@ onEveryDatabase('lists of agents and exceptions of an account', (kind) => {
     }))
     const fleet = Array.from({ length: 1_000 }, (_, n) => ({
       ...one,
-      tenant: placeOf(n).tenant,
+      tenant: storeOf(n).tenant,
       agent_id: firstIdAt('agt', n),
       ledger_id: `led-${n}`,
       x: `x-${n}`,

@@ -85,7 +85,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       .where('purchase_id', '=', purchaseId)
       .executeTakeFirstOrThrow()
     const homeEpoch = await makeHome(gate, agent)
-    const give = (redemptionId: string): Evidence => ({
+    const delegation = (redemptionId: string): Evidence => ({
       kind: 'delegated',
       redemptionId,
       nonce: nonce ?? '',
@@ -94,85 +94,96 @@ onEveryDatabase('the journal of an agent', (kind) => {
       agentId: other.agentId,
       homeEpoch,
     })
-    const back = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({
+    const delegationReturned = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({
       kind: 'delegation_returned',
       redemptionId,
       outcome,
       report: outcomeReport(other, { aud: agent.agentId, redemptionId, cti: nonce ?? '', homeEpoch, outcome }),
     })
-    const tell = async (from: TestAgent, ...all: Evidence[]) =>
+    const report = async (from: TestAgent, ...all: Evidence[]) =>
       expect((await from.report(all.map((evidence) => from.row({ evidence })))).body).toMatchObject({
         accepted: all.length,
       })
-    const ask = async (by: TestAgent, at: string) =>
+    const verifyPurchase = async (by: TestAgent, at: string) =>
       (await by.call('verifySecurityTagDeactivation', { purchaseId, deviceId: at })).body
-    const asked = () => ask(agent, gate.devices.pos_deactivator)
+    const verifyAtReceiptHome = () => verifyPurchase(agent, gate.devices.pos_deactivator)
 
     // The lease of the first agent is revoked, because the receipt home has delegated the right.
-    const lent = (await asked()).replayProtectedNonce
-    await tell(agent, give('given-1'))
+    const leasedNonce = (await verifyAtReceiptHome()).replayProtectedNonce
+    await report(agent, delegation('delegation-1'))
     expect(
       await gate.cloud.db.database.reads
         .selectFrom('protection_authorization')
         .select('void_asked_ms')
-        .where('nonce', '=', lent)
+        .where('nonce', '=', leasedNonce)
         .executeTakeFirst(),
     ).toMatchObject({ void_asked_ms: expect.any(Number) })
-    await tell(agent, { kind: 'void', nonce: lent })
-    expect(await asked()).toMatchObject({
+    await report(agent, { kind: 'void', nonce: leasedNonce })
+    expect(await verifyAtReceiptHome()).toMatchObject({
       authorizationToken: null,
       reason: 'already_redeemed',
       items: [{ openUnits: 0 }],
     })
-    await tell(agent, back('given-1', 'unknown'))
-    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
-    await tell(agent, back('given-1', 'failed'), back('given-1', 'unknown'), give('given-2'))
-    expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
-    // The agent’s own device may request it, because that agent has the outcome.
-    const own = await ask(other, deviceId)
+    await report(agent, delegationReturned('delegation-1', 'unknown'))
+    expect(await verifyAtReceiptHome()).toMatchObject({
+      authorizationToken: null,
+      reason: 'manual_assistance_required',
+    })
+    await report(
+      agent,
+      delegationReturned('delegation-1', 'failed'),
+      delegationReturned('delegation-1', 'unknown'),
+      delegation('delegation-2'),
+    )
+    expect(await verifyAtReceiptHome()).toMatchObject({ reason: 'already_redeemed' })
+    // The agent with the delegated right may request the unit at its own device, because it knows the outcome.
+    const own = await verifyPurchase(other, deviceId)
     expect(own.authorizationToken).toBeTypeOf('string')
-    await tell(other, { kind: 'void', nonce: own.replayProtectedNonce })
-    // From now on the agent’s own report counts, and a later report of the receipt home does not.
-    await tell(
+    await report(other, { kind: 'void', nonce: own.replayProtectedNonce })
+    // The agent’s own report settles the right. A later report of the receipt home changes nothing.
+    await report(
       other,
       {
         kind: 'claim',
-        redemptionId: 'given-2',
+        redemptionId: 'delegation-2',
         nonce: nonce ?? '',
         source: 'receipt',
         rightClass: 'release',
         ordinals: [0],
         deviceId,
       },
-      { kind: 'outcome', redemptionId: 'given-2', outcome: 'failed' },
+      { kind: 'outcome', redemptionId: 'delegation-2', outcome: 'failed' },
     )
-    await tell(agent, give('given-2'))
-    const granted = await asked()
+    await report(agent, delegation('delegation-2'))
+    const granted = await verifyAtReceiptHome()
     expect(granted.authorizationToken).toBeTypeOf('string')
-    await tell(agent, { kind: 'void', nonce: granted.replayProtectedNonce }, give('given-3'))
-    expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
-    // After the receipt expires, rights with an outcome are deleted; a right without one is for staff.
+    await report(agent, { kind: 'void', nonce: granted.replayProtectedNonce }, delegation('delegation-3'))
+    expect(await verifyAtReceiptHome()).toMatchObject({ reason: 'already_redeemed' })
+    // After the receipt expires, the cloud deletes rights with an outcome. A right without an outcome needs staff.
     const { database } = gate.cloud.db
-    const kept = async () =>
+    const storedRedemptionIds = async () =>
       (
         await database.reads.selectFrom('delegated_right').select('redemption_id').orderBy('redemption_id').execute()
       ).map((row) => row.redemption_id)
     const { until_s: untilS } = await database.reads
       .selectFrom('delegated_right')
       .select('until_s')
-      .where('redemption_id', '=', 'given-3')
+      .where('redemption_id', '=', 'delegation-3')
       .executeTakeFirstOrThrow()
     await database.write((db) => pruneDelegated(db, untilS * 1_000 - 1))
-    expect(await kept()).toEqual(['given-1', 'given-2', 'given-3'])
+    expect(await storedRedemptionIds()).toEqual(['delegation-1', 'delegation-2', 'delegation-3'])
     await database.write((db) => pruneDelegated(db, untilS * 1_000))
-    expect(await kept()).toEqual(['given-3'])
+    expect(await storedRedemptionIds()).toEqual(['delegation-3'])
     await database.write((db) => db.updateTable('delegated_right').set({ until_s: 1_000_000_000 }).execute())
-    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
+    expect(await verifyAtReceiptHome()).toMatchObject({
+      authorizationToken: null,
+      reason: 'manual_assistance_required',
+    })
     await database.write((db) => db.updateTable('delegated_right').set({ until_s: untilS }).execute())
-    // Reports of a revoked agent do not count.
+    // The cloud ignores reports of a revoked agent.
     await gate.ok('revokeAgent', { agentId: other.agentId })
-    expect(await asked()).toMatchObject({ reason: 'manual_assistance_required' })
-    await tell(agent, back('given-3', 'failed'))
+    expect(await verifyAtReceiptHome()).toMatchObject({ reason: 'manual_assistance_required' })
+    await report(agent, delegationReturned('delegation-3', 'failed'))
     const { exceptions } = await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'double_redeem' })
     expect(exceptions).toEqual([])
   })
@@ -197,7 +208,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       db.updateTable('purchase').set({ store_id: storeId }).where('purchase_id', '=', transactionId).execute(),
     )
     const homeEpoch = await makeHome(gate, stranger)
-    const given = (redemptionId: string, nonce: string) =>
+    const delegatedRow = (redemptionId: string, nonce: string) =>
       stranger.row({
         evidence: {
           kind: 'delegated',
@@ -210,7 +221,12 @@ onEveryDatabase('the journal of an agent', (kind) => {
         },
       })
     expect(
-      (await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body,
+      (
+        await stranger.report([
+          delegatedRow('given-nowhere', 'ab'.repeat(16)),
+          delegatedRow('given-elsewhere', cti ?? ''),
+        ])
+      ).body,
     ).toMatchObject({ accepted: 2 })
     expect(await raised('unapplied')).toContain('given-nowhere')
     expect(await raised('foreign_evidence')).toContain(`${stranger.agentId}/delegated`)
@@ -223,7 +239,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ).toEqual([])
   })
 
-  it('acknowledges no rows behind a gap', async () => {
+  it('does not acknowledge rows after a gap', async () => {
     const [one, two] = [agent.row({}), agent.row({})]
     const early = await agent.report([two])
     expect(early.body).toMatchObject({ accepted: 0 })
@@ -256,7 +272,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
   })
 
-  it('detects a second copy by rows before the newest known row', async () => {
+  it('detects a second copy by a row before the newest stored row', async () => {
     const one = await enrolTestAgent(gate)
     const { rowHash, genesisHash } = await import('../../../policy/journal.ts')
     const rows = [one.row({}), one.row({}), one.row({})]
@@ -314,7 +330,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
   it('stores and acknowledges partly readable rows, and reads them again after an upgrade', async () => {
     const { database } = gate.cloud.db
     const { purchase, nonce } = await grant()
-    const told = (change: Json) =>
+    const exceptionEvent = (change: Json) =>
       ({
         type: 'protection.exception.raised',
         eventId: `evt-${nonce}-${JSON.stringify(change).length}`,
@@ -325,23 +341,26 @@ onEveryDatabase('the journal of an agent', (kind) => {
       }) as ProtectionEvent
     // One retry is not enough for all rows.
     for (let batch = 0; batch < 6; batch++) {
-      const strange = Array.from({ length: 100 }, () => agent.row({ event: told({ epc: 'AB'.repeat(75) }) }))
+      const strange = Array.from({ length: 100 }, () => agent.row({ event: exceptionEvent({ epc: 'AB'.repeat(75) }) }))
       expect((await agent.report(strange)).body).toMatchObject({ accepted: 100 })
     }
     const rows = [
-      agent.row({ event: told({ epc: 'AB'.repeat(75) }) }),
-      agent.row({ evidence: claim(nonce, 'red-unread'), event: told({ colour: 'a field of a newer release' }) }),
-      agent.row({ event: told({ detail: 'half a \ud83d character, and \0' }) }),
+      agent.row({ event: exceptionEvent({ epc: 'AB'.repeat(75) }) }),
+      agent.row({
+        evidence: claim(nonce, 'red-unread'),
+        event: exceptionEvent({ colour: 'a field of a newer release' }),
+      }),
+      agent.row({ event: exceptionEvent({ detail: 'half a \ud83d character, and \0' }) }),
       agent.row({ evidence: { kind: 'forgotten' } as never }),
       agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-unread', outcome: 'confirmed' } }),
-      agent.row({ event: told({ epc: 'AB'.repeat(62) }) }),
+      agent.row({ event: exceptionEvent({ epc: 'AB'.repeat(62) }) }),
     ]
     expect((await agent.report(rows)).body).toMatchObject({ accepted: 6 })
     expect((await agent.report(rows)).body).toMatchObject({ accepted: 0, duplicates: 6 })
     expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
       securityTagStatus: 'deactivated',
     })
-    const kept = () =>
+    const storedRows = () =>
       database.reads
         .selectFrom('journal_row')
         .select(['seq', 'body', 'applied'])
@@ -349,16 +368,20 @@ onEveryDatabase('the journal of an agent', (kind) => {
         .where('seq', '>=', rows[0]?.seq ?? 0)
         .orderBy('seq')
         .execute()
-    expect((await kept()).map((row) => [row.body, Boolean(row.applied)])).toEqual(
+    expect((await storedRows()).map((row) => [row.body, Boolean(row.applied)])).toEqual(
       rows.map((row, i) => [JSON.stringify(row.body), i > 3]),
     )
-    const about = async (subject: string) =>
+    const openUnapplied = async (subject: string) =>
       (
         (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' }))
           .exceptions as Json[]
       ).filter((each) => each.subject === subject)
-    expect(await about('red-unread')).toEqual([expect.objectContaining({ detail: expect.stringContaining('colour') })])
-    expect(await about(agent.agentId)).toEqual([expect.objectContaining({ detail: expect.stringContaining('epc') })])
+    expect(await openUnapplied('red-unread')).toEqual([
+      expect.objectContaining({ detail: expect.stringContaining('colour') }),
+    ])
+    expect(await openUnapplied(agent.agentId)).toEqual([
+      expect.objectContaining({ detail: expect.stringContaining('epc') }),
+    ])
 
     const retry = () => retryOf(agent.agentId)
     expect(await retry()).toBe(0)
@@ -373,7 +396,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
         .execute(),
     )
     expect(await retry()).toBe(1)
-    expect(await about('red-unread')).toEqual([])
+    expect(await openUnapplied('red-unread')).toEqual([])
     const redeemed = await database.reads
       .selectFrom('redemption')
       .select('redemption_id')
@@ -387,7 +410,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ).toHaveLength(1)
   })
 
-  it('stores evidence with names that the database cannot store, and applies the rows behind it', async () => {
+  it('stores evidence whose ids the database cannot store, and applies the rows after it', async () => {
     const { purchase, nonce } = await grant()
     const rows = [
       agent.row({ evidence: { kind: 'void', nonce: 'a\0b' } }),
@@ -402,7 +425,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     })
   })
 
-  it('shows unreadable rows of an agent until all of them are readable', async () => {
+  it('keeps the exception about unreadable rows open until all rows are readable', async () => {
     const { database } = gate.cloud.db
     const other = await enrolTestAgent(gate)
     await other.report([
@@ -416,7 +439,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
       ).filter(({ subject }) => subject === other.agentId)
     const retry = () => retryOf(other.agentId)
     // Simulates a newer release that can read the rows: one has no effect, the other is about a token.
-    const become = (seq: number, body: Json) =>
+    const replaceBody = (seq: number, body: Json) =>
       database.write((db) =>
         db
           .updateTable('journal_row')
@@ -426,10 +449,10 @@ onEveryDatabase('the journal of an agent', (kind) => {
           .execute(),
       )
     expect(await open()).toHaveLength(1)
-    await become(1, {})
+    await replaceBody(1, {})
     expect(await retry()).toBe(1)
     expect(await open()).toHaveLength(1)
-    await become(2, { evidence: { kind: 'void', nonce: (await grant()).nonce } })
+    await replaceBody(2, { evidence: { kind: 'void', nonce: (await grant()).nonce } })
     expect(await retry()).toBe(1)
     expect(await open()).toEqual([])
   })
@@ -520,7 +543,7 @@ onEveryDatabase('the journal of an agent', (kind) => {
     ])
   })
 
-  it('retries a row that has become applicable, however many rows before it are not', async () => {
+  it('retries a row that can now be applied, even if many earlier rows cannot', async () => {
     const { database } = gate.cloud.db
     const other = await enrolTestAgent(gate)
     const unknown = (n: number) => other.row({ evidence: { kind: 'void', nonce: `nobody-knows-${n}` } })

@@ -20,7 +20,7 @@ onEveryDatabase('operations about agents', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  const seen = async (agentId = agent.agentId) =>
+  const listedAgent = async (agentId = agent.agentId) =>
     (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agentId)
   const openForks = async () =>
     (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'agent_fork', state: 'open' }))
@@ -31,7 +31,7 @@ onEveryDatabase('operations about agents', (kind) => {
     const copy = { ...last, body: { atMs: 7 } }
     return of.report([{ ...copy, hash: rowHash(of.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }])
   }
-  const ask = async (purchase: Json) =>
+  const verifyPurchase = async (purchase: Json) =>
     (
       await agent.call('verifySecurityTagDeactivation', {
         purchaseId: purchase.transactionId,
@@ -41,30 +41,30 @@ onEveryDatabase('operations about agents', (kind) => {
 
   it('fetchAgents returns what each agent reported and what the cloud stores about it', async () => {
     const { cloud } = shop.cloud
-    const told = { online: true, observedAt: new Date().toISOString(), policyVersion: 7, queueDepth: 3, devices: [] }
+    const state = { online: true, observedAt: new Date().toISOString(), policyVersion: 7, queueDepth: 3, devices: [] }
     const topic = agentTopic(shop.storeId, agent.agentId, 'state')
-    cloud.messages.hooks.onMessage({ storeId: shop.storeId, agentId: agent.agentId }, topic, JSON.stringify(told))
+    cloud.messages.hooks.onMessage({ storeId: shop.storeId, agentId: agent.agentId }, topic, JSON.stringify(state))
     cloud.messages.hooks.onMessage({ storeId: shop.storeId, agentId: agent.agentId }, topic, '{"online":"yes"}')
     await cloud.messages.settled()
     await agent.report([agent.row({})])
-    expect(await seen()).toMatchObject({
+    expect(await listedAgent()).toMatchObject({
       state: 'active',
       online: true,
       policyVersion: 7,
       queueDepth: 3,
-      stateAt: told.observedAt,
+      stateAt: state.observedAt,
       ledgerSeq: 1,
       generation: 1,
       lastSeenAt: expect.any(String),
     })
   })
 
-  it('fetchAgents returns the state of requests and broker messages, and stores it at intervals', async () => {
+  it('fetchAgents returns the state from requests and broker messages, which the cloud stores at intervals', async () => {
     const { cloud } = shop.cloud
     const other = await enrolTestAgent(shop)
-    const look = (ver: number, ledgerSeq: number) =>
+    const fetchDocuments = (ver: number, ledgerSeq: number) =>
       other.call('fetchSignedDocuments', { have: { policy: [0, ver] }, ledgerSeq })
-    const say = async (state: Json) => {
+    const publishState = async (state: Json) => {
       cloud.messages.hooks.onMessage(
         { storeId: shop.storeId, agentId: other.agentId },
         agentTopic(shop.storeId, other.agentId, 'state'),
@@ -74,46 +74,46 @@ onEveryDatabase('operations about agents', (kind) => {
     }
     const ago = (ms: number) => new Date(shop.cloud.platform.clock.wall() - ms).toISOString()
     const figures = async () => {
-      const { online, policyVersion, queueDepth } = await seen(other.agentId)
+      const { online, policyVersion, queueDepth } = await listedAgent(other.agentId)
       return [online, policyVersion, queueDepth]
     }
     expect(await figures()).toEqual([undefined, undefined, undefined])
     // Without a broker.
     await other.report([other.row({}), other.row({})])
-    await look(4, 30)
+    await fetchDocuments(4, 30)
     expect(await figures()).toEqual([undefined, 4, 28])
     // A busy agent requests documents twice a second.
-    await look(5, 2)
+    await fetchDocuments(5, 2)
     expect(await figures()).toEqual([undefined, 4, 28])
-    await say({ online: true, observedAt: ago(14 * 60_000), policyVersion: 3, queueDepth: 40, devices: [] })
+    await publishState({ online: true, observedAt: ago(14 * 60_000), policyVersion: 3, queueDepth: 40, devices: [] })
     expect(await figures()).toEqual([true, 4, 28])
-    await say({ online: true, observedAt: ago(-1), policyVersion: 11, queueDepth: 27, devices: [] })
+    await publishState({ online: true, observedAt: ago(-1), policyVersion: 11, queueDepth: 27, devices: [] })
     expect(await figures()).toEqual([true, 11, 27])
-    await say({ online: true, observedAt: ago(14 * 60_000), policyVersion: 11, queueDepth: 27, devices: [] })
+    await publishState({ online: true, observedAt: ago(14 * 60_000), policyVersion: 11, queueDepth: 27, devices: [] })
     const before = Date.now()
-    await say({ online: true, observedAt: ago(-1), policyVersion: 11, queueDepth: 27, devices: [] })
-    await say({ online: false, observedAt: ago(60_000) })
+    await publishState({ online: true, observedAt: ago(-1), policyVersion: 11, queueDepth: 27, devices: [] })
+    await publishState({ online: false, observedAt: ago(60_000) })
     // The will was written at connection time, so it contains no figures.
     expect(await figures()).toEqual([false, 11, 27])
-    expect(Date.parse((await seen(other.agentId)).stateAt)).toBeGreaterThanOrEqual(before)
+    expect(Date.parse((await listedAgent(other.agentId)).stateAt)).toBeGreaterThanOrEqual(before)
     await shop.ok('revokeAgent', { agentId: other.agentId })
   })
 
-  it('a forked agent gets no token a second time until resolveAgentFork', async () => {
+  it('a forked agent does not get the same token again before resolveAgentFork', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect(await resolve('trust')).toMatchObject({ status: 409, body: { reason: 'no_fork' } })
-    const before = await ask(purchase)
-    expect((await ask(purchase)).replayProtectedNonce).toBe(before.replayProtectedNonce)
+    const before = await verifyPurchase(purchase)
+    expect((await verifyPurchase(purchase)).replayProtectedNonce).toBe(before.replayProtectedNonce)
     expect(await fork(agent)).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
     await fork(agent)
-    expect(await seen()).toMatchObject({ state: 'forked' })
+    expect(await listedAgent()).toMatchObject({ state: 'forked' })
     // Both copies receive the fork state.
     expect((await agent.call('fetchSignedDocuments', {})).body).toMatchObject({ forked: true })
     expect((await agent.login()).ledger).toEqual({ denySeq: expect.any(Number), generation: 1, forked: true })
     expect(await openForks()).toHaveLength(1)
     const other = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    expect((await ask(other)).authorizationToken).toBeTypeOf('string')
-    expect(await ask(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
+    expect((await verifyPurchase(other)).authorizationToken).toBeTypeOf('string')
+    expect(await verifyPurchase(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
     // A till’s request for the agent’s device gets a token that neither copy accepts.
     const third = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const forTill = await shop.ok('verifySecurityTagDeactivation', {
@@ -136,19 +136,19 @@ onEveryDatabase('operations about agents', (kind) => {
     expect((await agent.call('fetchSignedDocuments', {})).body).not.toHaveProperty('forked')
     expect(await openForks()).toEqual([])
     // The other copy may have used its token.
-    expect(await ask(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
-    expect((await ask(await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]))).authorizationToken).toBeTypeOf(
-      'string',
-    )
+    expect(await verifyPurchase(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
+    expect(
+      (await verifyPurchase(await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]))).authorizationToken,
+    ).toBeTypeOf('string')
     expect((await agent.report([agent.row({})])).body).toMatchObject({ accepted: 1 })
     await fork(agent)
     expect(await openForks()).toHaveLength(1)
   })
 
-  it('a login behind the known head starts a generation; another hash reveals a second copy', async () => {
+  it('a login with an older head starts a new generation; a login with another hash reveals a second copy', async () => {
     const other = await enrolTestAgent(shop)
     await other.report([other.row({}), other.row({})])
-    const hello = async (generation: number, seq: number, head: string) => {
+    const login = async (generation: number, seq: number, head: string) => {
       const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: other.agentId })).body
       const iat = Math.floor(Date.now() / 1_000)
       const claims = {
@@ -169,14 +169,14 @@ onEveryDatabase('operations about agents', (kind) => {
         })
       ).body.ledger
     }
-    expect(await hello(1, 2, other.hashBefore(3))).toEqual({ denySeq: expect.any(Number), generation: 1 })
+    expect(await login(1, 2, other.hashBefore(3))).toEqual({ denySeq: expect.any(Number), generation: 1 })
     const healed = { denySeq: expect.any(Number), generation: 2, onlineOnlyUntil: expect.any(String) }
-    expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
+    expect(await login(1, 1, other.hashBefore(2))).toEqual(healed)
     // The response was lost, so the agent repeats its request.
-    expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
-    expect(await seen(other.agentId)).toMatchObject({ state: 'active', generation: 2, ledgerSeq: 0 })
-    expect(await hello(2, 0, 'x'.repeat(43))).toEqual({ ...healed, forked: true })
-    expect(await seen(other.agentId)).toMatchObject({ state: 'forked' })
+    expect(await login(1, 1, other.hashBefore(2))).toEqual(healed)
+    expect(await listedAgent(other.agentId)).toMatchObject({ state: 'active', generation: 2, ledgerSeq: 0 })
+    expect(await login(2, 0, 'x'.repeat(43))).toEqual({ ...healed, forked: true })
+    expect(await listedAgent(other.agentId)).toMatchObject({ state: 'forked' })
   })
 
   it('revokeAgent ends logins, calls and batches, and frees devices and the receipt home', async () => {

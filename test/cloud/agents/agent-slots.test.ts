@@ -27,7 +27,7 @@ it('an agent whose connection ended keeps its slot, and a new agent is rejected'
   expect(connect('a')).toBe(true)
 })
 
-it('a new agent gets the slot of an agent that was away for a day', async () => {
+it('a new agent gets the slot of an agent that was disconnected for a day', async () => {
   const { world, connect, end } = open(2)
   connect('a')
   connect('b')

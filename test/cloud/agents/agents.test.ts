@@ -34,7 +34,7 @@ onEveryDatabase('agents', (kind) => {
     })
 
   describe('enrolment', () => {
-    it('returns the store, the root and signed documents that verify from it', async () => {
+    it('returns the store, the root key and signed documents that verify with it', async () => {
       const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId, name: 'Kasse 1' })
       expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{4}-){6}[0-9A-HJKMNP-TV-Z]{4}$/)
       expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(900_000)
@@ -109,7 +109,7 @@ onEveryDatabase('agents', (kind) => {
     it('deletes expired enrolment codes', async () => {
       const { database } = shop.cloud.db
       const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
-      const left = async (afterMs: number) => {
+      const remainingCodes = async (afterMs: number) => {
         await database.write((db) => pruneCodes(db, Date.parse(expiresAt) + afterMs))
         return (
           await database.reads
@@ -119,16 +119,16 @@ onEveryDatabase('agents', (kind) => {
             .execute()
         ).length
       }
-      expect([await left(-1), await left(0)]).toEqual([1, 0])
+      expect([await remainingCodes(-1), await remainingCodes(0)]).toEqual([1, 0])
     })
 
-    it('accepts one of 16 keys that race for one code', async () => {
+    it('accepts one of 16 keys that are sent at once with the same code', async () => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       const answers = await Promise.all(Array.from({ length: 16 }, (_, i) => enrol(code, keyOf(100 + i))))
       expect(answers.filter((a) => a.status === 200)).toHaveLength(1)
     })
 
-    it('rejects a wrong code and a wrong proof, and everything after ten tries', async () => {
+    it('rejects a wrong code and a wrong proof, and blocks the code after ten tries', async () => {
       const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
       expect((await enrol('AAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAA', keyOf(4))).status).toBe(404)
       const proof = proofFor(shop, code, 'led_x', keyOf(5).signer)
@@ -164,7 +164,7 @@ onEveryDatabase('agents', (kind) => {
   })
 
   describe('login', () => {
-    it('accepts an assertion once, and only one signed with the agent’s key', async () => {
+    it('accepts an assertion once, and only if the agent’s key signed it', async () => {
       const agent = await enrolTestAgent(shop)
       const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })).body
       const assertion = agent.messages.assertion(challenge, Date.now())
@@ -201,7 +201,7 @@ onEveryDatabase('agents', (kind) => {
   })
 
   describe('signed documents', () => {
-    it('are sent if they are newer than the agent’s, the freshness always', async () => {
+    it('are sent if they are newer than those of the agent; freshness is always sent', async () => {
       const agent = await enrolTestAgent(shop)
       const typs = (body: Json) => body.documents.map((d: string) => decodeProtectedHeader(d).typ)
       expect(typs((await agent.call('fetchSignedDocuments', {})).body)).toEqual(['keys+jwt', 'policy+jwt', 'fresh+jwt'])
@@ -229,24 +229,24 @@ onEveryDatabase('agents', (kind) => {
       expect(page.entries.some((e) => e.kind === 'receipt')).toBe(true)
     })
 
-    it('confirm only deny list versions that the cloud assigned; a refund waits for that', async () => {
+    it('confirm only deny list versions that the cloud assigned; refunds wait for confirmed versions', async () => {
       const agent = await enrolTestAgent(shop)
-      const confirmed = async () =>
+      const denyVersion = async () =>
         (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agent.agentId)
           .denyVersion
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
       await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
       await agent.call('fetchSignedDocuments', { have: { deny: [0, Number.MAX_SAFE_INTEGER] } })
-      expect(await confirmed()).toBe(0)
+      expect(await denyVersion()).toBe(0)
       const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, 0] } })
       const { ver } = decodeJwt<DenyClaims>(
         body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'),
       )
       await agent.call('fetchSignedDocuments', { have: { deny: [0, ver] } })
-      expect(await confirmed()).toBe(ver)
+      expect(await denyVersion()).toBe(ver)
     })
 
-    it('confirm only item versions that the cloud assigned; the exit page depends on it', async () => {
+    it('confirm only item versions that the cloud assigned; the exit page uses confirmed versions', async () => {
       const agent = await enrolTestAgent(shop)
       await shop.ok('registerProtectedItems', {
         storeId: shop.storeId,
@@ -254,7 +254,7 @@ onEveryDatabase('agents', (kind) => {
       })
       const { services } = shop.cloud.cloud
       const { epoch, ver } = await itemsHead(shop.cloud.db.database.reads, shop.storeId, services)
-      const taken = async (seq: number) => {
+      const confirmItems = async (seq: number) => {
         await agent.call('fetchSignedDocuments', { have: { items: [epoch, seq] } })
         return (
           await shop.cloud.db.database.reads
@@ -264,7 +264,7 @@ onEveryDatabase('agents', (kind) => {
             .executeTakeFirstOrThrow()
         ).item_seq
       }
-      expect([ver > 0, await taken(ver + 1), await taken(ver)]).toEqual([true, 0, ver])
+      expect([ver > 0, await confirmItems(ver + 1), await confirmItems(ver)]).toEqual([true, 0, ver])
     })
 
     it('leave expired entries out of the deny list, so that its size is limited', async () => {
@@ -368,7 +368,7 @@ onEveryDatabase('agents', (kind) => {
     })
   })
 
-  it('get the time signed with their own nonce, without a login', async () => {
+  it('receive the signed time with their own nonce, without a login', async () => {
     const nonce = 'n'.repeat(22)
     const { body } = await shop.cloud.get(`/api/v1/time?nonce=${nonce}`)
     expect(decodeJwt(body.time)).toMatchObject({ aud: nonce, timeMs: expect.any(Number) })

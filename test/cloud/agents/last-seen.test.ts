@@ -10,7 +10,7 @@ import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 const MINUTE_MS = 60_000
 /** The cloud stores broker messages with a short delay. */
-const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 10_000 })
+const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 10_000 })
 
 onEveryDatabase('lastSeenAt', (kind) => {
   const { platform, forward } = movablePlatform()
@@ -31,9 +31,9 @@ onEveryDatabase('lastSeenAt', (kind) => {
     await shop.stop()
   })
 
-  const shown = async () =>
+  const listedTime = async () =>
     Date.parse((await shop.ok('fetchAgents', {})).agents.find((a: Json) => a.agentId === agent.agentId).lastSeenAt)
-  const stored = async () =>
+  const storedTime = async () =>
     (
       await shop.cloud.db.database.reads
         .selectFrom('agent')
@@ -43,31 +43,31 @@ onEveryDatabase('lastSeenAt', (kind) => {
     ).last_seen_ms
   const flush = () => shop.cloud.cloud.services.lastSeen.flush(shop.cloud.db.database)
   /** Moves the clock a minute, runs `work`, and expects a new lastSeenAt. */
-  const moves = async (work: () => unknown) => {
+  const expectNewTime = async (work: () => unknown) => {
     forward(MINUTE_MS)
     const before = platform.clock.wall()
     await work()
-    await soon(async () => expect(await shown()).toBeGreaterThan(before))
-    expect(await shown()).toBeLessThanOrEqual(platform.clock.wall())
+    await eventually(async () => expect(await listedTime()).toBeGreaterThan(before))
+    expect(await listedTime()).toBeLessThanOrEqual(platform.clock.wall())
   }
 
   it('changes with a login and every HTTP request, and is stored by one later write', async () => {
-    await moves(() => agent.login())
+    await expectNewTime(() => agent.login())
     await flush()
-    const before = await stored()
-    await moves(() => agent.call('fetchSignedDocuments', {}))
-    await moves(() => agent.call('reportDeviceHeartbeat', { deviceId: 'dev_of_nobody' }))
-    await moves(() => agent.report([agent.row({})]))
-    expect(await stored()).toBe(before)
-    const last = await shown()
+    const before = await storedTime()
+    await expectNewTime(() => agent.call('fetchSignedDocuments', {}))
+    await expectNewTime(() => agent.call('reportDeviceHeartbeat', { deviceId: 'dev_of_nobody' }))
+    await expectNewTime(() => agent.report([agent.row({})]))
+    expect(await storedTime()).toBe(before)
+    const last = await listedTime()
     await flush()
-    expect([await stored(), await shown()]).toEqual([last, last])
+    expect([await storedTime(), await listedTime()]).toEqual([last, last])
   })
 
   it('changes with the connection, pings and messages over MQTT', async () => {
     const will = { topic: agentTopic(shop.storeId, agent.agentId, 'state'), payload: stateOf(false), retain: true }
     await agent.login()
-    await moves(async () => {
+    await expectNewTime(async () => {
       client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
         protocolVersion: 4,
         reconnectPeriod: 0,
@@ -77,35 +77,35 @@ onEveryDatabase('lastSeenAt', (kind) => {
         will,
       })
     })
-    await moves(() => client.sendPing())
-    await moves(() => client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), stateOf(true)))
-    await soon(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(true))
+    await expectNewTime(() => client.sendPing())
+    await expectNewTime(() => client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), stateOf(true)))
+    await eventually(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(true))
   })
 
   it('stays after a lost connection, although the broker then publishes the will', async () => {
-    const last = await shown()
+    const last = await listedTime()
     forward(MINUTE_MS)
     client.stream.destroy()
-    await soon(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(false))
+    await eventually(async () => expect((await shop.ok('fetchAgents', {})).agents[0].online).toBe(false))
     await flush()
-    expect([await shown(), await stored()]).toEqual([last, last])
+    expect([await listedTime(), await storedTime()]).toEqual([last, last])
   })
 
   it('ignores calls without a login, and survives a failed write', async () => {
-    const last = await shown()
+    const last = await listedTime()
     forward(MINUTE_MS)
     await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })
     await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId, assertion: 'x' })
     await shop.cloud.call(`untag_agent_${'x'.repeat(43)}`, 'fetchSignedDocuments', {})
-    expect(await shown()).toBe(last)
-    await moves(() => agent.call('fetchSignedDocuments', {}))
-    const noted = await shown()
+    expect(await listedTime()).toBe(last)
+    await expectNewTime(() => agent.call('fetchSignedDocuments', {}))
+    const noted = await listedTime()
     const { lastSeen } = shop.cloud.cloud.services
     const broken = { ...shop.cloud.db.database, write: () => Promise.reject(new Error('no disk')) }
     await expect(lastSeen.flush(broken)).rejects.toThrow('no disk')
-    expect(await shown()).toBe(noted)
+    expect(await listedTime()).toBe(noted)
     await flush()
-    expect(await stored()).toBe(noted)
+    expect(await storedTime()).toBe(noted)
   })
 
   const stateOf = (online: boolean) =>

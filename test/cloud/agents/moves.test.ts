@@ -22,12 +22,12 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
   })
 
   const claimsOf = (jws: string): Json => JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())
-  const look = async (agent: TestAgent, body: Json = {}) => {
+  const fetchDocuments = async (agent: TestAgent, body: Json = {}) => {
     await agent.login()
     return (await agent.call('fetchSignedDocuments', body)).body
   }
   const policyOf = async (agent: TestAgent) =>
-    claimsOf((await look(agent)).documents.find((jws: string) => claimsOf(jws).policy?.home !== undefined))
+    claimsOf((await fetchDocuments(agent)).documents.find((jws: string) => claimsOf(jws).policy?.home !== undefined))
   const deviceOf = async (deviceId: string) =>
     (await shop.ok('fetchDevices', { storeId: shop.storeId, limit: 500 })).devices.find(
       (d: Json) => d.deviceId === deviceId,
@@ -58,7 +58,7 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
 
     it('waits until the agent voids the device’s tokens, and issues no new token', async () => {
       const deviceId = await newDevice(one)
-      const held = await tokenFor(deviceId)
+      const leased = await tokenFor(deviceId)
       const other = await tokenFor(deviceId)
       const moving = await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
       expect(moving).toMatchObject({ agentId: one.agentId, movingToAgentId: two.agentId })
@@ -73,31 +73,31 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
       // The target agent may already report the device.
       await two.login()
       expect((await two.call('reportDeviceHeartbeat', { deviceId })).status).toBe(200)
-      const { commands } = await look(one)
+      const { commands } = await fetchDocuments(one)
       expect(commands.map((jws: string) => claimsOf(jws).nonce).toSorted()).toEqual(
-        [held, other].map((each) => each.replayProtectedNonce).toSorted(),
+        [leased, other].map((each) => each.replayProtectedNonce).toSorted(),
       )
       expect(commands.map((jws: string) => claimsOf(jws).aud)).toEqual([one.agentId, one.agentId])
-      await one.report([one.row({ evidence: { kind: 'void', nonce: held.replayProtectedNonce } })])
+      await one.report([one.row({ evidence: { kind: 'void', nonce: leased.replayProtectedNonce } })])
       expect(await deviceOf(deviceId)).toMatchObject({ agentId: one.agentId })
       await one.report([one.row({ evidence: { kind: 'void', nonce: other.replayProtectedNonce } })])
       expect(await deviceOf(deviceId)).toMatchObject({ agentId: two.agentId })
       expect(await deviceOf(deviceId)).not.toHaveProperty('movingToAgentId')
-      expect(await look(one)).not.toHaveProperty('commands')
+      expect(await fetchDocuments(one)).not.toHaveProperty('commands')
       expect(claimsOf((await tokenFor(deviceId)).authorizationToken).led).toBe(`${two.ledgerId}.1`)
     })
 
-    it('waits a minute beyond an offline agent’s last token, and can be cancelled', async () => {
+    it('waits until a minute after the last token of an offline agent, and can be cancelled', async () => {
       const deviceId = await newDevice(one)
       const { expiresAt } = await tokenFor(deviceId)
       await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
       expect(await shop.ok('updateDevice', { deviceId, agentId: one.agentId })).not.toHaveProperty('movingToAgentId')
       await shop.ok('updateDevice', { deviceId, agentId: two.agentId })
       forward(Date.parse(expiresAt) + 50_000 - platform.clock.wall())
-      await look(two)
+      await fetchDocuments(two)
       expect(await deviceOf(deviceId)).toMatchObject({ agentId: one.agentId, movingToAgentId: two.agentId })
       forward(11_000)
-      await look(two)
+      await fetchDocuments(two)
       expect(await deviceOf(deviceId)).toMatchObject({ agentId: two.agentId })
     })
 
@@ -116,19 +116,23 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
   it('a lease is recalled, and reported as outstanding if its agent does not respond', async () => {
     const [mine, theirs] = [await newDevice(one), await newDevice(two)]
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    const held = await tokenFor(mine, transactionId)
+    const leased = await tokenFor(mine, transactionId)
     expect(await tokenFor(theirs, transactionId)).toMatchObject({
       authorizationToken: null,
       reason: 'authorization_outstanding',
     })
-    const { commands } = await look(one)
-    expect(claimsOf(commands[0])).toMatchObject({ command: 'void', nonce: held.replayProtectedNonce, aud: one.agentId })
+    const { commands } = await fetchDocuments(one)
+    expect(claimsOf(commands[0])).toMatchObject({
+      command: 'void',
+      nonce: leased.replayProtectedNonce,
+      aud: one.agentId,
+    })
     // Its own device gets no new token, because the agent may have released the lease.
     expect(await tokenFor(mine, transactionId)).toMatchObject({
       authorizationToken: null,
       reason: 'authorization_outstanding',
     })
-    await one.report([one.row({ evidence: { kind: 'void', nonce: held.replayProtectedNonce } })])
+    await one.report([one.row({ evidence: { kind: 'void', nonce: leased.replayProtectedNonce } })])
     expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
   })
 
@@ -153,8 +157,8 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
     expect(await detach(await newDevice(two, 'self_checkout_detacher'), { occurredAt })).toMatchObject({
       authorizationToken: null,
     })
-    const asked = ((await look(one)).commands ?? []).map((jws: string) => claimsOf(jws).nonce)
-    for (const { replayProtectedNonce } of [whole, item]) expect(asked).not.toContain(replayProtectedNonce)
+    const recalledNonces = ((await fetchDocuments(one)).commands ?? []).map((jws: string) => claimsOf(jws).nonce)
+    for (const { replayProtectedNonce } of [whole, item]) expect(recalledNonces).not.toContain(replayProtectedNonce)
     expect((await tokenFor(mine, purchaseId)).replayProtectedNonce).toBe(whole.replayProtectedNonce)
     expect((await detach(detacher)).replayProtectedNonce).toBe(item.replayProtectedNonce)
   })
@@ -180,7 +184,7 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
 
   it('a cancelled purchase does not wait for redeemed tokens or devices without an agent', async () => {
     const { database } = shop.cloud.db
-    const settled = async (purchaseId: string) => {
+    const refundStatus = async (purchaseId: string) => {
       await releaseRefunds(database, shop.cloud.cloud.services)
       return (await shop.ok('fetchPurchase', { transactionId: purchaseId })).refundStatus
     }
@@ -213,14 +217,20 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
       expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({
         refundStatus: 'pending',
       })
-    // The agents have not received it yet.
-    expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'pending'])
+    // The agents have not received the deny list entry yet.
+    expect([await refundStatus(held.transactionId), await refundStatus(free.transactionId)]).toEqual([
+      'pending',
+      'pending',
+    ])
     await database.write((db) =>
       db.updateTable('agent').set({ deny_seq: 1_000_000 }).where('store_id', '=', shop.storeId).execute(),
     )
-    expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'done'])
+    expect([await refundStatus(held.transactionId), await refundStatus(free.transactionId)]).toEqual([
+      'pending',
+      'done',
+    ])
     await claim(1)
-    expect(await settled(held.transactionId)).toBe('done')
+    expect(await refundStatus(held.transactionId)).toBe('done')
   })
 
   it('moveReceiptHome waits until all other agents confirmed the policy and reported, or are revoked', async () => {
@@ -228,41 +238,41 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
     const next = await enrolTestAgent(shop, shop.otherStoreId)
     const last = await enrolTestAgent(shop, shop.otherStoreId)
     const move = (home: TestAgent) => shop.ok('moveReceiptHome', { storeId: shop.otherStoreId, home: home.agentId })
-    const awaited = async () => (await policyOf(next)).homeMove.denySeq === Number.MAX_SAFE_INTEGER
-    const hasTold = async (agent: TestAgent, ledgerSeq: number) => {
+    const isWaiting = async () => (await policyOf(next)).homeMove.denySeq === Number.MAX_SAFE_INTEGER
+    const reportLedger = async (agent: TestAgent, ledgerSeq: number) => {
       const { epoch, ver } = await policyOf(agent)
-      await look(agent, { have: { policy: [epoch, ver] }, ledgerSeq })
+      await fetchDocuments(agent, { have: { policy: [epoch, ver] }, ledgerSeq })
     }
     await move(first)
     // These agents are offline and may have accepted receipts.
-    expect(await awaited()).toBe(true)
-    for (const agent of [next, last]) await hasTold(agent, 0)
-    expect(await awaited()).toBe(false)
+    expect(await isWaiting()).toBe(true)
+    for (const agent of [next, last]) await reportLedger(agent, 0)
+    expect(await isWaiting()).toBe(false)
     const { epoch, ver: before } = await policyOf(first)
     await move(next)
-    expect(await awaited()).toBe(true)
+    expect(await isWaiting()).toBe(true)
     const { ver } = await policyOf(first)
-    // First it has reported everything under the former policy, then it has the policy but has not reported everything.
-    await look(first, { have: { policy: [epoch, before] }, ledgerSeq: 0 })
-    await look(first, { have: { policy: [epoch, ver] }, ledgerSeq: 1 })
-    await look(first, { have: { policy: [epoch, ver] } })
+    // First the agent has reported everything but has the former policy. Then it has the new policy but unreported rows.
+    await fetchDocuments(first, { have: { policy: [epoch, before] }, ledgerSeq: 0 })
+    await fetchDocuments(first, { have: { policy: [epoch, ver] }, ledgerSeq: 1 })
+    await fetchDocuments(first, { have: { policy: [epoch, ver] } })
     // The former receipt home may have delegated a right to this agent.
-    await hasTold(last, 0)
-    expect(await awaited()).toBe(true)
+    await reportLedger(last, 0)
+    expect(await isWaiting()).toBe(true)
     await first.report([first.row({})])
-    await hasTold(first, 1)
-    expect(await awaited()).toBe(false)
+    await reportLedger(first, 1)
+    expect(await isWaiting()).toBe(false)
     // The cloud waits for the interim home `last`, and not for `next` itself.
     await move(last)
-    expect(await awaited()).toBe(true)
+    expect(await isWaiting()).toBe(true)
     await move(next)
-    await hasTold(first, 1)
-    expect(await awaited()).toBe(true)
+    await reportLedger(first, 1)
+    expect(await isWaiting()).toBe(true)
     await shop.ok('revokeAgent', { agentId: last.agentId })
-    expect(await awaited()).toBe(false)
+    expect(await isWaiting()).toBe(false)
   })
 
-  it('an agent with exit gates becomes the receipt home, and the next after its revocation', async () => {
+  it('an agent with exit gates becomes the receipt home; after its revocation, the next such agent does', async () => {
     const storeId = shop.otherStoreId
     const homeOf = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
     await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
@@ -271,16 +281,16 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
       await enrolTestAgent(shop, storeId),
       await enrolTestAgent(shop, storeId),
     ]
-    const gate = async (agent: TestAgent, deviceType = 'exit_gate') =>
+    const registerGate = async (agent: TestAgent, deviceType = 'exit_gate') =>
       (await shop.ok('registerDevice', { storeId, deviceType, agentId: agent.agentId })).deviceId
-    await gate(a, 'pos_deactivator')
+    await registerGate(a, 'pos_deactivator')
     expect(await homeOf()).toBe('cloud')
     const first = await shop.ok('registerDevice', { storeId, deviceType: 'exit_gate', agentId: a.agentId })
     expect(first.agentId).toBe(a.agentId)
     expect(await homeOf()).toBe(a.agentId)
     // One gate of the next agent is decommissioned.
-    await shop.ok('decommissionDevice', { deviceId: await gate(b) })
-    await gate(c)
+    await shop.ok('decommissionDevice', { deviceId: await registerGate(b) })
+    await registerGate(c)
     expect(await homeOf()).toBe(a.agentId)
     await shop.ok('revokeAgent', { agentId: a.agentId })
     expect(await homeOf()).toBe(c.agentId)

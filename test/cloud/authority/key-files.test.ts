@@ -51,7 +51,7 @@ describe('root.json', () => {
     expect(openDocument(text, kind, { keys, audience: 'acc_1.test' })).toMatchObject({ ok: true })
   })
 
-  it('may also be PKCS #8, the former format, and is not rewritten then', async () => {
+  it('may have the former format, PKCS #8, and is then not rewritten', async () => {
     const { x, secret } = newKey(seededRandom(7))
     const text = JSON.stringify({ x, secret: secret.toString('base64url') })
     const { texts, files } = memoryFiles({ [ROOT]: `${text}\n` })
@@ -60,7 +60,7 @@ describe('root.json', () => {
     expect(texts.get(ROOT)).toBe(`${text}\n`)
   })
 
-  it('stops the start if it is damaged, with its name, and is never overwritten', async () => {
+  it('stops the start if it is damaged; the error names the file, which is not overwritten', async () => {
     const { texts, files } = memoryFiles()
     await load(files)
     const good = texts.get(ROOT) ?? ''

@@ -18,7 +18,7 @@ describe('sealed texts', () => {
   const [first, second] = [randomBytes(32), randomBytes(32)]
   const plain = Buffer.from('sk_live_x')
 
-  it('name their key: older ones are opened, new ones are sealed with the newest key', () => {
+  it('name their key: texts of older keys are opened, and new texts are sealed with the newest key', () => {
     const old = sealer([first], random).seal(plain, 'a/1')
     const ring = sealer([second, first], random)
     expect([ring.open(old, 'a/1'), ring.isCurrent(old), ring.isCurrent(ring.seal(plain, 'a/1'))]).toEqual([

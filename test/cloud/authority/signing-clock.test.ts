@@ -73,7 +73,7 @@ describe('the signing clock', () => {
     expect(signing.nowMs()).toBe(NOW + 10_000)
   })
 
-  it('dates key sets by elapsed time after a jump, and re-signs documents from the future', async () => {
+  it('dates key sets by elapsed time after a jump, and re-signs key sets with a future date', async () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
     const files = await loadKeyFiles(folder, secretFiles, random)
@@ -107,7 +107,7 @@ describe('the signing clock', () => {
     await database.close()
   })
 
-  it('forbids signing while the clock is before the last restore, which signs nothing', async () => {
+  it('forbids signing while the clock is before the last restore, although the restore signed nothing', async () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
     const platform = { random, timers, clock }

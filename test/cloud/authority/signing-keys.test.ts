@@ -74,7 +74,7 @@ onEveryDatabase('signing keys', (kind) => {
   const ofKind = (all: string[], typ: string) =>
     all.find((jws) => JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()).typ === typ) ?? ''
   const keySet = async (): Promise<KeySetClaims> => claimsOf(ofKind(await documents(), 'keys+jwt'))
-  const tick = () => shop.cloud.db.database.write((db) => shop.cloud.cloud.services.authority.advance(db))
+  const advanceKeys = () => shop.cloud.db.database.write((db) => shop.cloud.cloud.services.authority.advance(db))
   const grant = async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     return shop.ok('verifySecurityTagDeactivation', {
@@ -108,7 +108,7 @@ onEveryDatabase('signing keys', (kind) => {
     expect(claimsOf(fresh).kv).toBe(after.ver)
     expect((await redeem(old)).status).toBe(200)
     platform.sleep(12 * 60_000)
-    await tick()
+    await advanceKeys()
     expect((await states('token'))[kidOf(old) ?? '']).toBe('retired')
     expect((await keySet()).keys.find((key: KeyRecord) => key.kid === kidOf(old))?.state).toBe('retired')
   })
@@ -146,33 +146,33 @@ onEveryDatabase('signing keys', (kind) => {
 
   it('a stored token is not returned again after its key was revoked', async () => {
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    const ask = () =>
+    const verifyPurchase = () =>
       shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: shop.devices.pos_deactivator })
-    const first = await ask()
-    expect((await ask()).authorizationToken).toBe(first.authorizationToken)
+    const first = await verifyPurchase()
+    expect((await verifyPurchase()).authorizationToken).toBe(first.authorizationToken)
     const { kid } = await rotate({ use: 'token', revoke: true })
-    const again = await ask()
+    const again = await verifyPurchase()
     expect(kidOf(again.authorizationToken)).toBe(kid)
     expect((await redeem(again.authorizationToken)).body).toMatchObject({ success: true })
   })
 
-  it('of retired keys still verify receipts until these expire; revoked keys do not', async () => {
+  it('that are retired verify receipts until these expire; revoked keys do not', async () => {
     const receiptOf = async () => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
       return (await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })).url as string
     }
     const old = await receiptOf()
     await rotate({ use: 'receipt' })
-    const shown = () => shop.cloud.get(`/api/v1/getReceiptFromToken?token=${encodeURIComponent(old)}`)
-    const ask = () =>
+    const fetchReceipt = () => shop.cloud.get(`/api/v1/getReceiptFromToken?token=${encodeURIComponent(old)}`)
+    const verifyReceipt = () =>
       shop.ok('verifySecurityTagDeactivation', { receiptToken: old, deviceId: shop.devices.pos_deactivator })
-    expect(await ask()).toMatchObject({ deactivationAuthorized: true })
+    expect(await verifyReceipt()).toMatchObject({ deactivationAuthorized: true })
     platform.sleep(DAY + 2 * 60_000)
-    await tick()
+    await advanceKeys()
     expect((await states('receipt'))[claimedReceiptKeyIds(old)[0] ?? '']).toBe('retired')
-    expect((await shown()).status).toBe(200)
+    expect((await fetchReceipt()).status).toBe(200)
     await rotate({ use: 'receipt', revoke: claimedReceiptKeyIds(old)[0] })
-    expect((await shown()).status).toBe(404)
+    expect((await fetchReceipt()).status).toBe(404)
     expect(
       (await shop.call('verifySecurityTagDeactivation', { receiptToken: old, deviceId: shop.devices.pos_deactivator }))
         .body,
@@ -210,15 +210,15 @@ onEveryDatabase('signing keys', (kind) => {
   it('rotate after 30 days to a key that was published for 7 days', async () => {
     const before = Object.entries(await states('token')).find(([, state]) => state === 'active')
     platform.sleep(31 * DAY)
-    await tick()
+    await advanceKeys()
     expect((await states('token'))[before?.[0] ?? '']).toBe('retiring')
-    await tick()
+    await advanceKeys()
     expect(Object.values(await states('token')).filter((state) => state === 'active')).toHaveLength(1)
   })
 
   // On SQLite the command opens the cloud's own file; test/bin/cloud-keys.test.ts uses two processes.
   if (kind === 'postgres')
-    it('change at once from the command line, beside a running cloud', async () => {
+    it('rotate at once by command line while the cloud runs', async () => {
       const { authorizationToken } = await grant()
       const place = {
         data: shop.cloud.keyFolder,
@@ -247,10 +247,10 @@ onEveryDatabase('signing keys', (kind) => {
   it('sign the key set again long before it expires, even without changes', async () => {
     agent = await enrolTestAgent(shop)
     // Due signatures come first.
-    await tick()
+    await advanceKeys()
     const before = await keySet()
     expect(before.exp - before.iat).toBe(400 * 86_400)
-    const aged = async (days: number) => {
+    const setAge = async (days: number) => {
       await shop.cloud.db.database.write(async (db) => {
         await db
           .updateTable('signed_document')
@@ -259,19 +259,19 @@ onEveryDatabase('signing keys', (kind) => {
           .where('aud', '=', `${accountId}.test`)
           .execute()
       })
-      await tick()
+      await advanceKeys()
       return keySet()
     }
-    expect((await aged(339)).ver).toBe(before.ver)
-    const renewed = await aged(341)
+    expect((await setAge(339)).ver).toBe(before.ver)
+    const renewed = await setAge(341)
     expect(renewed).toMatchObject({ epoch: before.epoch, ver: before.ver + 1, keys: before.keys })
     expect(renewed.exp).toBe(Math.floor(platform.clock.wall() / 1_000) + 400 * 86_400)
     // An agent with the former key set gets the new one with its next request.
     expect(claimsOf(ofKind(await documents({ keys: [before.epoch, before.ver] }), 'keys+jwt')).ver).toBe(renewed.ver)
   })
 
-  it('are revoked again by a root-signed key set from an agent, and by no other', async () => {
-    const bring = async (...revocations: string[]) => {
+  it('are revoked again by a key set that an agent sends, if the root key signed it', async () => {
+    const sendRevocations = async (...revocations: string[]) => {
       const { status } = await agent.call('fetchSignedDocuments', { revocations })
       expect(status).toBe(200)
       return states('token')
@@ -295,17 +295,17 @@ onEveryDatabase('signing keys', (kind) => {
       },
     ]
     expect(
-      await bring(
+      await sendRevocations(
         'nonsense',
         signed(agent.signer),
         signed(root, { aud: 'acc_other.test' }),
         signed(root, { keys: strange }),
       ),
     ).toEqual(before)
-    const after = await bring(signed(root), signed(root))
+    const after = await sendRevocations(signed(root), signed(root))
     expect(after[doomed]).toBe('revoked')
     expect(Object.values(after).toSorted()).toEqual([...Object.values(before), 'revoked'].toSorted())
-    expect(await bring(signed(root))).toEqual(after)
+    expect(await sendRevocations(signed(root))).toEqual(after)
     expect(
       (await agent.call('fetchSignedDocuments', { revocations: Array.from({ length: 5 }, () => signed(root)) })).status,
     ).toBe(400)

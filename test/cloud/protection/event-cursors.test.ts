@@ -198,7 +198,7 @@ describe.skipIf(!hasPostgres)(
       return { end: () => (end(), done) }
     }
 
-    it.each(NAMES)('%s shows no event before those of an older open transaction', async (list) => {
+    it.each(NAMES)('%s lists no event while an older open transaction may add events before it', async (list) => {
       const first = await begin(shop.cloud.db.database, (db) => store(db, 'early', 1_000))
       for (const id of ['b', 'c', 'd']) await write(id, 2_000)
       const { read } = follow(list, 1)
@@ -207,7 +207,7 @@ describe.skipIf(!hasPostgres)(
       await first.end()
       expect(await read()).toEqual(['early', 'b', 'c', 'd'])
       expect(before).toEqual([])
-      // The cloud logs it.
+      // The cloud can log which transaction is open.
       expect(oldest).toEqual({ id: expect.any(Number), pid: expect.any(Number), application: expect.any(String) })
     })
 

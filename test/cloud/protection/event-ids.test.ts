@@ -10,7 +10,7 @@ import { enrolTestAgent } from '../../support/test-agent.ts'
 interface Reporter {
   key: string
   storeId: string
-  /** Requests at its webhook. */
+  /** Path of the account’s webhook. */
   path: string
 }
 
@@ -59,7 +59,7 @@ onEveryDatabase('an eventId that another account also uses', (kind) => {
       (event: Json) => event.eventId === eventId,
     )
 
-  it('is accepted: each account has its own, and each of its test and live sides', async () => {
+  it('is accepted: each account may use it once in test mode and once in live mode', async () => {
     for (const who of [own, other]) {
       expect(await report(who, 'alarm-1')).toEqual({ success: true, accepted: 1, duplicates: 0, errors: [] })
       expect(await report(who, 'alarm-1')).toEqual({ success: true, accepted: 0, duplicates: 1, errors: [] })
@@ -129,7 +129,7 @@ onEveryDatabase('an eventId that another account also uses', (kind) => {
       expect(new Set(at(who).map(({ body }) => body.data.storeId))).toEqual(new Set([who.storeId]))
   })
 
-  it('is planned once per account, even if a dispatcher batch ends between the two', async () => {
+  it('is enqueued once per account, even if a dispatcher batch ends between the two events', async () => {
     const many = Array.from({ length: 150 }, (_, n) => `many-${String(n).padStart(3, '0')}`)
     await shop.cloud.db.database.write(async (db) => {
       for (const [who, tenant] of [

@@ -30,9 +30,9 @@ onEveryDatabase('exceptions', (kind) => {
       agent.row({ event: event('evt-2', { reason: 'gate_alarm', epc: 'E2AA' }) }),
       agent.row({ event: event('evt-3', { reason: 'gate_alarm', epc: 'E2BB' }) }),
     ])
-    const told = [event('evt-4', { reason: 'tray_open' })]
-    await shop.ok('reportProtectionEvents', { events: told })
-    await shop.ok('reportProtectionEvents', { events: told })
+    const reported = [event('evt-4', { reason: 'tray_open' })]
+    await shop.ok('reportProtectionEvents', { events: reported })
+    await shop.ok('reportProtectionEvents', { events: reported })
     const all = await open()
     expect(all.map((e) => [e.kind, e.times, e.state]).sort()).toEqual([
       ['gate_alarm', 1, 'open'],

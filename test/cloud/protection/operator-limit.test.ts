@@ -20,7 +20,7 @@ onEveryDatabase('the override limit of an operator', (kind) => {
   afterAll(() => shop.stop())
 
   const newOperator = () => `op-${++operators}`
-  const set = (changed: Json) =>
+  const updatePolicy = (changed: Json) =>
     shop.ok('updateProtectionPolicy', {
       storeId: shop.storeId,
       policy: { ...policy, requiresManualOverrideAboveValue: 0.01, ...changed },
@@ -31,40 +31,42 @@ onEveryDatabase('the override limit of an operator', (kind) => {
     await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
     return epc
   }
-  const ask = (epc: string, operatorId: string, more: Json = {}, headers: Record<string, string> = {}) =>
+  const verifyItem = (epc: string, operatorId: string, more: Json = {}, headers: Record<string, string> = {}) =>
     shop.ok(
       'verifyProtectedItem',
       { deviceId: detacher, protectionAction: 'detach_hard_tag', epc, operatorId, ...more },
       headers,
     )
 
-  it('is the policy’s number per hour and operator', async () => {
-    await set({ operatorOverridesPerHour: 2 })
+  it('is the number in the policy, per hour and operator', async () => {
+    await updatePolicy({ operatorOverridesPerHour: 2 })
     const [anna, ben] = [newOperator(), newOperator()]
     const [one, two, three] = [await paid(), await paid(), await paid()]
     for (const epc of [one, two])
-      expect(await ask(epc, anna)).toMatchObject({ authorized: true, authorizationToken: expect.any(String) })
-    const refused = await ask(three, anna, { explain: true })
+      expect(await verifyItem(epc, anna)).toMatchObject({ authorized: true, authorizationToken: expect.any(String) })
+    const refused = await verifyItem(three, anna, { explain: true })
     expect(refused).toMatchObject({ authorized: false, reason: 'limit_exceeded', authorizationToken: null })
     expect(refused.trace.at(-1)).toMatchObject({
       check: 'limit_exceeded',
       detail: 'the operator has approved 2 overrides in the last hour; another operator must approve this one',
     })
-    expect(await ask(three, ben)).toMatchObject({ authorized: true })
+    expect(await verifyItem(three, ben)).toMatchObject({ authorized: true })
     forward(3_600_000)
-    expect(await ask(await paid(), anna)).toMatchObject({ authorized: true })
+    expect(await verifyItem(await paid(), anna)).toMatchObject({ authorized: true })
     // The same request was denied before.
     await shop.ok('revokeProtectionAuthorization', {
-      replayProtectedNonce: (await ask(three, ben)).replayProtectedNonce,
+      replayProtectedNonce: (await verifyItem(three, ben)).replayProtectedNonce,
     })
-    expect(await ask(three, anna, { explain: true })).toMatchObject({ authorized: true })
+    expect(await verifyItem(three, anna, { explain: true })).toMatchObject({ authorized: true })
   })
 
   it('forbids all overrides with 0, and does not limit grants that need no operator', async () => {
-    await set({ operatorOverridesPerHour: 0 })
+    await updatePolicy({ operatorOverridesPerHour: 0 })
     const [epc, operatorId] = [await paid(), newOperator()]
-    expect(await ask(epc, operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
-    expect(await ask(epc, operatorId, { protectionAction: 'verify_item_status' })).toMatchObject({ authorized: true })
+    expect(await verifyItem(epc, operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+    expect(await verifyItem(epc, operatorId, { protectionAction: 'verify_item_status' })).toMatchObject({
+      authorized: true,
+    })
     const tried = await shop.ok('simulateProtectionPolicy', {
       storeId: shop.storeId,
       policy: { ...policy, requiresManualOverrideAboveValue: 0.01, operatorOverridesPerHour: 1 },
@@ -73,8 +75,8 @@ onEveryDatabase('the override limit of an operator', (kind) => {
       before: { authorized: false, reason: 'limit_exceeded' },
       after: { authorized: true },
     })
-    await set({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 0 })
-    expect(await ask(epc, operatorId)).toMatchObject({ authorized: true })
+    await updatePolicy({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 0 })
+    expect(await verifyItem(epc, operatorId)).toMatchObject({ authorized: true })
     // Cabinets are always opened by staff, so this is no override.
     const tagId = `case-${kind}`
     await shop.newItem(shop.products[0], { tagId, protectionTechnology: 'mechanical_lock' })
@@ -89,28 +91,28 @@ onEveryDatabase('the override limit of an operator', (kind) => {
   })
 
   it('counts an authorization once, however often the device requests it', async () => {
-    await set({ operatorOverridesPerHour: 1 })
+    await updatePolicy({ operatorOverridesPerHour: 1 })
     const [epc, operatorId] = [await paid(), newOperator()]
-    const first = await ask(epc, operatorId)
+    const first = await verifyItem(epc, operatorId)
     for (const key of ['k-1', 'k-2'])
-      expect((await ask(epc, operatorId, {}, { 'Idempotency-Key': `${operatorId}-${key}` })).replayProtectedNonce).toBe(
-        first.replayProtectedNonce,
-      )
-    expect(await ask(await paid(), operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+      expect(
+        (await verifyItem(epc, operatorId, {}, { 'Idempotency-Key': `${operatorId}-${key}` })).replayProtectedNonce,
+      ).toBe(first.replayProtectedNonce)
+    expect(await verifyItem(await paid(), operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
   })
 
-  it('holds for concurrent requests', async () => {
-    await set({ operatorOverridesPerHour: 3 })
+  it('applies to concurrent requests', async () => {
+    await updatePolicy({ operatorOverridesPerHour: 3 })
     const operatorId = newOperator()
     const epcs = await Promise.all(Array.from({ length: 8 }, () => paid()))
-    const answers = await Promise.all(epcs.map((epc) => ask(epc, operatorId)))
+    const answers = await Promise.all(epcs.map((epc) => verifyItem(epc, operatorId)))
     expect(answers.filter((a) => a.authorized)).toHaveLength(3)
     expect(new Set(answers.flatMap((a) => a.reason ?? []))).toEqual(new Set(['limit_exceeded']))
   })
 
   it('counts a whole purchase once, and ignores grants that need no operator', async () => {
     const [cheap, dear] = [...shop.products].sort((a, b) => a.price - b.price)
-    await set({ requiresManualOverrideAboveValue: dear.price, operatorOverridesPerHour: 1 })
+    await updatePolicy({ requiresManualOverrideAboveValue: dear.price, operatorOverridesPerHour: 1 })
     const operatorId = newOperator()
     const verify = async (items: Json[]) =>
       shop.ok('verifySecurityTagDeactivation', {
@@ -132,7 +134,7 @@ onEveryDatabase('the override limit of an operator', (kind) => {
   })
 
   it('counts a token of an untrusted ledger at its issue, not again at its exchange', async () => {
-    await set({ operatorOverridesPerHour: 1 })
+    await updatePolicy({ operatorOverridesPerHour: 1 })
     const agent = await enrolTestAgent(shop)
     const operatorId = newOperator()
     await shop.cloud.db.database.write(async (db) => {
@@ -143,7 +145,7 @@ onEveryDatabase('the override limit of an operator', (kind) => {
         .where('agent_id', '=', agent.agentId)
         .execute()
     })
-    const { authorizationToken } = await ask(await paid(), operatorId)
+    const { authorizationToken } = await verifyItem(await paid(), operatorId)
     const exchanged = await agent.call('verifyProtectedItem', {
       deviceId: detacher,
       protectionAction: 'detach_hard_tag',
@@ -153,16 +155,16 @@ onEveryDatabase('the override limit of an operator', (kind) => {
     await shop.cloud.db.database.write((db) =>
       db.updateTable('device').set({ agent_id: null }).where('device_id', '=', detacher).execute(),
     )
-    expect(await ask(await paid(), operatorId)).toMatchObject({ reason: 'limit_exceeded' })
+    expect(await verifyItem(await paid(), operatorId)).toMatchObject({ reason: 'limit_exceeded' })
   })
 
   it('counts the override of an offline agent’s lease', async () => {
-    await set({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 1 })
+    await updatePolicy({ requiresManualOverrideAboveValue: null, operatorOverridesPerHour: 1 })
     const agent = await enrolTestAgent(shop)
     const till = shop.devices.pos_deactivator
     await agent.call('reportDeviceHeartbeat', { deviceId: till })
     const operatorId = newOperator()
-    const held = async () => {
+    const leasedItem = async () => {
       const [p] = shop.products
       const { epc } = await shop.newItem(p)
       const { transactionId } = await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
@@ -172,7 +174,10 @@ onEveryDatabase('the override limit of an operator', (kind) => {
       ).toMatchObject({ reason: 'authorization_outstanding' })
       return epc
     }
-    expect(await ask(await held(), operatorId)).toMatchObject({ authorized: true })
-    expect(await ask(await held(), operatorId)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+    expect(await verifyItem(await leasedItem(), operatorId)).toMatchObject({ authorized: true })
+    expect(await verifyItem(await leasedItem(), operatorId)).toMatchObject({
+      authorized: false,
+      reason: 'limit_exceeded',
+    })
   })
 })

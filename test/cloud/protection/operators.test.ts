@@ -82,7 +82,7 @@ onEveryDatabase('operators', (kind) => {
     const { storeId, otherStoreId } = shop
     const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })
     const wine = products.find((product: Json) => product.flags.requiresHumanVerification)
-    const waiting = async () => {
+    const startCheckout = async () => {
       const { sessionId } = await shop.ok('checkIn', { storeId })
       return (await shop.ok('startCheckout', { sessionId, items: [{ ean: wine.ean, quantity: 1 }] })).transactionId
     }
@@ -94,13 +94,13 @@ onEveryDatabase('operators', (kind) => {
           .where('purchase_id', '=', transactionId)
           .executeTakeFirstOrThrow()
       ).approved_by
-    const first = await waiting()
+    const first = await startCheckout()
     expect(await shop.ok('approveCheckout', { transactionId: first, operatorId: 'Kasse 7, Jörg' })).toMatchObject({
       status: 'PENDING_PAYMENT',
     })
     expect(await approvedBy(first)).toBe('Kasse 7, Jörg')
-    // Only operators of this store count; a key for another store cannot find out about them.
-    const second = await waiting()
+    // Only operators of this store may approve. A key for another store does not learn which operators exist.
+    const second = await startCheckout()
     const { operatorId } = await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Herr Ohlsen' })
     expect((await shop.call('approveCheckout', { transactionId: second, operatorId })).status).toBe(404)
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [storeId] })

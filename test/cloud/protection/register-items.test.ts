@@ -16,7 +16,7 @@ onEveryDatabase('registerProtectedItems', (kind) => {
   const fetchItem = (epc: string, storeId = shop.storeId) => shop.ok('fetchProtectedItem', { storeId, epc })
   const move = (epc: string, itemStatus: string) =>
     shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
-  const leave = (epc: string) =>
+  const verifyExit = (epc: string) =>
     shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc })
 
   async function paidItem() {
@@ -38,7 +38,7 @@ onEveryDatabase('registerProtectedItems', (kind) => {
     await move(epc, 'sellable')
     expect(await register({ epc, ean: other.ean, itemStatus: 'sellable' })).toMatchObject({ registered: 1, errors: [] })
     expect(await fetchItem(epc)).toMatchObject({ itemStatus: 'sellable', ean: other.ean })
-    expect(await leave(epc)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await verifyExit(epc)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
   })
 
   it('changes nothing when repeated, whatever the item’s status is', async () => {
@@ -51,11 +51,11 @@ onEveryDatabase('registerProtectedItems', (kind) => {
       expect(await register(item)).toMatchObject({ registered: 1, errors: [] })
     }
     expect(await fetchItem(epc)).toMatchObject({ itemStatus: 'paid', ean: product.ean, brand: 'Norddeich' })
-    const held = newEpc()
+    const heldEpc = newEpc()
     for (let i = 0; i < 2; i++)
-      expect(await register({ epc: held, itemStatus: 'exception_hold' })).toMatchObject({ registered: 1 })
+      expect(await register({ epc: heldEpc, itemStatus: 'exception_hold' })).toMatchObject({ registered: 1 })
     // An item on hold may be corrected.
-    expect(await register({ epc: held, ean: product.ean })).toMatchObject({ registered: 1 })
+    expect(await register({ epc: heldEpc, ean: product.ean })).toMatchObject({ registered: 1 })
   })
 
   it('moves goods that were sent to another store to that store', async () => {
@@ -65,7 +65,7 @@ onEveryDatabase('registerProtectedItems', (kind) => {
     await move(epc, 'returned')
     await move(epc, 'sellable')
     await move(epc, 'transfer_in_transit')
-    const out = await leave(epc)
+    const out = await verifyExit(epc)
     expect(out).toMatchObject({ authorized: true })
     expect(codeOf(await register({ epc, itemStatus: 'returned' }, otherStoreId))).toEqual(['illegal_move'])
     expect(await register({ epc, price: 12.5 }, otherStoreId)).toMatchObject({ registered: 1, errors: [] })
@@ -76,7 +76,7 @@ onEveryDatabase('registerProtectedItems', (kind) => {
       ean: product.ean,
     })
     expect((await shop.call('fetchProtectedItem', { storeId: shop.storeId, epc })).status).toBe(404)
-    expect(await leave(epc)).toMatchObject({ authorized: false, reason: 'item_unknown' })
+    expect(await verifyExit(epc)).toMatchObject({ authorized: false, reason: 'item_unknown' })
     const late = {
       replayProtectedNonce: out.replayProtectedNonce,
       deviceId: shop.devices.exit_gate,

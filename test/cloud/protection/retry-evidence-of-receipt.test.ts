@@ -11,8 +11,8 @@ import { openShop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /**
- * The backup precedes the payment, and the provider repeats its notification after the restore. The agent reports the
- * redemptions before that.
+ * The backup precedes the payment. After the restore the agent reports the redemptions, and then the provider repeats
+ * its notification.
  */
 onEveryDatabase('a cloud restored to a time before a payment', (kind) => {
   it('applies stored reports about a receipt as soon as the payment is repeated', async () => {

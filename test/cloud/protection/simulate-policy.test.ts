@@ -14,7 +14,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
 
   const simulate = (policy: Json, fields: Json = {}) =>
     shop.ok('simulateProtectionPolicy', { storeId: shop.storeId, policy: { ...current, ...policy }, ...fields })
-  const ask = (epc: string) =>
+  const verifyItem = (epc: string) =>
     shop.ok('verifyProtectedItem', {
       deviceId: shop.devices.self_checkout_detacher,
       protectionAction: 'detach_hard_tag',
@@ -24,9 +24,9 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
   it('returns the decisions that another policy would change, with their new results', async () => {
     const [paid, unpaid] = [await shop.newItem(shop.products[0]), await shop.newItem(shop.products[0])]
     await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [paid.epc] }])
-    const granted = await ask(paid.epc)
+    const granted = await verifyItem(paid.epc)
     expect(granted.authorized).toBe(true)
-    expect((await ask(unpaid.epc)).reason).toBe('item_not_paid')
+    expect((await verifyItem(unpaid.epc)).reason).toBe('item_not_paid')
     const purchase = await shop.buy([{ ean: shop.products[1].ean, quantity: 2 }])
     await shop.ok('verifySecurityTagDeactivation', {
       purchaseId: purchase.transactionId,
@@ -57,7 +57,7 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
     expect(worstCaseLoss).toBeCloseTo(20 * 32 * 0.99)
     const again = await shop.newItem(shop.products[0])
     await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [again.epc] }])
-    expect(await ask(again.epc)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    expect(await verifyItem(again.epc)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
     expect((await simulate({})).changed).toMatchObject([
       {
         before: { authorized: false, reason: 'manual_assistance_required' },
@@ -90,11 +90,11 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
     })
     let turns = 0
     let isOver = false
-    const turn = () => {
+    const countTurn = () => {
       turns++
-      if (!isOver) setImmediate(turn)
+      if (!isOver) setImmediate(countTurn)
     }
-    turn()
+    countTurn()
     expect((await simulate({ requiresManualOverrideAboveValue: 1 })).decisions).toBe(before + 1_000)
     isOver = true
     // PostgreSQL queries yield to other requests anyway.

@@ -68,7 +68,7 @@ onEveryDatabase('the store key', (kind) => {
     expect((await elsewhere.login())['storeKey']).not.toBe(storeKey)
   })
 
-  it('changes with a revocation: the former key opens no new policy; PINs, badges, cards remain', async () => {
+  it('changes when an agent is revoked: the former key fits no new policy; PINs, badges and cards stay valid', async () => {
     const { operatorId, badge } = await register({ name: 'Herr Asmussen', pin: '990011', card: '0499887766' })
     const thief = await enrolTestAgent(shop)
     const { storeKey: stolen } = await thief.login()
@@ -94,7 +94,7 @@ onEveryDatabase('the store key', (kind) => {
     ).toMatchObject({ status: 409 })
   })
 
-  it('and base verifiers are sealed in the database, and removed with the operator', async () => {
+  it('is sealed in the database like base verifiers, which are removed with the operator', async () => {
     const { operatorId } = await register({ name: 'Frau Lund', pin: '314159' })
     const { storeKey } = await agent.login()
     const { database } = shop.cloud.db

@@ -25,7 +25,7 @@ onEveryDatabase('goods that the cloud granted while its clock was ahead', (kind)
 
   const startAt = (ms: number) => shop.cloud.restart(() => platform.setWall(ms + platform.clock.elapsed()))
   /** The procedure of docs/reference/tokens.md: correct the clock, then revoke the key that signed the wrong time. */
-  async function putRight(): Promise<void> {
+  async function correctClock(): Promise<void> {
     await startAt(START)
     await shop.cloud.ok(admin, 'rotateSigningKey', { mode: 'test', use: 'freshness', revoke: true })
   }
@@ -41,7 +41,7 @@ onEveryDatabase('goods that the cloud granted while its clock was ahead', (kind)
     expect(claimsOf((await verify(transactionId, deviceId)).authorizationToken).iat * 1_000).toBeGreaterThan(
       START + YEAR_MS - 1,
     )
-    await putRight()
+    await correctClock()
     const { authorizationToken } = await verify(transactionId, deviceId)
     expect(claimsOf(authorizationToken).iat * 1_000).toBeLessThan(START + YEAR_MS)
     expect(
@@ -56,23 +56,23 @@ onEveryDatabase('goods that the cloud granted while its clock was ahead', (kind)
     await startAt(START + YEAR_MS)
     await agent.login()
     const { transactionId } = await buy()
-    const ask = async () =>
+    const verifyByAgent = async () =>
       (await agent.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).body
-    const before = await ask()
+    const before = await verifyByAgent()
     expect(before).toMatchObject({ deactivationAuthorized: true })
-    await putRight()
+    await correctClock()
     await agent.login()
-    const refused = await ask()
+    const refused = await verifyByAgent()
     expect(refused).toMatchObject({ deactivationAuthorized: false, reason: 'authorization_outstanding' })
     expect(refused.retryAfter).toBeLessThan(300)
-    const asked = await shop.cloud.db.database.reads
+    const recalled = await shop.cloud.db.database.reads
       .selectFrom('protection_authorization')
       .select('void_asked_ms')
       .where('nonce', '=', before.replayProtectedNonce)
       .executeTakeFirst()
-    expect(asked?.void_asked_ms).not.toBeNull()
+    expect(recalled?.void_asked_ms).not.toBeNull()
     await agent.report([agent.row({ evidence: { kind: 'void', nonce: before.replayProtectedNonce } })])
-    const granted = await ask()
+    const granted = await verifyByAgent()
     expect(granted).toMatchObject({ deactivationAuthorized: true })
     expect(granted.replayProtectedNonce).not.toBe(before.replayProtectedNonce)
   })

@@ -72,14 +72,14 @@ onEveryDatabase('the stored decision of a repeated request', (kind) => {
     const { epc } = await shop.newItem(product)
     await move(epc, 'paid')
     const refused = { authorized: false, reason: 'manual_assistance_required' }
-    const priced = async (of: string, price: number) =>
+    const setPrice = async (of: string, price: number) =>
       shop.ok('updateProduct', { storeId: of, productId: product.productId, price })
     await withPolicy({ requiresManualOverrideAboveValue: product.price })
     expect(await detach({ epc })).toMatchObject(refused)
-    await priced(shop.otherStoreId, product.price + 1)
-    await priced(storeId, product.price - 1)
+    await setPrice(shop.otherStoreId, product.price + 1)
+    await setPrice(storeId, product.price - 1)
     expect(await detach({ epc })).toMatchObject({ authorized: true })
-    await priced(storeId, product.price)
+    await setPrice(storeId, product.price)
 
     const { epc: second } = await shop.newItem(product)
     await move(second, 'paid')

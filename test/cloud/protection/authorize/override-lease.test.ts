@@ -5,7 +5,7 @@ import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /** Only an unreachable agent leads to `authorization_outstanding`, and staff may override (ADR 0011). */
-onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
+onEveryDatabase('goods that are leased to an offline agent', (kind) => {
   let shop: Shop
   let agent: TestAgent
   let till: string
@@ -23,7 +23,7 @@ onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
   const exceptions = async (what: string): Promise<Json[]> =>
     (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open' })).exceptions
   /** A paid item whose token the agent holds. */
-  async function held() {
+  async function leasedItem() {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)
     const purchase = await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
@@ -36,7 +36,7 @@ onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
     ).body
     return { epc, purchase, nonce: nonce as string, subject: `${purchase.items[0].itemLineId}/1/release` }
   }
-  const ask = (epc: string, fields: Json = {}) =>
+  const verifyItem = (epc: string, fields: Json = {}) =>
     shop.ok('verifyProtectedItem', { deviceId: detacher, protectionAction: 'detach_hard_tag', epc, ...fields })
   const redeem = (nonce: string, redemptionId: string) =>
     shop.ok('redeemProtectionAuthorization', {
@@ -45,7 +45,7 @@ onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
       redemptionId,
       outcome: 'confirmed',
     })
-  const released = (nonce: string, redemptionId: string) =>
+  const reportRelease = (nonce: string, redemptionId: string) =>
     agent.report([
       agent.row({
         evidence: {
@@ -62,17 +62,17 @@ onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
     ])
 
   it('are granted to an operator, with an exception, and the agent’s token is revoked', async () => {
-    const { epc, nonce } = await held()
-    expect(await ask(epc)).toMatchObject({
+    const { epc, nonce } = await leasedItem()
+    expect(await verifyItem(epc)).toMatchObject({
       authorized: false,
       reason: 'authorization_outstanding',
       retryAfter: expect.any(Number),
     })
     expect(await exceptions('lease_overridden')).toEqual([])
-    const given = await ask(epc, { operatorId })
-    expect(given).toMatchObject({ authorized: true })
+    const granted = await verifyItem(epc, { operatorId })
+    expect(granted).toMatchObject({ authorized: true })
     expect((await exceptions('lease_overridden')).map((each) => each.subject)).toEqual([nonce])
-    expect((await ask(epc, { operatorId })).replayProtectedNonce).toBe(given.replayProtectedNonce)
+    expect((await verifyItem(epc, { operatorId })).replayProtectedNonce).toBe(granted.replayProtectedNonce)
     const { documents } = (await agent.call('fetchSignedDocuments', { have: {} })).body as { documents: string[] }
     expect(
       documents.some((jws) =>
@@ -81,20 +81,20 @@ onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
           .includes(nonce),
       ),
     ).toBe(true)
-    await redeem(given.replayProtectedNonce, 'r-overridden')
+    await redeem(granted.replayProtectedNonce, 'r-overridden')
     await agent.report([agent.row({ evidence: { kind: 'void', nonce } })])
     expect(await exceptions('double_redeem')).toEqual([])
   })
 
   it('raise double_redeem if the offline agent released them too, in any order of reports', async () => {
-    const [first, second] = [await held(), await held()]
-    const given = await ask(first.epc, { operatorId })
-    await redeem(given.replayProtectedNonce, 'r-here')
-    await released(first.nonce, 'r-there')
+    const [first, second] = [await leasedItem(), await leasedItem()]
+    const granted = await verifyItem(first.epc, { operatorId })
+    await redeem(granted.replayProtectedNonce, 'r-here')
+    await reportRelease(first.nonce, 'r-there')
     expect((await exceptions('double_redeem')).map((each) => each.subject)).toEqual([first.subject])
 
-    const late = await ask(second.epc, { operatorId })
-    await released(second.nonce, 'r-there-first')
+    const late = await verifyItem(second.epc, { operatorId })
+    await reportRelease(second.nonce, 'r-there-first')
     expect(
       (
         await shop.call('redeemProtectionAuthorization', {
@@ -109,7 +109,7 @@ onEveryDatabase('goods whose lease is at an offline agent', (kind) => {
   })
 
   it('are also granted to an operator by purchase', async () => {
-    const { purchase, nonce } = await held()
+    const { purchase, nonce } = await leasedItem()
     const deviceId = (
       await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator', name: 'Kasse 2' })
     ).deviceId

@@ -6,7 +6,7 @@ import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
 const HOUR_MS = 3_600_000
 
-/** A request with `occurredAt` over five minutes ago is judged by the state of that time (ADR 0009). */
+/** If `occurredAt` is over five minutes ago, the cloud decides by the state of that time (ADR 0009). */
 onEveryDatabase('a request about a past use', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
@@ -19,14 +19,14 @@ onEveryDatabase('a request about a past use', (kind) => {
   afterAll(() => shop.stop())
 
   const now = () => new Date(platform.clock.wall()).toISOString()
-  const later = () => forward(HOUR_MS)
+  const passHour = () => forward(HOUR_MS)
   /** Returns the current time and moves the clock an hour forward. */
-  function moment(): string {
+  function timeBeforeHour(): string {
     const at = now()
-    later()
+    passHour()
     return at
   }
-  const item = (epc: string, occurredAt: string, more: Json = {}) =>
+  const verifyItem = (epc: string, occurredAt: string, more: Json = {}) =>
     shop.ok('verifyProtectedItem', {
       deviceId: detacher,
       protectionAction: 'detach_hard_tag',
@@ -34,56 +34,56 @@ onEveryDatabase('a request about a past use', (kind) => {
       occurredAt,
       ...more,
     })
-  const line = ({ items }: Json, occurredAt: string) =>
+  const verifyLine = ({ items }: Json, occurredAt: string) =>
     shop.ok('verifyProtectedItem', {
       deviceId: detacher,
       protectionAction: 'detach_hard_tag',
       itemLineId: items[0].itemLineId,
       occurredAt,
     })
-  const whole = ({ transactionId }: Json, occurredAt: string) =>
+  const verifyPurchase = ({ transactionId }: Json, occurredAt: string) =>
     shop.ok('verifySecurityTagDeactivation', { deviceId: till, purchaseId: transactionId, occurredAt })
-  async function bought(): Promise<{ epc: string; before: string; purchase: Json; after: string }> {
+  async function buyItem(): Promise<{ epc: string; before: string; purchase: Json; after: string }> {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)
-    later()
-    const before = moment()
+    passHour()
+    const before = timeBeforeHour()
     const purchase = await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }])
-    later()
-    return { epc, before, purchase, after: moment() }
+    passHour()
+    return { epc, before, purchase, after: timeBeforeHour() }
   }
   const granted = { authorized: true, authorizationToken: null, itemStatus: 'paid' }
 
   it('is denied if it precedes the payment, by item, line and purchase', async () => {
-    const { epc, before, purchase, after } = await bought()
-    expect(await item(epc, before)).toMatchObject({
+    const { epc, before, purchase, after } = await buyItem()
+    expect(await verifyItem(epc, before)).toMatchObject({
       authorized: false,
       reason: 'item_not_paid',
       itemStatus: 'sellable',
     })
-    expect(await item(epc, before, { purchaseId: purchase.transactionId })).toMatchObject({
+    expect(await verifyItem(epc, before, { purchaseId: purchase.transactionId })).toMatchObject({
       authorized: false,
       reason: 'item_not_paid',
     })
-    expect(await item(epc, after)).toMatchObject(granted)
-    expect(await whole(purchase, before)).toMatchObject({
+    expect(await verifyItem(epc, after)).toMatchObject(granted)
+    expect(await verifyPurchase(purchase, before)).toMatchObject({
       deactivationAuthorized: false,
       reason: 'item_not_paid',
       status: 'PENDING_PAYMENT',
     })
-    expect(await whole(purchase, after)).toMatchObject({
+    expect(await verifyPurchase(purchase, after)).toMatchObject({
       deactivationAuthorized: true,
       authorizationToken: null,
       status: 'paid',
     })
     const unbound = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
-    later()
-    expect(await line(unbound, before)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
-    expect(await line(unbound, moment())).toMatchObject({ authorized: true, authorizationToken: null })
-    expect(await item(newEpc(), after)).toMatchObject({ authorized: false, reason: 'item_unknown' })
+    passHour()
+    expect(await verifyLine(unbound, before)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await verifyLine(unbound, timeBeforeHour())).toMatchObject({ authorized: true, authorizationToken: null })
+    expect(await verifyItem(newEpc(), after)).toMatchObject({ authorized: false, reason: 'item_unknown' })
   })
 
-  it('is granted if it precedes the return, whichever way the goods returned', async () => {
+  it('is granted if it precedes the return of the goods, for every kind of return', async () => {
     for (const back of [
       ({ epc }: Json) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' }),
       async ({ epc }: Json) => {
@@ -94,23 +94,23 @@ onEveryDatabase('a request about a past use', (kind) => {
       ({ purchase }: Json) =>
         shop.ok('refundPayment', { purchaseId: purchase.transactionId, itemLineIds: [purchase.items[0].itemLineId] }),
     ]) {
-      const one = await bought()
+      const one = await buyItem()
       await back(one)
-      later()
-      const since = moment()
-      expect([await item(one.epc, one.after), await item(one.epc, since)]).toMatchObject([
+      passHour()
+      const since = timeBeforeHour()
+      expect([await verifyItem(one.epc, one.after), await verifyItem(one.epc, since)]).toMatchObject([
         granted,
         { authorized: false, reason: 'item_not_paid' },
       ])
-      expect([await whole(one.purchase, one.after), await whole(one.purchase, since)]).toMatchObject([
+      expect([await verifyPurchase(one.purchase, one.after), await verifyPurchase(one.purchase, since)]).toMatchObject([
         { deactivationAuthorized: true },
         { deactivationAuthorized: false },
       ])
     }
   })
 
-  it('counts the redemptions up to its time', async () => {
-    const { epc, after } = await bought()
+  it('considers only redemptions up to its time', async () => {
+    const { epc, after } = await buyItem()
     const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', {
       deviceId: detacher,
       protectionAction: 'detach_hard_tag',
@@ -122,8 +122,8 @@ onEveryDatabase('a request about a past use', (kind) => {
       redemptionId: `used-${kind}`,
       outcome: 'confirmed',
     })
-    later()
-    expect([await item(epc, after), await item(epc, moment())]).toMatchObject([
+    passHour()
+    expect([await verifyItem(epc, after), await verifyItem(epc, timeBeforeHour())]).toMatchObject([
       granted,
       { authorized: false, reason: 'already_redeemed' },
     ])
@@ -134,9 +134,9 @@ onEveryDatabase('a request about a past use', (kind) => {
     const { epc } = await shop.newItem(p)
     const purchase = await shop.buy([{ ean: p.ean, quantity: 1 }])
     const { transactionId: purchaseId } = purchase
-    later()
-    const at = moment()
-    expect(await item(epc, at, { purchaseId })).toMatchObject({ authorized: true })
+    passHour()
+    const at = timeBeforeHour()
+    expect(await verifyItem(epc, at, { purchaseId })).toMatchObject({ authorized: true })
     const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', {
       deviceId: detacher,
       protectionAction: 'detach_hard_tag',
@@ -149,21 +149,21 @@ onEveryDatabase('a request about a past use', (kind) => {
       redemptionId: `bound-${kind}`,
       outcome: 'confirmed',
     })
-    later()
-    expect(await item(epc, at, { purchaseId })).toMatchObject({ authorized: true, itemStatus: 'sellable' })
-    expect(await item(epc, at)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    passHour()
+    expect(await verifyItem(epc, at, { purchaseId })).toMatchObject({ authorized: true, itemStatus: 'sellable' })
+    expect(await verifyItem(epc, at)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     // Another purchase does not authorize the item.
     expect(
-      await item(epc, at, { purchaseId: (await shop.buy([{ ean: p.ean, quantity: 1 }])).transactionId }),
+      await verifyItem(epc, at, { purchaseId: (await shop.buy([{ ean: p.ean, quantity: 1 }])).transactionId }),
     ).toMatchObject({ authorized: false })
   })
 
   it('uses the validity of the receipt at its time', async () => {
-    const { epc, purchase, after } = await bought()
+    const { epc, purchase, after } = await buyItem()
     const { url: receiptToken } = await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
     forward(30 * HOUR_MS)
-    const over = moment()
-    expect(await item(epc, after, { receiptToken })).toMatchObject(granted)
-    expect(await item(epc, over, { receiptToken })).toMatchObject({ authorized: false, reason: 'token_expired' })
+    const over = timeBeforeHour()
+    expect(await verifyItem(epc, after, { receiptToken })).toMatchObject(granted)
+    expect(await verifyItem(epc, over, { receiptToken })).toMatchObject({ authorized: false, reason: 'token_expired' })
   })
 })

@@ -4,13 +4,13 @@ import type { Json } from '../../../support/cloud.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
-/** How the cloud exchanges such a token. How the agent sends it: test/edge-agent/agent/token-exchange.test.ts. */
+/** The cloud exchanges such a token. See test/edge-agent/agent/token-exchange.test.ts for the agent’s part. */
 onEveryDatabase('a token that a customer presents to an agent with an untrusted ledger', (kind) => {
   let shop: Shop
   let agent: TestAgent
   let other: TestAgent
   const station = () => shop.devices.pos_deactivator
-  const doubt = (forkMs: number | null) =>
+  const setFork = (forkMs: number | null) =>
     shop.cloud.db.database.write((db) =>
       db.updateTable('agent').set({ fork_ms: forkMs }).where('agent_id', '=', agent.agentId).execute(),
     )
@@ -33,11 +33,11 @@ onEveryDatabase('a token that a customer presents to an agent with an untrusted 
     await shop.cloud.db.database.write((db) =>
       db.updateTable('device').set({ agent_id: agent.agentId }).where('device_id', '=', station()).execute(),
     )
-    await doubt(shop.cloud.platform.clock.wall())
+    await setFork(shop.cloud.platform.clock.wall())
   })
   afterAll(() => shop.stop())
 
-  it('is exchanged unit by unit, each for one request', async () => {
+  it('is exchanged one unit at a time, for one request each', async () => {
     const { authorizationToken: token } = await verify(await buy(2))
     const [first, second, third] = [
       await exchange(agent, token),
@@ -51,30 +51,30 @@ onEveryDatabase('a token that a customer presents to an agent with an untrusted 
   })
 
   it('is rejected from another agent, for another action, and after its purchase was cancelled', async () => {
-    const bought = await buy()
-    const { authorizationToken: token } = await verify(bought)
+    const purchaseId = await buy()
+    const { authorizationToken: token } = await verify(purchaseId)
     expect((await exchange(other, token)).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
     expect((await exchange(agent, token, { protectionAction: 'authorize_exit' })).body).toMatchObject({
       authorized: false,
       reason: 'token_invalid',
     })
     expect((await exchange(agent, 'a.b.c')).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
-    expect(await exchange(agent, token, { purchaseId: bought })).toMatchObject({
+    expect(await exchange(agent, token, { purchaseId })).toMatchObject({
       status: 400,
       body: { details: [{ path: 'authorizationToken' }] },
     })
-    await shop.ok('markPurchaseCancelled', { purchaseId: bought })
+    await shop.ok('markPurchaseCancelled', { purchaseId })
     expect((await exchange(agent, token)).body.authorized).toBe(false)
   })
 
   it('is not exchanged if the agent’s own ledger may have redeemed it', async () => {
-    await doubt(null)
+    await setFork(null)
     const { authorizationToken: token } = await verify(await buy())
-    await doubt(shop.cloud.platform.clock.wall())
+    await setFork(shop.cloud.platform.clock.wall())
     expect((await exchange(agent, token)).body).toMatchObject({ authorized: false, reason: 'token_invalid' })
   })
 
-  it('releases one unit once if presented twice at the same moment', async () => {
+  it('releases one unit once if presented twice at the same time', async () => {
     const { authorizationToken: token } = await verify(await buy())
     const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(agent, token)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))

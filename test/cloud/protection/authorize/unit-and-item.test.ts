@@ -5,7 +5,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
-/** One paid unit stands for one item; the first request decides which item that is. */
+/** One paid unit is one item. The first request decides which item. */
 onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
   let shop: Shop
   beforeAll(async () => {
@@ -13,10 +13,10 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  const ask = (deviceId: string, body: Json) =>
+  const verifyItem = (deviceId: string, body: Json) =>
     shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', ...body })
-  const detach = (body: Json) => ask(shop.devices.self_checkout_detacher, body)
-  const leave = (body: Json) =>
+  const detach = (body: Json) => verifyItem(shop.devices.self_checkout_detacher, body)
+  const verifyExit = (body: Json) =>
     shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', ...body })
   const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
   const redeem = ({ replayProtectedNonce }: Json, deviceId = shop.devices.self_checkout_detacher) =>
@@ -35,7 +35,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
       })
     ).deviceId as string
 
-  async function bought(quantity: number) {
+  async function buyTwoItems(quantity: number) {
     const [p] = shop.products
     const [a, b] = [await shop.newItem(p), await shop.newItem(p)]
     const { transactionId: purchaseId, items } = await shop.buy([{ ean: p.ean, quantity }])
@@ -43,7 +43,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
   }
 
   it('two items get separate authorizations, and each gets the status of its own release', async () => {
-    const { a, b, purchaseId } = await bought(2)
+    const { a, b, purchaseId } = await buyTwoItems(2)
     const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
     expect(second.replayProtectedNonce).not.toBe(first.replayProtectedNonce)
     // A repeated request returns the same authorization.
@@ -54,44 +54,44 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
   })
 
-  it.each(['epc', 'itemLineId'])('two devices get different units while one is free, by %s', async (by) => {
-    const { a, b, purchaseId, itemLineId } = await bought(2)
-    const named = (epc: string) => (by === 'epc' ? { epc, purchaseId } : { itemLineId })
-    const grant = await detach(named(a))
-    expect(await ask(await newDetacher(), named(b))).toMatchObject({ authorized: true })
+  it.each(['epc', 'itemLineId'])('two devices get different free units, by %s', async (by) => {
+    const { a, b, purchaseId, itemLineId } = await buyTwoItems(2)
+    const namesOf = (epc: string) => (by === 'epc' ? { epc, purchaseId } : { itemLineId })
+    const grant = await detach(namesOf(a))
+    expect(await verifyItem(await newDetacher(), namesOf(b))).toMatchObject({ authorized: true })
     expect((await redeem(grant)).status).toBe(200)
   })
 
   it('only the released item may leave', async () => {
-    const { a, b, purchaseId } = await bought(2)
+    const { a, b, purchaseId } = await buyTwoItems(2)
     const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
-    const gone = await leave({ epc: b, purchaseId })
+    const gone = await verifyExit({ epc: b, purchaseId })
     for (const [grant, deviceId] of [[first], [second], [gone, shop.devices.exit_gate]] as const)
       expect((await redeem(grant, deviceId)).status).toBe(200)
     expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
-    expect(await leave({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    expect(await leave({ epc: a, purchaseId })).toMatchObject({ authorized: true })
+    expect(await verifyExit({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await verifyExit({ epc: a, purchaseId })).toMatchObject({ authorized: true })
   })
 
   it('one unit releases one item: the later request replaces an unused authorization', async () => {
-    const { a, b, purchaseId } = await bought(1)
+    const { a, b, purchaseId } = await buyTwoItems(1)
     const released = await detach({ epc: a, purchaseId })
-    const left = await leave({ epc: b, purchaseId })
+    const left = await verifyExit({ epc: b, purchaseId })
     expect(left.authorized).toBe(true)
     expect(await redeem(released)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
     expect((await redeem(left, shop.devices.exit_gate)).status).toBe(200)
     expect([await status(a), await status(b)]).toEqual(['sellable', 'paid'])
   })
 
-  it('a unit whose first item was released grants no second item at any device', async () => {
-    const { a, b, purchaseId } = await bought(1)
+  it('a unit whose item was released is not granted for another item at any device', async () => {
+    const { a, b, purchaseId } = await buyTwoItems(1)
     expect((await redeem(await detach({ epc: a, purchaseId }))).status).toBe(200)
-    expect(await leave({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await verifyExit({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     expect(await detach({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
   })
 
   it('a purchase-wide authorization is not returned for one item, nor the reverse', async () => {
-    const { a, purchaseId } = await bought(2)
+    const { a, purchaseId } = await buyTwoItems(2)
     const till = (
       await shop.ok('registerDevice', {
         storeId: shop.storeId,
@@ -101,7 +101,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
         canDetachHardTag: true,
       })
     ).deviceId as string
-    const release = (body: Json) => ask(till, body)
+    const release = (body: Json) => verifyItem(till, body)
     const whole = await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId: till })
     expect(whole).toMatchObject({ deactivationAuthorized: true, itemCount: 2 })
     const one = await release({ epc: a, purchaseId })
@@ -124,7 +124,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
       reason: 'item_not_paid',
     })
     expect(await detach({ epc, receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
-    expect(await leave({ receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    expect(await verifyExit({ receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
     const other = await shop.newItem(p)
     expect(
@@ -147,7 +147,7 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     return encoded.hex
   }
 
-  it('a tag whose SGTIN belongs to another product is rejected, in either order', async () => {
+  it('a tag whose SGTIN belongs to another product is rejected, in either order of registration', async () => {
     const [shirt, scarf] = shop.products
     const register = (items: Json[]) => shop.ok('registerProtectedItems', { storeId: shop.storeId, items })
     const [good, wrong] = [newSgtin(shirt), newSgtin(shirt)]
@@ -184,25 +184,25 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ epc: other.epc, tagId: tag }] })
     await shop.buy([{ ean: shirt.ean, quantity: 1, epcs: [sold.epc] }])
     const line = { ean: shirt.ean, quantity: 3 }
-    const asks: [Json, string, string][] = [
+    const cases: [Json, string, string][] = [
       [{ ...line, epcs: [mine.epc, other.epc] }, 'item_mismatch', 'items[1].epcs[1]'],
       [{ ...line, epcs: [mine.epc], tagIds: [tag] }, 'item_mismatch', 'items[1].tagIds[0]'],
       [{ ...line, epcs: [mine.epc, sold.epc] }, 'item_not_sellable', 'items[1].epcs[1]'],
       [{ quantity: 2, epcs: [mine.epc, other.epc] }, 'item_mismatch', 'items[1].epcs[1]'],
     ]
-    for (const [asked, reason, path] of asks) {
-      const { status, body } = await shopperAsks([{ ean: scarf.ean, quantity: 1 }, asked])
+    for (const [asked, reason, path] of cases) {
+      const { status, body } = await startCheckoutAsShopper([{ ean: scarf.ean, quantity: 1 }, asked])
       expect([status, body.reason, body.details]).toEqual([
         409,
         reason,
         [{ path, code: reason, message: expect.stringContaining(`${path}: `) }],
       ])
     }
-    const { body } = await shopperAsks([{ ...line, epcs: [other.epc] }])
+    const { body } = await startCheckoutAsShopper([{ ...line, epcs: [other.epc] }])
     expect(body.error).toBe(`items[0].epcs[0]: is not a ${shirt.name} (${shirt.ean}): it is registered as ${scarf.ean}`)
   })
 
-  async function shopperAsks(items: Json[]) {
+  async function startCheckoutAsShopper(items: Json[]) {
     const key = await shop.cloud.key('publishable')
     const { sessionId } = await shop.cloud.ok(key, 'checkIn', { storeId: shop.storeId })
     return shop.cloud.call(key, 'startCheckout', { sessionId, items })
@@ -227,21 +227,21 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
       [dear.epc, cheap],
       [cheap, bare],
     ]) {
-      expect(await shopperAsks([{ ...line, quantity: 2, epcs }])).toMatchObject({
+      expect(await startCheckoutAsShopper([{ ...line, quantity: 2, epcs }])).toMatchObject({
         status: 409,
         body: { reason: 'item_mismatch' },
       })
     }
-    expect(await shopperAsks([{ ean: p.ean, quantity: 1, epcs: [cheap] }])).toMatchObject({
+    expect(await startCheckoutAsShopper([{ ean: p.ean, quantity: 1, epcs: [cheap] }])).toMatchObject({
       status: 409,
       body: { reason: 'item_mismatch' },
     })
-    expect(await shopperAsks([{ ...line, priceUnit: 1, quantity: 1, epcs: [bare] }])).toMatchObject({
+    expect(await startCheckoutAsShopper([{ ...line, priceUnit: 1, quantity: 1, epcs: [bare] }])).toMatchObject({
       status: 409,
       body: { reason: 'price_unknown' },
     })
     // The app pays the item's own price; only the shop's till may set a price.
-    expect(await shopperAsks([{ ...line, quantity: 1, epcs: [cheap] }])).toMatchObject({
+    expect(await startCheckoutAsShopper([{ ...line, quantity: 1, epcs: [cheap] }])).toMatchObject({
       status: 200,
       body: { total: 1, items: [{ priceOrigin: 'item' }] },
     })

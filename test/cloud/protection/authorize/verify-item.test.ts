@@ -319,7 +319,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(again.authorizationToken).toBe(first.authorizationToken)
     })
 
-    it('move at once from a device without agent when another device requests the item', async () => {
+    it('move at once from a device without an agent when another device requests the item', async () => {
       const { epc } = await paidItem()
       const first = await detach({ epc })
       const other = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'self_checkout_detacher' })
@@ -409,7 +409,7 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     it.each([
       ['over 5 minutes ahead', 6 * 60_000],
       ['over 14 days old', -15 * 86_400_000],
-    ])('is rejected when it lies %s', async (_name, offset) => {
+    ])('is rejected if its time is %s', async (_name, offset) => {
       const answer = await shop.call('verifyProtectedItem', {
         deviceId: shop.devices.self_checkout_detacher,
         protectionAction: 'detach_hard_tag',
@@ -452,15 +452,15 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     })
 
     it('an unknown purchase or store with 404', async () => {
-      const ask = (fields: Json) =>
+      const verifyItem = (fields: Json) =>
         shop.call('verifyProtectedItem', {
           deviceId: shop.devices.self_checkout_detacher,
           protectionAction: 'detach_hard_tag',
           epc: newEpc(),
           ...fields,
         })
-      expect((await ask({ purchaseId: 'pur_nobody' })).status).toBe(404)
-      expect((await ask({ storeId: 'st_nobody' })).status).toBe(404)
+      expect((await verifyItem({ purchaseId: 'pur_nobody' })).status).toBe(404)
+      expect((await verifyItem({ storeId: 'st_nobody' })).status).toBe(404)
     })
   })
 

@@ -90,13 +90,13 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
   it('allows a second try after a failure, then requires staff', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const deviceId = shop.devices.pos_deactivator
-    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
-    await redeemAll(await ask(), deviceId, 'failed')
-    const second = await ask()
+    const verifyAgain = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    await redeemAll(await verifyAgain(), deviceId, 'failed')
+    const second = await verifyAgain()
     expect(second.deactivationAuthorized).toBe(true)
     await redeemAll(second, deviceId, 'failed')
-    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
-    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
+    expect(await verifyAgain()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await verifyAgain({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
   })
 
   it('leaves a unit with an unknown outcome to staff and raises an exception', async () => {
@@ -121,32 +121,34 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
   ])('leaves a unit whose tries have %s to staff, also after an unused token', async (_name, outcomes) => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const deviceId = shop.devices.pos_deactivator
-    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
-    for (const outcome of outcomes) await redeemAll(await ask(), deviceId, outcome)
-    const granted = await ask({ operatorId: 'op-1' })
+    const verifyAgain = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    for (const outcome of outcomes) await redeemAll(await verifyAgain(), deviceId, outcome)
+    const granted = await verifyAgain({ operatorId: 'op-1' })
     expect(granted.deactivationAuthorized).toBe(true)
-    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
-    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ replayProtectedNonce: granted.replayProtectedNonce })
+    expect(await verifyAgain()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await verifyAgain({ operatorId: 'op-1' })).toMatchObject({
+      replayProtectedNonce: granted.replayProtectedNonce,
+    })
     await endLeases(granted.replayProtectedNonce)
-    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
-    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
+    expect(await verifyAgain()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await verifyAgain({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
   })
 
   it('grants the unit again after resolveRedemption with failed, also beside a token', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const deviceId = shop.devices.pos_deactivator
-    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
-    const first = await ask()
+    const verifyAgain = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    const first = await verifyAgain()
     await redeemAll(first, deviceId, 'unknown')
-    const granted = await ask({ operatorId: 'op-1' })
-    expect(await ask()).toMatchObject({ reason: 'manual_assistance_required' })
+    const granted = await verifyAgain({ operatorId: 'op-1' })
+    expect(await verifyAgain()).toMatchObject({ reason: 'manual_assistance_required' })
     const { operatorId } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
     await shop.ok('resolveRedemption', {
       redemptionId: `${first.replayProtectedNonce}-1`,
       outcome: 'failed',
       operatorId,
     })
-    expect(await ask()).toMatchObject({
+    expect(await verifyAgain()).toMatchObject({
       deactivationAuthorized: true,
       replayProtectedNonce: granted.replayProtectedNonce,
     })
@@ -172,7 +174,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
   })
 
   describe('for a tag-reading device that can read none of the open tags', () => {
-    const bought = async (items: Json[]) => {
+    const buyItems = async (items: Json[]) => {
       const { errors } = await shop.ok('registerProtectedItems', {
         storeId: shop.storeId,
         items: items.map((item) => ({ ean: product.ean, ...item })),
@@ -203,7 +205,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     const tag = () => `am-${newEpc()}`
 
     it('issues one token for all AM tags and locks, which no reader can read', async () => {
-      const purchaseId = await bought([
+      const purchaseId = await buyItems([
         { tagId: tag(), protectionTechnology: 'am' },
         { tagId: tag(), protectionTechnology: 'mechanical_lock' },
       ])
@@ -211,7 +213,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
 
     it('issues one token if all tags need the other kind of reader', async () => {
-      const purchaseId = await bought([{ epc: newEpc() }])
+      const purchaseId = await buyItems([{ epc: newEpc() }])
       expect(
         await verify({ purchaseId, deviceId: await device({ supportedTechnologies: ['uhf_rfid'] }) }),
       ).toMatchObject(perItem)
@@ -224,14 +226,14 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       const deviceId = await device({})
       expect(
         await verify({
-          purchaseId: await bought([{ tagId: tag(), protectionTechnology: 'am' }, { epc: newEpc() }]),
+          purchaseId: await buyItems([{ tagId: tag(), protectionTechnology: 'am' }, { epc: newEpc() }]),
           deviceId,
         }),
       ).toMatchObject(perItem)
       const tagId = tag()
-      const purchaseId = await bought([{ tagId }])
+      const purchaseId = await buyItems([{ tagId }])
       expect(await verify({ purchaseId, deviceId })).toMatchObject(perItem)
-      // Later registrations of the tag count.
+      // A later registration of the tag changes the answer.
       await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ tagId, protectionTechnology: 'am' }] })
       expect(await verify({ purchaseId, deviceId })).toMatchObject(wide)
       const unbound = await shop.buy([{ ean: product.ean, quantity: 1 }])
@@ -314,16 +316,16 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
   describe('authorize_exit', () => {
     it('by receipt covers all remaining units in one authorization and sets the purchase to UNLOADED', async () => {
       const purchase = await shop.buy([{ ean: product.ean, quantity: 2 }])
-      const ask = async () =>
+      const verifyExit = async () =>
         shop.ok('verifyProtectedItem', {
           deviceId: shop.devices.exit_gate,
           protectionAction: 'authorize_exit',
           receiptToken: await receiptOf(purchase),
         })
-      const grant = await ask()
+      const grant = await verifyExit()
       expect(grant).toMatchObject({ authorized: true, itemCount: 2 })
       await redeemAll(grant, shop.devices.exit_gate)
-      expect(await ask()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+      expect(await verifyExit()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
       expect(await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
         status: 'UNLOADED',
         securityTagStatus: 'pending',

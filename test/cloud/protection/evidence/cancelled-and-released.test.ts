@@ -29,12 +29,12 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
       })
     ).body
   const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
-  const raised = async ({ transactionId }: Json) =>
+  const exceptionsOf = async ({ transactionId }: Json) =>
     ((await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 500 })).exceptions as Json[])
       .filter((each) => each.purchaseId === transactionId)
       .map((each) => each.kind as string)
   /** The agent used the token earlier and reports it now. */
-  const tell = (nonce: string, redemptionId: string, atMs: number, source: 'token' | 'receipt' = 'token') => {
+  const reportClaim = (nonce: string, redemptionId: string, atMs: number, source: 'token' | 'receipt' = 'token') => {
     const claim: Evidence = {
       kind: 'claim',
       redemptionId,
@@ -50,15 +50,15 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     ])
   }
 
-  async function bought(bound: boolean) {
+  async function buyUnit(bound: boolean) {
     const [product] = shop.products
     const { epc } = await shop.newItem(product)
     return { epc, purchase: await shop.buy([{ ean: product.ean, quantity: 1, ...(bound && { epcs: [epc] }) }]) }
   }
 
   /** A token releases a unit while the agent is offline, and the purchase is cancelled ten minutes later. */
-  async function cancelledUnheard(bound: boolean) {
-    const { epc, purchase } = await bought(bound)
+  async function releasedThenCancelled(bound: boolean) {
+    const { epc, purchase } = await buyUnit(bound)
     const { replayProtectedNonce: nonce } = await grant(epc, purchase)
     const usedMs = platform.clock.wall()
     forward(600_000)
@@ -71,18 +71,18 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     ['its tag was scanned at checkout', true],
     ['it was one of several of its kind', false],
   ])('raises an exception and holds the item if the agent reports later (%s)', async (_which, bound) => {
-    const { epc, purchase, nonce, usedMs } = await cancelledUnheard(bound)
-    expect(await raised(purchase)).toEqual([])
-    await tell(nonce, `late-${bound}`, usedMs)
-    expect(await raised(purchase)).toEqual(['cancelled_after_release'])
+    const { epc, purchase, nonce, usedMs } = await releasedThenCancelled(bound)
+    expect(await exceptionsOf(purchase)).toEqual([])
+    await reportClaim(nonce, `late-${bound}`, usedMs)
+    expect(await exceptionsOf(purchase)).toEqual(['cancelled_after_release'])
     expect(await status(epc)).toBe('exception_hold')
     const gate = { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc }
     expect((await agent.call('verifyProtectedItem', gate)).body).toMatchObject({ authorized: false })
   })
 
   /** One unit was released by its token, and its line was refunded before the agent reported that. */
-  async function refundedUnheard(bound: boolean) {
-    const { epc, purchase } = await bought(bound)
+  async function releasedThenRefunded(bound: boolean) {
+    const { epc, purchase } = await buyUnit(bound)
     const { replayProtectedNonce: nonce } = await grant(epc, purchase)
     const usedMs = platform.clock.wall()
     await shop.ok('refundPayment', {
@@ -96,14 +96,14 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     ['bound', true],
     ['not yet bound', false],
   ])('holds the item of a refunded line that was released once (%s)', async (_which, bound) => {
-    const { epc, purchase, nonce, usedMs } = await refundedUnheard(bound)
-    await tell(nonce, `late-line-${bound}`, usedMs)
-    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    const { epc, purchase, nonce, usedMs } = await releasedThenRefunded(bound)
+    await reportClaim(nonce, `late-line-${bound}`, usedMs)
+    expect(await exceptionsOf(purchase)).toEqual(['released_after_refund'])
     expect(await status(epc)).toBe('exception_hold')
   })
 
   it('holds the item of a refunded line that was released by its receipt', async () => {
-    const { epc, purchase } = await bought(true)
+    const { epc, purchase } = await buyUnit(true)
     await shop.ok('refundPayment', {
       transactionId: purchase.transactionId,
       itemLineIds: [purchase.items[0].itemLineId],
@@ -114,26 +114,26 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
       .select('cti')
       .where('purchase_id', '=', purchase.transactionId)
       .executeTakeFirstOrThrow()
-    await tell(cti ?? '', 'late-receipt', platform.clock.wall(), 'receipt')
-    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    await reportClaim(cti ?? '', 'late-receipt', platform.clock.wall(), 'receipt')
+    expect(await exceptionsOf(purchase)).toEqual(['released_after_refund'])
     expect(await status(epc)).toBe('exception_hold')
     // A second release of the same unit raises its own exception.
-    await tell(cti ?? '', 'late-receipt-2', platform.clock.wall(), 'receipt')
-    expect((await raised(purchase)).toSorted()).toEqual(['double_redeem', 'released_after_refund'])
+    await reportClaim(cti ?? '', 'late-receipt-2', platform.clock.wall(), 'receipt')
+    expect((await exceptionsOf(purchase)).toSorted()).toEqual(['double_redeem', 'released_after_refund'])
   })
 
   it('leaves a refunded item as staff set it before the agent reported the release', async () => {
-    const { epc, purchase, nonce, usedMs } = await refundedUnheard(true)
+    const { epc, purchase, nonce, usedMs } = await releasedThenRefunded(true)
     await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
-    await tell(nonce, 'late-refund-shelf', usedMs)
-    expect(await raised(purchase)).toEqual(['released_after_refund'])
+    await reportClaim(nonce, 'late-refund-shelf', usedMs)
+    expect(await exceptionsOf(purchase)).toEqual(['released_after_refund'])
     expect(await status(epc)).toBe('sellable')
   })
 
   it('leaves an item on the shelf that staff put there meanwhile', async () => {
-    const { epc, nonce, usedMs } = await cancelledUnheard(true)
+    const { epc, nonce, usedMs } = await releasedThenCancelled(true)
     await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
-    await tell(nonce, 'late-shelf', usedMs)
+    await reportClaim(nonce, 'late-shelf', usedMs)
     expect(await status(epc)).toBe('sellable')
   })
 })

@@ -33,7 +33,11 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   afterAll(() => shop.stop())
 
   const newRedemption = () => `rdm-${++ids}`
-  const given = (redemptionId: string, cti: string, change: Partial<Extract<Evidence, { kind: 'delegated' }>> = {}) =>
+  const delegation = (
+    redemptionId: string,
+    cti: string,
+    change: Partial<Extract<Evidence, { kind: 'delegated' }>> = {},
+  ) =>
     ({
       kind: 'delegated',
       redemptionId,
@@ -44,13 +48,17 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       homeEpoch: epoch,
       ...change,
     }) satisfies Evidence
-  const back = (redemptionId: string, report: string | undefined, outcome: 'failed' | 'unknown' = 'failed') =>
+  const delegationReturned = (
+    redemptionId: string,
+    report: string | undefined,
+    outcome: 'failed' | 'unknown' = 'failed',
+  ) =>
     ({ kind: 'delegation_returned', redemptionId, outcome, ...(report !== undefined && { report }) }) satisfies Evidence
   const report = async (by: TestAgent, ...rows: Evidence[]) =>
     expect((await by.report(rows.map((evidence) => by.row({ evidence })))).body).toMatchObject({
       accepted: rows.length,
     })
-  const kept = async (redemptionId: string) =>
+  const storedStates = async (redemptionId: string) =>
     (
       await shop.cloud.db.database.reads
         .selectFrom('delegated_right')
@@ -63,7 +71,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   /** Whether this id is the latest of an exception. */
   const isForeign = async (id: string) => (await foreign()).some(({ detail }) => detail.endsWith(`: ${id}`))
   /** Whether the third agent's device is granted the release of the purchase. */
-  const grantedTo = async (purchaseId: string) =>
+  const isGranted = async (purchaseId: string) =>
     (
       await third.call('verifySecurityTagDeactivation', {
         purchaseId,
@@ -71,17 +79,17 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       })
     ).body.deactivationAuthorized
   /** Rights that the receipt home has delegated to the requesting agent. */
-  const lend = async () => {
+  const delegateRight = async () => {
     const redemptionId = newRedemption()
     const { purchaseId, cti } = await paidReceipt(shop)
-    await report(home, given(redemptionId, cti))
-    expect(await kept(redemptionId)).toEqual(['delegated'])
+    await report(home, delegation(redemptionId, cti))
+    expect(await storedStates(redemptionId)).toEqual(['delegated'])
     const claims = { aud: home.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
     return { redemptionId, purchaseId, cti, claims }
   }
-  const refuses = async (by: TestAgent, row: Evidence & { redemptionId: string }, state: string[]) => {
+  const expectRefused = async (by: TestAgent, row: Evidence & { redemptionId: string }, state: string[]) => {
     await report(by, row)
-    expect(await kept(row.redemptionId)).toEqual(state)
+    expect(await storedStates(row.redemptionId)).toEqual(state)
     expect(await isForeign(row.redemptionId)).toBe(true)
   }
 
@@ -140,7 +148,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       }
       await report(elsewhere, row)
       expect(await outcomesOf(cti)).toEqual([])
-      expect(await grantedTo(purchaseId)).toBe(true)
+      expect(await isGranted(purchaseId)).toBe(true)
     })
 
     it('store no event about another agent’s token, or a device or receipt of another store', async () => {
@@ -184,7 +192,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const { nonce, claim } = await redeemed()
       const liar = await enrolTestAgent(shop)
       const subject = `${liar.agentId}/claim`
-      const about = async () => (await foreign()).filter((each) => each.subject.startsWith(liar.agentId))
+      const exceptionsOfLiar = async () => (await foreign()).filter((each) => each.subject.startsWith(liar.agentId))
       const events = async () =>
         (
           await shop.cloud.db.database.reads
@@ -196,11 +204,11 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const before = await events()
       for (let n = 0; n < 10; n++) await report(liar, ...Array.from({ length: 100 }, () => claim(newRedemption())))
       await report(liar, { kind: 'void', nonce })
-      const [voided, claimed] = await about()
+      const [voided, claimed] = await exceptionsOfLiar()
       expect(voided).toMatchObject({ subject: `${liar.agentId}/void`, times: 1, state: 'open' })
       expect(claimed).toMatchObject({ subject, times: 1_000, state: 'open' })
       expect(Date.parse(claimed?.lastRaisedAt)).toBeGreaterThan(Date.parse(claimed?.raisedAt))
-      expect(await about()).toHaveLength(2)
+      expect(await exceptionsOfLiar()).toHaveLength(2)
       expect(await events()).toBe(before + 2)
       // The cloud stores the rows.
       expect(
@@ -213,7 +221,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
 
       await shop.ok('acknowledgeException', { exceptionId: claimed?.exceptionId })
       await report(liar, claim(newRedemption()))
-      expect((await about())[1]).toMatchObject({ subject, times: 1_001, state: 'open' })
+      expect((await exceptionsOfLiar())[1]).toMatchObject({ subject, times: 1_001, state: 'open' })
       expect(await events()).toBe(before + 3)
     })
 
@@ -230,80 +238,93 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   describe('delegated rights', () => {
     it('block the shopper only when the receipt home of that epoch reports them', async () => {
       const { purchaseId, cti } = await paidReceipt(shop)
-      await refuses(third, given(newRedemption(), cti, { agentId: asker.agentId }), [])
-      await refuses(third, given(newRedemption(), cti, { agentId: third.agentId }), [])
-      await refuses(third, given(newRedemption(), cti, { homeEpoch: epoch + 1 }), [])
-      await refuses(asker, given(newRedemption(), cti), [])
-      expect(await grantedTo(purchaseId)).toBe(true)
+      await expectRefused(third, delegation(newRedemption(), cti, { agentId: asker.agentId }), [])
+      await expectRefused(third, delegation(newRedemption(), cti, { agentId: third.agentId }), [])
+      await expectRefused(third, delegation(newRedemption(), cti, { homeEpoch: epoch + 1 }), [])
+      await expectRefused(asker, delegation(newRedemption(), cti), [])
+      expect(await isGranted(purchaseId)).toBe(true)
     })
 
     it('have no effect without an epoch in which the reporting agent was the receipt home', async () => {
       const { purchaseId, cti } = await paidReceipt(shop)
-      const { homeEpoch: _, ...bare } = given(newRedemption(), cti)
-      await refuses(home, bare, [])
-      await refuses(home, given(newRedemption(), cti, { homeEpoch: epoch - 1 }), [])
-      await refuses(home, given(newRedemption(), cti, { homeEpoch: epoch + 1 }), [])
-      expect(await grantedTo(purchaseId)).toBe(true)
+      const { homeEpoch: _, ...bare } = delegation(newRedemption(), cti)
+      await expectRefused(home, bare, [])
+      await expectRefused(home, delegation(newRedemption(), cti, { homeEpoch: epoch - 1 }), [])
+      await expectRefused(home, delegation(newRedemption(), cti, { homeEpoch: epoch + 1 }), [])
+      expect(await isGranted(purchaseId)).toBe(true)
     })
 
     it('have no effect when they name no agent of the store', async () => {
       const { purchaseId, cti } = await paidReceipt(shop)
       const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
-      await refuses(home, given(newRedemption(), cti, { agentId: 'agt_nobody' }), [])
-      await refuses(home, given(newRedemption(), cti, { agentId: elsewhere.agentId }), [])
-      expect(await grantedTo(purchaseId)).toBe(true)
+      await expectRefused(home, delegation(newRedemption(), cti, { agentId: 'agt_nobody' }), [])
+      await expectRefused(home, delegation(newRedemption(), cti, { agentId: elsewhere.agentId }), [])
+      expect(await isGranted(purchaseId)).toBe(true)
     })
 
-    it('count from a former receipt home for its own epoch only, however late', async () => {
+    it('are accepted from a former receipt home for its own epoch only, even if they are late', async () => {
       const [late, next] = [await paidReceipt(shop), await paidReceipt(shop)]
       const before = epoch
       const [own, foreign] = [newRedemption(), newRedemption()]
       epoch = await makeHome(shop, third)
-      await report(home, given(own, late.cti, { homeEpoch: before }))
-      expect(await kept(own)).toEqual(['delegated'])
-      await refuses(home, given(foreign, next.cti), [])
-      await refuses(third, given(newRedemption(), next.cti, { homeEpoch: before }), [])
+      await report(home, delegation(own, late.cti, { homeEpoch: before }))
+      expect(await storedStates(own)).toEqual(['delegated'])
+      await expectRefused(home, delegation(foreign, next.cti), [])
+      await expectRefused(third, delegation(newRedemption(), next.cti, { homeEpoch: before }), [])
       const since = newRedemption()
-      await report(third, given(since, next.cti))
-      expect(await kept(since)).toEqual(['delegated'])
+      await report(third, delegation(since, next.cti))
+      expect(await storedStates(since)).toEqual(['delegated'])
       epoch = await makeHome(shop, home)
     })
   })
 
   describe('the outcome of delegated rights', () => {
     it('frees a unit when the receipt home forwards the agent’s outcome report', async () => {
-      const { redemptionId, purchaseId, claims } = await lend()
-      expect(await grantedTo(purchaseId)).toBe(false)
-      await report(home, back(redemptionId, outcomeReport(asker, { ...claims, outcome: 'unknown' }), 'unknown'))
-      expect(await kept(redemptionId)).toEqual(['unknown'])
-      await report(home, back(redemptionId, outcomeReport(asker, claims)))
-      expect(await kept(redemptionId)).toEqual(['failed'])
-      expect(await grantedTo(purchaseId)).toBe(true)
+      const { redemptionId, purchaseId, claims } = await delegateRight()
+      expect(await isGranted(purchaseId)).toBe(false)
+      await report(
+        home,
+        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, outcome: 'unknown' }), 'unknown'),
+      )
+      expect(await storedStates(redemptionId)).toEqual(['unknown'])
+      await report(home, delegationReturned(redemptionId, outcomeReport(asker, claims)))
+      expect(await storedStates(redemptionId)).toEqual(['failed'])
+      expect(await isGranted(purchaseId)).toBe(true)
       expect(await isForeign(redemptionId)).toBe(false)
     })
 
     it('frees nothing when another agent sends the report instead of the receipt home', async () => {
-      const { redemptionId, purchaseId, claims } = await lend()
-      await refuses(third, back(redemptionId, undefined), ['delegated'])
-      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['delegated'])
-      await refuses(third, back(redemptionId, outcomeReport(third, { ...claims, aud: third.agentId })), ['delegated'])
-      await refuses(asker, back(redemptionId, outcomeReport(asker, { ...claims, aud: asker.agentId })), ['delegated'])
-      expect(await grantedTo(purchaseId)).toBe(false)
+      const { redemptionId, purchaseId, claims } = await delegateRight()
+      await expectRefused(third, delegationReturned(redemptionId, undefined), ['delegated'])
+      await expectRefused(third, delegationReturned(redemptionId, outcomeReport(asker, claims)), ['delegated'])
+      await expectRefused(
+        third,
+        delegationReturned(redemptionId, outcomeReport(third, { ...claims, aud: third.agentId })),
+        ['delegated'],
+      )
+      await expectRefused(
+        asker,
+        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, aud: asker.agentId })),
+        ['delegated'],
+      )
+      expect(await isGranted(purchaseId)).toBe(false)
     })
 
     it('frees nothing without the report, or with one that another agent signed', async () => {
-      const { redemptionId, purchaseId, claims } = await lend()
-      await refuses(home, back(redemptionId, undefined), ['delegated'])
-      await refuses(home, back(redemptionId, 'no report'), ['delegated'])
-      await refuses(home, back(redemptionId, outcomeReport(asker, claims, home.signer)), ['delegated'])
-      await refuses(home, back(redemptionId, outcomeReport(home, claims)), ['delegated'])
-      await refuses(home, back(redemptionId, outcomeReport(third, claims)), ['delegated'])
+      const { redemptionId, purchaseId, claims } = await delegateRight()
+      await expectRefused(home, delegationReturned(redemptionId, undefined), ['delegated'])
+      await expectRefused(home, delegationReturned(redemptionId, 'no report'), ['delegated'])
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(asker, claims, home.signer)), [
+        'delegated',
+      ])
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(home, claims)), ['delegated'])
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(third, claims)), ['delegated'])
       const stranger: Signer = createSigner(
         newKey(shop.cloud.platform.random).x,
         newKey(shop.cloud.platform.random).secret,
       )
-      await refuses(home, back(redemptionId, outcomeReport(asker, claims, stranger)), ['delegated'])
-      expect(await grantedTo(purchaseId)).toBe(false)
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(asker, claims, stranger)), ['delegated'])
+      expect(await isGranted(purchaseId)).toBe(false)
     })
 
     it.each([
@@ -315,13 +336,15 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       ['epoch', { homeEpoch: 0 }],
       ['outcome', { outcome: 'unknown' as const }],
     ])('frees nothing with a report about another %s', async (_, change) => {
-      const { redemptionId, purchaseId, claims } = await lend()
-      await refuses(home, back(redemptionId, outcomeReport(asker, { ...claims, ...change })), ['delegated'])
-      expect(await grantedTo(purchaseId)).toBe(false)
+      const { redemptionId, purchaseId, claims } = await delegateRight()
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(asker, { ...claims, ...change })), [
+        'delegated',
+      ])
+      expect(await isGranted(purchaseId)).toBe(false)
     })
 
-    it('counts when the requesting agent has changed its key since', async () => {
-      const { redemptionId, claims } = await lend()
+    it('is accepted if the requesting agent has rotated its key since', async () => {
+      const { redemptionId, claims } = await delegateRight()
       const signed = outcomeReport(asker, claims)
       const { x, secret } = newKey(shop.cloud.platform.random)
       const next = createSigner(x, secret)
@@ -336,8 +359,8 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const assertion = asker.messages.assertion(challenge, Date.now(), next)
       const login = await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId, assertion })
       expect(login.status).toBe(200)
-      await report(home, back(redemptionId, signed))
-      expect(await kept(redemptionId)).toEqual(['failed'])
+      await report(home, delegationReturned(redemptionId, signed))
+      expect(await storedStates(redemptionId)).toEqual(['failed'])
       // The former key allows no login.
       const again = await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId })
       const old = asker.messages.assertion(again.body.challenge, Date.now())
@@ -346,22 +369,30 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       asker.token = login.body.accessToken
     })
 
-    it('counts from a former receipt home for rights of its own epoch', async () => {
-      const { redemptionId, claims } = await lend()
+    it('is accepted from a former receipt home for rights of its own epoch', async () => {
+      const { redemptionId, claims } = await delegateRight()
       epoch = await makeHome(shop, third)
-      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, aud: third.agentId })), ['delegated'])
-      await report(home, back(redemptionId, outcomeReport(asker, claims)))
-      expect(await kept(redemptionId)).toEqual(['failed'])
+      await expectRefused(
+        third,
+        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, aud: third.agentId })),
+        ['delegated'],
+      )
+      await report(home, delegationReturned(redemptionId, outcomeReport(asker, claims)))
+      expect(await storedStates(redemptionId)).toEqual(['failed'])
       epoch = await makeHome(shop, home)
     })
 
     it('changes no rights that another receipt home delegated under the same redemption id', async () => {
-      const { redemptionId, cti } = await lend()
+      const { redemptionId, cti } = await delegateRight()
       const before = epoch
       epoch = await makeHome(shop, third)
       const claims = { aud: third.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
-      await refuses(third, back(redemptionId, outcomeReport(asker, claims)), ['delegated'])
-      await refuses(third, back(redemptionId, outcomeReport(asker, { ...claims, homeEpoch: before })), ['delegated'])
+      await expectRefused(third, delegationReturned(redemptionId, outcomeReport(asker, claims)), ['delegated'])
+      await expectRefused(
+        third,
+        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, homeEpoch: before })),
+        ['delegated'],
+      )
       epoch = await makeHome(shop, home)
     })
 
@@ -369,45 +400,49 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const redemptionId = newRedemption()
       const { cti } = await paidReceipt(shop)
       const claims = { aud: home.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
-      await report(home, back(redemptionId, outcomeReport(asker, claims)))
-      expect(await kept(redemptionId)).toEqual([])
+      await report(home, delegationReturned(redemptionId, outcomeReport(asker, claims)))
+      expect(await storedStates(redemptionId)).toEqual([])
       expect(await isForeign(redemptionId)).toBe(false)
     })
 
-    it('counts when the requesting agent or the receipt home has been re-enrolled since', async () => {
-      const [byHeir, byFormer, ofHome] = [await lend(), await lend(), await lend()]
+    it('is accepted if the requesting agent or the receipt home has been re-enrolled since', async () => {
+      const [byHeir, byFormer, ofHome] = [await delegateRight(), await delegateRight(), await delegateRight()]
       const former = asker
       asker = await enrolTestAgent(shop, shop.storeId, former)
-      await report(home, back(byHeir.redemptionId, outcomeReport(asker, byHeir.claims)))
-      expect(await kept(byHeir.redemptionId)).toEqual(['failed'])
-      await report(home, back(byFormer.redemptionId, outcomeReport(former, byFormer.claims)))
-      expect(await kept(byFormer.redemptionId)).toEqual(['failed'])
+      await report(home, delegationReturned(byHeir.redemptionId, outcomeReport(asker, byHeir.claims)))
+      expect(await storedStates(byHeir.redemptionId)).toEqual(['failed'])
+      await report(home, delegationReturned(byFormer.redemptionId, outcomeReport(former, byFormer.claims)))
+      expect(await storedStates(byFormer.redemptionId)).toEqual(['failed'])
       const formerHome = home
       home = await enrolTestAgent(shop, shop.storeId, formerHome)
       const late = newRedemption()
       const { cti } = await paidReceipt(shop)
-      await report(home, given(late, cti), back(ofHome.redemptionId, outcomeReport(former, ofHome.claims)))
-      expect(await kept(late)).toEqual(['delegated'])
-      expect(await kept(ofHome.redemptionId)).toEqual(['failed'])
+      await report(
+        home,
+        delegation(late, cti),
+        delegationReturned(ofHome.redemptionId, outcomeReport(former, ofHome.claims)),
+      )
+      expect(await storedStates(late)).toEqual(['delegated'])
+      expect(await storedStates(ofHome.redemptionId)).toEqual(['failed'])
       const heard = { ...ofHome.claims, aud: home.agentId, redemptionId: late, cti }
-      await report(home, back(late, outcomeReport(asker, heard)))
-      expect(await kept(late)).toEqual(['failed'])
+      await report(home, delegationReturned(late, outcomeReport(asker, heard)))
+      expect(await storedStates(late)).toEqual(['failed'])
       epoch = await makeHome(shop, third)
       epoch = await makeHome(shop, home)
     })
 
-    it('does not count from an agent that was revoked', async () => {
-      const { redemptionId, claims } = await lend()
+    it('is ignored from a revoked agent', async () => {
+      const { redemptionId, claims } = await delegateRight()
       const signed = outcomeReport(asker, claims)
       await shop.ok('revokeAgent', { agentId: asker.agentId })
-      await refuses(home, back(redemptionId, signed), ['delegated'])
+      await expectRefused(home, delegationReturned(redemptionId, signed), ['delegated'])
       asker = await enrolTestAgent(shop)
     })
   })
 
-  it('counts after a restore only from receipt homes of epochs that the restored cloud contains', async () => {
+  it('is accepted after a restore only from receipt homes of epochs that the restored cloud contains', async () => {
     const { db, keyFolder } = shop.cloud
-    const lent = await lend()
+    const delegated = await delegateRight()
     const platform = realPlatform()
     const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
     await db.database.write((tx) => markRestored(tx, files, platform))
@@ -417,12 +452,16 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     await Promise.all([home, third].map((agent) => agent.login()))
     const [known, forgotten, since] = [newRedemption(), newRedemption(), newRedemption()]
     const { cti } = await paidReceipt(shop)
-    await report(home, back(lent.redemptionId, outcomeReport(asker, lent.claims)), given(known, cti))
-    expect(await kept(lent.redemptionId)).toEqual(['failed'])
-    expect(await kept(known)).toEqual(['delegated'])
+    await report(
+      home,
+      delegationReturned(delegated.redemptionId, outcomeReport(asker, delegated.claims)),
+      delegation(known, cti),
+    )
+    expect(await storedStates(delegated.redemptionId)).toEqual(['failed'])
+    expect(await storedStates(known)).toEqual(['delegated'])
     // The receipt home may have moved before the restore, so no agent's report about such an epoch counts.
-    await refuses(third, given(forgotten, cti, { homeEpoch: epoch + 1 }), [])
-    await report(home, given(since, cti, { homeEpoch: policy.homeEpoch }))
-    expect(await kept(since)).toEqual(['delegated'])
+    await expectRefused(third, delegation(forgotten, cti, { homeEpoch: epoch + 1 }), [])
+    await report(home, delegation(since, cti, { homeEpoch: policy.homeEpoch }))
+    expect(await storedStates(since)).toEqual(['delegated'])
   })
 })

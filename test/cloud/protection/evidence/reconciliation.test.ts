@@ -59,7 +59,7 @@ onEveryDatabase('reconciliation', (kind) => {
     (await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
   const open = async (what: string): Promise<Json[]> =>
     (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open', limit: 500 })).exceptions
-  const about = async (what: string, subject: string) => (await open(what)).filter((e) => e.subject === subject)
+  const openAbout = async (what: string, subject: string) => (await open(what)).filter((e) => e.subject === subject)
   const resolve = (redemptionId: string, said: string, fields: Json = {}) =>
     shop.call('resolveRedemption', { redemptionId, outcome: said, operatorId, ...fields })
 
@@ -68,9 +68,9 @@ onEveryDatabase('reconciliation', (kind) => {
     it('is replaced only after its agent voided it, or a minute after its end', async () => {
       const [ended, voided] = [await buy(), await buy()]
       const former = await grant(ended)
-      const given = await grant(voided)
+      const granted = await grant(voided)
       expect(await grant(ended)).toBe(former)
-      const ask = async (purchase: Json) =>
+      const verifyPurchase = async (purchase: Json) =>
         (
           await agent.call('verifySecurityTagDeactivation', {
             purchaseId: purchase.transactionId,
@@ -81,31 +81,31 @@ onEveryDatabase('reconciliation', (kind) => {
       forward(301_000)
       await agent.login()
       for (const purchase of [ended, voided])
-        expect(await ask(purchase)).toMatchObject({
+        expect(await verifyPurchase(purchase)).toMatchObject({
           authorizationToken: null,
           reason: 'authorization_outstanding',
           retryAfter: expect.any(Number),
         })
-      await report({ kind: 'void', nonce: given })
-      const again = await ask(voided)
+      await report({ kind: 'void', nonce: granted })
+      const again = await verifyPurchase(voided)
       expect(again).toMatchObject({ deactivationAuthorized: true })
-      expect(again.replayProtectedNonce).not.toBe(given)
+      expect(again.replayProtectedNonce).not.toBe(granted)
       forward(60_000)
-      expect((await ask(ended)).replayProtectedNonce).not.toBe(former)
-      expect(await ask(ended)).toMatchObject({ deactivationAuthorized: true })
+      expect((await verifyPurchase(ended)).replayProtectedNonce).not.toBe(former)
+      expect(await verifyPurchase(ended)).toMatchObject({ deactivationAuthorized: true })
     })
   })
 
   describe('a revoked lease', () => {
     // The agent may be offline, and its report about one step proves nothing about the others.
-    it('holds its other steps until its agent voids it, whatever the agent reports about one', async () => {
+    it('keeps its other steps leased until its agent voids it, whatever the agent reports about one step', async () => {
       const [p] = shop.products
       const epcs = [(await shop.newItem(p)).epc, (await shop.newItem(p)).epc]
       const purchase = await shop.buy([{ ean: p.ean, quantity: 2, epcs }])
       const nonce = await grant(purchase)
       await shop.ok('updateItemStatus', { storeId: shop.storeId, epc: epcs[0], itemStatus: 'returned' })
       await report(claim(nonce, 'r-taken-back'), outcome('r-taken-back', 'confirmed'))
-      const ask = async () =>
+      const verifyItem = async () =>
         (
           await shop.call('verifyProtectedItem', {
             deviceId: shop.devices.self_checkout_detacher,
@@ -113,9 +113,9 @@ onEveryDatabase('reconciliation', (kind) => {
             epc: epcs[1],
           })
         ).body
-      expect(await ask()).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
+      expect(await verifyItem()).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
       await report({ kind: 'void', nonce })
-      expect(await ask()).toMatchObject({ authorized: true })
+      expect(await verifyItem()).toMatchObject({ authorized: true })
     })
   })
 
@@ -123,14 +123,14 @@ onEveryDatabase('reconciliation', (kind) => {
     it('confirms an unknown outcome, settles the purchase, acknowledges the exception and records the resolver', async () => {
       const purchase = await buy()
       await report(claim(await grant(purchase), 'r-unknown'), outcome('r-unknown', 'unknown'))
-      expect(await about('outcome_unknown', 'r-unknown')).toHaveLength(1)
+      expect(await openAbout('outcome_unknown', 'r-unknown')).toHaveLength(1)
       expect(await status(purchase)).toBe('pending')
       expect(await resolve('r-unknown', 'confirmed')).toMatchObject({
         status: 200,
         body: { authorizationState: 'redeemed' },
       })
       expect(await status(purchase)).toBe('deactivated')
-      expect(await about('outcome_unknown', 'r-unknown')).toEqual([])
+      expect(await openAbout('outcome_unknown', 'r-unknown')).toEqual([])
       const { events } = await shop.ok('fetchProtectionEvents', {
         storeId: shop.storeId,
         purchaseId: purchase.transactionId,
@@ -161,7 +161,7 @@ onEveryDatabase('reconciliation', (kind) => {
       await report(claim(await grant(purchase), 'r-conflict'), outcome('r-conflict', 'unknown'))
       await resolve('r-conflict', 'confirmed')
       await report(outcome('r-conflict', 'failed'), outcome('r-conflict', 'failed'))
-      expect(await about('outcome_conflict', 'r-conflict')).toHaveLength(1)
+      expect(await openAbout('outcome_conflict', 'r-conflict')).toHaveLength(1)
       expect(await status(purchase)).toBe('deactivated')
     })
 
@@ -221,7 +221,8 @@ onEveryDatabase('reconciliation', (kind) => {
           .where('purchase_id', '=', transactionId)
           .executeTakeFirstOrThrow()
       ).cti ?? ''
-    const askedFor = async () => (await agent.call('fetchSignedDocuments', {})).body.commands as string[] | undefined
+    const pendingCommands = async () =>
+      (await agent.call('fetchSignedDocuments', {})).body.commands as string[] | undefined
 
     it('grants no second token for the units until the first token is void', async () => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
@@ -232,11 +233,11 @@ onEveryDatabase('reconciliation', (kind) => {
         { ...claim(cti, 'r-past-1', 'receipt'), ordinals: [0] },
         { ...claim(cti, 'r-past-2', 'receipt'), ordinals: [1] },
       )
-      expect(await askedFor()).toHaveLength(1)
+      expect(await pendingCommands()).toHaveLength(1)
       await report(outcome('r-past-1', 'confirmed'), outcome('r-past-2', 'failed'))
       expect(await grant(purchase)).toBeNull()
       await report({ kind: 'void', nonce: lost })
-      expect(await askedFor()).toBeUndefined()
+      expect(await pendingCommands()).toBeUndefined()
       const next = await agent.call('verifySecurityTagDeactivation', {
         purchaseId: purchase.transactionId,
         deviceId: till,
@@ -274,11 +275,11 @@ onEveryDatabase('reconciliation', (kind) => {
       ] as const) {
         await report(claim(cti, id, 'receipt'), outcome(id, said))
       }
-      expect(await about('released_after_refund', gone.subject)).toHaveLength(1)
-      expect(await about('released_after_refund', kept.subject)).toEqual([])
-      expect(await about('released_after_refund', doubtful.subject)).toHaveLength(1)
+      expect(await openAbout('released_after_refund', gone.subject)).toHaveLength(1)
+      expect(await openAbout('released_after_refund', kept.subject)).toEqual([])
+      expect(await openAbout('released_after_refund', doubtful.subject)).toHaveLength(1)
       await resolve('r-doubt', 'failed')
-      expect(await about('released_after_refund', doubtful.subject)).toEqual([])
+      expect(await openAbout('released_after_refund', doubtful.subject)).toEqual([])
     })
   })
 
@@ -435,7 +436,7 @@ onEveryDatabase('reconciliation', (kind) => {
         .executeTakeFirstOrThrow()
       await database.write((db) => db.deleteFrom('protection_authorization').where('nonce', '=', nonce).execute())
       await report(claim(nonce, 'r-early'), outcome('r-early', 'confirmed'))
-      expect(await about('unapplied', 'r-early')).toHaveLength(1)
+      expect(await openAbout('unapplied', 'r-early')).toHaveLength(1)
       await database.write((db) => db.insertInto('protection_authorization').values(row).execute())
       const { services } = shop.cloud.cloud
       let applied = 0
@@ -444,7 +445,7 @@ onEveryDatabase('reconciliation', (kind) => {
         database.write(async (db) => void (applied += await work({ ...call, db }))),
       )
       expect(applied).toBe(2)
-      expect(await about('unapplied', 'r-early')).toEqual([])
+      expect(await openAbout('unapplied', 'r-early')).toEqual([])
       expect(await status(purchase)).toBe('deactivated')
     })
   })
@@ -474,7 +475,7 @@ onEveryDatabase('reconciliation', (kind) => {
       'pending',
       'deactivated',
     ])
-    expect(await about('unapplied', 'r-broken')).toHaveLength(1)
+    expect(await openAbout('unapplied', 'r-broken')).toHaveLength(1)
     const emitted = await database.reads
       .selectFrom('outbox_event')
       .select('data')

@@ -44,12 +44,12 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
       deviceId,
       scanSource: 'service_desk',
     })
-    const at = await redeem({ replayProtectedNonce, redemptionId: 'told-1' })
-    const failed = await redeem({ replayProtectedNonce, redemptionId: 'told-2', outcome: 'failed' })
+    const at = await redeem({ replayProtectedNonce, redemptionId: 'red-outcome-1' })
+    const failed = await redeem({ replayProtectedNonce, redemptionId: 'red-outcome-2', outcome: 'failed' })
     for (let n = 0; n < 2; n++)
-      expect((await redeem({ replayProtectedNonce, redemptionId: 'told-1', outcome: 'confirmed' })).body.eventId).toBe(
-        at.body.eventId,
-      )
+      expect(
+        (await redeem({ replayProtectedNonce, redemptionId: 'red-outcome-1', outcome: 'confirmed' })).body.eventId,
+      ).toBe(at.body.eventId)
     const { events } = await shop.ok('fetchProtectionEvents', {
       storeId: shop.storeId,
       purchaseId: purchase.transactionId,

@@ -20,7 +20,7 @@ onEveryDatabase('goods that another system sold twice', (kind) => {
     shop.ok('redeemProtectionAuthorization', { replayProtectedNonce, deviceId: detacher(), redemptionId, outcome })
   const move = (epc: string, itemStatus: string) =>
     shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
-  const doubles = async () =>
+  const doubleRedeems = async () =>
     ((await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: 'double_redeem' })).exceptions as Json[]).length
 
   /** An item that was sold elsewhere, released, returned and sold again. */
@@ -36,12 +36,12 @@ onEveryDatabase('goods that another system sold twice', (kind) => {
   }
 
   it('are released once more without a double_redeem exception', async () => {
-    const before = await doubles()
+    const before = await doubleRedeems()
     const epc = await soldAgain('good')
     const grant = await detach(epc)
     expect(grant).toMatchObject({ authorized: true })
     await redeem(grant, 'good-second', 'confirmed')
-    expect(await doubles()).toBe(before)
+    expect(await doubleRedeems()).toBe(before)
     expect(await detach(epc)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 

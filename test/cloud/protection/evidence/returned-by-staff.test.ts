@@ -27,12 +27,12 @@ onEveryDatabase('items that staff move by hand', (kind) => {
       redemptionId,
       outcome: 'confirmed',
     })
-  const raised = async ({ transactionId }: Json) =>
+  const exceptionsOf = async ({ transactionId }: Json) =>
     ((await shop.ok('fetchExceptions', { storeId: shop.storeId })).exceptions as Json[])
       .filter((each) => each.purchaseId === transactionId)
       .map((each) => each.kind as string)
 
-  async function bought() {
+  async function buyItem() {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)
     return { ean: p.ean, epc, purchase: await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }]) }
@@ -40,14 +40,14 @@ onEveryDatabase('items that staff move by hand', (kind) => {
 
   /** A buyer pays, staff return the item to the shelf, and another buyer pays for it. */
   async function soldAgain() {
-    const { ean, epc, purchase: first } = await bought()
+    const { ean, epc, purchase: first } = await buyItem()
     await move(epc, 'returned')
     await move(epc, 'sellable')
     return { epc, first, second: await shop.buy([{ ean, quantity: 1, epcs: [epc] }]) }
   }
 
   it('appear in events with the operator and the reason', async () => {
-    const { epc, purchase } = await bought()
+    const { epc, purchase } = await buyItem()
     await shop.ok('updateItemStatus', {
       storeId: shop.storeId,
       epc,
@@ -71,7 +71,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
   it('are found by their line if one item is bound to it', async () => {
     const { storeId } = shop
     const fetchBy = (names: Json) => shop.call('fetchProtectedItem', { storeId, ...names })
-    const { epc, purchase } = await bought()
+    const { epc, purchase } = await buyItem()
     const [{ itemLineId }] = purchase.items
     expect((await fetchBy({ itemLineId })).body).toMatchObject({
       epc,
@@ -84,7 +84,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
       epc,
       itemStatus: 'returned',
     })
-    expect((await fetchBy({ itemLineId, epc: (await bought()).epc })).body).toMatchObject({
+    expect((await fetchBy({ itemLineId, epc: (await buyItem()).epc })).body).toMatchObject({
       code: 'invalid-argument',
       details: [{ path: 'itemLineId' }],
     })
@@ -119,10 +119,10 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     const { epc, first } = await soldAgain()
     await shop.ok('markPurchaseCancelled', { transactionId: first.transactionId })
     expect(await status(epc)).toBe('paid')
-    expect(await raised(first)).toEqual([])
+    expect(await exceptionsOf(first)).toEqual([])
   })
 
-  it('are not released by the former purchase, neither by number nor by receipt', async () => {
+  it('cannot be released by the former purchase, by its id or by its receipt', async () => {
     const { first } = await soldAgain()
     const { token } = await shop.ok('generateReceiptQR', { purchaseId: first.transactionId })
     for (const name of [{ purchaseId: first.transactionId }, { receiptToken: token }]) {
@@ -135,7 +135,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
   it.each(['unknown', 'failed'])(
     'leave nothing to release, even for staff, if an earlier release turns out %s',
     async (outcome) => {
-      const { epc, ean, purchase } = await bought()
+      const { epc, ean, purchase } = await buyItem()
       const { pos_deactivator: deviceId } = shop.devices
       const verify = (more: Json = {}) =>
         shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId, ...more })
@@ -154,7 +154,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
   it.each(['returned', 'exception_hold'])(
     'are not released by an older token after their return through %s',
     async (way) => {
-      const { epc } = await bought()
+      const { epc } = await buyItem()
       const grant = await detach({ epc })
       await move(epc, way)
       await move(epc, 'sellable')
@@ -174,15 +174,15 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     expect(await detach({ epc })).toMatchObject({ authorized: true })
   })
 
-  it('continue as before after a hold', async () => {
-    const { epc, purchase } = await bought()
+  it('keep their purchase after a hold', async () => {
+    const { epc, purchase } = await buyItem()
     await move(epc, 'exception_hold')
     expect(await detach({ epc })).toMatchObject({ authorized: false })
     await move(epc, 'paid')
     expect(await detach({ epc, purchaseId: purchase.transactionId })).toMatchObject({ authorized: true })
   })
 
-  it('do not count as released on cancellation of the rest if they returned unreleased', async () => {
+  it('are not treated as released when the rest is cancelled if they were returned unreleased', async () => {
     const [p, q] = shop.products
     const purchase = await shop.buy([
       { ean: p.ean, quantity: 1 },
@@ -193,7 +193,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
       itemLineIds: [purchase.items[0].itemLineId],
     })
     await shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
-    expect(await raised(purchase)).toEqual([])
+    expect(await exceptionsOf(purchase)).toEqual([])
   })
 
   it.each(['cancelled', 'picked_up'])(
