@@ -15,8 +15,8 @@ import { signingClock, type SigningClock } from './signing-clock.ts'
 import { readSigningKeys } from './signing-keys.ts'
 
 /**
- * Signing keys of the cloud. The root key, in a file, signs a key set for each tenant. It lists the tenant's keys for
- * tokens and receipts, and the keys of the installation for policies and freshness.
+ * Signing keys of the cloud. The root key, in a file, signs a key set for each tenant. The key set lists the tenant's
+ * keys for tokens and receipts, and the keys of the installation for policies and freshness.
  *
  * Each process caches keys. It reloads them after any process has changed a key.
  */

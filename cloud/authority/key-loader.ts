@@ -128,7 +128,7 @@ function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
   return key.signer
 }
 
-/** True if the key set lists the key. It drops retired keys after 30 days and revoked keys after its own life. */
+/** True if the key set lists the key: retired keys for 30 days, revoked keys for the life of a key set. */
 function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
   const goneAfterMs =
     record.state === 'retired'

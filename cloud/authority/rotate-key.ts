@@ -32,9 +32,7 @@ const RETIRES_AFTER_MS: Record<RotatedUse, number> = {
 }
 /** Period in which a key is active before the next key replaces it, ms. */
 const ACTIVE_MS = 30 * DAY_MS
-/**
- * Minimum time from the publication of a key to its automatic activation, ms. It exceeds the 72 h agents work offline.
- */
+/** Minimum time from the publication of a key to its automatic activation, ms: more than the 72 h promised offline. */
 const PUBLISHED_BEFORE_MS = 7 * DAY_MS
 
 export interface Rotation {

@@ -13,8 +13,8 @@ import { endAgent } from './end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
- * A re-enrolled agent continues the ledger of its predecessor. At its first login the cloud revokes the predecessor.
- * The successor then has the devices, the receipt home and the unsent rows.
+ * A re-enrolled agent continues the ledger of its predecessor. At the first login of this successor the cloud revokes
+ * the predecessor. The successor then has the devices, the receipt home and the unsent rows.
  *
  * The predecessor stays valid until that login, because the response to the enrolment may be lost. If staff revoke the
  * predecessor before it, the cloud still records the successor.

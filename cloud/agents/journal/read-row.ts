@@ -9,7 +9,7 @@ export interface ReadRow {
 
 /**
  * Parses a row. An invalid row keeps its evidence if that is valid, so that the cloud does not lease used rights again.
- * It loses its event: the retry would store the event twice, while it may apply the evidence twice.
+ * Its event is dropped until the retry, because the cloud must store an event only once. It may apply evidence twice.
  */
 export function readRow(body: unknown): ReadRow {
   const whole = JournalBody.safeParse(body)

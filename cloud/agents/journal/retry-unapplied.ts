@@ -96,7 +96,7 @@ interface RetryProgress {
   readonly seq: number
   /** Rows applied so far. */
   readonly applied: number
-  /** False after a row stayed unapplied whose exception has the agent's id as its key. */
+  /** False if a row stayed unapplied whose exception key is the agent's id. */
   readonly isAgentDone: boolean
   /** True after the last row. */
   readonly isAll: boolean

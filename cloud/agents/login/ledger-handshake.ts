@@ -185,7 +185,7 @@ async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRo
   }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   if (!(await distrustHome(call, agent.store_id, agent.agent_id))) await denyUsedRights(call, agent)
-  // If a copy logs in, the agent itself must log in again: it still continues the former generation.
+  // Ends all logins. If a copy has logged in, the agent itself still uses the former generation and must log in again.
   await endLogins(call.db, agent.agent_id)
   return { ...agent, ...change }
 }

@@ -162,7 +162,7 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
   }
 }
 
-/** Resolves a purchase line to its lowest free unit with an item that the device cannot read. */
+/** Resolves a purchase line to its best unit (`rankOf`). Prefers units whose item the device cannot read. */
 async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<ResolvedUnit | undefined> {
   const { db, action } = query
   const units = (await readUnits(db, purchase.purchase_id)).filter((u) => u.line_id === line.line_id)

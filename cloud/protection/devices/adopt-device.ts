@@ -54,7 +54,7 @@ export async function inheritHome(call: Call, storeId: string, agentId: string):
 }
 
 /**
- * Begins a move of the receipt home to itself if this agent is the receipt home, because its ledger may have lost uses
+ * If this agent is the receipt home, begins a move of the receipt home to the same agent. Its ledger may have lost uses
  * and delegations. The agent honours older receipts again after all other agents have reported. Returns whether the
  * agent is the receipt home.
  */

@@ -10,8 +10,8 @@ import { RedemptionBatch } from '../rights/redemption-batch.ts'
  * Evidence reports which rights were used. It comes in rows of an agent's journal or in the call of a device. The cloud
  * rejects no evidence: it stores each row and raises an exception for a forbidden use.
  *
- * Call `openEvidence`, then `applyClaim`, `applyOutcome` and others for any number of rows, then `finishEvidence`. It
- * updates purchases and deny lists once per transaction, because they depend on the final state only.
+ * Call `openEvidence`, then `applyClaim`, `applyOutcome` and others for any number of rows, then `finishEvidence`.
+ * `finishEvidence` updates purchases and deny lists once per transaction, because they depend on the final state only.
  */
 export interface EvidenceScope extends EventScope {
   services: Services

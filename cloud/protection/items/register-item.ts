@@ -100,13 +100,13 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   await storeMoves(call.db, [registered], null, call.nowMs)
 }
 
-/** Throws if the row gives a known item another status. Ignored, it would mislead the sender about the gates. */
+/** Throws if the row gives a known item another status. Its sender would expect gates to behave accordingly. */
 function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
   if (stated === undefined || stated === item_status) return
   throw precondition('item_status_differs', `the item is ${item_status}, not ${stated}: move it with updateItemStatus`)
 }
 
-/** Throws if a tag in use gets another product. A paid tag on other goods would let them pass the gate. */
+/** Throws if a tag in use gets another product. If it were paid, the other goods would pass the gate. */
 function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
   // The SGTIN proves that the tag is still on the same goods; the store has added their product since.

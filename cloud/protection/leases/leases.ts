@@ -123,8 +123,9 @@ export async function revokeAuthorization(
 }
 
 /**
- * Recalls an authorization after another claim used one of its rights. It is not revoked, because the lease holder may
- * use it legitimately before the recall arrives. A token of the cloud's ledger is revoked at once.
+ * Recalls an authorization after a claim or a delegation used one of its rights. The authorization is not revoked,
+ * because the lease holder may use it legitimately before the recall arrives. A token of the cloud's ledger is revoked
+ * at once.
  */
 export async function recallLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
   const { store_id: storeId, agent_id: agentId, nonce } = row
