@@ -223,18 +223,18 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(
       (
         await stranger.report([
-          delegatedRow('given-nowhere', 'ab'.repeat(16)),
-          delegatedRow('given-elsewhere', cti ?? ''),
+          delegatedRow('delegation-nowhere', 'ab'.repeat(16)),
+          delegatedRow('delegation-elsewhere', cti ?? ''),
         ])
       ).body,
     ).toMatchObject({ accepted: 2 })
-    expect(await raised('unapplied')).toContain('given-nowhere')
+    expect(await raised('unapplied')).toContain('delegation-nowhere')
     expect(await raised('foreign_evidence')).toContain(`${stranger.agentId}/delegated`)
     expect(
       await gate.cloud.db.database.reads
         .selectFrom('delegated_right')
         .selectAll()
-        .where('redemption_id', 'like', 'given-%where')
+        .where('redemption_id', 'like', 'delegation-%where')
         .execute(),
     ).toEqual([])
   })

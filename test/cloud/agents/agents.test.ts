@@ -306,14 +306,14 @@ onEveryDatabase('agents', (kind) => {
       expect(await page()).toEqual(whole)
       await database.write((db) => pruneDenied(db, nowMs))
       expect(await page()).toEqual(whole)
-      const kept = await database.reads
+      const storedEntries = await database.reads
         .selectFrom('deny_entry')
         .select('until_s')
         .where('store_id', '=', shop.storeId)
         .orderBy('until_s')
         .execute()
-      expect(kept[0]?.until_s).toBeGreaterThan(nowS - 14 * 86_400)
-      expect(kept.filter(({ until_s }) => until_s <= nowS)).toHaveLength(701)
+      expect(storedEntries[0]?.until_s).toBeGreaterThan(nowS - 14 * 86_400)
+      expect(storedEntries.filter(({ until_s }) => until_s <= nowS)).toHaveLength(701)
     })
 
     it('split the deny list into pages that agents accept, however many rights an entry has', async () => {

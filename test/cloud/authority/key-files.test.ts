@@ -75,9 +75,11 @@ describe('root.json', () => {
     )
     await fc.assert(
       fc.asyncProperty(damaged, async (text) => {
-        const kept = memoryFiles({ [ROOT]: text })
-        await expect(load(kept.files)).rejects.toThrow('keys/root.json is damaged: restore it from your backup of keys')
-        expect(kept.texts.get(ROOT)).toBe(text)
+        const damaged = memoryFiles({ [ROOT]: text })
+        await expect(load(damaged.files)).rejects.toThrow(
+          'keys/root.json is damaged: restore it from your backup of keys',
+        )
+        expect(damaged.texts.get(ROOT)).toBe(text)
       }),
       { numRuns: 200 },
     )

@@ -55,7 +55,7 @@ onEveryDatabase('alarms and devices', (kind) => {
     it('shows the finding, the operator and the time of each alarm in fetchProtectionEvents', async () => {
       await raise('alarm-3')
       await raise('alarm-4')
-      const said = await shop.ok('disposeAlarm', {
+      const disposed = await shop.ok('disposeAlarm', {
         eventId: 'alarm-3',
         disposition: 'real',
         operatorId: 'op-9',
@@ -72,7 +72,7 @@ onEveryDatabase('alarms and devices', (kind) => {
         disposition: 'real',
         operatorId: 'op-9',
         recoveredValue: 12.5,
-        disposedAt: said.disposedAt,
+        disposedAt: disposed.disposedAt,
       })
       expect(alarmOf('alarm-4')).toBeUndefined()
     })

@@ -50,7 +50,7 @@ const write = (eventId: string, nowMs: number) => shop.cloud.db.database.write((
 /** Reads a list page by page. The last page has no next cursor, so the next read repeats it. */
 function follow(list: List, limit: number, from?: string) {
   const { idsOf, next } = LISTS[list]
-  const kept: string[] = []
+  const readIds: string[] = []
   let cursor = from
   return {
     /** All events so far. */
@@ -58,8 +58,8 @@ function follow(list: List, limit: number, from?: string) {
       for (;;) {
         const body = { storeId: shop.storeId, type: TYPE, limit, ...(cursor !== undefined && { cursor }) }
         const page = await shop.ok(list, body)
-        if (page[next] === undefined) return [...kept, ...idsOf(page)]
-        kept.push(...idsOf(page))
+        if (page[next] === undefined) return [...readIds, ...idsOf(page)]
+        readIds.push(...idsOf(page))
         cursor = page[next]
       }
     },

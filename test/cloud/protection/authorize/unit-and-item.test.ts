@@ -190,8 +190,8 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
       [{ ...line, epcs: [mine.epc, sold.epc] }, 'item_not_sellable', 'items[1].epcs[1]'],
       [{ quantity: 2, epcs: [mine.epc, other.epc] }, 'item_mismatch', 'items[1].epcs[1]'],
     ]
-    for (const [asked, reason, path] of cases) {
-      const { status, body } = await startCheckoutAsShopper([{ ean: scarf.ean, quantity: 1 }, asked])
+    for (const [purchaseLine, reason, path] of cases) {
+      const { status, body } = await startCheckoutAsShopper([{ ean: scarf.ean, quantity: 1 }, purchaseLine])
       expect([status, body.reason, body.details]).toEqual([
         409,
         reason,

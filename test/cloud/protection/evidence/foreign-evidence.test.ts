@@ -18,14 +18,14 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   let shop: Shop
   /** The receipt home, the agent that requests rights from it, and a third agent. */
   let home: TestAgent
-  let asker: TestAgent
+  let requester: TestAgent
   let third: TestAgent
   let epoch: number
   let ids = 0
   beforeAll(async () => {
     shop = await openShop(kind)
     home = await enrolTestAgent(shop)
-    asker = await enrolTestAgent(shop)
+    requester = await enrolTestAgent(shop)
     third = await enrolTestAgent(shop)
     await third.call('reportDeviceHeartbeat', { deviceId: shop.devices.pos_deactivator })
     epoch = await makeHome(shop, home)
@@ -44,7 +44,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       nonce: cti,
       rightClass: 'release',
       ordinals: [0],
-      agentId: asker.agentId,
+      agentId: requester.agentId,
       homeEpoch: epoch,
       ...change,
     }) satisfies Evidence
@@ -123,7 +123,12 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     it('have no effect from an agent that the token does not name', async () => {
       const { nonce, redemptionId, claim } = await redeemed()
       const foreign = newRedemption()
-      await report(asker, claim(foreign), { kind: 'outcome', redemptionId, outcome: 'failed' }, { kind: 'void', nonce })
+      await report(
+        requester,
+        claim(foreign),
+        { kind: 'outcome', redemptionId, outcome: 'failed' },
+        { kind: 'void', nonce },
+      )
       expect(await outcomesOf(nonce)).toEqual([{ redemption_id: redemptionId, outcome: null }])
       const row = await shop.cloud.db.database.reads
         .selectFrom('protection_authorization')
@@ -172,7 +177,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
         expect((await by.report(events.map((each) => by.row({ event: each })))).body).toMatchObject({
           accepted: events.length,
         })
-      await send(asker, foreign)
+      await send(requester, foreign)
       await send(elsewhere, ofOtherStore)
       await send(third, [made])
       const known = await shop.cloud.db.database.reads
@@ -228,7 +233,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     it('are accepted in signed batches only', async () => {
       const event = { type: 'protection.action.completed', eventId: 'evt-unsigned', storeId: shop.storeId }
       const events = [{ ...event, occurredAt: new Date().toISOString() }]
-      expect(await asker.call('reportProtectionEvents', { events })).toMatchObject({
+      expect(await requester.call('reportProtectionEvents', { events })).toMatchObject({
         status: 403,
         body: { reason: 'batches_only' },
       })
@@ -238,10 +243,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
   describe('delegated rights', () => {
     it('block the shopper only when the receipt home of that epoch reports them', async () => {
       const { purchaseId, cti } = await paidReceipt(shop)
-      await expectRefused(third, delegation(newRedemption(), cti, { agentId: asker.agentId }), [])
+      await expectRefused(third, delegation(newRedemption(), cti, { agentId: requester.agentId }), [])
       await expectRefused(third, delegation(newRedemption(), cti, { agentId: third.agentId }), [])
       await expectRefused(third, delegation(newRedemption(), cti, { homeEpoch: epoch + 1 }), [])
-      await expectRefused(asker, delegation(newRedemption(), cti), [])
+      await expectRefused(requester, delegation(newRedemption(), cti), [])
       expect(await isGranted(purchaseId)).toBe(true)
     })
 
@@ -284,10 +289,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       expect(await isGranted(purchaseId)).toBe(false)
       await report(
         home,
-        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, outcome: 'unknown' }), 'unknown'),
+        delegationReturned(redemptionId, outcomeReport(requester, { ...claims, outcome: 'unknown' }), 'unknown'),
       )
       expect(await storedStates(redemptionId)).toEqual(['unknown'])
-      await report(home, delegationReturned(redemptionId, outcomeReport(asker, claims)))
+      await report(home, delegationReturned(redemptionId, outcomeReport(requester, claims)))
       expect(await storedStates(redemptionId)).toEqual(['failed'])
       expect(await isGranted(purchaseId)).toBe(true)
       expect(await isForeign(redemptionId)).toBe(false)
@@ -296,15 +301,15 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     it('frees nothing when another agent sends the report instead of the receipt home', async () => {
       const { redemptionId, purchaseId, claims } = await delegateRight()
       await expectRefused(third, delegationReturned(redemptionId, undefined), ['delegated'])
-      await expectRefused(third, delegationReturned(redemptionId, outcomeReport(asker, claims)), ['delegated'])
+      await expectRefused(third, delegationReturned(redemptionId, outcomeReport(requester, claims)), ['delegated'])
       await expectRefused(
         third,
         delegationReturned(redemptionId, outcomeReport(third, { ...claims, aud: third.agentId })),
         ['delegated'],
       )
       await expectRefused(
-        asker,
-        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, aud: asker.agentId })),
+        requester,
+        delegationReturned(redemptionId, outcomeReport(requester, { ...claims, aud: requester.agentId })),
         ['delegated'],
       )
       expect(await isGranted(purchaseId)).toBe(false)
@@ -314,7 +319,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const { redemptionId, purchaseId, claims } = await delegateRight()
       await expectRefused(home, delegationReturned(redemptionId, undefined), ['delegated'])
       await expectRefused(home, delegationReturned(redemptionId, 'no report'), ['delegated'])
-      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(asker, claims, home.signer)), [
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(requester, claims, home.signer)), [
         'delegated',
       ])
       await expectRefused(home, delegationReturned(redemptionId, outcomeReport(home, claims)), ['delegated'])
@@ -323,7 +328,9 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
         newKey(shop.cloud.platform.random).x,
         newKey(shop.cloud.platform.random).secret,
       )
-      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(asker, claims, stranger)), ['delegated'])
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(requester, claims, stranger)), [
+        'delegated',
+      ])
       expect(await isGranted(purchaseId)).toBe(false)
     })
 
@@ -337,7 +344,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       ['outcome', { outcome: 'unknown' as const }],
     ])('frees nothing with a report about another %s', async (_, change) => {
       const { redemptionId, purchaseId, claims } = await delegateRight()
-      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(asker, { ...claims, ...change })), [
+      await expectRefused(home, delegationReturned(redemptionId, outcomeReport(requester, { ...claims, ...change })), [
         'delegated',
       ])
       expect(await isGranted(purchaseId)).toBe(false)
@@ -345,28 +352,30 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
 
     it('is accepted if the requesting agent has rotated its key since', async () => {
       const { redemptionId, claims } = await delegateRight()
-      const signed = outcomeReport(asker, claims)
+      const signed = outcomeReport(requester, claims)
       const { x, secret } = newKey(shop.cloud.platform.random)
       const next = createSigner(x, secret)
       const iat = Math.floor(Date.now() / 1_000)
       const proof = signDocument(
         DOCUMENT_KINDS.rotation,
-        { aud: asker.agentId, iat, exp: iat + 300, formerKid: keyId(asker.x) },
+        { aud: requester.agentId, iat, exp: iat + 300, formerKid: keyId(requester.x) },
         next,
       )
-      expect((await asker.call('rotateAgentKey', { publicJwk: publicJwk(x), proof })).status).toBe(200)
-      const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId })).body
-      const assertion = asker.messages.assertion(challenge, Date.now(), next)
-      const login = await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId, assertion })
+      expect((await requester.call('rotateAgentKey', { publicJwk: publicJwk(x), proof })).status).toBe(200)
+      const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: requester.agentId })).body
+      const assertion = requester.messages.assertion(challenge, Date.now(), next)
+      const login = await shop.cloud.call(null, 'agentLogin', { agentId: requester.agentId, assertion })
       expect(login.status).toBe(200)
       await report(home, delegationReturned(redemptionId, signed))
       expect(await storedStates(redemptionId)).toEqual(['failed'])
       // The former key allows no login.
-      const again = await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId })
-      const old = asker.messages.assertion(again.body.challenge, Date.now())
-      expect((await shop.cloud.call(null, 'agentLogin', { agentId: asker.agentId, assertion: old })).status).toBe(401)
-      asker.signer = next
-      asker.token = login.body.accessToken
+      const again = await shop.cloud.call(null, 'agentLogin', { agentId: requester.agentId })
+      const old = requester.messages.assertion(again.body.challenge, Date.now())
+      expect((await shop.cloud.call(null, 'agentLogin', { agentId: requester.agentId, assertion: old })).status).toBe(
+        401,
+      )
+      requester.signer = next
+      requester.token = login.body.accessToken
     })
 
     it('is accepted from a former receipt home for rights of its own epoch', async () => {
@@ -374,10 +383,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       epoch = await makeHome(shop, third)
       await expectRefused(
         third,
-        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, aud: third.agentId })),
+        delegationReturned(redemptionId, outcomeReport(requester, { ...claims, aud: third.agentId })),
         ['delegated'],
       )
-      await report(home, delegationReturned(redemptionId, outcomeReport(asker, claims)))
+      await report(home, delegationReturned(redemptionId, outcomeReport(requester, claims)))
       expect(await storedStates(redemptionId)).toEqual(['failed'])
       epoch = await makeHome(shop, home)
     })
@@ -387,10 +396,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const before = epoch
       epoch = await makeHome(shop, third)
       const claims = { aud: third.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
-      await expectRefused(third, delegationReturned(redemptionId, outcomeReport(asker, claims)), ['delegated'])
+      await expectRefused(third, delegationReturned(redemptionId, outcomeReport(requester, claims)), ['delegated'])
       await expectRefused(
         third,
-        delegationReturned(redemptionId, outcomeReport(asker, { ...claims, homeEpoch: before })),
+        delegationReturned(redemptionId, outcomeReport(requester, { ...claims, homeEpoch: before })),
         ['delegated'],
       )
       epoch = await makeHome(shop, home)
@@ -400,16 +409,16 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       const redemptionId = newRedemption()
       const { cti } = await paidReceipt(shop)
       const claims = { aud: home.agentId, redemptionId, cti, homeEpoch: epoch, outcome: 'failed' as const }
-      await report(home, delegationReturned(redemptionId, outcomeReport(asker, claims)))
+      await report(home, delegationReturned(redemptionId, outcomeReport(requester, claims)))
       expect(await storedStates(redemptionId)).toEqual([])
       expect(await isForeign(redemptionId)).toBe(false)
     })
 
     it('is accepted if the requesting agent or the receipt home has been re-enrolled since', async () => {
       const [byHeir, byFormer, ofHome] = [await delegateRight(), await delegateRight(), await delegateRight()]
-      const former = asker
-      asker = await enrolTestAgent(shop, shop.storeId, former)
-      await report(home, delegationReturned(byHeir.redemptionId, outcomeReport(asker, byHeir.claims)))
+      const former = requester
+      requester = await enrolTestAgent(shop, shop.storeId, former)
+      await report(home, delegationReturned(byHeir.redemptionId, outcomeReport(requester, byHeir.claims)))
       expect(await storedStates(byHeir.redemptionId)).toEqual(['failed'])
       await report(home, delegationReturned(byFormer.redemptionId, outcomeReport(former, byFormer.claims)))
       expect(await storedStates(byFormer.redemptionId)).toEqual(['failed'])
@@ -424,8 +433,8 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
       )
       expect(await storedStates(late)).toEqual(['delegated'])
       expect(await storedStates(ofHome.redemptionId)).toEqual(['failed'])
-      const heard = { ...ofHome.claims, aud: home.agentId, redemptionId: late, cti }
-      await report(home, delegationReturned(late, outcomeReport(asker, heard)))
+      const claims = { ...ofHome.claims, aud: home.agentId, redemptionId: late, cti }
+      await report(home, delegationReturned(late, outcomeReport(requester, claims)))
       expect(await storedStates(late)).toEqual(['failed'])
       epoch = await makeHome(shop, third)
       epoch = await makeHome(shop, home)
@@ -433,10 +442,10 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
 
     it('is ignored from a revoked agent', async () => {
       const { redemptionId, claims } = await delegateRight()
-      const signed = outcomeReport(asker, claims)
-      await shop.ok('revokeAgent', { agentId: asker.agentId })
+      const signed = outcomeReport(requester, claims)
+      await shop.ok('revokeAgent', { agentId: requester.agentId })
       await expectRefused(home, delegationReturned(redemptionId, signed), ['delegated'])
-      asker = await enrolTestAgent(shop)
+      requester = await enrolTestAgent(shop)
     })
   })
 
@@ -454,7 +463,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     const { cti } = await paidReceipt(shop)
     await report(
       home,
-      delegationReturned(delegated.redemptionId, outcomeReport(asker, delegated.claims)),
+      delegationReturned(delegated.redemptionId, outcomeReport(requester, delegated.claims)),
       delegation(known, cti),
     )
     expect(await storedStates(delegated.redemptionId)).toEqual(['failed'])

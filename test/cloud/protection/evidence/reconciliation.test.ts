@@ -53,15 +53,19 @@ onEveryDatabase('reconciliation', (kind) => {
     ordinals: [0],
     deviceId: till,
   })
-  const outcome = (redemptionId: string, said: Outcome): Evidence => ({ kind: 'outcome', redemptionId, outcome: said })
+  const outcome = (redemptionId: string, newOutcome: Outcome): Evidence => ({
+    kind: 'outcome',
+    redemptionId,
+    outcome: newOutcome,
+  })
   const report = (...evidence: Evidence[]) => agent.report(evidence.map((each) => agent.row({ evidence: each })))
   const status = async (purchase: Json) =>
     (await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
   const open = async (what: string): Promise<Json[]> =>
     (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open', limit: 500 })).exceptions
   const openAbout = async (what: string, subject: string) => (await open(what)).filter((e) => e.subject === subject)
-  const resolve = (redemptionId: string, said: string, fields: Json = {}) =>
-    shop.call('resolveRedemption', { redemptionId, outcome: said, operatorId, ...fields })
+  const resolve = (redemptionId: string, newOutcome: string, fields: Json = {}) =>
+    shop.call('resolveRedemption', { redemptionId, outcome: newOutcome, operatorId, ...fields })
 
   describe('a lease of the same device', () => {
     // An agent’s clock may be behind, and it may not have received the revocation yet.
@@ -142,18 +146,18 @@ onEveryDatabase('reconciliation', (kind) => {
     })
 
     it('resolves unknown to failed, which frees the unit, and failed to confirmed', async () => {
-      const [freed, kept] = [await buy(), await buy()]
+      const [freed, confirmed] = [await buy(), await buy()]
       await report(
         claim(await grant(freed), 'r-on'),
         outcome('r-on', 'unknown'),
-        claim(await grant(kept), 'r-off'),
+        claim(await grant(confirmed), 'r-off'),
         outcome('r-off', 'failed'),
       )
       await resolve('r-on', 'failed')
       expect(await grant(freed)).toBeTypeOf('string')
       await resolve('r-off', 'confirmed')
-      expect(await status(kept)).toBe('deactivated')
-      expect(await grant(kept)).toBeNull()
+      expect(await status(confirmed)).toBe('deactivated')
+      expect(await grant(confirmed)).toBeNull()
     })
 
     it('keeps the staff’s outcome and raises outcome_conflict when the device contradicts it later', async () => {
@@ -267,16 +271,16 @@ onEveryDatabase('reconciliation', (kind) => {
     }
 
     it('stay on the exception list if they were released, unless the release failed', async () => {
-      const [gone, kept, doubtful] = [await refunded(), await refunded(), await refunded()]
-      for (const [{ cti }, id, said] of [
+      const [gone, failed, doubtful] = [await refunded(), await refunded(), await refunded()]
+      for (const [{ cti }, id, newOutcome] of [
         [gone, 'r-gone', 'confirmed'],
-        [kept, 'r-kept', 'failed'],
+        [failed, 'r-failed', 'failed'],
         [doubtful, 'r-doubt', 'unknown'],
       ] as const) {
-        await report(claim(cti, id, 'receipt'), outcome(id, said))
+        await report(claim(cti, id, 'receipt'), outcome(id, newOutcome))
       }
       expect(await openAbout('released_after_refund', gone.subject)).toHaveLength(1)
-      expect(await openAbout('released_after_refund', kept.subject)).toEqual([])
+      expect(await openAbout('released_after_refund', failed.subject)).toEqual([])
       expect(await openAbout('released_after_refund', doubtful.subject)).toHaveLength(1)
       await resolve('r-doubt', 'failed')
       expect(await openAbout('released_after_refund', doubtful.subject)).toEqual([])
@@ -286,16 +290,16 @@ onEveryDatabase('reconciliation', (kind) => {
   describe('evidence', () => {
     it('gives the same result and one exception each, in any order and with repetitions', async () => {
       const other = await enrolTestAgent(shop)
-      const word = fc.record({
+      const outcomeReports = fc.record({
         of: fc.constantFrom('a', 'b', 'c', 'l'),
-        said: fc.constantFrom<Outcome>('confirmed', 'failed', 'unknown'),
+        newOutcome: fc.constantFrom<Outcome>('confirmed', 'failed', 'unknown'),
       })
       await fc.assert(
         fc.asyncProperty(
-          fc.array(word, { maxLength: 4 }),
+          fc.array(outcomeReports, { maxLength: 4 }),
           fc.array(fc.constantFrom('a', 'b', 'c', 'l', 'foreign', 'void', 'strange void'), { maxLength: 6 }),
           fc.infiniteStream(fc.nat()),
-          async (words, told, chance) => {
+          async (outcomes, claims, chance) => {
             const views: unknown[] = []
             // First in the normal order, then in any order with repetitions.
             for (const isShuffled of [false, true]) {
@@ -324,11 +328,11 @@ onEveryDatabase('reconciliation', (kind) => {
                 'strange void': (scope) => applyVoid(scope, by(other, at(16)), nonce),
               }
               const all = [
-                ...told.flatMap((name) => facts[name] ?? []),
-                ...words.map(
-                  ({ of, said }) =>
+                ...claims.flatMap((name) => facts[name] ?? []),
+                ...outcomes.map(
+                  ({ of, newOutcome }) =>
                     (scope: EvidenceScope) =>
-                      applyOutcome(scope, by(of === 'c' ? other : agent, at(50)), id(of), said),
+                      applyOutcome(scope, by(of === 'c' ? other : agent, at(50)), id(of), newOutcome),
                 ),
               ]
               const order = isShuffled
@@ -407,9 +411,9 @@ onEveryDatabase('reconciliation', (kind) => {
       const known = new Set(mine.map((row) => `${row.kind} ${row.subject}`))
       expect(known.size).toBe(mine.length)
       return {
-        rights: rights.map(({ state, outcome: said, redemption_id, failures }) => ({
+        rights: rights.map(({ state, outcome: newOutcome, redemption_id, failures }) => ({
           state,
-          said,
+          newOutcome,
           by: plain(redemption_id ?? ''),
           failures,
         })),
