@@ -35,7 +35,7 @@ import {
  *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
  *   decide       decider.ts: by token, by the cloud, by receipt or by item. A decision uses up no right.
  *   claim        ledger/claims/claims.ts: uses up the rights on disk before the command; refuses used rights.
- *   command      command.ts: exactly one command for each claim.
+ *   command      command.ts: at most one command for each claim.
  *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
  *   report       decision-records.ts: writes events to the journal. link/reports sends them to the cloud.
  */
@@ -57,7 +57,7 @@ const SYNC_TIMEOUT_MS = 2_000
 /** Attempts to get another unit from the receipt home after a concurrent request used the granted one. */
 const HOME_RETRIES = 10
 
-/** A grant on its way through claim, command and confirmation. */
+/** A grant during claim, command and confirmation. */
 interface Redemption {
   redemptionId: string
   context: RequestContext
@@ -198,7 +198,7 @@ class Authorizer {
 
   async #notClaimed({ grant, offline }: Redemption, { reason }: ClaimResult & { ok: false }): Promise<NotClaimed> {
     const { unknownFacts } = grant
-    // The cloud granted a right that it believes unused. Voiding the token frees its unit before the token expires.
+    // The claim failed, so the token stays unused. Voiding it frees the cloud's lease before the token expires.
     if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
     const isTaken = reason === 'already_redeemed' && grant.homeRequestId !== undefined
     return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isTaken }

@@ -109,7 +109,8 @@ function mismatch(
   // For a token that the agent fetched for this request, the claim makes this check. It answers `already_redeemed` if
   // this ledger used the right.
   if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
-  // The cloud was restored from a backup since. It does not know this token and may grant the right again.
+  // The cloud was restored to a backup from before this token. It does not know the token and may grant the right
+  // again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
   // If the agent fetched the token for this request, the cloud chose the item and may name it by another identifier.
   return !isFetchedForRequest && isForOtherItem(authorization, request) ? 'token_invalid' : undefined

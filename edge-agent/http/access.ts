@@ -84,8 +84,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       return operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)
     },
     async redeemLink(c, code) {
-      // The user opened the link twice, or the browser did not receive the first answer. An unused link stays valid for
-      // another browser.
+      // A paired browser uses up no link: the user opened the link twice, or the first answer was lost.
       if (browserOf(c)) return true
       const secret = newSecret('browser', agent.platform.random)
       const browser = await commits.durably(() => pairings.redeemLink(hashSecret(code), hashSecret(secret), nowMs()))

@@ -1,8 +1,8 @@
 /** An item packed into two numbers, as stored in memory and on disk. */
 export interface PackedItem {
   /**
-   * Bits 0–3: number of the item status, from 1, so never 0. Bit 4: set while an unpaid checkout names the item. Higher
-   * bits: price in cents + 1, or 0 if the price is unknown.
+   * Bits 0–3: number of the item status, from 1. Bit 4: set while an unpaid checkout names the item. Higher bits: price
+   * in cents + 1, or 0 if the price is unknown. The number is never 0.
    */
   readonly info: number
   /** Number of the item's label, from 1; 0 if unknown. */

@@ -113,7 +113,7 @@ export class ItemWriter {
     return count
   }
 
-  /** Returns false if the disk still holds the former sequence. */
+  /** Deletes the items of the former sequence, if that is due. Returns false if the disk refused. */
   #clearDisk(): boolean {
     if (!this.#isClearDue) return true
     const { disk, progress } = this.#parts

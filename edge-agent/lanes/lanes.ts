@@ -77,7 +77,7 @@ export class Lanes {
     this.#stopListening = items.onChange(() => this.#presentations.itemsChanged())
   }
 
-  /** Handles an event of a device, unless the event is a staff card. */
+  /** Handles an event of a device. */
   onEvent(sourceId: string, event: DeviceEvent): void {
     const { wiring, gates, onPerson } = this.#parts
     const deviceId = wiring.laneOf(sourceId)

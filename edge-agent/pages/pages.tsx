@@ -183,7 +183,7 @@ class Pages {
 
   sendAsset(c: Context, build: string, file: string): Response {
     const text = build === this.#assets.build ? this.#assets.read(file) : undefined
-    // By a 404, a page learns that its build is outdated.
+    // A 404 shows the page that its build is outdated.
     return text === undefined ? c.body('', 404, { 'cache-control': 'no-store' }) : c.body(text, 200, FOR_EVER)
   }
 

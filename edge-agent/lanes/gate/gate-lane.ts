@@ -68,8 +68,8 @@ export function openGate(parts: GateParts): GateLane {
 /**
  *   read ─ old or repeated? ─▶ tags/presence.ts: leaving? ─▶ assess-tag.ts ─▶ gate-alarms.ts: siren, light
  *
- * One exit gate. It decides from memory, in the same task as the read, and writes to the journal later. If an unpaid
- * item may have been paid meanwhile, it first fetches newer items, for at most 250 ms.
+ * One exit gate. It decides from memory, in the same task as the read, and writes to the journal later. If newer
+ * item data may show that an item is paid, it first fetches them, for at most 250 ms.
  */
 export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }

@@ -75,7 +75,7 @@ export class ReleasedUnits {
     for (const { id, unit } of stored ?? []) this.#put(id, unit)
   }
 
-  /** Adds a verified unit. Returns false if the unit is known already; it then keeps its first tag. */
+  /** Adds a verified unit. Returns false for a known unit, which keeps its first tag. */
   add(unit: ReleasedUnit): boolean {
     const id = idOf(unit.proof)
     const known = this.#units.get(id)

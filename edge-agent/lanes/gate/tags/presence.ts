@@ -46,7 +46,7 @@ export function openPresence(options: PresenceOptions): Presence {
  *
  * - A tag leaves if it is read inside and then outside, even after up to a minute without a read.
  * - A tag enters if it is read outside and then inside.
- * - A tag that is read only outside leaves if a person passes at that time.
+ * - A tag that is read only outside leaves if a person passes the gate at the same time.
  * - If the reader cannot locate tags, each new approach of a tag counts as leaving.
  *
  * A stationary tag between the antennas seems to move. So the gate learns the tag's longest gap without a read inside.
