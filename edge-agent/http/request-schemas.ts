@@ -23,7 +23,7 @@ export const AuthorizeRequest = z
 export const ScanRequest = z.strictObject({
   deviceId: DeviceId,
   text: z.string().min(1).max(4_096).describe('The scanned or typed text.'),
-  byHand: z.boolean().optional().describe('True if the operator at the device typed it or pressed a button.'),
+  byHand: z.boolean().optional().describe('True if the operator at the device typed the text or pressed a button.'),
 })
 
 export const SignInRequest = z.union([

@@ -16,18 +16,18 @@ export const Decision = z
     action: z.enum(PROTECTION_ACTIONS),
     expiresAt: Time.nullable(),
     itemCount: Count.describe('Units that this decision covers.'),
-    remaining: Count.describe('Units of the receipt or token that are still to be released.'),
+    remaining: Count.describe('Units of the receipt or token that are not released yet.'),
     eventId: z.string().nullable().describe('Id of the recorded event.'),
-    reason: z.enum(DENY_REASONS).optional().describe('Why it is denied.'),
+    reason: z.enum(DENY_REASONS).optional().describe('Reason of the denial.'),
     offline: z.boolean().describe('True if the agent decided without the cloud.'),
-    outcome: z.enum(OUTCOMES).nullable().describe('What the device did; null if nothing was actuated.'),
+    outcome: z.enum(OUTCOMES).nullable().describe('What the device did. null if no device was actuated.'),
     itemStatus: z.enum(ITEM_STATUSES).optional(),
-    statusAgeSeconds: z.number().min(0).optional().describe('Age of itemStatus.'),
+    statusAgeSeconds: z.number().min(0).optional().describe('Age of itemStatus, s.'),
     unknownFacts: z
       .array(z.enum(ITEM_FACT_NAMES))
       .min(1)
       .optional()
-      .describe('Facts that a rule needs and the agent lacks. The strictest rule counted.'),
+      .describe('Facts that a rule needs and the agent lacks. The strictest rule applied.'),
   })
   .meta({ id: 'Decision' })
 
@@ -52,7 +52,9 @@ export const ScanResult = z
       item: z.string().optional().describe('The named tag or line.'),
     }),
     z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),
-    z.strictObject({ kind: z.literal('receipt'), left: Count }).describe('A receipt that covers the next tags.'),
+    z
+      .strictObject({ kind: z.literal('receipt'), left: Count })
+      .describe('A receipt that covers the tags that follow. left: units that are not released yet.'),
     z.strictObject({
       kind: z.literal('alarm'),
       what: z.enum(['unexpected_release', 'door_forced', 'door_left_open']),
@@ -128,25 +130,31 @@ export const AgentStatus = z
       .strictObject({
         since: Time,
         inputs: z.array(z.string()).describe('Devices whose emergency input is active.'),
-        lost: z.array(z.string()).describe('Those of them that count as active because the agent cannot read them.'),
+        lost: z.array(z.string()).describe('Active inputs that the agent cannot read.'),
         opened: z.array(z.string()).describe('Devices that the agent holds open.'),
         silent: z.boolean().describe('True if sirens are off.'),
       })
       .nullable()
-      .describe('A fire panel or emergency switch at a wired input is active. null: no emergency.'),
+      .describe('Emergency of a fire panel or switch at a wired input. null if there is none.'),
     fault: z.string().nullable().describe('Why the agent releases nothing.'),
   })
   .meta({ id: 'AgentStatus' })
 
 export const AgentEvent = z
   .union([
-    z.strictObject({ type: z.literal('status'), status: AgentStatus }).describe('The agent changed. The first event.'),
+    z
+      .strictObject({ type: z.literal('status'), status: AgentStatus })
+      .describe('Status of the agent: the first event, and after each change.'),
     z.strictObject({
       type: z.literal('result'),
       deviceId: z.string(),
       atMs: z.number(),
       result: ScanResult,
-      light: z.enum(['green', 'amber', 'siren']).nullable().optional().describe('Light of the gate. Gates only.'),
+      light: z
+        .enum(['green', 'amber', 'siren'])
+        .nullable()
+        .optional()
+        .describe('Light of the gate. Only for decisions at gates.'),
     }),
     z
       .strictObject({ type: z.literal('operator'), deviceId: z.string(), name: z.string().nullable() })
