@@ -84,7 +84,7 @@ async function load(items: number): Promise<{ ms: number }> {
       category: (after + i) % 40,
       brand: (after + i) % 20,
     }))
-    replica.take({
+    replica.applyPage({
       aud: 'st_bench',
       iat: 0,
       exp: 1,

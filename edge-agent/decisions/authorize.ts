@@ -70,7 +70,7 @@ interface NotClaimed {
   refused: Denial
   offline: boolean
   /** True if a concurrent request used the unit that the receipt home granted. */
-  isTaken: boolean
+  isUsedConcurrently: boolean
 }
 
 /** Makes the function that decides a request and moves the device. */
@@ -109,7 +109,8 @@ class Authorizer {
     let last = mayHaveAnotherUnit ? await this.#attempt(context) : first
     // Concurrent requests at one device share one home request, but only one of them can use the granted unit. The
     // others try again, because the receipt may have more free units.
-    for (let n = 0; 'refused' in last && last.isTaken && n < HOME_RETRIES; n++) last = await this.#attempt(context)
+    for (let n = 0; 'refused' in last && last.isUsedConcurrently && n < HOME_RETRIES; n++)
+      last = await this.#attempt(context)
     return 'refused' in last ? this.#deny(request, device, last.refused, last.offline) : last
   }
 
@@ -200,8 +201,8 @@ class Authorizer {
     const { unknownFacts } = grant
     // The claim failed, so the token stays unused. Voiding it frees the cloud's lease before the token expires.
     if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
-    const isTaken = reason === 'already_redeemed' && grant.homeRequestId !== undefined
-    return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isTaken }
+    const isUsedConcurrently = reason === 'already_redeemed' && grant.homeRequestId !== undefined
+    return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isUsedConcurrently }
   }
 
   /** Informs the gates of the store, stores the outcome and reports it to the receipt home. */

@@ -60,7 +60,7 @@ export class Replica {
   }
 
   /** Applies a page. The caller has verified its signature. */
-  take(page: ItemsClaims): ItemsVerdict {
+  applyPage(page: ItemsClaims): ItemsVerdict {
     const verdict = this.#judge(page)
     if (verdict !== undefined) return verdict
     const { ver, base } = this.#at

@@ -81,7 +81,7 @@ export class Lanes {
   onEvent(sourceId: string, event: DeviceEvent): void {
     const { wiring, gates, onPerson } = this.#parts
     const deviceId = wiring.laneOf(sourceId)
-    if (this.#staffCards.take(sourceId, deviceId, event)) return
+    if (this.#staffCards.onEvent(sourceId, deviceId, event)) return
     switch (event.type) {
       case 'tags':
         return this.#onTags(deviceId, sourceId, event.reads)

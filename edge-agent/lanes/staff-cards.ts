@@ -6,7 +6,7 @@ import type { Wiring } from '../devices/wiring.ts'
 /** Handles staff cards at readers that are configured for them. Reports a presented card once. */
 export interface StaffCards {
   /** Handles the event if it belongs to a staff card. Returns true if it did. */
-  take(sourceId: string, laneId: string, event: DeviceEvent): boolean
+  onEvent(sourceId: string, laneId: string, event: DeviceEvent): boolean
 }
 
 export interface StaffCardsParts {
@@ -33,7 +33,7 @@ export function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): S
   }
 
   return {
-    take(sourceId, laneId, event) {
+    onEvent(sourceId, laneId, event) {
       if (!wiring.readsStaffCards(sourceId)) return false
       if (event.type === 'tag_gone') return true
       if (event.type === 'tags') {

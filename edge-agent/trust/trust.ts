@@ -223,7 +223,7 @@ export class Trust {
     const now = nowSeconds(this.#clock)
     const opened = openClaims(jws, DOCUMENT_KINDS.items, this.keys, this.#storeId, ItemsClaims, now)
     if (!opened.ok) return opened.refusal
-    const verdict = this.#items.take(opened.claims)
+    const verdict = this.#items.applyPage(opened.claims)
     this.#fresh.checkItems()
     if (verdict === 'taken') return { taken: true, kind: 'items' }
     return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are out of date`) : KNOWN

@@ -29,7 +29,7 @@ export interface GateParts {
   deviceId: string
   platform: Platform
   items: Pick<Replica, 'find' | 'isBehind' | 'confirmedMs'>
-  released: Pick<ReleasedUnits, 'covers' | 'takenOf'>
+  released: Pick<ReleasedUnits, 'covers' | 'tagsOfReceipt'>
   /** Trusted time, ms. */
   nowMs(): number
   policy(): ProtectionPolicy | undefined
@@ -153,7 +153,7 @@ export class GateLane {
   acceptReceipt(claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[] = []): void {
     const { clock } = this.#parts.platform
     // Released tags have an entry of the receipt already.
-    const released = this.#parts.released.takenOf(claims.cti)
+    const released = this.#parts.released.tagsOfReceipt(claims.cti)
     this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...released])
     this.#departures.drop((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
     this.#alarms.resolve((tag) => this.#receipts.covers(tag, clock.elapsed()), 'receipt')
@@ -247,7 +247,7 @@ export class GateLane {
     const { platform, nowMs, onGone } = this.#parts
     const atMs = platform.clock.elapsed()
     this.#presence.tidy(atMs)
-    for (const { tag, leftMs } of this.#departures.takeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs))
+    for (const { tag, leftMs } of this.#departures.removeGone(atMs)) onGone(tag, nowMs() - (atMs - leftMs))
     this.#later(TIDY_MS, () => this.#tidy())
   }
 

@@ -100,7 +100,7 @@ export class ReleasedUnits {
   }
 
   /** Tags that already have a released unit of this receipt, each with its entry. */
-  takenOf(cti: Uint8Array): TagEntry[] {
+  tagsOfReceipt(cti: Uint8Array): TagEntry[] {
     return [...this.#units.values()].flatMap(({ proof, tag }) =>
       tag !== undefined && proof.kind === 'receipt' && Buffer.from(proof.cti).equals(cti)
         ? [{ tag, entry: proof.ordinal }]

@@ -10,7 +10,7 @@ export function listenForScans(onScan: (text: string) => void): void {
       const isChord = (event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState('AltGraph')
       if (isChord || event.isComposing || event.repeat) return
       const field = event.target instanceof HTMLInputElement ? event.target : undefined
-      const verdict = burst.take({ key: event.key, atMs: event.timeStamp, inField: field !== undefined })
+      const verdict = burst.onKey({ key: event.key, atMs: event.timeStamp, inField: field !== undefined })
       if (verdict.do === 'pass') return
       event.preventDefault()
       event.stopPropagation()

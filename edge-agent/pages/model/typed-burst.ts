@@ -19,7 +19,7 @@ export type BurstVerdict =
   | { do: 'scan'; text: string }
 
 export interface TypedBurst {
-  take(key: TypedKey): BurstVerdict
+  onKey(key: TypedKey): BurstVerdict
 }
 
 /** Maximum time between characters of slow and wireless scanners, ms. */
@@ -60,7 +60,7 @@ export function typedBurst(): TypedBurst {
   }
 
   return {
-    take({ key, atMs, inField }) {
+    onKey({ key, atMs, inField }) {
       if (key === 'Enter' || key === 'Tab') return end(inField, atMs)
       // Modifier keys such as Shift occur between the characters of a scan.
       if ([...key].length !== 1) return { do: 'pass' }

@@ -49,7 +49,7 @@ onEveryDatabase('the item sequence of a store', (kind) => {
     expect(status).toBe(200)
     for (const jws of body.documents as string[]) {
       const { typ } = decodeProtectedHeader(jws)
-      if (typ === 'items+jwt') replica.take(ItemsClaims.parse(decodeJwt(jws)))
+      if (typ === 'items+jwt') replica.applyPage(ItemsClaims.parse(decodeJwt(jws)))
       if (typ === 'fresh+jwt') replica.compareHead(decodeJwt<FreshClaims>(jws).items, shop.cloud.platform.clock.wall())
     }
     return body.nextCursor

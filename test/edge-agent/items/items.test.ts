@@ -101,16 +101,16 @@ describe('the replica of the items', () => {
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const rename = (name: number) => cloud.change(0, 'sellable', name)
     rename(0)
-    replica.take(cloud.page(0, 5))
+    replica.applyPage(cloud.page(0, 5))
     rename(1)
     const delayedPage = cloud.page(replica.position()[1], 5)
     cloud.dropRemovals()
     rename(0)
     const laterPage = cloud.page(cloud.head.ver - 1, 5)
-    expect(replica.take(laterPage)).toBe('gap')
-    replica.take(delayedPage)
+    expect(replica.applyPage(laterPage)).toBe('gap')
+    replica.applyPage(delayedPage)
     replica.compareHead(cloud.head, 1)
-    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.position()[1], 3))
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.applyPage(cloud.page(replica.position()[1], 3))
     expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
     replica.close()
   })
@@ -120,14 +120,14 @@ describe('the replica of the items', () => {
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     cloud.change(0, 'sellable', 0)
     cloud.change(7, 'sellable', 1)
-    replica.take(cloud.page(0, 1))
+    replica.applyPage(cloud.page(0, 1))
     const delayedPage = cloud.page(1, 1)
     cloud.change(7, 'sellable', 2)
     cloud.dropRemovals()
-    expect(replica.take(cloud.page(1, 1))).toBe('gap')
-    expect(replica.take(cloud.page(0, 1))).toBe('taken')
-    expect(replica.take(delayedPage)).toBe('gap')
-    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.position()[1], 3))
+    expect(replica.applyPage(cloud.page(1, 1))).toBe('gap')
+    expect(replica.applyPage(cloud.page(0, 1))).toBe('taken')
+    expect(replica.applyPage(delayedPage)).toBe('gap')
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.applyPage(cloud.page(replica.position()[1], 3))
     expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
     replica.close()
   })
@@ -187,9 +187,9 @@ describe('the replica of the items', () => {
           else if (s.kind === 'page') sent.push(cloud.page(Math.max(0, cloud.head.ver - s.back), s.limit))
           else if (s.kind === 'deliver' && sent.length > 0) {
             const page = sent[s.pick % sent.length]
-            if (page) replica.take(page)
+            if (page) replica.applyPage(page)
             if (!s.keep) sent = sent.filter((other) => other !== page)
-          } else if (s.kind === 'fetch') replica.take(cloud.page(replica.position()[1], s.limit))
+          } else if (s.kind === 'fetch') replica.applyPage(cloud.page(replica.position()[1], s.limit))
           else if (s.kind === 'flush') await world.advance(60)
           else if (s.kind === 'dropRemovals') cloud.dropRemovals()
           else if (s.kind === 'disk') isFull = !isFull
@@ -201,13 +201,13 @@ describe('the replica of the items', () => {
         replica.compareHead(cloud.head, 1)
         for (let i = 0; replica.isBehind; i++) {
           expect(i).toBeLessThan(200)
-          replica.take(cloud.page(replica.position()[1], 3))
+          replica.applyPage(cloud.page(replica.position()[1], 3))
         }
         expect(states(replica)).toEqual(cloud.states())
         replica.compareHead(cloud.head, 2)
         expect(replica.confirmedMs).toBe(2)
         // An old page changes nothing.
-        for (const page of sent) replica.take(page)
+        for (const page of sent) replica.applyPage(page)
         expect(states(replica)).toEqual(cloud.states())
         // The disk has room again. The replica writes after a minute, or when it closes.
         isFull = false
@@ -238,7 +238,7 @@ describe('the replica of the items', () => {
       brands: ['Nordhof'],
     }
     const names = { epc: 'ABCD', tagUid: '04A2B3C4' }
-    first.take({
+    first.applyPage({
       ...page,
       entries: [
         { seq: 1, status: 'sellable', ...names, price: 4_999, category: 0, brand: 0, technology: 'am', paying: true },
@@ -268,14 +268,20 @@ describe('the replica of the items', () => {
   it('restarts with a new epoch, and never returns to an earlier one', () => {
     const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [], brands: [] }
-    replica.take({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
+    replica.applyPage({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
     expect(
-      replica.take({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] }),
+      replica.applyPage({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] }),
     ).toBe('gap')
     expect(replica.position()).toEqual([0, 0])
     expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
     expect(
-      replica.take({ ...page, epoch: 1, ver: 4, after: 0, entries: [{ seq: 4, status: 'sellable', epc: 'BBBB' }] }),
+      replica.applyPage({
+        ...page,
+        epoch: 1,
+        ver: 4,
+        after: 0,
+        entries: [{ seq: 4, status: 'sellable', epc: 'BBBB' }],
+      }),
     ).toBe('taken')
     expect([replica.find('epc', 'AAAA'), replica.find('epc', 'BBBB')?.status, replica.position()]).toEqual([
       undefined,
@@ -283,7 +289,7 @@ describe('the replica of the items', () => {
       [1, 4],
     ])
     expect(
-      replica.take({ ...page, epoch: 0, ver: 20, after: 0, entries: [{ seq: 20, status: 'paid', epc: 'BBBB' }] }),
+      replica.applyPage({ ...page, epoch: 0, ver: 20, after: 0, entries: [{ seq: 20, status: 'paid', epc: 'BBBB' }] }),
     ).toBe('rollback')
     replica.close()
   })
@@ -316,7 +322,7 @@ describe('the replica of the items', () => {
     writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))
     const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
     expect(errors.splice(0)).toHaveLength(1)
-    replica.take({
+    replica.applyPage({
       aud: 's',
       iat: 0,
       exp: 1,

@@ -11,7 +11,7 @@ function typing(
   startMs = 1_000,
 ): BurstVerdict {
   let verdict: BurstVerdict = { do: 'pass' }
-  keys.forEach((key, i) => (verdict = burst.take({ key, atMs: startMs + i * gapMs, inField })))
+  keys.forEach((key, i) => (verdict = burst.onKey({ key, atMs: startMs + i * gapMs, inField })))
   return verdict
 }
 
@@ -23,8 +23,8 @@ describe('a burst of typed characters', () => {
 
   it('is held back from buttons, and Shift between its characters does not end it', () => {
     const burst = typedBurst()
-    expect(burst.take({ key: 'A', atMs: 0, inField: false })).toEqual({ do: 'hold' })
-    expect(burst.take({ key: 'Shift', atMs: 4, inField: false })).toEqual({ do: 'pass' })
+    expect(burst.onKey({ key: 'A', atMs: 0, inField: false })).toEqual({ do: 'hold' })
+    expect(burst.onKey({ key: 'Shift', atMs: 4, inField: false })).toEqual({ do: 'pass' })
     expect(typing(['B', 'C', 'Enter'], 4, false, burst, 8)).toEqual({ do: 'scan', text: 'ABC' })
   })
 
@@ -43,8 +43,8 @@ describe('a burst of typed characters', () => {
   it('hides the line feed of a scanner that sends CR LF, but not a later Enter', () => {
     const burst = typedBurst()
     typing([...'ABCDEF', 'Enter'], 5, false, burst)
-    expect(burst.take({ key: 'Enter', atMs: 1_035, inField: false })).toEqual({ do: 'hold' })
-    expect(burst.take({ key: 'Enter', atMs: 2_000, inField: false })).toEqual({ do: 'pass' })
+    expect(burst.onKey({ key: 'Enter', atMs: 1_035, inField: false })).toEqual({ do: 'hold' })
+    expect(burst.onKey({ key: 'Enter', atMs: 2_000, inField: false })).toEqual({ do: 'pass' })
   })
 
   it('counts as a scan in a field only if it is faster than people type', () => {

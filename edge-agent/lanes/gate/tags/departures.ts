@@ -12,7 +12,7 @@ export interface Departures {
   /** Drops tags whose exit right a receipt used. */
   drop(isUsedUp: (tag: string) => boolean): void
   /** Removes the tags without a read for 30 s. Returns those that left, with the time of leaving. */
-  takeGone(atMs: number): { tag: string; leftMs: number }[]
+  removeGone(atMs: number): { tag: string; leftMs: number }[]
 }
 
 /** Time without a read after which a tag is gone, ms. A receipt covers tags equally long (receipt-pass.ts). */
@@ -36,7 +36,7 @@ export function departures(): Departures {
     drop(isUsedUp) {
       for (const tag of waiting.keys()) if (isUsedUp(tag)) waiting.delete(tag)
     },
-    takeGone(atMs) {
+    removeGone(atMs) {
       const gone = [...waiting].filter(([, { lastMs }]) => atMs - lastMs >= GONE_MS)
       for (const [tag] of gone) waiting.delete(tag)
       return gone.flatMap(([tag, { leftMs, isInside }]) => (isInside ? [] : [{ tag, leftMs }]))

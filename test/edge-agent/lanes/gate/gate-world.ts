@@ -86,7 +86,7 @@ export function gateWorld(
         cloud.syncs++
         return cloud.answer()
       },
-      released: { covers: () => false, takenOf: () => [] },
+      released: { covers: () => false, tagsOfReceipt: () => [] },
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
       sirenSeconds: options.sirenSeconds ?? 5,
       record: (event) => void events.push(event),

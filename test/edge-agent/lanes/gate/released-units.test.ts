@@ -51,7 +51,7 @@ describe('released units', () => {
     for (const ordinal of [0, 1]) units.add(unit(ordinal))
     expect([1, 2, 3, 1, 2].map((n) => units.covers(epcOf(n)))).toEqual([true, true, false, true, true])
     expect(units.covers(parseEpc('urn:epc:id:sgtin:4012345.000002.1')?.hex ?? '')).toBe(false)
-    expect(units.takenOf(CTI)).toEqual([
+    expect(units.tagsOfReceipt(CTI)).toEqual([
       { tag: epcOf(1), entry: 0 },
       { tag: epcOf(2), entry: 1 },
     ])
