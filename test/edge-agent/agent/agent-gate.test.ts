@@ -24,7 +24,7 @@ describe('an agent at the exit gate', () => {
     expect(
       await store.authorize({ deviceId: device('detacher'), protectionAction: 'verify_item_status', epc }),
     ).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true })
-    // Amber and a call for staff; nothing bars the way, and no siren sounds.
+    // The gate shows amber and calls staff. No siren sounds.
     expect(await leave({ epc })).toMatchObject({
       authorized: false,
       reason: 'manual_assistance_required',
@@ -51,11 +51,11 @@ describe('an agent at the exit gate', () => {
     expect(await leave({ epc })).toMatchObject({ authorized: false, reason: 'item_not_paid', itemStatus: 'sellable' })
     await store.until('the siren', () => store.boards.gate.log.some((c) => c.coil === 1 && c.on))
     expect(store.pulses('gate')).toBe(0)
-    const told = await events()
-    expect(told.find((e) => e.type === 'protection.authorization.denied' && e.epc === epc)).toMatchObject({
+    const reported = await events()
+    expect(reported.find((e) => e.type === 'protection.authorization.denied' && e.epc === epc)).toMatchObject({
       reason: 'item_not_paid',
     })
-    expect(told.find((e) => e.type === 'protection.exception.raised' && e.epc === epc)).toMatchObject({
+    expect(reported.find((e) => e.type === 'protection.exception.raised' && e.epc === epc)).toMatchObject({
       reason: 'gate_alarm',
       itemStatus: 'sellable',
     })
@@ -72,7 +72,7 @@ describe('an agent at the exit gate', () => {
     const admin = await store.shop.cloud.key('admin', 'live')
     await offline()
     await store.shop.cloud.ok(admin, 'rotateSigningKey', { use: 'policy', revoke: true })
-    // Of what the cloud answers the key set alone arrives.
+    // Only the key set of the cloud's answer reaches the agent.
     store.network(true)
     const { agentId, cloud } = store.identity
     const [http, messages] = [httpClient(cloud, store.fetch, store.world), messageSigner(store.identity)]
@@ -124,8 +124,8 @@ describe('an agent at the exit gate', () => {
       expect(store.pulses('gate')).toBe(before + 1)
       store.network(true)
       await store.until('online', () => store.agent.link.isOnline)
-      const told = await events({ purchaseId: purchase.transactionId, type: 'protection.action.completed' })
-      expect(told).toHaveLength(1)
+      const reported = await events({ purchaseId: purchase.transactionId, type: 'protection.action.completed' })
+      expect(reported).toHaveLength(1)
       expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
         status: 'UNLOADED',
       })
@@ -206,8 +206,8 @@ describe('an agent at the exit gate', () => {
     expect(await release(receipt)).toMatchObject({ authorized: true, outcome })
     off()
     expect(store.pulses('station')).toBeLessThanOrEqual(1)
-    const told = await events({ purchaseId: purchase.transactionId, type: 'protection.action.failed' })
-    expect(told).toEqual([expect.objectContaining({ outcome })])
+    const reported = await events({ purchaseId: purchase.transactionId, type: 'protection.action.failed' })
+    expect(reported).toEqual([expect.objectContaining({ outcome })])
     store.boards.station.stick(0, null)
     await store.until('the board', () => store.agent.status().devices.every((d) => d.state === 'ready'))
     const again = await release(receipt)

@@ -8,7 +8,7 @@ describe('a release with an unknown outcome', () => {
   afterEach(() => store.stop())
   const { device, release, synced, offline, product } = atLanes(() => store)
 
-  /** By token, as a receipt is released online; the board has not answered, or the power was cut. */
+  /** Causes an unknown outcome of an online release: the board does not answer, or the power fails. */
   async function unknown(how: 'mute' | 'power cut' = 'mute') {
     store = await openStore()
     const { operatorId } = await store.drive(
@@ -24,7 +24,7 @@ describe('a release with an unknown outcome', () => {
       store.boards.station.stick(0, null)
     } else {
       const { ledger } = store.agent
-      // It dies as the board is told.
+      // The agent dies while the board gets the command.
       ledger.settle = () => new Promise(() => undefined)
       void store.agent.lanes.request({
         deviceId: device('station'),

@@ -24,11 +24,11 @@ describe('an agent at a station', () => {
       remaining: 0,
     })
     expect(store.pulses('station')).toBe(1)
-    const told = await events({ purchaseId: purchase.transactionId })
-    expect(told.map((e) => e.type)).toEqual(
+    const reported = await events({ purchaseId: purchase.transactionId })
+    expect(reported.map((e) => e.type)).toEqual(
       expect.arrayContaining(['protection.authorization.granted', 'protection.action.completed']),
     )
-    expect(told.some((e) => e.eventId === answer.eventId)).toBe(true)
+    expect(reported.some((e) => e.eventId === answer.eventId)).toBe(true)
     expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
       securityTagStatus: 'deactivated',
     })
@@ -91,9 +91,9 @@ describe('an agent at a station', () => {
     expect(store.pulses('station')).toBe(1)
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
-    const told = await events({ purchaseId: purchase.transactionId })
-    expect(told.filter((e) => e.type === 'protection.device.offline')).toHaveLength(1)
-    expect(told.filter((e) => e.type === 'protection.action.completed')).toHaveLength(1)
+    const reported = await events({ purchaseId: purchase.transactionId })
+    expect(reported.filter((e) => e.type === 'protection.device.offline')).toHaveLength(1)
+    expect(reported.filter((e) => e.type === 'protection.action.completed')).toHaveLength(1)
     expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({
       securityTagStatus: 'deactivated',
     })
@@ -129,7 +129,7 @@ describe('an agent at a station', () => {
     const shown = await agent()
     expect(shown).toMatchObject({ policyVersion: ver, queueDepth: 0, ...(broker && { online: true }) })
     expect(store.world.clock.wall() - Date.parse(shown['stateAt'])).toBeLessThan(31_000)
-    // It is said again while nothing changes, so that its age tells whether the agent is there.
+    // The agent publishes its state again without a change, so that a recent state shows that it is online.
     await store.world.advance(2 * 60_000)
     expect(store.world.clock.wall() - Date.parse((await agent())['stateAt'])).toBeLessThan(80_000)
   })
@@ -247,7 +247,7 @@ describe('an agent at a station', () => {
     expect(await detach({ epc: other, receipt })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     expect(await detach({ epc, receipt })).toMatchObject({ authorized: true, offline: true })
     expect(await detach({ epc, receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    // Its replica knows that it is paid, but not whether its tag was released already.
+    // The replica shows that the item is paid, but not whether its right is used.
     expect(await detach({ epc })).toMatchObject({
       authorized: false,
       reason: 'manual_assistance_required',

@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
-/** A machine without a battery for its clock starts anew while the cloud is away. */
+/** Tests an agent on a machine without a battery clock that restarts offline. */
 
 let store: TestStore
 afterEach(() => store.stop())
@@ -18,7 +18,7 @@ const at = (lane: keyof typeof LANES, more: Json, headers?: Record<string, strin
     },
     headers,
   )
-/** The agent is without the cloud; `sold` happens meanwhile; then the power fails. */
+/** Cuts the agent off from the cloud, runs `sold`, and then cuts the power. */
 async function powerCut<T>(sold: () => Promise<T>): Promise<T> {
   store.network(false)
   await store.until('offline', () => !store.agent.link.isOnline)
@@ -71,7 +71,7 @@ it('accepts a new receipt although its clock is some seconds behind after days o
   store.network(false)
   await store.until('offline', () => !store.agent.link.isOnline)
   const { now } = store.agent.clock
-  // 50 ppm over 72 h are 13 s.
+  // A clock error of 50 ppm adds up to 13 s in 72 h.
   Object.assign(store.agent.clock, { now: () => ({ ...now(), nowMs: now().nowMs - 13_000 }) })
   const { receipt } = await buy()
   expect(await at('station', { receipt })).toMatchObject({ authorized: true, offline: true })

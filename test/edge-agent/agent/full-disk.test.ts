@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../support/databases.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeReader } from '../../support/fake-reader.ts'
 
-/** Commits fail with this code while there is one. */
+/** Returns a connection whose COMMIT fails with the code that `code` returns, if any. */
 function failing(connection: Connection, code: () => string | undefined): Connection {
   const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
   const watched = (sql: string) => {
@@ -20,7 +20,7 @@ function failing(connection: Connection, code: () => string | undefined): Connec
     const fail = () => {
       const wanted = code()
       if (wanted === undefined) return run()
-      // As SQLite does after some errors: the transaction is gone already.
+      // After some errors SQLite has already rolled the transaction back.
       if (wanted.startsWith('SQLITE_IOERR')) connection.exec('ROLLBACK')
       throw Object.assign(new Error('as planned'), { code: wanted })
     }

@@ -27,7 +27,7 @@ const network = async (isUp: boolean) => {
   await store.until(isUp ? 'online' : 'offline', () => store.agent.link.isOnline === isUp)
 }
 
-/** A label is deactivated by a token while the cloud is away: nobody is told. */
+/** Deactivates a label by token while the cloud is offline, so that the cloud has no report. */
 async function releaseUnheard(): Promise<Json> {
   const { purchase } = await buy()
   const token = await tokenFor(purchase)
@@ -36,7 +36,9 @@ async function releaseUnheard(): Promise<Json> {
   return purchase
 }
 
-/** This agent has the devices and the home, what was used unheard is told, and the next purchase is released. */
+/**
+ * Expects that this agent has the devices, is the home, has reported the offline use, and releases the next purchase.
+ */
 async function expectInPlace(agentId: string, told: Json): Promise<void> {
   const { devices } = await ok('fetchDevices', { storeId: store.shop.storeId })
   expect(devices.find((d: Json) => d.deviceId === station()).agentId).toBe(agentId)
@@ -107,11 +109,11 @@ it('the predecessor works until its successor logs in, and only its own key perm
   expect(await claimed({ ...identity, agentId: 'agt_unknown' })).toMatchObject({ replaces: null })
   const attempt = await claimed(identity)
   expect(attempt).toMatchObject({ replaces: identity.agentId })
-  // Its answer was lost, let us say: nothing has happened.
+  // The answer to this enrolment was lost, so the former agent still works.
   const { purchase } = await buy()
   expect(await withToken(await tokenFor(purchase))).toMatchObject({ authorized: true, offline: false })
   expect((await agents()).map(([, state]) => state)).toEqual(['active', 'active', 'active', 'active'])
-  // Nobody came of that attempt; the others are somebody else's.
+  // The next replacement revokes the agent of the lost attempt too, and no other agent.
   await replaceAgent(store)
   const revoked = (await agents()).flatMap(([agentId, state]) => (state === 'revoked' ? [agentId] : []))
   expect(revoked.toSorted()).toEqual([identity.agentId, attempt.agentId].toSorted())

@@ -15,7 +15,7 @@ afterAll(() => served.close())
 
 const BODY = JSON.stringify({ deviceId: STATION, text: 'HTTPS://SHOP.EXAMPLE/R/ABCDEF' })
 
-/** Whether the agent has handed on what it was sent by then. */
+/** Waits for another answer of the agent, and returns how many scans it has processed by then. */
 async function scansAfterAnother(): Promise<number> {
   const { status } = await fetch(`${served.url}/v1/status`)
   expect(status).toBe(200)

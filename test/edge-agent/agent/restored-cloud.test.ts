@@ -40,14 +40,14 @@ const network = async (isUp: boolean) => {
   await store.until(isUp ? 'online' : 'offline', () => store.agent.link.isOnline === isUp)
 }
 
-/** The state that a backup holds: the file alone, with nothing in the log beside it. */
+/** Copies the database file of the cloud while the cloud is stopped. */
 async function backUp(): Promise<void> {
   await synced()
   await store.drive(store.shop.cloud.restart(() => copyFileSync(file(), `${file()}.backup`)))
   await store.until('online again', () => store.agent.link.isOnline)
 }
 
-/** The cloud and all that it has done since the backup are gone; another goes on from the backup. */
+/** Replaces the cloud's database with the backup, and starts the cloud again. */
 async function restore(also: (db: Db) => Promise<unknown> = async () => undefined): Promise<void> {
   store.network(false)
   await store.drive(
@@ -67,7 +67,7 @@ it('a restored cloud learns every redemption after the backup, each once', async
   store = await openStore()
   const [online, offline, untouched] = [await buy(), await buy(), await buy()]
   await backUp()
-  // Claims with a token of the cloud that is then lost, and with receipts alone; all are acknowledged.
+  // One claim uses a token that the cloud loses in the restore, the other a receipt. The cloud acknowledges both.
   expect(await release(online.receipt)).toMatchObject({ authorized: true, offline: false })
   await network(false)
   expect(await release(offline.receipt)).toMatchObject({ authorized: true, offline: true })
@@ -111,7 +111,7 @@ it('a restored cloud learns every redemption after the backup, each once', async
   ])
     expect([kind, await raised(kind)]).toEqual([kind, []])
   expect(store.agent.ledger.generation).toBe(1)
-  // Told again once: a restart begins nothing anew.
+  // The agent has sent the rows again once. A restart does not repeat that.
   await store.restart()
   await synced()
   const rows = await store.shop.cloud.db.database.reads.selectFrom('journal_row').select('seq').orderBy('seq').execute()
@@ -127,7 +127,7 @@ it('a restored cloud continues above all former numbers, so agents accept its po
   const [doomed, other, later] = [await buy(), await buy(), await buy()]
   const { epc } = await store.drive(store.shop.newItem(product()))
   await backUp()
-  // Far more has happened since than will happen next.
+  // The versions before the restore are higher than those after it.
   for (let i = 0; i < 4; i++)
     await ok('updateProtectionPolicy', { storeId, policy: { requiresManualOverrideAboveValue: 900 + i } })
   for (let i = 0; i < 3; i++) {
@@ -177,7 +177,7 @@ it('a restored cloud continues above all former numbers, so agents accept its po
   expect(await release(doomed.receipt)).toMatchObject({ authorized: false, reason: 'token_revoked', offline: true })
   expect(await release(other.receipt)).toMatchObject({ authorized: true, offline: true })
   await network(true)
-  // The cloud had forgotten that a key was stolen; its agents have not, and remind it.
+  // The restored cloud lacks the revocation of a key. The agents send it the key set that revokes the key.
   const states = () =>
     store.shop.cloud.db.database.reads
       .selectFrom('signing_key')
@@ -195,7 +195,7 @@ it('a restored cloud continues above all former numbers, so agents accept its po
   expect(store.agent.trust.revocationReminders).toEqual([])
   await synced()
   expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: false })
-  // The refund went once the denial was confirmed: by the numbers of now.
+  // The refund was paid after the agent confirmed the denial under its new number.
   await store.until(
     'the refund',
     async () =>
@@ -209,7 +209,7 @@ it('a restored cloud continues above all former numbers, so agents accept its po
     120_000,
   )
   expect(await raised('refused_document')).toEqual([])
-  // The same backup once more: the time of the restore tells the two apart.
+  // The same backup is restored again. The time of the restore makes the generations different.
   await restore()
   await network(true)
   await synced()
@@ -258,7 +258,8 @@ it('raises an exception for rows that cloud and agent both lack, and accepts lat
   await toldAll(2)
   expect(await release(kept.receipt)).toMatchObject({ authorized: true })
   await toldAll(4)
-  // As its housekeeping does with what is months old. The oldest row that is left is what the next chains on to, and is not told.
+  // Prunes as housekeeping does with old rows. The agent does not send the oldest stored row, because only its hash is
+  // needed.
   const [second] = ledger.journal.unsent(1, 1).rows
   await store.drive(ledger.commits.durably(() => ledger.journal.prune(second?.body.atMs ?? 0)))
 
@@ -271,7 +272,7 @@ it('raises an exception for rows that cloud and agent both lack, and accepts lat
   expect(gap.detail).toMatch(/^rows 1 to 2 were lost with the cloud that was restored, and the agent has deleted them$/)
   expect(gap.subject.startsWith(store.agent.identity.agentId)).toBe(true)
   expect([await status(kept.purchase), await status(forgotten.purchase)]).toEqual(['deactivated', 'pending'])
-  // What was used is in the ledger still, though not in its journal: it is not released again.
+  // The claim is still in the ledger, although its journal row is deleted. So the agent does not release it again.
   expect(await release(forgotten.receipt)).toMatchObject({ authorized: false })
   expect(await release(later.receipt)).toMatchObject({ authorized: true })
   await synced()
@@ -315,7 +316,7 @@ it('an agent unknown to the restored cloud keeps its redemptions under a new ide
   await network(true)
   await synced()
   const { head } = store.agent.ledger.journal
-  // As if it had been enrolled after the backup.
+  // The backup does not contain the agent, as if it was enrolled later.
   await restore(async (db) => {
     await db.updateTable('device').set({ agent_id: null }).execute()
     await db.deleteFrom('agent').execute()
@@ -377,7 +378,7 @@ it('agents reject a new root and report it, until they are re-enrolled', async (
       rmSync(join(keyFolder, 'keys/root.json'))
       const files = await loadKeyFiles(keyFolder, secretFiles, store.world.random)
       const database = await db.again()
-      // It may only have been mislaid: nothing is signed with another before somebody says so.
+      // The cloud does not sign with another root key until an administrator confirms the change.
       await expect(openAuthority(database, files, store.world)).rejects.toThrow(/root\.json is not the root key/)
       await database.write((tx) => changeRoot(tx, files.root.signer.kid))
       await database.close()
@@ -390,7 +391,7 @@ it('agents reject a new root and report it, until they are re-enrolled', async (
   expect(store.agent.trust.heldVersions().keys).toEqual(before)
   const [former] = (await ok('fetchAgents', { storeId: store.shop.storeId })).agents
   await ok('revokeAgent', { agentId: former.agentId })
-  // Its devices are free at once, by a new version of the policy.
+  // A new policy version frees the devices of the revoked agent at once.
   const { document_version: version } = await db.database.reads
     .selectFrom('store')
     .select('document_version')

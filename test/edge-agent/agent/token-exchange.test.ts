@@ -4,7 +4,10 @@ import { afterEach, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
-/** An agent whose ledger was put back decides nothing alone for 11 minutes; while the cloud is in reach people notice nothing of that. */
+/**
+ * An agent with a restored ledger decides nothing offline for 11 minutes. Online, shoppers and staff notice no
+ * difference.
+ */
 
 let store: TestStore
 afterEach(() => store.stop())
@@ -28,7 +31,7 @@ const show = (shown: Json) => store.authorize({ deviceId: station(), protectionA
 const exceptions = async () =>
   ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
 
-/** The agent is put back to before its last row, and the cloud has noticed. */
+/** Restores the ledger to a state before its last row, and waits until the cloud has detected that. */
 async function putBack(): Promise<void> {
   const file = (name: string) => join(store.dataDir, name)
   await synced()
@@ -50,7 +53,7 @@ it('an untrusted agent exchanges a program’s token at the cloud, and releases 
   const { purchase } = await buy(2)
   const { authorizationToken: token, replayProtectedNonce: nonce } = await verify(purchase)
   expect(await authorization(nonce)).toMatchObject({ ledger: 'cloud', agent_id: null })
-  // The program gets the same again, as ever.
+  // A repeated request of the program returns the same token.
   expect((await verify(purchase)).replayProtectedNonce).toBe(nonce)
   const pulses = store.pulses('station')
   expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })

@@ -3,7 +3,7 @@ import type { Json } from '../../support/cloud.ts'
 import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
-/** Two agents of one store on a virtual clock: what passes between them goes through the cloud. */
+/** Tests two agents of one store on a virtual clock. They exchange data only through the cloud. */
 
 let store: TestStore
 let others: SecondAgent[] = []
@@ -34,7 +34,7 @@ const authorization = (nonce: string) =>
     .executeTakeFirstOrThrow()
 const raised = async () =>
   ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
-/** Virtual ms that something took. */
+/** Returns the result of `work` and its duration in virtual ms. */
 const took = async <T>(work: () => Promise<T>): Promise<{ ms: number; value: T }> => {
   const from = store.world.clock.elapsed()
   const value = await work()
@@ -113,7 +113,7 @@ it('a refund waits until the agents have applied the denial, and reports goods t
   await store.world.advance(10_000)
   const statusOf = async (transactionId: string) => (await ok('fetchPurchase', { transactionId })).refundStatus
   expect(await statusOf(purchase.transactionId)).toBe('pending')
-  // It has not heard: what a shopper with the paper gets is bounded by the network being away.
+  // The offline agent does not know the cancellation, so it still honours the receipt.
   expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt })).toMatchObject({
     authorized: true,
     offline: true,
@@ -155,7 +155,7 @@ it('a lease moves to the requesting device of another agent within the request, 
       token: held.authorizationToken,
     }),
   ).toMatchObject({ authorized: false, reason: 'token_revoked' })
-  // And back again, to the device that had it first: not the token that it gave up.
+  // The lease returns to the first device, with another token than the one that it gave up.
   const back = await tokenFor(purchase.transactionId)
   expect(back.deactivationAuthorized).toBe(true)
   expect(back.replayProtectedNonce).not.toBe(held.replayProtectedNonce)
@@ -213,7 +213,7 @@ it('a device moves to another agent once the former one has voided its tokens, a
   })
   expect(await store.authorize({ ...wish, receipt })).toMatchObject({ authorized: false, reason: 'device_unknown' })
 
-  // And back again, where the first has no token of it to wait for.
+  // The device returns to the first agent, which has no open token for it.
   await ok('updateDevice', { deviceId: station(), agentId: store.identity.agentId })
   await store.until('known', () => knownTo(store.agent) === store.identity.agentId)
   expect(await store.authorize({ ...wish, receipt: (await buy()).receipt })).toMatchObject({ authorized: true })
@@ -233,7 +233,7 @@ it('a new home accepts no older receipt until the former home has reported its r
   ).toMatchObject({ authorized: true, offline: true })
   await ok('moveReceiptHome', { storeId: store.shop.storeId, home: other.agent.identity.agentId })
   await store.until('the new home', isHome, 20_000)
-  // Some looks later it still waits.
+  // After some polls the new home still waits for the former home.
   await store.world.advance(20_000)
   const later = await buy()
   other.network(false)
@@ -300,11 +300,11 @@ it('both copies of a forked agent report the fork and release nothing alone unti
   const release = { deviceId: station(), protectionAction: 'deactivate_label' }
   expect(await store.authorize({ ...release, receipt: receipts[0] })).toMatchObject({ authorized: true })
   await online()
-  // The copy writes another row of the same number.
+  // The copy writes a different row with the same number.
   await copy?.ask({ deviceId: station(), action: 'deactivate_label', receipt: 'nonsense' })
   const { ms } = await took(async () => {
-    await store.until('the copy is told', () => copy?.agent.status().ledgerDoubt === 'forked', 30_000)
-    await store.until('told', () => store.agent.status().ledgerDoubt === 'forked', 1_000)
+    await store.until('the fork at the copy', () => copy?.agent.status().ledgerDoubt === 'forked', 30_000)
+    await store.until('the fork at the agent', () => store.agent.status().ledgerDoubt === 'forked', 1_000)
   })
   expect(ms).toBeLessThan(20_000)
   expect(await raised()).toContain('agent_fork')
@@ -312,7 +312,7 @@ it('both copies of a forked agent report the fork and release nothing alone unti
   expect(page.body).toContain('role="alert"')
   for (const path of [`/station?device=${station()}&lang=en`, '/setup?lang=en'])
     expect((await store.local(path)).body).toMatch(/two copies of this agent|Von diesem Agenten gibt es zwei Kopien/)
-  // With the cloud's yes it goes on; a token from before could have been used by the other.
+  // With a token of the cloud the agent still releases. It rejects an earlier token, because the copy may have used it.
   expect(await store.authorize({ ...release, receipt: receipts[1] })).toMatchObject({
     authorized: true,
     offline: false,
@@ -334,7 +334,7 @@ it('both copies of a forked agent report the fork and release nothing alone unti
   await ok('resolveAgentFork', { agentId: store.identity.agentId, decision: 'trust' })
   await store.until('trusted again', () => store.agent.status().ledgerDoubt === 'put_back', 1_000)
   await online()
-  // What the copy has used nobody here knows: with the cloud's yes for eleven minutes, and then alone.
+  // The agent may lack uses of the copy. So each use needs the cloud for eleven minutes.
   expect(await store.authorize({ ...release, receipt: receipts[3] })).toMatchObject({
     authorized: true,
     offline: false,

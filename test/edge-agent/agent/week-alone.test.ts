@@ -11,14 +11,14 @@ import { openStore, type TestStore } from '../../support/store.ts'
 const DAY = 86_400_000
 const DAYS = 7
 const DENIALS_A_DAY = 250
-/** Batches on the line at once (edge-agent/link/reports/sender). */
+/** Maximum batches under way (edge-agent/link/reports/sender). */
 const WINDOW = 3
 
 let store: TestStore
 afterEach(() => store.stop())
 const { device, release, offline, synced, product } = atLanes(() => store)
 
-/** Refused scans of a day, as lanes record them without the cloud. */
+/** Records the denied scans of one offline day, as lanes do. */
 async function refuseAll(): Promise<string[]> {
   const { agent, world, identity } = store
   const ids: string[] = []
@@ -71,7 +71,7 @@ it.each([
   const refused: string[] = []
   const released: string[] = []
   for (let day = 0; day < DAYS; day++) {
-    // The policy ends after 80 hours; until then receipts are honoured.
+    // The agent honours receipts until its policy expires after 80 hours.
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const answer = await release(receipt)
     expect(answer['authorized']).toBe(day < 4)
@@ -82,7 +82,7 @@ it.each([
   const { waiting } = store.agent.ledger.journal
   expect(waiting).toBeGreaterThan(DAYS * DENIALS_A_DAY)
 
-  // What is on its way at once, over HTTP and over the broker; the first batch is lost.
+  // Counts the batches and rows under way, over HTTP and the broker. The first batch is lost.
   let calls = 0
   let batches = 0
   let mostRows = 0
@@ -101,7 +101,7 @@ it.each([
   store.network(true)
   await store.until('online', () => store.agent.link.isOnline, 120_000)
   await store.until('some of it', () => store.agent.ledger.journal.waiting < waiting / 2, 300_000)
-  // It is killed, and the line is cut once more, while it sends.
+  // The agent restarts while it sends.
   await store.restart()
   await store.until('online', () => store.agent.link.isOnline, 120_000)
   const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])

@@ -2,12 +2,15 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { OpenMqttLine } from '../../../edge-agent/link/wire/mqtt-line.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
-/** An agent to which nothing comes by itself: what shoppers bring tells it that it is behind (`pv`, `kv`). */
+/**
+ * The agent receives no announcements. The versions in receipts and tokens (`pv`, `kv`) show it that newer documents
+ * exist.
+ */
 describe('an agent from which newer documents are withheld', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  /** A line that is open as far as anybody knows, and on which nothing comes. */
+  /** A broker line that looks open and delivers no message. */
   const deaf: OpenMqttLine = () =>
     Promise.resolve({ publish: () => undefined, subscribe: () => undefined, close: () => undefined })
   const open = async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { LedgerFailure, LedgerFull, type CommitWatcher } from '../../../edge-agent/ledger/file/commit.ts'
 import { commits } from '../../../edge-agent/ledger/file/group-commit.ts'
 
-/** A connection whose COMMIT does what a broken disk makes of it. */
+/** Returns a connection that calls `commit` in place of COMMIT, to simulate disk faults. */
 function withCommit(db: Database, commit: () => void): Database {
   return new Proxy(db, {
     get(target, name) {

@@ -4,7 +4,7 @@ import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeDevice, type FakeDevice } from '../../support/fake-device.ts'
 
-/** docs/reference/protection-events.md: which field an event of an agent has at which driver. */
+/** Tests which fields an agent's events have with each driver (docs/reference/protection-events.md). */
 
 let store: TestStore
 let pad: FakeDevice
@@ -24,7 +24,7 @@ async function openWithPad(): Promise<void> {
   })
 }
 
-/** The newest completed action at the device, as webhooks and `fetchProtectionEvents` show it. */
+/** Waits for `count` completed actions at the device, and returns the newest event from `fetchProtectionEvents`. */
 async function completedAt(deviceId: string, count = 1): Promise<Json> {
   const list = async () =>
     (
@@ -49,7 +49,7 @@ const paidItem = async (fields: Json): Promise<Json> => {
 
 it.each([
   ['the reader’s, if the item names none', {}, 'MifareUltralight', 'MifareUltralight', 'hf_nfc'],
-  ['that of the UID’s form, if neither tells', {}, undefined, 'NfcA', 'hf_nfc'],
+  ['that of the UID’s form, if neither item nor reader names one', {}, undefined, 'NfcA', 'hf_nfc'],
   ['the technology of protection as registered', { protectionTechnology: 'am' }, 'NfcV', 'NfcV', 'am'],
 ])('names the chip of an NFC tag: %s', async (_, fields, technology, tagTechnology, protectionTechnology) => {
   await openWithPad()

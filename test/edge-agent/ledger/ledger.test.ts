@@ -66,7 +66,7 @@ describe('the ledger', () => {
     const ask = (id: string) => ledger.commits.durably(() => ledger.homeRequests.begin(id, id, wish))
     await ask('late')
     await ledger.commits.durably(() => ledger.homeRequests.abandon('late'))
-    // The home is told that nobody uses it, and gives it to others.
+    // The agent reports to the home that the rights are unused, and the home may grant them to other agents.
     expect(await claim({ ...shown, homeRequestId: 'late', isolated: { limit: 20 } })).toEqual({
       ok: false,
       reason: 'already_redeemed',
@@ -115,7 +115,7 @@ describe('the ledger', () => {
               : { nonce: `${cti}-${kind}`, receipt: { cti, ordinals: [0, 1] } }
           const claimed = await claim({ ...own, redemptionId, candidates: [0, 1] })
           if (claimed.ok) {
-            // What failed has moved nothing; everything else may have.
+            // Only after `failed` it is certain that the device did not move.
             for (const ordinal of claimed.ordinals)
               if (outcome !== 'failed') used.set(ordinal, (used.get(ordinal) ?? 0) + 1)
             if (outcome !== 'none') await ledger.settle(redemptionId, outcome, NOW)
@@ -128,7 +128,7 @@ describe('the ledger', () => {
     )
   })
 
-  /** The cloud says at this time that it has everything. */
+  /** The cloud acknowledges all rows at this time, s. */
   const acknowledge = (atS: number) =>
     ledger.commits.now(() => {
       const { seq, hash } = ledger.journal.head
@@ -166,7 +166,10 @@ describe('the ledger', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 16 }), async (steps) => {
         const cti = `go-on-${ids++}`
-        /** What another agent used the cloud may know of, and this one does not know that. */
+        /**
+         * Model of the right: its redemptions by this agent and others. `toldS`: when the cloud acknowledged the
+         * outcome.
+         */
         const uses: { outcome: string; agentId: string; toldS: number }[] = []
         let isOfOthers = false
 
@@ -174,7 +177,7 @@ describe('the ledger', () => {
           const isReceipt = kind === 'receipt' || kind === 'delegated'
           const issuedS = nowS - (isOld ? 15 : 0)
           const asker = kind !== 'delegated' ? 'itself' : isOld ? 'agt_2' : 'agt_3'
-          // Another agent asks again for what it does not know of only for staff.
+          // After `unknown` only the same agent may request the right again, because its staff approve that.
           const isForStaff = (agentId: string) => (kind === 'delegated' ? agentId === asker : operator)
           const mayGoOn = ({ outcome, agentId, toldS }: (typeof uses)[0]) =>
             outcome === 'failed' || (outcome === 'unknown' && (isForStaff(agentId) || (!isReceipt && issuedS > toldS)))
@@ -206,7 +209,7 @@ describe('the ledger', () => {
                     ...(operator && { operatorId: 'op_1' }),
                   })
                 ).ok
-          // Two failures are for staff as well.
+          // After two failures only staff may try again, so the ledger may reject a free right.
           if (isTaken || uses.every(({ outcome }) => outcome !== 'failed')) expect(isTaken).toBe(isFree)
           if (!isTaken) return
           if (uses.some(({ outcome }) => outcome === 'unknown')) goneOn++
@@ -263,12 +266,13 @@ describe('the ledger', () => {
     acknowledge(NOW / 1_000)
     ledger.commits.now(() => ledger.journal.resendAll())
     ledger.startGeneration(2, () => undefined)
-    // The beginning of it is not all of it.
+    // The cloud acknowledges the first of two rows.
     ledger.commits.now(() => ledger.claims.noteAcknowledged(1, NOW / 1_000 + 1))
     expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
     acknowledge(NOW / 1_000 + 200)
     expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
-    // Given again, of the second in which it was told: only whoever asked for it then knows that the cloud knew.
+    // The token is from the second of the acknowledgement. So only `reportedSeq` proves that the cloud had the row
+    // before.
     expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200 })).toMatchObject({ ok: false })
     expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, reportedSeq: 1 })).toMatchObject({ ok: false })
     expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, reportedSeq: 2 })).toMatchObject({ ok: true })
@@ -430,11 +434,11 @@ describe('the ledger', () => {
     ledger.commits.now(() => {
       const { agentId, exp, nowMs } = about
       ledger.homeGrants.grant({ ...given, agentId, exp, nowMs, redemptionId: 'known' })
-      const hear = (redemptionId: string, candidates: number[], isOwnEpoch: boolean) =>
+      const reportFailed = (redemptionId: string, candidates: number[], isOwnEpoch: boolean) =>
         ledger.homeGrants.noteOutcome({ ...about, redemptionId, candidates, isOwnEpoch, report: `of ${redemptionId}` })
-      hear('of another home', [0], false)
-      hear('forgotten', [0], true)
-      hear('known', [0], true)
+      reportFailed('of another home', [0], false)
+      reportFailed('forgotten', [0], true)
+      reportFailed('known', [0], true)
     })
     expect(forwarded()).toEqual([['forgotten', 'of forgotten']])
     expect(ledger.claims.isFree('cti', 'exit', 0, NOW, false)).toBe(false)
@@ -515,7 +519,7 @@ describe('the ledger', () => {
       reason: 'gate_alarm',
       ...change,
     }) as ProtectionEvent
-  const told = () => ledger.journal.unsent(1_000).rows.map(({ body }) => body)
+  const unsentBodies = () => ledger.journal.unsent(1_000).rows.map(({ body }) => body)
 
   it('stores a valid event unchanged, and shortens its texts without notice', async () => {
     await ledger.record({ atMs: NOW, event: alarm({ epc: 'AB'.repeat(62) }) })
@@ -523,7 +527,7 @@ describe('the ledger', () => {
       atMs: NOW,
       event: alarm({ reason: 'r'.repeat(70), detail: `${'d'.repeat(299)}\u{1f6aa}\0` }),
     })
-    expect(told()).toEqual([
+    expect(unsentBodies()).toEqual([
       { atMs: NOW, event: alarm({ epc: 'AB'.repeat(62) }) },
       { atMs: NOW, event: alarm({ reason: 'r'.repeat(60), detail: `${'d'.repeat(299)}\ufffd` }) },
     ])
@@ -532,7 +536,7 @@ describe('the ledger', () => {
   it('removes invalid fields of an event, and adds an event for staff about that', async () => {
     const evidence = { kind: 'outcome', redemptionId: 'r', outcome: 'confirmed' } as const
     await ledger.record({ atMs: NOW, evidence, event: alarm({ epc: 'AB'.repeat(75), tagId: '', offline: true }) })
-    const [whole, word] = told()
+    const [whole, word] = unsentBodies()
     expect(whole).toEqual({ atMs: NOW, evidence, event: alarm({ offline: true }) })
     expect(word?.event).toMatchObject({
       type: 'protection.exception.raised',
@@ -542,7 +546,7 @@ describe('the ledger', () => {
       detail: expect.stringMatching(/^gate_alarm evt_1 was reported without epc \(150 characters: ABAB.*tagId/),
     })
     expect(word?.event?.eventId).not.toBe('evt_1')
-    expect(told()).toHaveLength(2)
+    expect(unsentBodies()).toHaveLength(2)
   })
 
   it('stores only events that the cloud accepts, for any input', async () => {
@@ -574,10 +578,10 @@ describe('the ledger', () => {
     )
     db.close()
     reopen()
-    expect(told()[1]?.event?.epc).toHaveLength(150)
+    expect(unsentBodies()[1]?.event?.epc).toHaveLength(150)
     ledger.startGeneration(2, () => undefined)
-    expect(told().map(({ event }) => event?.reason)).toEqual(['gate_alarm', 'gate_alarm', 'event_incomplete'])
-    expect(told()[1]?.event).toEqual(alarm())
+    expect(unsentBodies().map(({ event }) => event?.reason)).toEqual(['gate_alarm', 'gate_alarm', 'event_incomplete'])
+    expect(unsentBodies()[1]?.event).toEqual(alarm())
     expect(ledger.journal.unsent(1).after).toBe(genesisHash('led_1', 2))
   })
 

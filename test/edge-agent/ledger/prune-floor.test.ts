@@ -51,7 +51,7 @@ describe('the floor of a pruned ledger', () => {
               ledger.close()
               ledger = open()
             } else {
-              // The end belongs to the token: nobody can present the same nonce with a later one.
+              // The nonce contains the expiry, because the cloud never signs the same nonce with another expiry.
               const nonce = `${each.source}-${each.nonce}-${each.endS}`
               const answer = await ledger.claim(
                 {
@@ -116,7 +116,7 @@ describe('an agent whose clock is set back after pruning', () => {
     expect(await showToken()).toMatchObject({ authorized: true, outcome: 'confirmed' })
     expect(claims()).toBe(2)
 
-    // Both have ended for over an hour, so housekeeping forgets them.
+    // Receipt and token expired over an hour ago, so housekeeping deletes their claims.
     world.sleep(26 * HOUR)
     await world.advance(1_000)
     expect(claims()).toBe(0)

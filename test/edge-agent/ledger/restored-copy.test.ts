@@ -8,7 +8,7 @@ import { LANES, openStore, type TestStore } from '../../support/store.ts'
 let store: TestStore
 afterEach(() => store.stop())
 
-/** The runtime folder of the agent's machine. */
+/** Returns a runtime folder in memory. */
 function runtimeFolder(): RuntimeFiles & { texts: Map<string, string> } {
   const texts = new Map<string, string>()
   return { texts, read: (name) => texts.get(name), write: (name, text) => void texts.set(name, text) }
@@ -40,7 +40,9 @@ const putBack = () =>
     copyFileSync(file('backup.db'), file('ledger.db'))
   })
 
-/** Receipt and token are released offline, and the folder of before is copied back with the cloud still unreachable. */
+/**
+ * Releases a receipt and a token offline, then restores the ledger from a copy made before. The cloud stays offline.
+ */
 async function copiedBack(runtime: RuntimeFiles) {
   store = await openStore({ parts: { runtimeFiles: runtime } })
   const [byReceipt, byToken] = [await buy(), await buy()]
@@ -91,7 +93,7 @@ it('reports the restore to the cloud, which raises ledger_rollback although it n
   await store.world.advance(12 * 60_000)
   await synced()
   expect(await doubt()).toBe(null)
-  // The cloud has consented: a restart brings the doubt back only for another restored ledger.
+  // The cloud has accepted the restored ledger, so it stays trusted after a restart.
   await store.restart()
   await synced()
   expect(await doubt()).toBe(null)

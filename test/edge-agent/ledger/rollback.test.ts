@@ -47,7 +47,7 @@ it('a restored ledger recovers: it needs the cloud for 11 minutes, learns used r
 
   store.network(false)
   await putBack()
-  // Something is written before the cloud was ever heard: it must not look like a second copy, and must not be lost.
+  // The agent writes a row before its first login. The cloud must not treat the row as a fork, and must receive it.
   const refused = await store.authorize({
     deviceId: store.shop.devices[LANES.station],
     protectionAction: 'deactivate_label',
@@ -77,7 +77,7 @@ it('a restored ledger recovers: it needs the cloud for 11 minutes, learns used r
   await store.world.advance(12 * 60_000)
   expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
   expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
-  // The generation is kept over a restart, and the cloud goes on with it.
+  // The ledger has the same generation after a restart, and the cloud accepts it.
   await store.restart()
   await online()
   expect(store.agent.ledger.generation).toBe(2)
@@ -104,7 +104,7 @@ it('a ledger restored twice within an hour counts as a fork that staff must reso
     await store.world.advance(5_000)
     await putBack()
     await store.until(
-      'a word of it',
+      'the exception',
       async () => (await raised(generation === 1 ? 'ledger_rollback' : 'agent_fork')).length === 1,
     )
     if (generation === 1) await synced()
@@ -124,7 +124,7 @@ it('a restored ledger needs the cloud until it has received the used rights, how
   expect(await release(used.receipt)).toMatchObject({ authorized: true })
   await synced()
 
-  // The line goes down between the login and the documents.
+  // The login succeeds, and the agent cannot fetch the documents.
   store.network(false)
   store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
   await putBack()
@@ -145,7 +145,7 @@ it('a restored ledger needs the cloud until it has received the used rights, how
     offline: true,
   })
 
-  // Its next login says nothing of a time any more.
+  // The answer to the next login has no `onlineOnlyUntil`.
   store.onFetch(() => true)
   await online()
   await offline()
@@ -167,9 +167,9 @@ it('a ledger trusted after a fork needs the cloud until it has received the righ
       db.updateTable('agent').set({ fork_ms: 1 }).where('agent_id', '=', agentId).execute(),
     ),
   )
-  await store.until('told of the copy', () => store.agent.status().ledgerDoubt === 'forked')
+  await store.until('the fork at the agent', () => store.agent.status().ledgerDoubt === 'forked')
 
-  // The line goes down between the login and the documents.
+  // The login succeeds, and the agent cannot fetch the documents.
   store.network(false)
   await store.drive(store.shop.ok('resolveAgentFork', { agentId, decision: 'trust' }))
   store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))

@@ -110,7 +110,7 @@ describe('the watermark of a ledger', () => {
         const hashAt = (seq: number) => hashes.get(seq)
         let watermark = open(ledger, hashAt)
         for (const [n, each] of steps.entries()) {
-          // The ledger is durable before the watermark is written.
+          // The commit of the ledger is durable before the agent writes the watermark.
           if (each === 'commit' || each === 'die before the watermark') {
             ledger = at(ledger.generation, ledger.seq + 1, `${n}`)
             hashes.set(ledger.seq, ledger.hash)

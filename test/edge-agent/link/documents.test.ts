@@ -4,7 +4,7 @@ import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import type { Json } from '../../support/cloud.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 
-/** An agent that takes any page `kind:n` in order, and a cloud that has these pages. */
+/** Opens a receiver that accepts pages `kind:n` in order, and a simulated cloud with these pages. */
 function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBackAt = 2 } = {}) {
   const held = { deny: 0, items: 0 }
   const told: Json[] = []
@@ -87,7 +87,7 @@ it('must confirm documents from the broker, and documents of a poll without item
   expect(documents.confirmWithinMs).toBeGreaterThan(0)
   await documents.fetch('all')
   expect(documents.confirmWithinMs).toBeUndefined()
-  // A right that was used elsewhere: nobody waits for that.
+  // No refund waits for a denial that only reports a right used elsewhere.
   documents.receive('deny:1')
   expect(documents.confirmWithinMs).toBeUndefined()
   documents.receive('items:1')

@@ -13,7 +13,9 @@ import { keyId, keyRing, newKey, createSigner, type KeyUse } from '../../../poli
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 
-/** What anybody may put on an agent's topics: signed for another agent, by another key, or for another ledger. */
+/**
+ * Messages that an attacker may publish on an agent's topics: signed for another agent or ledger, or by another key.
+ */
 const NOW_S = 1_800_000_000
 const { random } = realPlatform()
 const keyFor = (use: KeyUse) => {

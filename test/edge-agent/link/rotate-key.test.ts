@@ -14,7 +14,7 @@ describe('the key of an agent', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  const kept = (): Identity => readIdentity(store.dataDir, secretFiles) as Identity
+  const storedIdentity = (): Identity => readIdentity(store.dataDir, secretFiles) as Identity
   const row = () =>
     store.shop.cloud.db.database.reads
       .selectFrom('agent')
@@ -23,11 +23,11 @@ describe('the key of an agent', () => {
       .executeTakeFirstOrThrow()
   const changedTo = (x: string) =>
     store.until('the new key at work', async () => {
-      const { next, x: own } = kept()
+      const { next, x: own } = storedIdentity()
       const known = await row()
       return own === x && !next && known.x === x && known.next_x === null
     })
-  /** The one key that the cloud knows of this agent. */
+  /** Makes this the only key that the cloud accepts from this agent. */
   const honour = (x: string) =>
     store.shop.cloud.db.database.write((db) =>
       db.updateTable('agent').set({ x, next_x: null }).where('agent_id', '=', store.identity.agentId).execute(),
@@ -57,10 +57,10 @@ describe('the key of an agent', () => {
 
   it('changes on request and after 30 days; the cloud rejects the former key once the new one was used, and the journal continues', async () => {
     store = await openStore()
-    const first = kept()
+    const first = storedIdentity()
     store.agent.ledger.metadata.set(ROTATION_REQUESTED, '1')
-    await store.until('another key', () => kept().x !== first.x)
-    const second = kept()
+    await store.until('another key', () => storedIdentity().x !== first.x)
+    const second = storedIdentity()
     await changedTo(second.x)
     expect((await login(first)).status).toBe(401)
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
@@ -73,17 +73,17 @@ describe('the key of an agent', () => {
     ).toMatchObject({ authorized: true })
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
     store.world.sleep(31 * DAY)
-    await store.until('a third key', () => kept().x !== second.x, 120_000)
-    await changedTo(kept().x)
+    await store.until('a third key', () => storedIdentity().x !== second.x, 120_000)
+    await changedTo(storedIdentity().x)
   })
 
   it.each<[string, (next: { x: string; secret: string }) => Promise<void> | void]>([
     [
-      'it was made and nobody was asked',
+      'it stored a new key and did not offer it to the cloud',
       (next) => writeIdentity(store.dataDir, { ...store.identity, next }, secretFiles),
     ],
     [
-      'the cloud took it and the answer was lost',
+      'the cloud accepted the key and the answer was lost',
       async (next) => {
         await store.shop.cloud.db.database.write((db) =>
           db.updateTable('agent').set({ next_x: next.x }).where('agent_id', '=', store.identity.agentId).execute(),
@@ -118,34 +118,34 @@ describe('the key of an agent', () => {
 
   it('is offered again to a cloud restored from an older backup, at any later time', async () => {
     store = await openStore()
-    const first = kept()
+    const first = storedIdentity()
     let last = first
     for (let n = 0; n < 3; n++) {
       const before = last.x
       store.agent.ledger.metadata.set(ROTATION_REQUESTED, '1')
-      await store.until('another key', () => kept().x !== before)
-      last = kept()
+      await store.until('another key', () => storedIdentity().x !== before)
+      last = storedIdentity()
       await changedTo(last.x)
     }
     store.world.sleep(5 * DAY)
     await honour(first.x)
     await store.restart()
     await changedTo(last.x)
-    expect(kept().former).toEqual([{ x: first.x, secret: first.secret }])
+    expect(storedIdentity().former).toEqual([{ x: first.x, secret: first.secret }])
     await store.until('online', () => store.agent.link.isOnline)
   })
 
   it('stays if the cloud temporarily rejects it and the former key', async () => {
     store = await openStore()
-    const former = kept()
+    const former = storedIdentity()
     const present = { ...fresh(), former: [{ x: former.x, secret: former.secret }] }
     await honour(fresh().x)
     await store.restart(() => writeIdentity(store.dataDir, { ...store.identity, ...present }, secretFiles))
     await store.until('a refusal', () => store.agent.ledger.journal.waiting > 0)
-    expect(kept()).toMatchObject(present)
+    expect(storedIdentity()).toMatchObject(present)
     await honour(present.x)
     await store.until('online', () => store.agent.link.isOnline)
-    expect(kept()).toMatchObject(present)
+    expect(storedIdentity()).toMatchObject(present)
   })
 
   it('is the former one until the new one was used; rotateAgentKey rejects weak, foreign and unproven keys', async () => {
@@ -158,7 +158,7 @@ describe('the key of an agent', () => {
     expect((await login({ ...store.identity, ...next })).status).toBe(200)
     expect(await row()).toEqual({ x: next.x, next_x: null })
     expect((await login(store.identity)).status).toBe(401)
-    // The agent's own login has ended with its key.
+    // The agent's login is no longer valid, because its key changed.
     expect(await rotate(fresh(), formerKid())).toMatchObject({ kind: 'refused', status: 401 })
   })
 

@@ -5,7 +5,9 @@ import type { Outbox } from '../../../edge-agent/link/reports/outbox.ts'
 import { sender } from '../../../edge-agent/link/reports/sender.ts'
 import { BATCH_LIMIT } from '../../../policy/documents/agent-messages.ts'
 
-/** A journal of `head` rows; a batch is the numbers of its rows, an acknowledgement that of the last. */
+/**
+ * Opens a sender for a journal of `head` rows. A batch is the text `first-last`; an acknowledgement is the last number.
+ */
 function open(head: number) {
   const timers = new Set<{ ms: number; task: () => void }>()
   const platform = {
@@ -18,7 +20,7 @@ function open(head: number) {
       },
     },
   }
-  /** What waits to be done later. */
+  /** Runs all timers now. */
   const ring = () => {
     for (const timer of timers) {
       timers.delete(timer)
@@ -79,7 +81,7 @@ describe('rows in the outbox', () => {
     expect(sent).toEqual(['1-100', '101-200', '201-300'])
     sending.onAck('100')
     expect(sent).toHaveLength(4)
-    // One word for two of them.
+    // One acknowledgement covers two batches.
     sending.onAck('300')
     expect(sent.slice(3)).toEqual(['301-400', '401-500'])
     sending.onAck('500')

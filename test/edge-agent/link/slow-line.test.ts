@@ -9,7 +9,7 @@ import { fakeReader } from '../../support/fake-reader.ts'
 describe('an answer over a slow line', () => {
   const platform = virtualPlatform()
 
-  /** An answer of which a part comes every `everyMs`. */
+  /** Returns an answer in `count` parts, one every `everyMs`. */
   const inParts =
     (count: number, everyMs: number): Fetch =>
     async (_url, { signal }) => ({
@@ -41,7 +41,7 @@ describe('an agent on a slow line', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  /** Bits per second of a line that is shared by nobody; a part is 1,400 bytes. */
+  /** Speed of a line that only this agent uses, bit/s. A part is 1,400 bytes. */
   const BITS_PER_SECOND = 500_000
 
   it('receives thousands of items and stays online', async () => {

@@ -8,7 +8,7 @@ const { addAgent, remove, run, kill, leave, receipt, cutCloud } = s
 it('moveReceiptHome: the new home learns used rights, needs staff for older receipts until then, and the former home grants nothing', async () => {
   const [used, free] = [await receipt(), await receipt()]
   expect(await leave(s.home, used.text)).toMatchObject({ authorized: true })
-  await until('told', async () => s.home.agent.ledger.journal.waiting === 0)
+  await until('an empty outbox', async () => s.home.agent.ledger.journal.waiting === 0)
   const moved = await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: s.other.agent.identity.agentId })
   expect(moved).toMatchObject({ home: s.other.agent.identity.agentId, homeEpoch: 2 })
   expect(await s.shop.ok('moveReceiptHome', { storeId: s.shop.storeId, home: moved.home })).toMatchObject({
@@ -16,11 +16,11 @@ it('moveReceiptHome: the new home learns used rights, needs staff for older rece
   })
   expect((await s.shop.call('moveReceiptHome', { storeId: s.shop.storeId, home: 'agt_x' })).status).toBe(404)
   const { database } = s.shop.cloud.db
-  await until('the former home to have told all', async () => {
+  await until('all reports of the former home', async () => {
     await s.home.agent.link.poll()
     return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
   })
-  // The policy has come, the used rights have not yet.
+  // The new home has the policy, but not yet the used rights.
   const [{ deny_seq: last } = { deny_seq: 0 }] = await database.reads
     .selectFrom('home_move')
     .select('deny_seq')
@@ -113,7 +113,7 @@ it('no new home grants until the agents have reported the rights that a revoked 
   })
   s.isUp = true
   await run(s.other)
-  await until('told', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
+  await until('an empty outbox', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
   await takenOver()
   await until(
     'all known',
@@ -138,8 +138,8 @@ it('a new home waits for agents that were offline while the cloud was the home',
     return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
   }
   await s.shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
-  // Who is in reach is heard at once.
-  await until('everybody heard', nobodyWaited)
+  // The former home is online, so the cloud has its reports at once.
+  await until('all reports at the cloud', nobodyWaited)
   await until('the policy', () => s.nodes.every((node) => node.agent.trust.policy?.policy.home === 'cloud'))
   await cutCloud()
   expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true })
@@ -164,8 +164,8 @@ it('a new home waits for agents that were offline while the cloud was the home',
   })
   s.isUp = true
   await run(s.other)
-  await until('told', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
-  await until('everybody heard', nobodyWaited)
+  await until('an empty outbox', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
+  await until('all reports at the cloud', nobodyWaited)
   await until(
     'all known',
     async () => {

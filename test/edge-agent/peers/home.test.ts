@@ -34,11 +34,15 @@ it('two offline agents redeem one receipt once, in either order and at the same 
   expect(await leave(s.other, second.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   const both = await Promise.all([leave(s.home, third.text), leave(s.other, third.text), leave(s.other, third.text)])
   expect(both.filter((answer) => answer.authorized)).toHaveLength(1)
-  // Not one of them was isolated: nothing was counted.
+  // The agent was never isolated, so no claim counts against that limit.
   expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
   s.isUp = true
   for (const node of s.nodes)
-    await until('all told', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
+    await until(
+      'an empty outbox',
+      async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0,
+      20_000,
+    )
   const { events } = await s.shop.ok('fetchProtectionEvents', { storeId: s.shop.storeId, limit: 500 })
   expect(
     events.filter((e: Json) => e.purchaseId === first.purchaseId && e.type === 'protection.action.completed'),
@@ -51,7 +55,7 @@ it('the home reports a right delegated to an offline agent, so that the cloud gr
   const third = await addAgent(deviceId)
   const [used, failed, unclear, free] = [await receipt(), await receipt(), await receipt(), await receipt()]
   const told = async (node: LanAgent) =>
-    until('all told', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
+    until('an empty outbox', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
   await until(
     'known to the home',
     async () => (await s.home.agent.link.poll(), s.home.agent.trust.policy?.agents?.length === 3),
@@ -132,13 +136,13 @@ it('the home repeats its answer for a redemption after a lost answer and a crash
   const answer = await s.other.agent.home.request(wish)
   expect(answer).toMatchObject({ ordinals: [0, 1], remaining: 0 })
   expect(await s.other.agent.home.request(wish)).toEqual(answer)
-  // Under another id, as another device would ask, they are gone.
+  // A request of another device has another id, and finds the rights used.
   expect(await s.other.agent.home.request({ ...wish, deviceId: 'dev_x' })).toMatchObject({ reason: 'already_redeemed' })
   s.other.outcome = 'failed'
   expect(await leave(s.other, first.text)).toMatchObject({ authorized: true, outcome: 'failed' })
   expect(await leave(s.home, first.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
   s.other.outcome = 'confirmed'
-  // A question that is shown again gives nothing back and nothing out.
+  // A replayed request or report neither frees a right nor grants one.
   const failed = s.sent.filter(({ body }) => body.includes('question')).map(({ url, body }) => ({ url, body }))
   for (const { url, body } of failed)
     await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
@@ -154,7 +158,7 @@ it('the home receives delayed outcome reports, and then accepts tokens of the cl
   s.onLan = () => (++questions === 1 ? 'pass' : 'cut')
   expect(await leave(s.other, first.text)).toMatchObject({ authorized: true, outcome: 'failed', offline: true })
   expect(await leave(s.home, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-  // It is remembered over the end of a process.
+  // The stored report survives a restart of the agent.
   await kill(s.other)
   await run(s.other)
   await ready(s.other)
@@ -180,7 +184,7 @@ it('the agent reports a right as unused if the answer of the home was lost, unle
   expect(await leave(s.other, refused.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
   for (const { text } of [used, refused])
     expect(await leave(s.home, text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-  // A question that arrives when nobody waits for its answer any more.
+  // A request reaches the home after the requester has abandoned it.
   s.onLan = () => 'cut'
   expect(await leave(s.other, late.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
   const [question = ''] = s.lost
@@ -224,7 +228,7 @@ it('the home leaves a right with an unknown outcome at another agent to staff', 
       reason: 'already_redeemed',
     })
   expect(s.home.moved).toBe(1)
-  // Where it happened they may try again as well, and then nobody else.
+  // Staff at the agent with the unknown outcome may try again too. After that the right is used.
   expect(await leave(s.other, second.text)).toMatchObject({ authorized: true, outcome: 'unknown' })
   await heard(s.other)
   s.other.outcome = 'confirmed'
@@ -256,7 +260,7 @@ it('the agent rejects the answer of a home that moved during the request', async
     offline: true,
   })
   expect(s.other.moved).toBe(0)
-  // Whoever gave it hears that it was not used, whether it is the home still or not.
+  // The agent that granted the right gets the report, even if it is no longer the home.
   await heard(s.other)
   moved.mockRestore()
   expect(await leave(s.home, text)).toMatchObject({ authorized: true })
@@ -274,7 +278,8 @@ it('the home grants nothing for replayed requests, and does not count them again
   const replies = await Promise.all(Array.from({ length: 200 }, () => play(given)))
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
   expect(await leave(s.other, second.text)).toMatchObject({ authorized: true })
-  // Refused because another has it, for whom it then fails: played back, the question takes nothing.
+  // The home refuses a request because another agent has the right. After that agent reports `failed`, a replay uses
+  // nothing.
   const wish = {
     cti: 'cd'.repeat(16),
     rightClass: 'exit' as const,
@@ -311,7 +316,8 @@ it('the home grants nothing for replayed requests, and does not count them again
   await ready(s.home)
   expect(await s.home.agent.home.answer(JSON.parse(refused).question)).toMatchObject({ kind: 'answer' })
   expect(s.home.agent.ledger.claims.isFree(wish.cti, 'exit', 0, s.home.agent.clock.now().nowMs, false)).toBe(true)
-  // Old ones that the home has forgotten, or an agent whose clock is wrong: some are answered, and those of now are not held up.
+  // Requests with an old time have their own rate limit. The home answers some of them, and current requests are not
+  // delayed.
   const { agentId, x, secret } = readIdentity(s.other.folder, secretFiles) as Identity
   const iat = Math.floor(Date.now() / 1_000) - 7_200
   const claims = {
@@ -415,9 +421,9 @@ it('the home limits the requests of one agent before they cost anything, and nev
   expect(kinds.slice(0, 60)).toEqual(Array.from({ length: 60 }, () => 'answer'))
   expect(kinds.filter((kind) => kind === 'too_many_questions').length).toBeGreaterThan(100)
   expect(await leaves).toMatchObject({ authorized: true, outcome: 'confirmed' })
-  // It is told so over HTTP, and does not take it for a home that is away: nothing is claimed alone.
+  // The requester gets `too many` over HTTP. It does not treat the home as offline, and claims nothing as isolated.
   let round = 0
-  await until('it is told so', async () => {
+  await until('the answer `too many`', async () => {
     for (const question of newQuestions(100)) void s.home.agent.home.answer(question)
     const wish = {
       cti: (100_000 + round++).toString(16).padStart(32, '0'),
@@ -432,8 +438,8 @@ it('the home limits the requests of one agent before they cost anything, and nev
   })
   expect(s.sent.at(-1)?.answer).toContain('too_many_questions')
   expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
-  await until('it may ask again', async () => (await leave(s.other, theirs.text)).authorized === true)
-  // Who asks with no key of the store is sent away at last.
+  await until('a request within the rate limit', async () => (await leave(s.other, theirs.text)).authorized === true)
+  // A caller without a key of the store is rejected after some requests.
   const answers: number[] = []
   for (let i = 0; i < 60; i++)
     answers.push(
@@ -479,7 +485,7 @@ it('a restored home grants nothing until all agents have reported what they used
   await until('told', () => s.home.agent.ledger.journal.waiting === 0)
   await cutCloud()
   expect(await leave(s.other, given.text)).toMatchObject({ authorized: true, offline: true })
-  // Who used it is switched off, and has told nobody.
+  // The agent that used the right is off, and has not reported the use.
   await kill(s.other)
   remove(s.other)
   await kill(s.home)
@@ -541,7 +547,7 @@ it('the home keeps its stored answers despite forged requests', async () => {
 })
 
 describe('an offline agent without a hardware clock, after a power cut', () => {
-  /** The same machine after it has started anew: its clock begins in the past. */
+  /** The platform of a machine after a reboot: its clock starts in the past. */
   const rebooted = (): Platform => {
     const real = realPlatform()
     return {
@@ -574,7 +580,7 @@ describe('an offline agent without a hardware clock, after a power cut', () => {
     expect(markOf(s.other)).toBe(mark)
     expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
     expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
-    // The cloud's word is better as soon as it is there.
+    // A signed time of the cloud replaces the time of the home.
     s.isUp = true
     await until('the cloud', () => clockOf(s.other) === 'signed', 20_000)
   })

@@ -18,7 +18,7 @@ import { addAgent, type SecondAgent } from '../../support/second-agent.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeReader } from '../../support/fake-reader.ts'
 
-/** Goods that are released while the cloud is offline pass the gates of the store (docs/guides/gate.md). */
+/** Tests that goods which were released offline pass the gates of the store (docs/guides/gate.md). */
 
 const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const ADDRESS = 'http://gate.lan:8090'
@@ -65,7 +65,7 @@ async function open(): Promise<void> {
 }
 
 let serial = 0
-/** An item whose EPC names its product. */
+/** Registers an item whose EPC contains the number of its product. */
 const newItem = async (of: Json = product()): Promise<string> => {
   const ean = String(of.ean)
   const epc = parseEpc(`urn:epc:id:sgtin:${ean.slice(0, 7)}.0${ean.slice(7, 12)}.${++serial}77`)?.hex ?? ''
@@ -73,7 +73,7 @@ const newItem = async (of: Json = product()): Promise<string> => {
   await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined)
   return epc
 }
-/** A purchase whose tags the replica of the gate never learns to be paid: the line is cut before. */
+/** Cuts the agents off from the cloud, so that the replica of the gate does not get later payments. */
 async function offline(): Promise<void> {
   store.network(false)
   other?.network(false)
@@ -91,7 +91,7 @@ const leaves = async (epc: string) => {
   await store.world.advance(60)
 }
 const lit = (coil: number) => store.boards.gate.log.some((change) => change.coil === coil && change.on)
-/** Neither the siren nor amber. */
+/** True if neither the siren nor the amber lamp was on. */
 const isSilent = () => !lit(1) && !lit(2)
 const alarms = async (epc: string) => {
   const { alarms: before } = store.agent.gates.counts().get(device('gate')) ?? { alarms: 0 }
@@ -124,7 +124,7 @@ describe('a gate of the releasing agent', () => {
     await store.world.advance(11_000)
     expect(await release(receipt)).toMatchObject({ authorized: true, remaining: 0 })
     expect(await alarms(third)).toBe(false)
-    // A tag that has taken its unit may go in and out.
+    // A released tag may pass the gate several times.
     await store.world.advance(70_000)
     expect(await alarms(first)).toBe(false)
   })
@@ -220,7 +220,7 @@ describe('a gate of another agent', () => {
     store.buy([{ ean: product().ean, quantity, ...(epcs.length > 0 && { epcs }) }])
   const nowS = () => Math.floor(store.world.clock.wall() / 1_000)
 
-  /** Takes a notice of the second agent as it stands, or with other claims, or signed by another key. */
+  /** Passes a notice of the second agent to the gate's agent, with these claims and signed by this key. */
   function announce(claims: Partial<ReleaseNotice> & Pick<AnnouncedRelease, 'proof'>, by = keyOf(other!)) {
     const iat = claims.iat ?? nowS()
     const notice: ReleaseNotice = {
@@ -239,7 +239,7 @@ describe('a gate of another agent', () => {
     createSigner(agent.identity.x, Buffer.from(agent.identity.secret, 'base64url'))
 
   const proof = (receipt: string, ordinal = 0) => ({ receipt: extractReceiptToken(receipt) ?? '', ordinal })
-  /** Another agent of the store with a detacher and a good that was paid while everybody was offline. */
+  /** Opens a second agent with a detacher, and buys an item while both agents are offline. */
   async function paidOffline(named: 'with its tag' | 'by its product' = 'with its tag') {
     await openBoth()
     const [epc, another] = [await newItem(), await newItem()]
@@ -325,7 +325,7 @@ describe('a gate of another agent', () => {
     expect(announce({ proof: proof(receipt), iat: nowS() + 100 })).toMatchObject({ kind: 'refused' })
   })
 
-  /** One that is registered nowhere here: its EPC names the product all the same. */
+  /** Returns the EPC of an item that is not registered in this store. The EPC contains the number of its product. */
   function newItemOffline(): Promise<string> {
     const ean = String(product().ean)
     return Promise.resolve(

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
-/** Somebody between the agent and its cloud, or a cloud under a name that was taken over: it answers what it likes. */
+/** The server is an attacker between agent and cloud, or has taken over the cloud's name. It may answer anything. */
 describe('enrolment at a cloud that did not create the code', () => {
   let genuine: { shop: Shop; agent: TestAgent }
   let foreign: { shop: Shop; agent: TestAgent }
@@ -53,7 +53,7 @@ describe('enrolment at a cloud that did not create the code', () => {
     const { port } = server.address() as AddressInfo
     return enrolAgent({ code, cloud: `http://127.0.0.1:${port}/api/v1`, data }, realPlatform())
   }
-  /** All that any file of the data folder holds. */
+  /** Returns the content of all files in the data folder. */
   const stored = () =>
     readdirSync(data, { recursive: true, encoding: 'utf8' })
       .map((file) => readFileSync(join(data, file), 'latin1'))

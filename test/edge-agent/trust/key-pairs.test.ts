@@ -30,7 +30,7 @@ describe('key pairs in the identity file', () => {
     const bytes = Buffer.from(own.secret, 'base64url')
     const secrets = fc.oneof(
       fc.nat(bytes.length - 1).map((end) => bytes.subarray(0, end)),
-      // Behind the 16 bytes of the header.
+      // Changes a byte after the header of 16 bytes.
       fc.tuple(fc.integer({ min: 16, max: bytes.length - 1 }), fc.integer({ min: 1, max: 255 })).map(([at, by]) => {
         const changed = Buffer.from(bytes)
         changed[at] = (changed[at] ?? 0) ^ by

@@ -29,7 +29,7 @@ describe('a policy that requires a later release', () => {
       requiredRelease: { release: LATER, epoch: 0, ver: 2 },
     })
     expect(t.trust.policy?.ver).toBe(1)
-    // Without that word nobody could tell it from a fault.
+    // Without `minAgent` the agent reports such a policy as invalid.
     expect(t.trust.accept(newer({ lockersOfTheFuture: [{}] }))).toMatchObject({ detail: 'policy+jwt: claims_invalid' })
   })
 
@@ -100,7 +100,7 @@ describe('an agent below the required release', () => {
     await store.until('shown', async () => (await agent()).policyVersion === before, 90_000)
     expect(await agent()).toMatchObject({ release: UNTAG_VERSION, neededRelease: LATER, policyVersion: before })
 
-    // What it holds is in force, with the cloud and without.
+    // The held policy stays valid, online and offline.
     const [first, second] = [
       await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }]),
       await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }]),
@@ -119,12 +119,12 @@ describe('an agent below the required release', () => {
     store.network(true)
     await store.until('online', () => store.agent.link.isOnline)
 
-    // Its age counts from when the cloud last named it: it does not stay young because nobody upgrades.
+    // The freshness no longer confirms the held policy, so it becomes stale although the agent is online.
     await store.world.advance(16 * 60_000)
     expect(store.agent.status()).toMatchObject({ stage: 'stale', online: true })
     await require()
     await store.until(
-      'taken',
+      'the accepted policy',
       () => store.agent.status().neededRelease === null && store.agent.status().policyVersion !== before,
       30_000,
     )

@@ -3,7 +3,7 @@ import type { AgentParts } from '../../../edge-agent/runtime.ts'
 import type { Json } from '../../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
-/** An agent that was revoked hears it, under the cloud's signature, and releases nothing from then on: not even what it could decide alone. */
+/** A revoked agent receives a signed command of the cloud. From then on it releases nothing, not even offline. */
 
 let store: TestStore
 afterEach(() => store.stop())
@@ -25,7 +25,7 @@ it.each([true, false])(
       deviceId: station(),
     })
     await ok('revokeAgent', { agentId: store.identity.agentId })
-    await store.until('heard', isRevoked, 20_000)
+    await store.until('the revocation', isRevoked, 20_000)
     const refused = { authorized: false, reason: 'device_revoked' }
     const gate = { deviceId: store.shop.devices[LANES.gate], protectionAction: 'authorize_exit' }
     const tryAll = async () => {
@@ -51,7 +51,7 @@ it('an agent that was offline learns of its revocation when it reconnects', asyn
   const { receipt } = await buy()
   await ok('revokeAgent', { agentId: store.identity.agentId })
   store.network(true)
-  await store.until('heard', isRevoked, 20_000)
+  await store.until('the revocation', isRevoked, 20_000)
   expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'device_revoked' })
 })
 
@@ -82,7 +82,7 @@ it.each([-30_000, 120_000])(
     await store.world.advance(60_000)
     gained = drift
     store.network(true)
-    await store.until('heard', isRevoked, 40_000)
+    await store.until('the revocation', isRevoked, 40_000)
     expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'device_revoked' })
   },
 )

@@ -9,11 +9,14 @@ import type { Json } from '../../support/cloud.ts'
 import { memoryBroker } from '../../support/memory-broker.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
-/** Somebody who has the broker and the key with which the cloud acknowledges and commands. Revoking that key ends all that it has signed. */
+/**
+ * A thief controls the broker and has the freshness key, which signs acknowledgements and commands. Its revocation
+ * voids them.
+ */
 
 let store: TestStore
 let line: MqttLineOptions | undefined
-/** The thief lets no batch through. */
+/** True while the thief drops each batch. */
 let isHeld = false
 afterEach(() => store.stop())
 
@@ -75,7 +78,7 @@ function acknowledge(): void {
   say('ack', signDocument(DOCUMENT_KINDS.ack, claims, authority().freshnessSigner))
 }
 
-/** Something is refused at the station, which the cloud is never told, and believed told. */
+/** The agent denies a request at the station. The thief drops the batch and forges its acknowledgement. */
 async function swallowed(): Promise<string> {
   isHeld = true
   const { eventId } = await atStation('nonsense')
@@ -103,7 +106,7 @@ describe('after the theft of a freshness key', () => {
     await revokeKey()
     await allTold()
     await isTold(eventId)
-    // Nothing is told twice, and nothing of before the restart is forgotten.
+    // After a restart the agent sends no row again, and the cloud misses none.
     await store.restart()
     await allTold()
     expect(await raised('ledger_gap')).toEqual([])

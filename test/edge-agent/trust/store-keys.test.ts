@@ -9,7 +9,7 @@ import { addAgent } from '../../support/second-agent.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-/** The key of the operators' verifiers at an agent: from the login, over restarts, and when it changes. */
+/** Tests the store key of an agent: its delivery at login, restarts, and its change. */
 
 let store: TestStore
 let isOpen = false
@@ -33,7 +33,7 @@ async function open(options: Parameters<typeof openStore>[0] = {}): Promise<Json
 const signIn = ({ operatorId }: Json, pin = '471108') =>
   store.local('/v1/operator', { method: 'POST', body: { operatorId, pin } })
 
-/** An agent of the store is revoked while this one is in touch. */
+/** Revokes another agent of the store while this one is online. */
 async function revokeAnother(): Promise<void> {
   const { agentId } = await store.drive(enrolTestAgent(store.shop))
   await ok('revokeAgent', { agentId })
@@ -98,7 +98,7 @@ it('keeps the former key until a policy names the new one, also after a restart'
   const before = policyKey()
   store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
   await revokeAnother()
-  // The login delivers the new key, and the documents do not come.
+  // The login delivers the new key, but the agent cannot fetch the documents.
   await store.until('the new key', () => JSON.parse(readFileSync(keyFile(), 'utf8')).keys.length === 2, 20 * 60_000)
   expect(policyKey()).toBe(before)
   expect((await signIn(operator)).status).toBe(200)

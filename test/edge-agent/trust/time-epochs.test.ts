@@ -52,7 +52,7 @@ describe('a time one year ahead, signed with a stolen freshness key', () => {
 
   it('is corrected by the key set that revokes the key, also after a restart: time, policy age and pruned claims', () => {
     poison()
-    // Whoever had a receipt is forgotten to have used it: it has long ended, by that time.
+    // The false time is after the expiry of the receipt, so pruning deletes its claim.
     claim('receipt', 'aa', iat() + 80_000)
     t.ledger.commits.now(() => t.ledger.claims.prune(Math.floor(t.clock.now().nowMs / 1_000) - 3_600))
     t.world.sleep(1_000)

@@ -22,7 +22,7 @@ import {
 const t = trustBench()
 const { open, close, reopen, iat, keySetClaims, keySet, policyClaims, policy, fresh, deny, all } = t
 
-// Names as in tuf-conformance: rollback, freeze, expiration, key rotation, mix and match.
+// The names of the attacks are those of tuf-conformance: rollback, freeze, expiration, key rotation, mix and match.
 describe('an attacker with the broker or a stolen key', () => {
   const heads = (keysVer: number, keysClaims: Partial<KeySetClaims>, policyVer: number) => ({
     keys: { epoch: 0, ver: keysVer, hash: contentHash(keySetClaims({ ver: keysVer, ...keysClaims })) },
@@ -117,7 +117,7 @@ describe('an attacker with the broker or a stolen key', () => {
       expect(state()).toEqual(current)
       tell()
       expect(state()).toEqual(overtaken)
-      // What is old does not help, whoever says it again.
+      // Replayed old documents do not change the state.
       for (const document of [keySet(), policy()]) t.trust.accept(document)
       expect(state()).toEqual(overtaken)
     })
@@ -177,7 +177,7 @@ describe('an attacker with the broker or a stolen key', () => {
     const named = (ver: number) => t.trust.accept(fresh({ deny: { epoch: 0, ver } }))
     const state = () => [t.trust.isOutdated, t.trust.stage(), t.trust.missingDenials?.replace(/ are missing .*$/, '')]
     const current = [false, 'fresh', undefined]
-    /** A freshness every five seconds, and none of what it names. */
+    /** Accepts a freshness every five seconds, and none of the documents that it names. */
     const freeze = (seconds: number, ver: number) => {
       for (let s = 0; s < seconds; s += 5) {
         t.world.sleep(5_000)
@@ -192,7 +192,7 @@ describe('an attacker with the broker or a stolen key', () => {
       expect(state()).toEqual(current)
       freeze(10, 2)
       expect(state()).toEqual([true, 'stale', 'denials 1 to 2'])
-      // Another page of what is known already does not help.
+      // A page without new entries does not change the state.
       t.trust.accept(deny(0, 0, []))
       expect(state()).toEqual([true, 'stale', 'denials 1 to 2'])
       t.trust.accept(deny(0, 2, []))
@@ -252,7 +252,7 @@ describe('an attacker with the broker or a stolen key', () => {
       ),
     ).toMatchObject({ taken: true })
     expect(t.trust.accept(policy({ ver: 3 }))).toMatchObject({ taken: true })
-    // The same policy, signed anew: its key may go.
+    // The same policy, signed with the next key, so that the former key may retire.
     expect(t.trust.accept(policy({ ver: 3, iat: iat() + 1 }, next))).toEqual({ taken: false, why: 'known' })
     expect(
       t.trust.accept(
@@ -387,7 +387,7 @@ describe('an attacker with the broker or a stolen key', () => {
     const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(keysNow)) } }
     expect(t.trust.accept(fresh(named, next))).toEqual({ taken: true, kind: 'fresh' })
     expect(t.trust.stage()).toBe('fresh')
-    // Once: what counts again is not forgotten with every key set that still names the stolen key.
+    // A later key set with the same revoked key does not reset the new state.
     expect(t.trust.accept(keySet({ ...keysNow, ver: 3 }))).toMatchObject({ taken: true })
     expect(t.trust.heldVersions()).toMatchObject({ deny: [0, 3], items: [0, 1] })
   })

@@ -8,7 +8,7 @@ import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { PolicyClaims } from '../../../policy/documents/store-documents.ts'
 import { freshness, HOUR, policyKey, receipt, root, token, trustBench } from '../../support/trust-bench.ts'
 
-/** Commits find the disk full once there is no room. */
+/** Returns a connection whose COMMIT fails with a full disk when `hasRoom` returns false. */
 function fullAfter(connection: ReturnType<OpenLedgerFile>, hasRoom: () => boolean): ReturnType<OpenLedgerFile> {
   const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
   const watched = (sql: string) => {
@@ -102,7 +102,7 @@ it('rejects documents of a revoked key', () => {
 })
 
 it('rejects a stolen key although a full disk prevented storing its revocation', () => {
-  // The next so many commits work.
+  // Number of commits that succeed before the disk is full.
   let room = Number.POSITIVE_INFINITY
   close()
   open((file) => fullAfter(openLedgerFile(file), () => room-- > 0))
@@ -121,7 +121,7 @@ it('rejects a stolen key although a full disk prevented storing its revocation',
   room = Number.POSITIVE_INFINITY
   t.trust.accept(revocation)
   expect(t.trust.keys.get(token.record.kid)?.state).toBe('revoked')
-  // Nor does a cloud that was put back make it good again.
+  // A key set of a restored cloud does not make the key valid again.
   for (const again of [() => undefined, reopen]) {
     again()
     t.trust.accept(keySet({ epoch: 5 }))

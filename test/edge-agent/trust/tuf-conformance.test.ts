@@ -27,10 +27,10 @@ import { testKey, type TestKey } from '../../support/keys.ts'
  * targets. One root key and one signature a document: thresholds above one do not exist.
  */
 type Ours =
-  /** Proven by the test of this name in one of the tests of trust. */
+  /** A test with this title, in another file of this folder, covers the case. */
   | { test: string }
   | { here: string; run(): void | Promise<void> }
-  /** Means nothing here. */
+  /** The case has no meaning in untag. */
   | { not: string }
 
 const HOUR = 3_600_000
@@ -132,7 +132,7 @@ describe('tuf-conformance', () => {
     expect(trust.accept(sign('policy', policyClaims(), policyKey))).toMatchObject({ taken: true })
     world.sleep(1_000)
   }
-  /** What trust rests on, to be the same after a refusal. */
+  /** The state of trust. A refusal must not change it. */
   const state = () => ({ have: trust.heldVersions(), stage: trust.stage(), behind: trust.isBehind, now: clock.now() })
   const refused = (document: string, detail: RegExp) => {
     const before = state()

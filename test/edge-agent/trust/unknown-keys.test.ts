@@ -31,7 +31,7 @@ it('tokens with unknown key ids cause at most two polls per second and delay no 
   for (let n = 0; n < 200; n++)
     expect(await show(forged())).toMatchObject({ authorized: false, reason: 'token_invalid', outcome: null })
   const seconds = (world.clock.elapsed() - began) / 1_000
-  // 20 looks at once are allowed, then 2 a second; the agent's own looks come every 15 s.
+  // The rate limit allows 20 polls at once, then 2 per second. The regular polls come every 15 s.
   expect(fetches).toBeLessThanOrEqual(20 + 2 * seconds + seconds / 15 + 1)
   expect(fetches).toBeLessThan(60)
   expect(await show(genuine)).toMatchObject({ authorized: true, outcome: 'confirmed' })
