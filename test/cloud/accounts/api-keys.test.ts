@@ -105,7 +105,7 @@ onEveryDatabase('API keys', (kind) => {
       .select(['key_id', 'kind', 'mode', 'account.name'])
       .execute()
     const find = (fits: (row: (typeof rows)[number]) => boolean) => rows.find(fits)?.key_id ?? ''
-    for (const [asking, keyId] of [
+    for (const [caller, keyId] of [
       [live, find((r) => r.kind === 'admin')],
       [live, find((r) => r.mode === 'test' && r.name === 'Hafenkante')],
       [key, find((r) => r.mode === 'live' && r.kind === 'secret')],
@@ -113,11 +113,11 @@ onEveryDatabase('API keys', (kind) => {
     ] as const) {
       expect(keyId).not.toBe('')
       for (const operation of ['rollApiKey', 'revokeApiKey'])
-        expect(await cloud.call(asking, operation, { keyId })).toMatchObject({
+        expect(await cloud.call(caller, operation, { keyId })).toMatchObject({
           status: 404,
           body: { error: 'no such key' },
         })
-      expect((await keysSeenBy(asking)).map((k) => k.keyId)).not.toContain(keyId)
+      expect((await keysSeenBy(caller)).map((k) => k.keyId)).not.toContain(keyId)
     }
     expect((await cloud.call(admin, 'createApiKey', { kind: 'secret', name: 'x' })).status).toBe(403)
   })
@@ -173,7 +173,7 @@ onEveryDatabase('API keys', (kind) => {
     expect(await roll()).toMatchObject({ status: 409, text: refused.text })
   })
 
-  it('are limited to 1,000; revoked keys free their places', async () => {
+  it('are limited to 1,000; adding a key deletes revoked ones first', async () => {
     const crowd = await cloud.key('secret', 'test', { account: 'Crowd' })
     const [{ keyId }] = (await keysSeenBy(crowd)) as [Json]
     const { account_id } = await cloud.db.database.reads
@@ -233,7 +233,7 @@ onEveryDatabase('API keys', (kind) => {
           })
         ).status,
       ).toBe(400)
-      // A key with an expiry only creates keys with that expiry; otherwise an hour's key would have no end.
+      // A key with an expiry creates only keys that expire no later. Otherwise a key for one hour could renew itself.
       const child = await timed.ok(brief.key, 'createApiKey', { kind: 'secret', name: 'child' })
       const later = await timed.ok(rolled.key, 'createApiKey', { kind: 'secret', name: 'later' })
       const taken = await timed.ok(brief.key, 'rollApiKey', { keyId: later.keyId })

@@ -9,7 +9,7 @@ import { until } from '../../support/receiver.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-/** Tables without rows in this test, each with its reason. */
+/** Tables that have no rows in this test, with the reason for each. */
 const EMPTY_HERE: Record<string, string> = {
   payment: 'made in live mode only; the sandbox asks no provider',
   integration_connection: 'made in live mode only; the sandbox asks no system and keeps no credentials',
@@ -19,7 +19,8 @@ const EMPTY_HERE: Record<string, string> = {
 }
 
 /**
- * Fills the test side of an account and then moves all rows of all tables to the live side. A test key must neither see nor
+ * Fills the test side of an account and then moves all rows of all tables to the live side. A test key must neither
+ * see nor
  * change them.
  */
 onEveryDatabase('live data', (kind) => {
@@ -50,10 +51,10 @@ onEveryDatabase('live data', (kind) => {
       validTo: '2099-01-01T00:00:00Z',
       products: [{ name: 'Schirm', price: 9.99 }],
     })
-    // Seals its audit entry too, as at the end of fill().
+    // Also seals the new audit entry, as at the end of fill().
     await sealAudit(database, shop.cloud.platform.clock.wall() + 60_000)
     await allDelivered()
-    // Sealed here, so that no job changes rows during the comparison.
+    // The test seals entries itself, so that no job changes rows during the comparison.
     await sealAudit(shop.cloud.db.database, shop.cloud.platform.clock.wall() + 60_000)
     for (const table of tables) {
       for (const row of await rowsOf(database.reads, table)) {
@@ -106,7 +107,10 @@ onEveryDatabase('live data', (kind) => {
     )
   })
 
-  /** Calls every operation with these keys and live ids. Returns the live ids that a response contains although the request does not. */
+  /**
+   * Calls every operation with these keys and live ids. Returns the live ids that a response contains although the
+   * request does not.
+   */
   async function walk(
     keys: readonly string[],
   ): Promise<{ operation: string; request: Json; status: number; shown: string[] }[]> {
@@ -153,7 +157,7 @@ onEveryDatabase('live data', (kind) => {
 
   async function dump(): Promise<Json> {
     const { reads } = shop.cloud.db.database
-    // Rows that test keys create on their own side are left out.
+    // Excludes rows that test keys create on the test side.
     const rows = await Promise.all(
       tables.map(async (table) => [
         table,
@@ -280,7 +284,7 @@ async function fill(shop: Shop): Promise<void> {
   await shop.ok('closeStoreDay', { storeId: shop.storeId })
   // The cancelled purchase raises an exception, because its goods were released.
   await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })
-  // Sealed here, so that no job changes rows during the comparison.
+  // The test seals entries itself, so that no job changes rows during the comparison.
   await sealAudit(shop.cloud.db.database, shop.cloud.platform.clock.wall() + 60_000)
 }
 

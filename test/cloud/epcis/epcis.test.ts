@@ -197,7 +197,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     })
     expect(alarm.sensorElementList[0].sensorReport[0].exception).toBe('ALARM_CONDITION')
     expect(alarm.readPoint.id).toBe(`urn:untag:place:${shop.storeId}:gate%20north%2F1`)
-    // Requests and grants are not events of things.
+    // Requests and grants have no EPCIS event.
     expect(await eventsOf({ type: 'protection.authorization.granted' })).toEqual([])
     const passed = (await eventsOf({ type: 'protection.action.completed' })).find(
       (event) => event.epcList?.[0] === 'urn:untag:tag:AM%207%2F3',

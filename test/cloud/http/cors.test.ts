@@ -4,7 +4,7 @@ import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 
 const ORIGIN = 'https://shop.hafenkante.example'
 
-/** The response header that lets a browser show it to a page without credentials. */
+/** Response header that lets web pages of any origin read the response. */
 const readable = (headers: Headers) => headers.get('access-control-allow-origin')
 
 describe('web pages', () => {

@@ -75,18 +75,18 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
   const open = async (
     options: BrowserContextOptions = {},
     path = '/docs',
-  ): Promise<{ page: Page; complaints: string[]; asked: string[] }> => {
+  ): Promise<{ page: Page; complaints: string[]; requested: string[] }> => {
     const page = await (await chromium.browser.newContext(options)).newPage()
     const complaints: string[] = []
-    const asked: string[] = []
+    const requested: string[] = []
     page.on(
       'console',
       (message) => void (['error', 'warning'].includes(message.type()) && complaints.push(message.text())),
     )
     page.on('pageerror', (error) => void complaints.push(error.message))
-    page.on('request', (request) => void asked.push(request.url()))
+    page.on('request', (request) => void requested.push(request.url()))
     await page.goto(address + path)
-    return { page, complaints, asked }
+    return { page, complaints, requested }
   }
 
   const results = (page: Page) =>
@@ -94,7 +94,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
       .locator('#results a')
       .evaluateAll((links) => links.map((a) => `${a.querySelector('small')?.textContent} ${a.firstChild?.textContent}`))
 
-  /** All entries have the same parts, so the other colours and widths check only some of them. */
+  /** Removes most entries. All entries have the same parts, so a few suffice to check colours and widths. */
   const keepSome = (page: Page) =>
     page.evaluate(
       `for (const [i, entry] of [...document.querySelectorAll('article')].entries()) if (i % 12 > 0 && !['startCheckout', 'checkIn'].includes(entry.id)) entry.remove()`,
@@ -119,7 +119,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
   })
 
   it('tries an operation with a test key, which stays in the tab', async () => {
-    const { page, complaints, asked } = await open()
+    const { page, complaints, requested } = await open()
     await page.click('#fetchStores button.try')
     await page.fill('#fetchStores [name=key]', key)
     await page.press('#fetchStores textarea', 'Control+Enter')
@@ -147,13 +147,13 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.fill('#fetchStore textarea', '{')
     await page.click('#fetchStore .send')
     expect(await page.textContent('#fetchStore .refused')).toBe('The request is not valid JSON.')
-    expect(asked.every((url) => url.startsWith(address))).toBe(true)
+    expect(requested.every((url) => url.startsWith(address))).toBe(true)
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
     await page.context().close()
   })
 
   it('never sends a live key and does not store it', async () => {
-    const { page, asked } = await open()
+    const { page, requested } = await open()
     await page.click('#fetchStores button.try')
     for (const wrong of ['untag_live_sk_AAAAAAAA', 'untag_live_ak_AAAAAAAA', 'untag_test_sk_', 'x']) {
       await page.fill('#fetchStores [name=key]', wrong)
@@ -162,7 +162,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
       expect(await page.evaluate('sessionStorage.length')).toBe(0)
     }
     expect(await page.textContent('#fetchStores .refused')).toContain('A test key looks like')
-    expect(asked.filter((url) => url.includes('/api/'))).toEqual([])
+    expect(requested.filter((url) => url.includes('/api/'))).toEqual([])
     await page.context().close()
   })
 
@@ -196,7 +196,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     ['recipt', 'operation generateReceiptQR'],
     ['double redeem', 'code double_redeem'],
   ])('finds by %s: %s', async (query, expected) => {
-    const { page, asked } = await open()
+    const { page, requested } = await open()
     await page.fill('#search', query)
     expect((await results(page)).some((result) => result.startsWith(expected))).toBe(true)
     expect(await page.textContent('#result-count')).toMatch(/^\d+ results$/)
@@ -204,7 +204,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     expect(await page.textContent('#result-count')).toBe('Nothing found.')
     await page.keyboard.press('Escape')
     expect(await page.isVisible('#contents')).toBe(true)
-    expect(asked.length).toBe(1)
+    expect(requested.length).toBe(1)
     await page.context().close()
   })
 

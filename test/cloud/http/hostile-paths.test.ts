@@ -45,19 +45,16 @@ onEveryDatabase('URLs', (kind) => {
     )
     for (const { path, method } of routes) {
       for (const name of NAMES) {
-        for (const asked of [
-          path.replaceAll(/:\w+/g, name),
-          path.replace(/:\w+/, 'stripe').replaceAll(/:\w+/g, name),
-        ]) {
+        for (const url of [path.replaceAll(/:\w+/g, name), path.replace(/:\w+/, 'stripe').replaceAll(/:\w+/g, name)]) {
           const init =
             method === 'POST'
               ? { method, body: '{}', headers: { 'content-type': 'application/json' } }
               : { method: 'GET' }
           const { status } = await app.request(
-            `http://shop.example${asked}?token=${name}&lang=${name}&storeId=${name}&nonce=${name}`,
+            `http://shop.example${url}?token=${name}&lang=${name}&storeId=${name}&nonce=${name}`,
             init,
           )
-          expect([method, asked.slice(0, 80), status < 500]).toEqual([method, asked.slice(0, 80), true])
+          expect([method, url.slice(0, 80), status < 500]).toEqual([method, url.slice(0, 80), true])
         }
       }
     }

@@ -119,9 +119,9 @@ describe('the pages of the cloud', () => {
   it.each(LANGUAGES)(
     'follow the browser’s language and contain no text of the other language (%s)',
     async (language) => {
-      for (const [name, asked] of Object.entries(pages)) {
-        const answer = await open(asked, { 'accept-language': `fr, ${language}-AT;q=0.5` })
-        expect([name, answer.status]).toEqual([name, asked.status])
+      for (const [name, view] of Object.entries(pages)) {
+        const answer = await open(view, { 'accept-language': `fr, ${language}-AT;q=0.5` })
+        expect([name, answer.status]).toEqual([name, view.status])
         const { headers } = answer
         expect([name, headers.get('vary'), headers.get('cache-control')]).toEqual([
           name,

@@ -50,9 +50,9 @@ describe('receipts and the test checkout', () => {
     const { pathname } = new URL(checkoutUrl)
     const texts = async (path: string, headers = {}) => (await shop.cloud.get(path, headers)).text
     const english = await texts(pathname, { 'accept-language': 'en-GB,en;q=0.9' })
-    for (const said of ['<html lang="en">', 'Pay: €', '2 items', '?lang=de']) expect(english).toContain(said)
-    for (const said of ['<html lang="de">', 'Bezahlen: ', '2 Positionen', '?lang=en'])
-      expect(await texts(`${pathname}?lang=de`, { 'accept-language': 'en' })).toContain(said)
+    for (const expected of ['<html lang="en">', 'Pay: €', '2 items', '?lang=de']) expect(english).toContain(expected)
+    for (const expected of ['<html lang="de">', 'Bezahlen: ', '2 Positionen', '?lang=en'])
+      expect(await texts(`${pathname}?lang=de`, { 'accept-language': 'en' })).toContain(expected)
     await press(checkoutUrl, 'paid')
     expect(await texts(`${pathname}?lang=en`)).toContain('To the receipt')
   })
@@ -131,7 +131,7 @@ describe('receipts and the test checkout', () => {
     const vat = Object.values(body.vatBreakdown) as Json[]
     expect(vat.reduce((sum: number, { net, tax }) => sum + net + tax, 0)).toBe(body.totalCent)
     expect(JSON.stringify(body)).not.toContain('shopper-')
-    // With the session an app's key could read the whole purchase and its customer.
+    // The receipt must not name the session: with it an app's key could read the whole purchase and its customer.
     expect(body).not.toHaveProperty('sessionId')
     expect(JSON.stringify(body)).not.toContain((await shop.ok('fetchPurchase', { transactionId })).receipt.sessionId)
     const page = await shop.cloud.get(`/R/${token}`)
@@ -234,7 +234,7 @@ describe('receipts and the test checkout', () => {
       returned: 2,
     })
     expect(back([refund('done', undefined, 'late')])).toEqual(nothing)
-    // A failed part is missing although the rest was refunded with the whole, unless the whole was everything.
+    // A failed partial refund still counts after a refund of the rest. It does not count once everything was refunded.
     const gone = { status: 'CANCELLED' as const, refundStatus: 'failed' as const }
     expect(back([refund('failed', ['a']), refund('done', undefined, 'whole')], gone)).toMatchObject({
       isCancelled: true,
@@ -283,7 +283,7 @@ describe('bodies of requests', () => {
     })
     const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
     const { url } = await shop.ok('requestAssistance', { zoneId })
-    /** A URL of each route with a body. A new route needs a row. */
+    /** One URL of each route that accepts a body. Add a row for a new route. */
     const addresses: Record<string, [path: string, limit: number][]> = {
       '/checkout/:id': [[new URL(checkoutUrl).pathname, 1_000]],
       '/z/:zoneId': [[`/z/${zoneId}`, 8 * 1024]],
@@ -338,7 +338,7 @@ describe('bodies of requests', () => {
         ['POST', 429],
       ]),
     )
-    // The other public routes have limits too.
+    // The other public routes also have limits.
     for (const [path, most] of [
       ['/.well-known/jwks.json', 30],
       ['/images/none', 500],

@@ -18,7 +18,7 @@ describe('the broker', () => {
   let broker: Broker
   let agent: TestAgent
   let other: TestAgent
-  const heard: { topic: string; payload: string }[] = []
+  const fromAgents: { topic: string; payload: string }[] = []
   const warnings: string[] = []
   const clients: MqttClient[] = []
   const log = {
@@ -34,7 +34,10 @@ describe('the broker', () => {
       { host: '127.0.0.1', port: 0 },
       {
         ...hooks,
-        onMessage: (from, topic, payload) => (heard.push({ topic, payload }), hooks.onMessage(from, topic, payload)),
+        onMessage: (from, topic, payload) => (
+          fromAgents.push({ topic, payload }),
+          hooks.onMessage(from, topic, payload)
+        ),
       },
       { log, platform: realPlatform() },
     )
@@ -137,12 +140,12 @@ describe('the broker', () => {
 
   it('disconnects an agent that publishes to a forbidden topic', async () => {
     for (const topic of foreignTopics()) {
-      heard.length = 0
+      fromAgents.length = 0
       const client = await connect(agent)
       const gone = closed(client)
       client.publish(topic, 'x', { qos: 1 }, () => undefined)
       await gone
-      expect(heard.filter((m) => m.topic === topic)).toEqual([])
+      expect(fromAgents.filter((m) => m.topic === topic)).toEqual([])
     }
   })
 
@@ -165,14 +168,14 @@ describe('the broker', () => {
   it('publishes a will only to topics that the agent may use', async () => {
     const topic = agentTopic(shop.storeId, other.agentId, 'state')
     const watcher = await connect(other)
-    heard.length = 0
+    fromAgents.length = 0
     const client = await connect(agent, {
       will: { topic, payload: Buffer.from('{"online":false}'), qos: 1, retain: true },
     })
     client.stream.destroy()
     await closed(client)
     await watcher.publishAsync(agentTopic(shop.storeId, other.agentId, 'state'), '{"online":true}', { qos: 1 })
-    expect(heard.filter((m) => m.payload.includes('false'))).toEqual([])
+    expect(fromAgents.filter((m) => m.payload.includes('false'))).toEqual([])
     watcher.end(true)
   })
 
@@ -197,9 +200,11 @@ describe('the broker', () => {
       { qos: 1 },
     )
     expect((await acked).split('.')).toHaveLength(3)
-    const told = new Promise<void>((resolve) => client.on('message', (topic) => topic.endsWith('/policy') && resolve()))
+    const policyReceived = new Promise<void>((resolve) =>
+      client.on('message', (topic) => topic.endsWith('/policy') && resolve()),
+    )
     await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'handheld_reader' })
-    await told
+    await policyReceived
     client.end(true)
   })
 
@@ -211,22 +216,24 @@ describe('the broker', () => {
       sessionId,
       items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
     })
-    const told: string[] = []
+    const published: string[] = []
     const publish = vi
       .spyOn(broker, 'publish')
       .mockImplementation(
         ({ topic, payload }) =>
-          void told.push(`${topic.split('/').at(-1)} ${topic.endsWith('/items') ? statusIn(payload, epc) : ''}`),
+          void published.push(`${topic.split('/').at(-1)} ${topic.endsWith('/items') ? statusIn(payload, epc) : ''}`),
       )
     await shop.ok('completeTestCheckout', { transactionId })
-    const toldBefore = [...told]
+    const publishedForPayment = [...published]
     publish.mockRestore()
-    expect(toldBefore).toEqual(['items paid', 'fresh '])
+    expect(publishedForPayment).toEqual(['items paid', 'fresh '])
     await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' })
     const late = await connect(other)
-    const kept = new Promise<string>((resolve) => late.on('message', (_topic, payload) => resolve(payload.toString())))
+    const retained = new Promise<string>((resolve) =>
+      late.on('message', (_topic, payload) => resolve(payload.toString())),
+    )
     await late.subscribeAsync(storeTopic(shop.storeId, 'items'))
-    expect(statusIn(await kept, epc)).toBe('returned')
+    expect(statusIn(await retained, epc)).toBe('returned')
     late.end(true)
   })
 
@@ -257,15 +264,15 @@ describe('the broker', () => {
   it('does not delay other agents if one does not read', async () => {
     const [frozen, awake] = [await connect(agent), await connect(other)]
     const topic = storeTopic(shop.storeId, 'items')
-    let heard = 0
-    awake.on('message', (from) => void (heard += from === topic ? 1 : 0))
+    let received = 0
+    awake.on('message', (from) => void (received += from === topic ? 1 : 0))
     await awake.subscribeAsync(topic)
     await frozen.subscribeAsync(topic)
     frozen.stream.pause()
-    // More than the kernel and the broker buffer for one socket.
+    // Sends more bytes than the kernel and the broker can buffer for one socket.
     for (let round = 1; round <= 12; round++) {
       for (let i = 0; i < 10; i++) broker.publish({ topic, payload: 'x'.repeat(200_000), retain: false })
-      await vi.waitFor(() => expect(heard).toBeGreaterThanOrEqual(round * 10), { timeout: 5_000 })
+      await vi.waitFor(() => expect(received).toBeGreaterThanOrEqual(round * 10), { timeout: 5_000 })
     }
     await vi.waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(false), { timeout: 5_000 })
     expect(warnings.some((w) => w.includes('does not read'))).toBe(true)
@@ -312,7 +319,7 @@ describe('the broker', () => {
     await client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'state'), '{"online":true}', { qos: 1 })
     end()
     expect(before.connected).toBe(true)
-    // Without a limit the log would have one line per closed socket.
+    // The log is rate-limited, so it has fewer lines than closed sockets.
     expect(warnings.length - linesBefore).toBeLessThanOrEqual(2 * LINES_PER_MINUTE)
     client.end(true)
     before.end(true)
@@ -340,10 +347,10 @@ describe('the broker', () => {
       },
       { log, platform: world },
     )
-    const [silent, asking] = [tcpConnect(slow.port, '127.0.0.1'), tcpConnect(slow.port, '127.0.0.1')]
+    const [silent, unfinished] = [tcpConnect(slow.port, '127.0.0.1'), tcpConnect(slow.port, '127.0.0.1')]
     let cut = 0
-    for (const socket of [silent, asking]) socket.on('error', () => undefined).on('close', () => cut++)
-    asking.write(
+    for (const socket of [silent, unfinished]) socket.on('error', () => undefined).on('close', () => cut++)
+    unfinished.write(
       generate({ cmd: 'connect', clientId: 'agt_x', username: 'agt_x', password: Buffer.from('x'), keepalive: 30 }),
     )
     await vi.waitFor(() => expect(world.pending).toBe(2))

@@ -56,12 +56,12 @@ const BROWSER = {
 const ADDRESS = 'https://receiver.example/'
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** For a key of the whole account the previous request has changed the data of this one. */
+/** Marks a request whose data the previous request changes if a key of the whole account sends both. */
 const AGAIN = 'again'
 
 /**
- * Requests with an id: `of` names data of a hidden store or nothing, `own` names data of the key's store. Requests that end
- * something come last.
+ * Requests with an id. `of` has ids of the hidden store or unknown ids; `own` has ids of the key's store. Requests that
+ * end or delete data come last.
  */
 const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Names) => Json, again?: typeof AGAIN])[] =
   [
@@ -354,17 +354,17 @@ const NO_NAMES: ReadonlySet<string> = new Set([
   'cursor',
   'canReadUhfRfid',
 ])
-/** The same for single operations, each with its reason. */
+/** Fields of single operations that need no request here, each with its reason. */
 const NOT_HERE: Record<string, string> = {
   'insertProduct.ean': 'a product belongs to the whole account: a known EAN keeps its productId (ADR 0006)',
   'insertProduct.barcode': 'as ean',
   'bulkImportProducts.ean': 'as insertProduct',
   'bulkImportProducts.barcode': 'as insertProduct',
   'registerProtectedItems.epc':
-    'a tag is one of the whole account, and its other store is told by item_in_another_store',
+    'a tag is one of the whole account, and its other store is named by item_in_another_store',
   'registerProtectedItems.tagUid': 'as epc',
   'registerProtectedItems.tagId': 'as epc',
-  'verifyProtectedItem.receiptToken': 'whoever shows a receipt has it, and it says itself of which store it is',
+  'verifyProtectedItem.receiptToken': 'a caller with a receipt may use it, and the receipt itself names its store',
   'verifyProtectedItem.authorizationToken': 'for agents',
   'verifyProtectedItem.operatorId': 'recorded as asserted',
   'verifySecurityTagDeactivation.operatorId': 'recorded as asserted',
@@ -372,8 +372,8 @@ const NOT_HERE: Record<string, string> = {
   'disposeAlarm.operatorId': 'recorded as asserted',
   'updateItemStatus.operatorId': 'recorded as asserted',
   'refundPayment.confirmedBy': 'recorded as asserted',
-  'redeemProtectionAuthorization.authorizationToken': 'whoever has a token has been given it',
-  'redeemProtectionAuthorization.redemptionId': 'the caller makes it up',
+  'redeemProtectionAuthorization.authorizationToken': 'a caller with a token may use it',
+  'redeemProtectionAuthorization.redemptionId': 'the caller chooses it',
   'createLoyaltyProgram.rewardId': 'of the program itself',
   'updateLoyaltyProgram.rewardId': 'of the program itself',
   'updateLoyaltyProgram.checkInCode': 'set by the system: sent back as it is',
@@ -409,13 +409,13 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
   })
   afterAll(() => shop.stop())
 
-  /** A response without the parts that differ between calls and without the requested id. */
-  function shown({ status, text }: { status: number; text: string }, names: Names): string {
-    let told = text
+  /** Masks the requested ids and the parts that differ between calls, so that responses can be compared. */
+  function comparable({ status, text }: { status: number; text: string }, names: Names): string {
+    let masked = text
       .replaceAll(/"(requestId|eventId|creationDate)":"[^"]*"/g, '"$1":""')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'T')
-    for (const [name, id] of Object.entries(names)) told = told.replaceAll(id, `<${name}>`)
-    return `${status} ${told.replaceAll(/\b[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}\b/g, '_')}`
+    for (const [name, id] of Object.entries(names)) masked = masked.replaceAll(id, `<${name}>`)
+    return `${status} ${masked.replaceAll(/\b[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}\b/g, '_')}`
   }
 
   it('has a request for every id field of every operation', () => {
@@ -441,9 +441,9 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
     async (_n, operation, body) => {
       const before = await rowsOfStore()
       const isForAgents = OPERATION_TABLE.get(operation)?.callers.includes('agent') === true
-      for (const asker of isForAgents ? [bound, agent] : [bound]) {
-        const about = shown(await shop.cloud.call(asker, operation, body(of, own)), of)
-        expect(about).toBe(shown(await shop.cloud.call(asker, operation, body(unknown, own)), unknown))
+      for (const caller of isForAgents ? [bound, agent] : [bound]) {
+        const answer = comparable(await shop.cloud.call(caller, operation, body(of, own)), of)
+        expect(answer).toBe(comparable(await shop.cloud.call(caller, operation, body(unknown, own)), unknown))
       }
       expect(await rowsOfStore()).toEqual(before)
     },
@@ -458,13 +458,13 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
         outcome: 'unknown',
       })
     }
-    const said = { redemptionId: 'made-up', outcome: 'confirmed', operatorId: own.operatorId }
-    expect(await shop.call('resolveRedemption', said)).toMatchObject({
+    const resolution = { redemptionId: 'made-up', outcome: 'confirmed', operatorId: own.operatorId }
+    expect(await shop.call('resolveRedemption', resolution)).toMatchObject({
       status: 409,
       body: { reason: 'redemption_ambiguous' },
     })
     const before = await rowsOfStore()
-    expect((await shop.cloud.call(bound, 'resolveRedemption', said)).status).toBe(200)
+    expect((await shop.cloud.call(bound, 'resolveRedemption', resolution)).status).toBe(200)
     expect(await rowsOfStore()).toEqual(before)
     const open = async ({ storeId }: Names) =>
       (await shop.ok('fetchExceptions', { storeId, kind: 'outcome_unknown', state: 'open' })).exceptions.filter(
@@ -488,15 +488,16 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
     const same = []
     for (const [n, [operation, body, again]] of REQUESTS.entries()) {
       if (again) continue
-      const nothing = shown(await shop.call(operation, body(unknown, of)), unknown)
-      if (shown(await shop.call(operation, body(of, of)), of) === nothing) same.push(`${n} ${operation} ${nothing}`)
+      const nothing = comparable(await shop.call(operation, body(unknown, of)), unknown)
+      if (comparable(await shop.call(operation, body(of, of)), of) === nothing)
+        same.push(`${n} ${operation} ${nothing}`)
     }
     expect(same).toEqual([])
   })
 
   it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))
 
-  /** All rows of the hidden store, without webhooks, which jobs change meanwhile. */
+  /** All rows of the hidden store, except webhooks, which jobs may change meanwhile. */
   async function rowsOfStore(): Promise<Json> {
     const { reads } = shop.cloud.db.database
     const rows = await Promise.all(
@@ -543,7 +544,7 @@ function idFieldsOf(request: z.ZodType): string[] {
   return [...names]
 }
 
-/** An id of the same form without data. */
+/** An unknown id of the same form. */
 function nothingLike(name: keyof Names, id: string): string {
   if (name === 'ean') return newEan()
   if (name === 'epc' || name === 'tagUid') return newEpc().slice(0, id.length)
@@ -557,7 +558,7 @@ function nothingLike(name: keyof Names, id: string): string {
 
 let tags = 0
 
-/** Creates one of everything that a store can have. */
+/** Creates one entity of each kind in a store and returns the ids. */
 async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
   const ok = shop.ok
   const ean = newEan()

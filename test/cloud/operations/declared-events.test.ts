@@ -65,20 +65,20 @@ describe.each([
     cloud.errors.length = 0
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     const { status } = await app.request(`/api/v1/${name}`, { method: 'POST', headers, body: '{}' })
-    return { status, told: cloud.errors.map((fields) => String((fields as Json).err)) }
+    return { status, logged: cloud.errors.map((fields) => String((fields as Json).err)) }
   }
   const stored = async () => (await cloud.db.database.reads.selectFrom('outbox_event').select('type').execute()).length
 
   it.each(undeclared.map(({ name }) => name))('stores the event that %s declares', async (name) => {
     const before = await stored()
-    expect(await call(name, [EVENT.type])).toEqual({ status: 200, told: [] })
+    expect(await call(name, [EVENT.type])).toEqual({ status: 200, logged: [] })
     expect(await stored()).toBe(before + 1)
   })
 
   it.each(undeclared.map(({ name }) => name))('reports the event that %s does not declare', async (name) => {
     const before = await stored()
-    const { status, told } = await call(name, ['product.created'])
-    expect(told).toEqual([
+    const { status, logged } = await call(name, ['product.created'])
+    expect(logged).toEqual([
       expect.stringContaining(`${name} emitted "product.bulk_imported": add it to \`emits\` of ${name}`),
     ])
     // In production the change and its event are more important than the missing documentation.

@@ -9,7 +9,8 @@ import { newEan, openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /**
- * Compares every kind of event with its published schema. The events come from a sandbox and a live store whose webhooks
+ * Compares every kind of event with its published schema. The events come from a sandbox and a live store whose
+ * webhooks
  * subscribe to all events.
  */
 describe('events', () => {
@@ -55,7 +56,7 @@ describe('events', () => {
     const form = z.fromJSONSchema(schema, { defaultTarget: 'openapi-3.0' })
     for (const event of got) {
       expect(form.safeParse(event).error, JSON.stringify(event)).toBeUndefined()
-      // No field beyond the schema, and of customers only the id.
+      // The event has only fields of the schema, and its only data about customers is the id.
       expect(
         Object.keys(event.data).filter((field) => !(field in schema.properties.data.properties)),
         JSON.stringify(event),
@@ -68,7 +69,7 @@ describe('events', () => {
     }
     expect(form.safeParse({ ...got[0], event: 'another' }).success).toBe(false)
     expect(form.safeParse({ ...got[0], data: undefined }).success).toBe(false)
-    // The example matches the schema too.
+    // The example also matches the schema.
     expect(form.safeParse(published[name].post.requestBody.content['application/json'].example).error).toBeUndefined()
   })
 
@@ -174,7 +175,7 @@ async function tags(shop: Shop): Promise<void> {
       redemptionId: transactionId,
       outcome,
     })
-    // Refunded after the release: staff must check it.
+    // The line was refunded after the release, so staff must check the item.
     if (outcome === 'confirmed') await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
   }
   const { epc } = await shop.newItem(product)
@@ -184,7 +185,7 @@ async function tags(shop: Shop): Promise<void> {
     epc,
     scanSource: 'exit_gate',
   })
-  // The only event that only agents send: it arrives with the journal.
+  // Agents alone send this event; it arrives with their journal.
   const agent = await enrolTestAgent(shop)
   const event = {
     type: 'protection.device.offline' as const,
@@ -199,7 +200,7 @@ async function tags(shop: Shop): Promise<void> {
   expect(report.status).toBe(200)
 }
 
-/** The sandbox stores no offers, so no offer can go live there. */
+/** Creates offers with a live key, because the sandbox stores no offers. */
 async function offers(shop: Shop): Promise<void> {
   const live = await shop.cloud.key('secret', 'live')
   const storeIds = await liveStores(shop.cloud, live)
@@ -213,7 +214,7 @@ async function offers(shop: Shop): Promise<void> {
   })
 }
 
-/** The sandbox has mock counts for these operations. */
+/** Calls the operations of integrations. In the sandbox they return invented counts. */
 async function integrations(shop: Shop): Promise<void> {
   for (const name of ['syncPOS', 'syncERP']) {
     if (OPERATION_TABLE.has(name))

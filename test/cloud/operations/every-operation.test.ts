@@ -13,7 +13,7 @@ import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'
 
 const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', country: 'DE' }
 
-/** A valid request of each operation except for its ids. A new operation needs a row. */
+/** A request of each operation that is valid except for its ids. Add a row for a new operation. */
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStores: () => ({}),
   fetchStore: ({ storeId }) => ({ storeId }),
@@ -203,7 +203,7 @@ const base64url = (text: string) => Buffer.from(text).toString('base64url')
 
 const EPCIS = base64url(`1/item/itm_${GONE}`)
 
-/** A cursor of each list, behind a row that does not exist. */
+/** A cursor of each list. It is the id of a row that does not exist. */
 const CURSORS: Record<string, string> = {
   fetchStores: `st_${GONE}`,
   fetchRegistrations: `reg_${GONE}`,
@@ -270,7 +270,7 @@ onEveryDatabase('every operation', (kind) => {
   let stranger: Shop
   let strangerKey: string
   let adminKey: string
-  // An operation without a row fails one test, not all.
+  // If an operation has no row, only one test must fail.
   const operations = [...OPERATION_TABLE.values()].filter(({ name }) => name in REQUESTS)
   const posts = operations.filter((o) => !o.getOnly)
   const withKey = posts.filter((o) => !o.callers.includes('anyone') && o.callers.includes('secret'))
@@ -316,10 +316,10 @@ onEveryDatabase('every operation', (kind) => {
 
   describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
     const isForAdmins = operation.callers.includes('admin') && !operation.callers.includes('secret')
-    /** True for operations that accept a form only: all their text fields are text. */
+    /** True for operations that accept only a form. In a form all fields except the file are text. */
     const isForm = operation.multipart?.alsoJson === false
     const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
-    /** With a key that may call the operation. */
+    /** Calls the operation with a key that may call it. */
     const ask = (body: unknown, headers?: Record<string, string>) => {
       const key = isForAdmins ? adminKey : shop.key
       return isForm && typeof body === 'object'
@@ -553,8 +553,8 @@ describe('a validation error', () => {
   ]
 
   it.each([...schemas, ...settings])('of %s describes the valid value of each field', (_, schema) => {
-    for (const { path, wrap, isChoice } of placesOf(schema)) {
-      const said = WRONG.flatMap((wrong) => {
+    for (const { path, wrap, isChoice } of positionsOf(schema)) {
+      const findings = WRONG.flatMap((wrong) => {
         const read = schema.safeParse(wrap(wrong))
         return read.success
           ? []
@@ -565,34 +565,34 @@ describe('a validation error', () => {
       })
       expect([
         path,
-        said.filter(({ text }) => /invalid input|invalid value$|: *$|undefined|something else/i.test(text)),
+        findings.filter(({ text }) => /invalid input|invalid value$|: *$|undefined|something else/i.test(text)),
       ]).toEqual([path, []])
-      if (isChoice) expect([path, said.some(({ at }) => at === path)]).toEqual([path, true])
+      if (isChoice) expect([path, findings.some(({ at }) => at === path)]).toEqual([path, true])
     }
   })
 })
 
-/** None of them is valid for a choice; the last is a missing field. */
+/** Values that no choice accepts; `undefined` leaves the field out. */
 const WRONG = [{ zzz: 1 }, [], 'no such word', -20.5, null, undefined]
 
-interface Place {
+interface Position {
   path: string
-  /** The whole input with a value at that position. */
+  /** Returns a whole input with this value at the position. */
   wrap: (value: unknown) => Json
   isChoice: boolean
 }
 
 /** Every position of a schema that can contain a value. */
-function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => value): Place[] {
+function positionsOf(schema: unknown, path = '', wrap: Position['wrap'] = (value) => value): Position[] {
   const def = (schema as Json)._zod.def
   const below = (inner: unknown, step: string, put: (value: unknown) => Json) =>
-    placesOf(inner, path + (step.startsWith('[') || path === '' ? step : `.${step}`), (value) => wrap(put(value)))
-  if (def.innerType) return placesOf(def.innerType, path, wrap)
-  if (def.in) return placesOf(def.in, path, wrap)
+    positionsOf(inner, path + (step.startsWith('[') || path === '' ? step : `.${step}`), (value) => wrap(put(value)))
+  if (def.innerType) return positionsOf(def.innerType, path, wrap)
+  if (def.in) return positionsOf(def.in, path, wrap)
   const here = { path, wrap, isChoice: ['union', 'enum', 'literal'].includes(def.type) }
   if (def.type === 'object') {
     // Sends the discriminator of a choice, so that the schema checks the other fields.
-    const told = Object.fromEntries(
+    const discriminators = Object.fromEntries(
       Object.entries<Json>(def.shape).flatMap(([name, field]) =>
         field._zod.def.type === 'literal' ? [[name, field._zod.def.values[0]]] : [],
       ),
@@ -600,7 +600,7 @@ function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => v
     return [
       here,
       ...Object.entries(def.shape).flatMap(([name, field]) =>
-        below(field, name, (value) => ({ ...told, [name]: value })),
+        below(field, name, (value) => ({ ...discriminators, [name]: value })),
       ),
     ]
   }
@@ -610,6 +610,6 @@ function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => v
     return [here, ...below(def.valueType, key, (value) => ({ [key]: value }))]
   }
   if (def.type === 'union')
-    return [here, ...def.options.flatMap((option: unknown) => placesOf(option, path, wrap).slice(1))]
+    return [here, ...def.options.flatMap((option: unknown) => positionsOf(option, path, wrap).slice(1))]
   return [here]
 }

@@ -22,12 +22,14 @@ onEveryDatabase('idempotency', (kind) => {
       headers,
     )
 
-  const kept = () => shop.cloud.db.database.reads.selectFrom('idempotency').select(['key_hash', 'body']).execute()
+  const storedRows = () => shop.cloud.db.database.reads.selectFrom('idempotency').select(['key_hash', 'body']).execute()
   /** The result of `work` and the response that it stored. */
-  async function keptBy<T>(work: () => Promise<T>): Promise<{ value: T; row: { key_hash: string; body: string } }> {
-    const before = new Set((await kept()).map((row) => row.key_hash))
+  async function responseStoredBy<T>(
+    work: () => Promise<T>,
+  ): Promise<{ value: T; row: { key_hash: string; body: string } }> {
+    const before = new Set((await storedRows()).map((row) => row.key_hash))
     const value = await work()
-    const row = (await kept()).find(({ key_hash }) => !before.has(key_hash))
+    const row = (await storedRows()).find(({ key_hash }) => !before.has(key_hash))
     if (!row) throw new Error('no answer was stored')
     return { value, row }
   }
@@ -193,7 +195,7 @@ onEveryDatabase('idempotency', (kind) => {
     const { epc } = await shop.newItem(product)
     await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
     const ask = () => detach(epc, headers)
-    const { value: granted, row } = await keptBy(ask)
+    const { value: granted, row } = await responseStoredBy(ask)
     expect(granted.body.authorizationToken).toMatch(/^eyJ/)
     expect(row.body).not.toContain(granted.body.authorizationToken)
     const again = await ask()
@@ -205,14 +207,14 @@ onEveryDatabase('idempotency', (kind) => {
     const product = shop.products[1]
     const { epc } = await shop.newItem(product)
     await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
-    const before = (await kept()).length
+    const before = (await storedRows()).length
     const granted = await detach(epc)
     const events = await eventsOf(epc)
     const again = await detach(epc)
     expect(again.text).toBe(granted.text)
     expect(again.headers.get('idempotency-replayed')).toBeNull()
     expect(await eventsOf(epc)).toEqual(events)
-    expect(await kept()).toHaveLength(before)
+    expect(await storedRows()).toHaveLength(before)
   })
 
   it('without a key: decides and records each denied request', async () => {

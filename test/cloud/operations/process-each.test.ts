@@ -8,7 +8,7 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-/** Rows that fail must not block the others, however many fail. */
+/** Failing rows must not block other rows, even if many fail. */
 describe('processEach', () => {
   it.each([
     ['none fails', () => false, 350],
@@ -54,7 +54,7 @@ onEveryDatabase('scheduled jobs', (kind) => {
     for (const { productId } of [broken, whole])
       await shop.ok('setStock', { productId, storeId: shop.storeId, quantity: 5 })
     const first = await checkout(broken)
-    // This reservation cannot be returned: the reserved stock would become negative.
+    // The job cannot return this reservation, because the reserved stock would become negative.
     await database.write((db) =>
       db.updateTable('stock_level').set({ reserved: 0 }).where('product_id', '=', broken.productId).execute(),
     )
@@ -84,7 +84,7 @@ onEveryDatabase('scheduled jobs', (kind) => {
       ]),
     )
     expect(shop.cloud.errors.length).toBe(2)
-    // After the repair the job ends it.
+    // After the repair the job returns the reservation.
     await database.write((db) =>
       db.updateTable('stock_level').set({ reserved: 1 }).where('product_id', '=', broken.productId).execute(),
     )

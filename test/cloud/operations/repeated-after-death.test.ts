@@ -6,7 +6,7 @@ import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'
 
-/** Maximum number of writes of these operations. */
+/** Maximum number of database writes of one tested operation. */
 const WRITES = 8
 const LEASE_MS = 61_000
 
@@ -40,7 +40,10 @@ onEveryDatabase('a request that is repeated under its key after its process died
     return (await Promise.race([answered, dead])) === 'answered'
   }
 
-  /** Lets a process die at each of its writes in turn, then repeats the request to the running process and checks the response. */
+  /**
+   * Lets a process die at each of its writes in turn, then repeats the request to the running process and checks the
+   * response.
+   */
   async function atEveryWrite(
     operation: string,
     prepare: () => Promise<Json>,

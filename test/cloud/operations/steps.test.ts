@@ -141,7 +141,7 @@ onEveryDatabase('operations in steps', (kind) => {
     expect([await again.text(), again.headers.get('idempotency-replayed')]).toEqual([text, 'true'])
     expect(runs).toBe(before + 1)
 
-    // The process is dead; its lease ends after a minute.
+    // The process has crashed. Its lease ends after a minute.
     course = () => new Promise<void>(() => undefined)
     void call({ 'idempotency-key': 'k2' })
     while (runs === before + 1) await new Promise((resolve) => setImmediate(resolve))

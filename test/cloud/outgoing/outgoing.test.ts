@@ -160,10 +160,10 @@ describe('requests over real sockets', () => {
       { address: '127.0.0.1', family: 4 },
     ]
     expect(await faultOf(send(`http://mixed.example:8080/`, { rules: TEST }, mixed))).toBe('address_refused')
-    const asked: string[] = []
-    const pinned: ResolveName = async (name) => [{ address: '127.0.0.1', family: asked.push(name) + 3 }]
+    const resolved: string[] = []
+    const pinned: ResolveName = async (name) => [{ address: '127.0.0.1', family: resolved.push(name) + 3 }]
     await send(`http://pinned.example:${port}/pinned`, {}, pinned)
-    expect(asked).toEqual(['pinned.example'])
+    expect(resolved).toEqual(['pinned.example'])
     expect(receiver.got.length).toBe(before + 1)
     expect(receiver.got.at(-1)).toMatchObject({ path: '/pinned', headers: { host: `pinned.example:${port}` } })
   })

@@ -13,22 +13,25 @@ import { dropPending } from '../../../cloud/webhooks/queries.ts'
 import { newDatabase } from '../../support/databases.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
-/** SQLite uses a partial index only if the query text contains its condition. With a parameter it would read all rows. */
+/**
+ * SQLite uses a partial index only if the query text contains the index's condition. With a parameter it reads all
+ * rows.
+ */
 it('queries for waiting rows read a partial index, not all rows', async () => {
   const made = await newDatabase('sqlite')
   await made.database.close()
-  if (!('file' in made.location)) throw new Error('a file was asked for')
+  if (!('file' in made.location)) throw new Error('the database is not a file')
   const file = new Sqlite(made.location.file)
-  const asked: string[] = []
+  const queries: string[] = []
   const db = new Kysely<Schema>({
     dialect: new SqliteDialect({ database: file }),
-    log: ({ query }) => void asked.push(query.sql),
+    log: ({ query }) => void queries.push(query.sql),
   }) as unknown as Db
   const indexesOf = async (work: () => Promise<unknown>): Promise<string> => {
-    asked.length = 0
+    queries.length = 0
     // The tables are empty, so the results do not matter.
     await work().catch(() => undefined)
-    return asked
+    return queries
       .flatMap((sql) =>
         file
           .prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)

@@ -9,7 +9,7 @@ import { badNetwork, type BadNetwork } from '../../support/bad-network.ts'
 import { asAdmin as onServer, newPostgresDatabase } from '../../support/databases.ts'
 
 const has = inject('postgresUrl') !== ''
-/** Short for fast tests, but far above the time of a response. */
+/** Time limits. They are short for fast tests, but far above the time of a response. */
 const LIMITS = { connectMs: 1_000, statementMs: 1_000, writeMs: 2_000 }
 
 describe.skipIf(!has)(
@@ -76,7 +76,7 @@ describe.skipIf(!has)(
       const lost = database.write(async (db) => {
         attempts++
         await sql`insert into counted values (1)`.execute(db)
-        // From here on the network drops everything: COMMIT is sent without a response.
+        // From now on the network drops all data, so COMMIT gets no response.
         network.isStalled = true
       })
       await expect(lost).rejects.toMatchObject({ name: 'DatabaseUnavailable', isOutcomeUnknown: true })
@@ -121,7 +121,7 @@ describe.skipIf(!has)(
       expect(states).toEqual(['away', 'available'])
     })
 
-    /** Callers that each insert their own numbers. Resolves when all have a response. */
+    /** Starts callers that insert different numbers. Resolves when each call has a result. */
     async function insertNumbers(callers: number): Promise<{ done: number[]; lost: { n: number; error: unknown }[] }> {
       const [done, lost]: [number[], { n: number; error: unknown }[]] = [[], []]
       await Promise.all(
@@ -146,7 +146,7 @@ describe.skipIf(!has)(
       }>`select n, count(*) as times from counted group by n`.execute(database.reads)
       return new Map(rows.map(({ n, times }) => [n, times]))
     }
-    /** Delays between two limits, the same in each run. */
+    /** Random delays between two limits. The seed makes them equal in each run. */
     function jitter(fromMs: number, toMs: number): () => number {
       const random = seededRandom(20_261_123)
       return () => fromMs + ((random.bytes(1)[0] ?? 0) / 255) * (toMs - fromMs)
@@ -183,7 +183,7 @@ describe.skipIf(!has)(
     it('fails in time if the network is too slow, writes nothing twice, and recovers', async () => {
       network.delayMs = jitter(100, 200)
       const began = performance.now()
-      // The transactions conflict, so they repeat one after the other: that would take 15 s.
+      // The transactions conflict and would be repeated one after the other. Without a limit that would take 15 s.
       const { done, lost } = await insertNumbers(12)
       expect(performance.now() - began).toBeLessThan(2 * LIMITS.writeMs + LIMITS.statementMs + LIMITS.connectMs)
       network.delayMs = () => 0

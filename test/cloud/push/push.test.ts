@@ -24,7 +24,7 @@ onEveryDatabase('push notifications', (kind) => {
     const real = outgoingHttp()
     cloud = await startTestCloud(kind, {
       platform,
-      // The public name of the push service leads to the local one.
+      // Sends requests for the push service's public name to a local server.
       outgoing: {
         send: (request, signal) =>
           real.send(
@@ -147,8 +147,8 @@ onEveryDatabase('push notifications', (kind) => {
     }
     await drained()
     expect(service.pushed.length).toBe(7)
-    const [kept] = await cloud.db.database.reads.selectFrom('push_subscription').selectAll().execute()
-    expect(kept).toMatchObject({ failed_in_row: 1 })
+    const [subscription] = await cloud.db.database.reads.selectFrom('push_subscription').selectAll().execute()
+    expect(subscription).toMatchObject({ failed_in_row: 1 })
     service.answers.length = 0
     await move(await order(), 'confirmed')
     await arrived(8)

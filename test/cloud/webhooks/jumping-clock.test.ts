@@ -77,7 +77,7 @@ onEveryDatabase('payments while the cloud’s clock jumps', (kind) => {
   })
   afterEach(() => store.stop())
 
-  /** Sets the clock a year ahead; the returned function corrects it. */
+  /** Sets the clock a year ahead. The returned function corrects the clock. */
   async function yearAhead(): Promise<() => Promise<void>> {
     const { platform } = store
     const right = platform.clock.wall() - platform.clock.elapsed()

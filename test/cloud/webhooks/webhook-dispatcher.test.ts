@@ -16,7 +16,10 @@ const START = Date.parse('2026-11-20T09:00:00Z')
 /** Deliveries of one process by id and URL. */
 type Sent = { id: string; url: string }[]
 
-/** Many dispatchers on one database, as in many processes. The cloud's own dispatcher gets no responses and stops first. */
+/**
+ * Runs many dispatchers on one database, like many processes. The cloud's own dispatcher gets no responses and stops
+ * first.
+ */
 onEveryDatabase('webhook dispatchers', (kind) => {
   let cloud: TestCloud
   let key: string
@@ -66,7 +69,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     return { database, dispatcher, sent, own }
   }
   type Process = Awaited<ReturnType<typeof startProcess>>
-  const lives = (process: Process) => {
+  const stopAtEnd = (process: Process) => {
     opened.push(process.database)
     running.push({ dispatcher: process.dispatcher, platform: process.own })
     return process
@@ -79,7 +82,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
   it('never send one attempt twice, with any number of processes', async () => {
     await Promise.all([0, 1, 2].map((i) => register(i)))
     const ids = await emit(40)
-    const processes = await Promise.all([1, 2, 3].map(async () => lives(await startProcess(async () => OK))))
+    const processes = await Promise.all([1, 2, 3].map(async () => stopAtEnd(await startProcess(async () => OK))))
     for (const { dispatcher } of processes) dispatcher.wake()
     await until(
       'all to be delivered',
@@ -98,14 +101,14 @@ onEveryDatabase('webhook dispatchers', (kind) => {
 
   it('send events of a dead process at least once, under the same id', async () => {
     await register(1)
-    // The process dies after the event is committed and before it is planned.
+    // The process crashes after the commit of the event and before the planning of its deliveries.
     const [first] = await emit(1)
-    // The process dies while the receiver works: its clock stops, and it never gets the response.
+    // The process crashes while the receiver works: its clock stops, and it never gets the response.
     const deadClock = virtualPlatform({ startMs: START, seed: 2 })
     const dead = await startProcess(() => new Promise(() => undefined), deadClock)
     await until('it to be sent', () => dead.sent.length === 1)
     const [second] = await emit(1)
-    const next = lives(await startProcess(async () => OK))
+    const next = stopAtEnd(await startProcess(async () => OK))
     await until('the second to be sent', async () => {
       await platform.advance(10)
       return next.sent.length === 1
@@ -131,7 +134,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     await stopInVirtualTime(one.dispatcher, platform)
     await one.database.close()
     const restarted = platform.clock.wall()
-    const two = lives(await startProcess(async () => ({ ...OK, status: 503 })))
+    const two = stopAtEnd(await startProcess(async () => ({ ...OK, status: 503 })))
     await platform.advance(START + 60_000 - 1 - restarted)
     expect(two.sent).toEqual([])
     await platform.advance(1)
@@ -150,7 +153,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     const deadClock = virtualPlatform({ startMs: START, seed: 3 })
     const dead = await startProcess(() => new Promise(() => undefined), deadClock)
     await until('it to be sent', () => dead.sent.length === 1)
-    const next = lives(await startProcess(async () => ({ ...OK, status: 503 })))
+    const next = stopAtEnd(await startProcess(async () => ({ ...OK, status: 503 })))
     const recorded = async () =>
       (await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()).map(
         (a) => a.at_ms,
@@ -159,14 +162,14 @@ onEveryDatabase('webhook dispatchers', (kind) => {
       'two attempts',
       async () => {
         const all = await recorded()
-        // The database runs in real time: if virtual time runs ahead, an attempt outlives its lease.
+        // The database runs in real time. If virtual time runs ahead of it, an attempt takes longer than its lease.
         if (next.sent.length === all.length) await platform.advance(500)
         return all.length === 2
       },
       30_000,
     )
     const [first = 0, second = 0] = await recorded()
-    // The timestamp is that of the sending, which may be a step after the claim.
+    // The timestamp is the time of sending. That may be one clock step after the claim.
     expect(second - first).toBeGreaterThan(55_000)
     expect(next.sent.length).toBe(2)
     await dead.database.close()
@@ -186,7 +189,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     await stopInVirtualTime(cut.dispatcher, platform)
     await cut.database.close()
     expect(await statuses()).toEqual(['pending 0'])
-    const next = lives(await startProcess(async () => OK))
+    const next = stopAtEnd(await startProcess(async () => OK))
     await until('it to be delivered', async () => (await statuses())[0] === 'delivered 1')
     expect(next.sent.length).toBe(1)
     cloud.errors.length = 0
@@ -194,10 +197,10 @@ onEveryDatabase('webhook dispatchers', (kind) => {
 
   it('disable a webhook after 50 failed deliveries in a row over days', async () => {
     const { webhookId } = await register(1)
-    lives(await startProcess(async () => ({ ...OK, status: 500 })))
+    stopAtEnd(await startProcess(async () => ({ ...OK, status: 500 })))
     await emit(60, { webhookId })
-    const shown = async () => (await cloud.ok(key, 'fetchWebhooks')).webhooks[0]
-    // The database runs in real time: if it were slower than virtual time, every attempt would outlive its lease.
+    const webhook = async () => (await cloud.ok(key, 'fetchWebhooks')).webhooks[0]
+    // The database runs in real time. If virtual time ran ahead of it, every attempt would take longer than its lease.
     const recorded = async () =>
       (
         await cloud.db.database.reads
@@ -209,11 +212,11 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     const pass = async (minutes: number) => {
       for (let i = 0; i < 10; i++) {
         await platform.advance(minutes * 6_000)
-        await until('the attempts to be written down', recorded, 30_000)
+        await until('the attempts to be recorded', recorded, 30_000)
       }
     }
     await until(
-      'all to be given up',
+      'all deliveries to fail',
       async () => {
         await pass(5)
         const all = await statuses()
@@ -221,25 +224,25 @@ onEveryDatabase('webhook dispatchers', (kind) => {
       },
       55_000,
     )
-    expect(await shown()).toMatchObject({ enabled: true })
+    expect(await webhook()).toMatchObject({ enabled: true })
     platform.setWall(platform.clock.wall() + 25 * 3_600_000)
     await emit(1, { webhookId })
     await until(
-      'it to be switched off',
+      'the webhook to be disabled',
       async () => {
         await pass(5)
-        return (await shown()).enabled === false
+        return (await webhook()).enabled === false
       },
       55_000,
     )
-    expect(await shown()).toMatchObject({ disabledReason: 'failing' })
+    expect(await webhook()).toMatchObject({ disabledReason: 'failing' })
     expect((await cloud.call(key, 'sendTestWebhook', { webhookId })).body.reason).toBe('webhook_disabled')
     expect(await cloud.ok(key, 'updateWebhook', { webhookId, enabled: true })).not.toHaveProperty('failingSince')
   }, 120_000)
 
   it('let dead receivers delay each other, but not working receivers', async () => {
     const dead = new Set<string>()
-    const process = lives(
+    const process = stopAtEnd(
       await startProcess(({ url }, signal) =>
         dead.has(url)
           ? new Promise((_r, reject) => signal.addEventListener('abort', () => reject(new Error('time is up'))))
@@ -256,9 +259,9 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     await platform.advance(10_000)
     await until('the rest to be tried', () => process.sent.length >= 70)
     await platform.advance(10_000)
-    // The dispatcher treats these receivers as dead, so half of the slots are free of them.
+    // The dispatcher treats these receivers as failing, so they can use only half of the slots.
     await emit(5)
-    await until('half of the places to be taken', async () => {
+    await until('half of the slots to be in use', async () => {
       await platform.advance(1)
       return process.sent.length >= 70 + 32
     })
@@ -279,7 +282,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
         const cancel = platform.timers.after(9_900, () => resolve(OK))
         signal.addEventListener('abort', () => (cancel(), reject(new Error('time is up'))))
       })
-    const process = lives(
+    const process = stopAtEnd(
       await startProcess(({ url }, signal) => (slow.has(url) ? later(signal) : Promise.resolve(OK))),
     )
     for (let i = 1; i <= 60; i++) slow.add((await register(i)).url)
@@ -289,9 +292,9 @@ onEveryDatabase('webhook dispatchers', (kind) => {
       url: 'https://other.example/',
       events: ['webhook.test'],
     })
-    // More than the dispatcher can send during this test.
+    // These are more deliveries than the dispatcher can send during this test.
     await emit(20)
-    await until('the places of one account to be taken', async () => {
+    await until('the slots of one account to be in use', async () => {
       await platform.advance(1)
       return process.sent.length >= 48
     })

@@ -61,8 +61,8 @@ onEveryDatabase('webhooks', (kind) => {
       })
       const { webhooks } = await shop.ok('fetchWebhooks')
       expect(JSON.stringify(webhooks)).not.toContain(made.secret)
-      const given = await register('https://given.example/hook', { secret: 'sixteen-chars-it' })
-      expect(given).not.toHaveProperty('secret')
+      const withOwnSecret = await register('https://given.example/hook', { secret: 'sixteen-chars-it' })
+      expect(withOwnSecret).not.toHaveProperty('secret')
       const { reads } = shop.cloud.db.database
       const dump = JSON.stringify(
         await Promise.all(
@@ -385,8 +385,8 @@ onEveryDatabase('webhooks', (kind) => {
       const { webhookId } = await register(receiver.url)
       await shop.ok('sendTestWebhook', { webhookId })
       await over(webhookId)
-      const shown = async () => (await shop.ok('fetchWebhooks')).webhooks.find((w: Json) => w.webhookId === webhookId)
-      expect(await shown()).toMatchObject({ enabled: false, disabledReason: 'gone', disabledAt: expect.any(String) })
+      const webhook = async () => (await shop.ok('fetchWebhooks')).webhooks.find((w: Json) => w.webhookId === webhookId)
+      expect(await webhook()).toMatchObject({ enabled: false, disabledReason: 'gone', disabledAt: expect.any(String) })
       expect(await shop.call('sendTestWebhook', { webhookId })).toMatchObject({
         status: 409,
         body: { reason: 'webhook_disabled' },
