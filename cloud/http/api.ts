@@ -24,8 +24,8 @@ import type { PageRenderer } from './page-renderer.ts'
 import { streamResponse } from './stream-response.ts'
 
 /**
- * Handles requests to operations. Never rejects. Order of the errors (ADR 0003): 401, 404 for an unknown operation,
- * 429, 403 for a kind of key that may not call it, 413 or 415 or 400, 403 for the package. `perform` checks the rest.
+ * Handles requests to operations. Never rejects. It checks in this order (ADR 0003): key (401), name of the operation
+ * (404), rate limit (429), kind of key (403), body (413, 415, 400), package (403). `perform` checks the rest.
  */
 export type ApiHandler = (c: Context, name: string) => Promise<Response>
 

@@ -1,9 +1,8 @@
 import type { Operation } from '../operations/operation.ts'
 
 /*
- * CORS: web pages of merchants call the API with a publishable key from any origin. The API uses no cookies, so any
- * origin may read
- * responses, and credentials are never allowed.
+ * CORS: web pages of merchants call the API with a publishable key from any origin. The API uses no cookies. So any
+ * origin may read responses, and the headers never allow credentials.
  */
 
 const ANY_ORIGIN = { 'access-control-allow-origin': '*' }

@@ -17,7 +17,7 @@ import type { Database } from '../persistence/database.ts'
 import { readBytes } from './body.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 
-/** Maximum size of a notification, bytes. Real ones are far smaller. */
+/** Maximum size of a notification, bytes. Real notifications are far smaller. */
 const BODY_LIMIT = 256 * 1024
 
 /** Rate limit and error responses of public routes. */
@@ -101,7 +101,7 @@ export function notificationRoutes(
   }
 }
 
-/** Returns null instead of a text that cannot be one of our ids, so that it does not reach the database. */
+/** Returns null for texts that do not have the form of our ids. This keeps them out of database queries. */
 function possible(id: string | null): string | null {
   return id !== null && isIdShaped(id) ? id : null
 }

@@ -17,7 +17,7 @@ const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
 const JSON_LIMIT = 11 * 1024 * 1024
 const queue = imageQueue()
 
-/** Throws 404 unless a store that the caller may access sells the product. Returns the tenant. */
+/** Returns the tenant. Throws 404 if no store that the caller may access sells the product. */
 async function assertOwn(call: Call, productId: string): Promise<string> {
   const { tenant, ...caller } = knownCaller(call.caller)
   const product = await findProduct(call.db, tenant, { productId })

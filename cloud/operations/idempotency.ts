@@ -170,7 +170,7 @@ function whereRunning<
     .where('status', '=', RUNNING)
 }
 
-/** Stores the response. Call it in the transaction of the work, so that a power cut keeps both or neither. */
+/** Stores the response. Call it in the transaction of the work, so that a power cut cannot separate them. */
 export async function storeResponse(
   db: Db,
   request: RequestIdentity,

@@ -21,7 +21,7 @@ export function invalidCursor(): Failure {
   return invalid('cursor', INVALID_CURSOR)
 }
 
-/** Paging by offset or by cursor, never both (ADR 0002). */
+/** Paging by offset or by cursor; a request with both is invalid (ADR 0002). */
 export interface PageRequest {
   limit?: number | undefined
   offset?: number | undefined

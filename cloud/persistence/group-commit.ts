@@ -12,7 +12,7 @@ interface Job {
   reject: (reason: unknown) => void
 }
 
-/** A job whose work has run; its promise resolves after the commit. */
+/** A job whose work has run. Its promise resolves after the commit. */
 interface Done {
   job: Job
   value: unknown

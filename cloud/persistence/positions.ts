@@ -8,7 +8,7 @@ import type { Db } from './database.ts'
  *
  * PostgreSQL numbers a transaction at its first write and makes its rows visible at its commit. If transaction 100 is
  * open and 101 is committed, readers list only rows below 100 (`finalBelow`). No new row can appear there, so readers
- * miss none. Transactions need no shared row and no lock for this.
+ * miss none. Writing transactions share neither a row nor a lock for this.
  *
  * On SQLite one connection writes, and sqlite.ts numbers its transactions. Readers of SQLite need no bound.
  *

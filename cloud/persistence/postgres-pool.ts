@@ -29,9 +29,8 @@ const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 /** PostgreSQL's code for a write on a server that only reads. */
 const READ_ONLY = '25006'
 /**
- * SQLSTATE classes and codes that mean "no server for now" (PostgreSQL manual, appendix A): connection exceptions,
- * shutdown, start-up,
- * too many connections, and a server that only reads.
+ * SQLSTATE classes and codes of a server that cannot be used at present (PostgreSQL manual, appendix A). They mean
+ * connection exceptions, shutdown, start-up, too many connections, and a server that only reads.
  */
 const AWAY_CODES = new RegExp(`^(?:08...|57P0[1-5]|53300|${READ_ONLY}|25P03)$`)
 /** Codes of the operating system and texts of `pg` for a connection that could not be opened or was lost. */

@@ -13,10 +13,8 @@ import { reportDiskState, stateReporter, type OnStorageState } from './storage-s
 export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
 
 /**
- *   write(work) ──▶ group commit ──▶ one writing connection   BEGIN · SAVEPOINT work … · COMMIT (FULL)
- *   reads       ─────────────────▶ one reading connection     sees committed data (WAL)
- *
- * There are two connections, because a query on the writing connection would join the transaction that is open there.
+ * Opens the database with two connections. One writes: the group commit runs each transaction in a savepoint. The other
+ * reads committed data (WAL). A query on the writing connection would join the transaction that is open there.
  */
 export async function openSqlite(
   file: string,

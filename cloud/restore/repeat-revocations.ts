@@ -28,7 +28,7 @@ export async function repeatRevocations(
   const revoked = claimsList.flatMap(({ keys }) =>
     keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid),
   )
-  // A revoked key that this cloud does not know may have left no trace but the time epoch.
+  // If this cloud lacks the revoked key, the time epoch may be the only trace of the revocation.
   const isResumed = await resumeTimeEpoch(call.db, Math.max(0, ...claimsList.map(({ timeEpoch }) => timeEpoch ?? 0)))
   if (isResumed) call.afterCommit(() => agents.keysChanged())
   if (revoked.length === 0) return

@@ -27,7 +27,7 @@ export interface AgentRow {
   online: number | null
   /** `awaited` or `due` while this agent must send its journal again to a restored cloud, else null. */
   resync: string | null
-  /** Predecessor whose ledger it claims to continue, until its first login. */
+  /** Agent that this agent replaces; set until its first login ends that agent. */
   replaces: string | null
   /** Successor that continues its ledger. */
   replaced_by: string | null
@@ -54,7 +54,7 @@ export interface AgentFormerKeyRow {
   retired_ms: number
 }
 
-/** An agent whose redemptions of older receipts the cloud may not know yet. */
+/** An agent that may have redemptions of older receipts that it has not reported yet. */
 export interface HomeMoveWaitRow {
   store_id: string
   agent_id: string

@@ -50,7 +50,7 @@ export interface RefundRow {
   kind: 'whole' | 'part' | 'late'
   amount_cent: number
   currency: string
-  /** JSON array of the lines whose items were returned. */
+  /** Ids of the lines with returned items, JSON array. */
   line_ids: string | null
   reason: string | null
   /** `held` while authorizations may still be used, then `due` until the provider has accepted it. */

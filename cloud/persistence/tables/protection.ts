@@ -99,14 +99,14 @@ export interface ProtectionAuthorizationRow {
   exp: number
   revoked_ms: number | null
   voided_ms: number | null
-  /** Time at which the cloud first asked the agent to give up the authorization. */
+  /** Time at which the cloud first requested that the agent gives up the authorization. */
   void_asked_ms: number | null
   operator_id: string | null
   /** How the device read the goods. */
   scan_source: string | null
 }
 
-/** A grant that an operator approved; kept for an hour. */
+/** A grant that an operator approved. Rows are deleted after an hour. */
 export interface OperatorApprovalRow {
   nonce: string
   store_id: string
@@ -169,7 +169,7 @@ export interface RedemptionRow {
   at_ms: number
   event_id: string
   outcome: string | null
-  /** Unit whose right was used; null for a fixture. */
+  /** Line and unit of the used right; null for a fixture. */
   line_id: string | null
   unit_no: number | null
   right_class: string | null

@@ -95,7 +95,7 @@ export interface ProductWordRow {
   words: string
 }
 
-/** How many products a store has in a category; '' counts all. */
+/** Number of products of a store in a category. The category '' means all categories. */
 export interface ProductCountRow {
   store_id: string
   category: string

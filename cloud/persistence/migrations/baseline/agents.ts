@@ -1,4 +1,4 @@
-/** Edge agents, their devices and operators, and what the cloud knows about receipt homes. */
+/** Edge agents, their devices and operators, and the receipt homes of stores. */
 export const AGENTS: readonly string[] = [
   `CREATE TABLE agent (
     agent_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), name text NOT NULL,
