@@ -68,14 +68,14 @@ interface FuzzOptions {
 async function fuzz({ requests, run, firstSeed, untilFirst, url }: FuzzOptions): Promise<boolean> {
   renderPlainly()
   signQuickly()
-  const grounds = await (url === undefined
+  const databases = await (url === undefined
     ? sqliteDatabases(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
     : postgresDatabase(url, realPlatform().clock))
   const results: RunResult[] = []
   try {
     const isOver = () => untilFirst && results.some(({ failures }) => failures.length > 0)
     for (let sent = 0, seed = firstSeed; sent < requests && !isOver(); seed++) {
-      const result = await runFuzz(grounds.ground, await grounds.open(), {
+      const result = await runFuzz(databases.accounts, await databases.open(), {
         seed,
         requests: Math.min(run, requests - sent),
       })
@@ -84,7 +84,7 @@ async function fuzz({ requests, run, firstSeed, untilFirst, url }: FuzzOptions):
       sent += Math.max(1, result.requests)
     }
   } finally {
-    grounds.remove()
+    databases.remove()
   }
   return report(results, requests)
 }

@@ -16,7 +16,7 @@ describe.skipIf(NO_STRACE)(`a disk that fails${NO_STRACE ? ` (${NO_STRACE})` : '
     expect(result.ended).toBeGreaterThanOrEqual(5)
   }, 600_000)
 
-  it('is full: agent and cloud report it, move nothing, keep running and then recover', async () => {
+  it('makes agent and cloud reject requests while it is full, without a release or a restart', async () => {
     const { agent, cloud, violations } = await fullDisk()
     expect(violations).toEqual([])
     expect(agent).toMatchObject({ refusedWith: '503 ledger_full', pulsesWhileFull: 0, sameProcess: true })

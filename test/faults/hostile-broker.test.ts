@@ -38,9 +38,9 @@ describe('an MQTT connection to a broker that breaks the protocol', () => {
   const open = async (trick: (socket: Socket) => void) => {
     const broker = await hostileBroker()
     broker.trick = trick
-    const heard: string[] = []
-    let tellClosed: (why: string) => void = () => undefined
-    const closed = new Promise<string>((resolve) => (tellClosed = resolve))
+    const received: string[] = []
+    let reportClose: (why: string) => void = () => undefined
+    const closed = new Promise<string>((resolve) => (reportClose = resolve))
     const will = { topic: 't', payload: 'gone' }
     const line = openMqttLine(
       {
@@ -49,12 +49,12 @@ describe('an MQTT connection to a broker that breaks the protocol', () => {
         username: 'a',
         password: 'p',
         will,
-        onMessage: (topic) => void heard.push(topic),
-        onClosed: tellClosed,
+        onMessage: (topic) => void received.push(topic),
+        onClosed: reportClose,
       },
       2_000,
     )
-    return { broker, line, heard, closed }
+    return { broker, line, received, closed }
   }
   const afterConnack = (bytes: () => Buffer | undefined) => (socket: Socket) => {
     void once(socket).then(() => {
@@ -146,13 +146,13 @@ describe('an agent whose broker is hostile', () => {
    * Checks that a paid unit is released once and an invalid receipt never. During the flood the board may respond too
    * late.
    */
-  async function decidesRight({ isPouring = false } = {}): Promise<void> {
+  async function decidesRight({ isFlooding = false } = {}): Promise<void> {
     const { transactionId, receipt } = await journey.buy([{ ean: journey.products[0].ean, quantity: 1 }])
     const before = boards.station.pulses()
     const released = await release({ receipt })
     expect(released).toMatchObject({
       authorized: true,
-      outcome: isPouring ? expect.stringMatching(/^(confirmed|unknown)$/) : 'confirmed',
+      outcome: isFlooding ? expect.stringMatching(/^(confirmed|unknown)$/) : 'confirmed',
     })
     expect(await release({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(await release({ receipt: `${receipt.slice(0, -8)}AAAAAAAA` })).toMatchObject({ authorized: false })
@@ -169,7 +169,7 @@ describe('an agent whose broker is hostile', () => {
     })
   })
 
-  it('gives the broker a password that opens nothing else, and only once', async () => {
+  it('gives the broker a password that the API of the cloud rejects', async () => {
     const { password: assertion } = broker.logins.at(-1) as { password: string }
     const login = await fetch(`${journey.baseUrl}/agentLogin`, {
       method: 'POST',
@@ -189,16 +189,19 @@ describe('an agent whose broker is hostile', () => {
       username: agentId,
       password,
     })
-    const heard: { topic: string; payload: string }[] = []
-    cloud.on('message', (topic, payload) => void heard.push({ topic, payload: payload.toString() }))
+    const received: { topic: string; payload: string }[] = []
+    cloud.on('message', (topic, payload) => void received.push({ topic, payload: payload.toString() }))
     await cloud.subscribeAsync([
       ...STORE_TOPICS.map((name) => storeTopic(journey.storeId, name)),
       agentTopic(journey.storeId, agentId, 'ack'),
     ])
     const batch = broker.swallowed.find(({ topic }) => topic.endsWith('/events'))
     await cloud.publishAsync(agentTopic(journey.storeId, agentId, 'events'), batch?.payload ?? '', { qos: 1 })
-    await eventually('valid messages on every topic', async () => new Set(heard.map(({ topic }) => topic)).size === 6)
-    const old = heard.splice(0)
+    await eventually(
+      'valid messages on every topic',
+      async () => new Set(received.map(({ topic }) => topic)).size === 6,
+    )
+    const old = received.splice(0)
 
     const { policy } = (await journey.api.call('fetchProtectionPolicy', { storeId: journey.storeId })) as Json
     await journey.api.call('updateProtectionPolicy', {
@@ -213,12 +216,12 @@ describe('an agent whose broker is hostile', () => {
       fetch,
     })
     if (!foreign.ok) throw new Error(foreign.why)
-    await eventually('a newer policy', async () => heard.some(({ topic }) => topic.endsWith('/policy')))
+    await eventually('a newer policy', async () => received.some(({ topic }) => topic.endsWith('/policy')))
     cloud.end(true)
 
     const signed = [
       ...old.map(({ payload }) => payload),
-      ...heard.map(({ payload }) => payload),
+      ...received.map(({ payload }) => payload),
       ...foreign.documents,
       batch?.payload ?? '',
       password,
@@ -253,10 +256,10 @@ describe('an agent whose broker is hostile', () => {
     // The agent gets retained messages after each reconnect.
     for (const { topic, payload } of old) await broker.tell(topic, payload, { retain: true })
 
-    let isPouring = true
-    let poured = 0
-    const pouring = (async () => {
-      while (isPouring) {
+    let isFlooding = true
+    let sentCount = 0
+    const flood = (async () => {
+      while (isFlooding) {
         const [topic = '', text = '', change] = [
           topics[number(topics.length)],
           signed[number(signed.length)],
@@ -264,29 +267,29 @@ describe('an agent whose broker is hostile', () => {
         ]
         await broker.tell(topic, change?.(text) ?? text)
         // This process also simulates the board, which must respond in time.
-        poured++
+        sentCount++
         await new Promise((resolve) => setImmediate(resolve))
       }
     })()
     try {
       const before = broker.connections
-      for (let n = 0; n < 5; n++) await decidesRight({ isPouring })
+      for (let n = 0; n < 5; n++) await decidesRight({ isFlooding })
       await eventually(
         'a new connection after the flood',
-        async () => broker.connections > before && poured > 5_000,
+        async () => broker.connections > before && sentCount > 5_000,
         20_000,
       )
-      await decidesRight({ isPouring })
+      await decidesRight({ isFlooding })
     } finally {
       // Stops the flood before other tests run in this process.
-      isPouring = false
-      await pouring
+      isFlooding = false
+      await flood
     }
 
     await synced()
-    const versions = (messages: typeof heard) =>
+    const versions = (messages: typeof received) =>
       messages.filter(({ topic }) => topic.endsWith('/policy')).map(({ payload }) => Number(decodeJwt(payload)['ver']))
-    const newest = Math.max(...versions(heard))
+    const newest = Math.max(...versions(received))
     expect(newest).toBeGreaterThan(Math.max(...versions(old)))
     await eventually('the newest policy', async () => (await journey.status()).policyVersion === newest)
     expect(megabytes()).toBeLessThan(400)

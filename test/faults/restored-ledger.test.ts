@@ -80,8 +80,8 @@ describe('a restored or copied ledger of a real agent', () => {
             body: JSON.stringify(body),
           })
         ).json()) as Json
-      const asked = { deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label' }
-      await askCopy({ ...asked, receipt: 'nonsense' })
+      const request = { deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label' }
+      await askCopy({ ...request, receipt: 'nonsense' })
       await eventually('the exception agent_fork', async () => (await raised()).includes('agent_fork'))
       await eventually(
         'a detected fork on both agents',
@@ -96,9 +96,9 @@ describe('a restored or copied ledger of a real agent', () => {
       // Each copy releases one unit, and none releases a third. They take over each other's broker connection and deny
       // while they have none.
       await eventually('one unit', async () => (await show({ token })).authorized)
-      await eventually('the second unit', async () => (await askCopy({ ...asked, receipt })).authorized)
+      await eventually('the second unit', async () => (await askCopy({ ...request, receipt })).authorized)
       for (const shown of [{ token }, { receipt }])
-        for (const ask of [show, (body: Json) => askCopy({ ...asked, ...body })])
+        for (const ask of [show, (body: Json) => askCopy({ ...request, ...body })])
           expect(await ask(shown)).toMatchObject({ authorized: false })
       expect(boards.station.pulses()).toBe(pulses + 2)
     } finally {
@@ -132,7 +132,7 @@ describe('a restored or copied ledger of a real agent', () => {
     copyFileSync(join(journey.folder, 'backup.db'), join(data(), 'ledger.db'))
     await journey.startAgent()
     await settled()
-    await eventually('noticed', async () => (await raised()).includes('ledger_rollback'))
+    await eventually('the exception ledger_rollback', async () => (await raised()).includes('ledger_rollback'))
 
     // The restored ledger has no row about this receipt.
     const pulses = boards.station.pulses()

@@ -5,7 +5,7 @@ import type { Package } from '../../cloud/foundation/packages.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
 import { envelope, wildEnvelope, wrongAuthorization } from './requests/envelopes.ts'
 import { idsIn, newFindings, prefixOf, type Findings } from './scene/findings.ts'
-import type { TestAccounts, Party } from './scene/ground.ts'
+import type { TestAccounts, Party } from './scene/test-accounts.ts'
 import { judge, withoutNames, type Exchange, type Fault } from './judge.ts'
 import { loginOf } from './requests/makers.ts'
 import { pageRequest } from './requests/pages.ts'
@@ -57,12 +57,12 @@ type Plain = (
 ) => Promise<{ reply: HttpReply; fault: FaultWithRequest | undefined }>
 
 /** Creates a driver that knows only the test accounts. */
-export function newDriver(ground: TestAccounts, served: ServedCloud, chance: Chance): Driver {
-  return new FuzzDriver(ground, served, chance)
+export function newDriver(accounts: TestAccounts, served: ServedCloud, chance: Chance): Driver {
+  return new FuzzDriver(accounts, served, chance)
 }
 
 class FuzzDriver implements Driver {
-  readonly #ground: TestAccounts
+  readonly #accounts: TestAccounts
   readonly #served: ServedCloud
   readonly #chance: Chance
   readonly #findings: Findings
@@ -74,11 +74,11 @@ class FuzzDriver implements Driver {
   #count = 0
   #journeyFault: FaultWithRequest | undefined
 
-  constructor(ground: TestAccounts, served: ServedCloud, chance: Chance) {
-    this.#ground = ground
+  constructor(accounts: TestAccounts, served: ServedCloud, chance: Chance) {
+    this.#accounts = accounts
     this.#served = served
     this.#chance = chance
-    this.#findings = newFindings(new Set([this.#ground.adminKeyId]))
+    this.#findings = newFindings(new Set([this.#accounts.adminKeyId]))
     this.#hash = createHash('sha256')
   }
 
@@ -136,7 +136,7 @@ class FuzzDriver implements Driver {
   }
 
   async warmUp(): Promise<void> {
-    for (const party of this.#ground.parties)
+    for (const party of this.#accounts.parties)
       for (const name of LISTINGS) await this.#call(party, name, storeOrNone(name, party), 'secret')
   }
 
@@ -145,7 +145,7 @@ class FuzzDriver implements Driver {
       party,
       chance: this.#chance,
       served: this.#served,
-      ground: this.#ground,
+      accounts: this.#accounts,
       findings: this.#findings,
       call: (operation, body, as = 'secret') => this.#call(party, operation, body, as),
       text: () => `${party.canary} ${++this.#count % 97}`,
@@ -166,7 +166,7 @@ class FuzzDriver implements Driver {
 
   async #authorizationOf(party: Party, as: KeyKind): Promise<string | undefined> {
     if (as === 'anyone') return undefined
-    if (as === 'admin') return `Bearer ${this.#ground.adminKey}`
+    if (as === 'admin') return `Bearer ${this.#accounts.adminKey}`
     if (as !== 'agent') return `Bearer ${party.keys[as]}`
     const token = this.#tokens.get(party.name) ?? (await this.#logIn(party))
     return `Bearer ${token}`

@@ -3,7 +3,7 @@ import { ERROR_STATUS, type ErrorCode } from '../../cloud/foundation/failure.ts'
 import type { Operation } from '../../cloud/operations/operation.ts'
 import { isAtLeast, type Package } from '../../cloud/foundation/packages.ts'
 import { idsIn, type Findings } from './scene/findings.ts'
-import { canariesIn, type Party } from './scene/ground.ts'
+import { canariesIn, type Party } from './scene/test-accounts.ts'
 import type { KeyKind } from './scene/scene.ts'
 import type { HttpReply, HttpRequest } from './scene/served-cloud.ts'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { chanceOf } from '../simulation/virtual/chance.ts'
-import type { TestAccounts } from './scene/ground.ts'
+import type { TestAccounts } from './scene/test-accounts.ts'
 import type { Fault } from './judge.ts'
 import { newDriver, type Driver } from './driver.ts'
 import { pickStep, type Step } from './steps.ts'
@@ -48,11 +48,11 @@ const PAUSES = 0.1
  * Sends requests to a cloud on this database and judges every answer. The database must contain the test accounts.
  * Closes the database.
  */
-export async function runFuzz(ground: TestAccounts, database: Database, options: RunOptions): Promise<RunResult> {
+export async function runFuzz(accounts: TestAccounts, database: Database, options: RunOptions): Promise<RunResult> {
   const { seed, requests, most = 5 } = options
   const chance = chanceOf(seed)
-  const served = await serveCloud(database, ground.keyFiles, { seed, startMs: ground.startMs })
-  const driver = newDriver(ground, served, chance.fork('driver'))
+  const served = await serveCloud(database, accounts.keyFiles, { seed, startMs: accounts.startMs })
+  const driver = newDriver(accounts, served, chance.fork('driver'))
   const steps = chance.fork('steps')
   const failures: Failure[] = []
   const known = new Set<string>()
@@ -60,7 +60,7 @@ export async function runFuzz(ground: TestAccounts, database: Database, options:
 
   while (driver.sent < requests && failures.length < most) {
     if (steps.happens(PAUSES)) await driver.pass(steps.one([10, 1_000, 61_000, 600_000, 3_600_000, 30_000_000]))
-    const step = pickStep(steps, ground, driver.succeeded)
+    const step = pickStep(steps, accounts, driver.succeeded)
     const fault = await tryStep(driver, step)
     if (!fault) continue
     const key = `${fault.rule} ${step.operation?.name ?? 'page'}`

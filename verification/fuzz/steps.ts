@@ -1,7 +1,7 @@
 import type { CallerKind, Operation } from '../../cloud/operations/operation.ts'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
-import type { TestAccounts, Party } from './scene/ground.ts'
+import type { TestAccounts, Party } from './scene/test-accounts.ts'
 import type { KeyKind } from './scene/scene.ts'
 
 /**
@@ -42,15 +42,15 @@ const UNTRIED = 0.4
 const ABLE = 0.8
 
 /** Picks the next step of a run. */
-export function pickStep(chance: Chance, ground: TestAccounts, succeeded: ReadonlyMap<string, number>): Step {
+export function pickStep(chance: Chance, accounts: TestAccounts, succeeded: ReadonlyMap<string, number>): Step {
   const style = pickStyle(chance)
   const seed = chance.between(0, 2 ** 31 - 1)
   const all = [...OPERATION_TABLE.values()]
   const untried = all.filter(({ name }) => !succeeded.has(name))
   const isUntried = untried.length > 0 && chance.happens(UNTRIED)
   const operation = chance.one(isUntried ? untried : all)
-  const able = ground.parties.slice(0, 2)
-  const party = chance.one((isUntried || style === 'unknown') && chance.happens(ABLE) ? able : ground.parties)
+  const able = accounts.parties.slice(0, 2)
+  const party = chance.one((isUntried || style === 'unknown') && chance.happens(ABLE) ? able : accounts.parties)
   if (style === 'page')
     return { style, operation: undefined, isOlderForm: false, as: 'anyone', party, seed, who: 'anyone' }
   const as = pickKind(chance, operation, party, style)

@@ -25,13 +25,13 @@ const claimed = async (scene: Scene): Promise<Json> => {
 const RECIPES: Readonly<Record<string, Recipe>> = {
   ...PROTECTION_RECIPES,
   fetchStores: () => ({}),
-  setStorePackage: ({ ground, chance }) => ({
-    storeId: ground.spare.storeId,
+  setStorePackage: ({ accounts, chance }) => ({
+    storeId: accounts.spare.storeId,
     package: chance.one(['discover', 'assist', 'GO', 'grow', 'PRIME']),
   }),
-  rotateSigningKey: ({ ground, chance }) => ({
+  rotateSigningKey: ({ accounts, chance }) => ({
     use: chance.one(['token', 'receipt']),
-    accountId: ground.spare.accountId,
+    accountId: accounts.spare.accountId,
     mode: 'live',
   }),
   claimRegistration: claimed,

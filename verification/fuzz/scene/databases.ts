@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import { openDatabase } from '../../../cloud/persistence/open-database.ts'
 import type { Clock } from '../../../policy/platform.ts'
-import { createTestAccounts, type TestAccounts } from './ground.ts'
+import { createTestAccounts, type TestAccounts } from './test-accounts.ts'
 
 /** Creates a database with the test accounts for each run. */
 export interface RunDatabases {
-  readonly ground: TestAccounts
+  readonly accounts: TestAccounts
   open(): Promise<Database>
   remove(): void
 }
@@ -19,11 +19,11 @@ const fail = (failure: Error): never => {
 /** SQLite files in a new folder below `parent`. The test accounts are created once and copied for each run. */
 export async function sqliteDatabases(parent: string): Promise<RunDatabases> {
   const folder = mkdtempSync(join(parent, 'untag-fuzz-'))
-  const template = join(folder, 'ground.db')
-  const ground = await createTestAccounts(await openDatabase({ file: template }, fail))
+  const template = join(folder, 'template.db')
+  const accounts = await createTestAccounts(await openDatabase({ file: template }, fail))
   let runs = 0
   return {
-    ground,
+    accounts,
     open() {
       const file = join(folder, `run-${++runs}.db`)
       copyFileSync(template, file)
@@ -35,6 +35,6 @@ export async function sqliteDatabases(parent: string): Promise<RunDatabases> {
 
 /** Creates the test accounts in an empty PostgreSQL database, which suffices for one run. */
 export async function postgresDatabase(url: string, clock: Pick<Clock, 'elapsed'>): Promise<RunDatabases> {
-  const ground = await createTestAccounts(await openDatabase({ url, clock }, fail))
-  return { ground, open: () => openDatabase({ url, clock }, fail), remove: () => undefined }
+  const accounts = await createTestAccounts(await openDatabase({ url, clock }, fail))
+  return { accounts, open: () => openDatabase({ url, clock }, fail), remove: () => undefined }
 }

@@ -1,7 +1,7 @@
 import type { CallerKind } from '../../../cloud/operations/operation.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import type { Findings } from './findings.ts'
-import type { TestAccounts, Party } from './ground.ts'
+import type { TestAccounts, Party } from './test-accounts.ts'
 import type { Json, ServedCloud } from './served-cloud.ts'
 
 /** Kind of the key in a request. `bound`: a secret key for one store. */
@@ -12,7 +12,7 @@ export interface Scene {
   readonly party: Party
   readonly chance: Chance
   readonly served: ServedCloud
-  readonly ground: TestAccounts
+  readonly accounts: TestAccounts
   readonly findings: Findings
   /** Calls an operation that the request needs first. Returns undefined if the status is not 2xx. */
   call(operation: string, body: Json, as?: KeyKind): Promise<Json | undefined>

@@ -89,7 +89,7 @@ class CopiedAgents implements AgentCopies {
     this.#pair = { original: node, copy }
     const cutOff = this.#chance.one([undefined, node, copy])
     this.#core.trace.add(
-      'trouble',
+      'fault',
       `a copy of ${node.name} is started${cutOff ? `, and ${cutOff.name} is disconnected` : ''}`,
     )
     cutOff?.wire.cut()

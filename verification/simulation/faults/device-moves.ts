@@ -82,7 +82,7 @@ class Moves implements DeviceMoves {
     if (!from) return
     const to = this.#chance.one(this.#agents.filter((node) => node !== from))
     this.#isMoving = true
-    this.#core.trace.add('trouble', `${deviceId.slice(-6)} will move from ${from.name} to ${to.name}`)
+    this.#core.trace.add('fault', `${deviceId.slice(-6)} will move from ${from.name} to ${to.name}`)
     this.#moveDevice(deviceId, from, to).catch((error: unknown) =>
       this.#core.violate('fault', `a device is not moved: ${(error as Error).stack}`),
     )
@@ -126,7 +126,7 @@ class Moves implements DeviceMoves {
 
   /** Changes the configuration of both agents and restarts them. */
   #plugIn(deviceId: string, from: AgentNode, to: AgentNode): void {
-    this.#core.trace.add('trouble', `${deviceId.slice(-6)} is plugged in at ${to.name}`)
+    this.#core.trace.add('fault', `${deviceId.slice(-6)} is plugged in at ${to.name}`)
     this.#plugged.set(deviceId, to.name)
     for (const node of [from, to]) node.crash({ powerCut: false })
   }

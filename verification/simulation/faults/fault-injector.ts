@@ -3,7 +3,7 @@ import { isDiskFault } from '../virtual/disk.ts'
 import type { Fault } from './fault-kinds.ts'
 import { keyChanges, type KeyChanges } from './key-changes.ts'
 import type { Pace } from '../virtual/pace.ts'
-import { FINE_WEATHER, type Wire } from '../virtual/wire.ts'
+import { NO_MESSAGE_FAULTS, type Wire } from '../virtual/wire.ts'
 import type { FaultTargets } from './fault-targets.ts'
 
 export interface FaultInjector {
@@ -43,7 +43,7 @@ class ScheduledFaults implements FaultInjector {
     ]
     this.#keys = keyChanges(this.#targets, this.#chance)
     this.#inject = {
-      weather: this.#makeWeather,
+      weather: this.#makeMessageFaults,
       partition: this.#makePartition,
       'half-open': this.#makeHalfOpen,
       broker: this.#makeBroker,
@@ -83,7 +83,7 @@ class ScheduledFaults implements FaultInjector {
     this.#targets.core.crashRate = 0
     for (const wire of this.#wires) {
       wire.restore()
-      wire.weather = FINE_WEATHER
+      wire.messageFaults = NO_MESSAGE_FAULTS
     }
     for (const node of [this.#targets.cloud, ...this.#targets.agents]) {
       node.disk.heal()
@@ -98,7 +98,7 @@ class ScheduledFaults implements FaultInjector {
   }
 
   #note(what: string) {
-    return this.#targets.core.trace.add('trouble', what)
+    return this.#targets.core.trace.add('fault', what)
   }
 
   #undoLater(undo: () => void) {
@@ -107,17 +107,17 @@ class ScheduledFaults implements FaultInjector {
     })
   }
 
-  readonly #makeWeather = (): void => {
+  readonly #makeMessageFaults = (): void => {
     const wire = this.#chance.one(this.#wires)
-    wire.weather = {
+    wire.messageFaults = {
       lose: this.#chance.next() * 0.3,
       twice: this.#chance.next() * 0.3,
       delayMs: this.#chance.between(1, 500),
       slow: this.#chance.next() * 0.2,
       slowMs: this.#chance.one([1_000, 20_000, 300_000]),
     }
-    this.#note('bad weather')
-    this.#undoLater(() => void (wire.weather = FINE_WEATHER))
+    this.#note('messages get lost, duplicated or late')
+    this.#undoLater(() => void (wire.messageFaults = NO_MESSAGE_FAULTS))
   }
 
   readonly #makePartition = (): void => {

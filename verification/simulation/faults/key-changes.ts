@@ -38,7 +38,7 @@ export function keyChanges(
       if (!running || tenant === undefined) return
       const use = chance.one(ROTATED_USES)
       const revoke = chance.happens(0.3)
-      core.trace.add('trouble', `the key for ${use} is ${revoke ? 'revoked' : 'changed'}`)
+      core.trace.add('fault', `the key for ${use} is ${revoke ? 'revoked' : 'changed'}`)
       const { services } = running.cloud
       const iss = use === 'token' || use === 'receipt' ? tenant : INSTALLATION
       running.database
@@ -59,7 +59,7 @@ export function keyChanges(
       const before = changes?.get(node) ?? 0
       if (!node.agent || before >= CHANGES_PER_BACKUP) return
       changes?.set(node, before + 1)
-      core.trace.add('trouble', `${node.name} receives the command to change its key`)
+      core.trace.add('fault', `${node.name} receives the command to change its key`)
       const { commits, metadata } = node.agent.ledger
       try {
         commits.now(() => metadata.set(ROTATION_REQUESTED, '1'))

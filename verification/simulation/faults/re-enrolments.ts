@@ -95,7 +95,7 @@ export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentPa
     reEnrol(node) {
       if (atWork.size > 0) return
       atWork.add(node.name)
-      trace.add('trouble', `${node.name} will be re-enrolled`)
+      trace.add('fault', `${node.name} will be re-enrolled`)
       replace(node)
         .catch((error: unknown) => core.violate('fault', `${node.name} is not re-enrolled: ${(error as Error).stack}`))
         .finally(() => void atWork.delete(node.name))

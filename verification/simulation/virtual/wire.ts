@@ -4,7 +4,7 @@ import type { Scheduler } from './scheduler.ts'
 /** A connection between a machine and the cloud, with its current faults. */
 export interface Wire {
   /** Faults of single messages. */
-  weather: Weather
+  messageFaults: MessageFaults
   /** Stops all messages. Open connections end at once or after a timeout. */
   cut(): void
   /** Only messages to the cloud arrive. */
@@ -17,7 +17,7 @@ export interface Wire {
   onCut(listener: () => void): void
 }
 
-export interface Weather {
+export interface MessageFaults {
   /** Probabilities that a message is lost, and that it arrives twice. */
   lose: number
   twice: number
@@ -27,25 +27,27 @@ export interface Weather {
   slowMs: number
 }
 
-export const FINE_WEATHER: Weather = { lose: 0, twice: 0, delayMs: 5, slow: 0, slowMs: 0 }
+export const NO_MESSAGE_FAULTS: MessageFaults = { lose: 0, twice: 0, delayMs: 5, slow: 0, slowMs: 0 }
 
 /** Creates a working connection without faults. */
 export function newWire(name: string, { scheduler, chance: world }: { scheduler: Scheduler; chance: Chance }): Wire {
   const chance = world.fork(`wire ${name}`)
   const listeners: (() => void)[] = []
-  let weather = FINE_WEATHER
+  let messageFaults = NO_MESSAGE_FAULTS
   let state: Wire['state'] = 'up'
 
   const passes = (isBack: boolean) => state === 'up' || (state === 'half-open' && !isBack)
   const delay = () =>
-    chance.happens(weather.slow) ? chance.between(1, weather.slowMs) : chance.between(1, weather.delayMs)
+    chance.happens(messageFaults.slow)
+      ? chance.between(1, messageFaults.slowMs)
+      : chance.between(1, messageFaults.delayMs)
 
   return {
-    get weather() {
-      return weather
+    get messageFaults() {
+      return messageFaults
     },
-    set weather(to) {
-      weather = to
+    set messageFaults(to) {
+      messageFaults = to
     },
     get state() {
       return state
@@ -57,8 +59,8 @@ export function newWire(name: string, { scheduler, chance: world }: { scheduler:
     halfOpen: () => void (state = 'half-open'),
     restore: () => void (state = 'up'),
     carry(isBack, deliver) {
-      if (!passes(isBack) || chance.happens(weather.lose)) return
-      const times = chance.happens(weather.twice) ? 2 : 1
+      if (!passes(isBack) || chance.happens(messageFaults.lose)) return
+      const times = chance.happens(messageFaults.twice) ? 2 : 1
       for (let n = 0; n < times; n++) {
         scheduler.after(delay(), () => {
           if (passes(isBack)) deliver()
