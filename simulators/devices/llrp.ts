@@ -297,7 +297,7 @@ export class LlrpReader {
       return void this.#send(from, encodeMessage(message('ERROR_MESSAGE', frame.id, {}, status)))
     }
     const refusal = hits.find((hit) => hit.kind === 'exception')
-    const status: Status = refusal ? [refusal.code, 'told to refuse'] : executeRequest(this.#actions(), request)
+    const status: Status = refusal ? [refusal.code, 'simulated'] : executeRequest(this.#actions(), request)
     const reply = answerOf(this.#actions(), request, status)
     if (has('cut-before-answer')) return from.link.close()
     for (const hit of hits) if (hit.kind === 'delay') await pause(this.#timers, hit.ms)

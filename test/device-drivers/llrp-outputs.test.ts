@@ -74,7 +74,7 @@ describe('siren and lamps', () => {
     await bench.world.settle(bench.siren(2))
     bench.reader.faults.on({ kind: 'exception', code: 401, functions: of('SET_READER_CONFIG'), times: 1 })
     await bench.world.advance(2_100)
-    expect(bench.faults()).toEqual(['output 1 could not be switched off: device error (401), told to refuse'])
+    expect(bench.faults()).toEqual(['output 1 could not be switched off: device error (401), simulated'])
   })
 })
 

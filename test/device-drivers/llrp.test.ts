@@ -11,7 +11,7 @@ const of = (...names: MessageName[]) => names.map((name) => MESSAGES[name].type)
 
 describeDriver('llrp', {
   entry: { antennas: GATE.antennas, siren: GATE.siren, release: { gpo: 3, pulseMs: 200 } },
-  // Three keepalives and the time of messages in transit.
+  // The time of three keepalives, and of messages in transit.
   noticedWithinMs: 16_000,
   release: RELEASE,
   device(platform) {
@@ -122,7 +122,7 @@ describe('connecting', () => {
     const bench = gateBench()
     bench.reader.faults.on({ kind: 'exception', code: 401, functions: of('ADD_ROSPEC'), times: 1 })
     await bench.until(() => bench.state().state === 'degraded')
-    expect(bench.state().detail).toBe('the reader refuses ADD_ROSPEC: device error (401), told to refuse')
+    expect(bench.state().detail).toBe('the reader refuses ADD_ROSPEC: device error (401), simulated')
     await bench.untilReady()
   })
 
