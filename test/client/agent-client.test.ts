@@ -39,7 +39,7 @@ describe('untag/agent-client', () => {
       baseUrl: `${BASE_URL}/`,
       credential: CREDENTIAL,
       platform: { after: (ms, task) => store.world.timers.after(ms, task) },
-      // What Node's fetch adds.
+      // Headers that Node's fetch adds.
       fetch: async (url, init) =>
         app.request(url, {
           ...init,
@@ -168,7 +168,7 @@ describe('untag/agent-client', () => {
   })
 
   it.each(EXAMPLES)('runs the example of $name: $code', async ({ code }) => {
-    const said: unknown[][] = []
+    const logged: unknown[][] = []
     const names = {
       agent,
       createAgentClient: (own: AgentClientOptions) => createAgentClient({ ...options, ...own }),
@@ -178,12 +178,12 @@ describe('untag/agent-client', () => {
       pin: PIN,
       credential: CREDENTIAL,
     }
-    const all = { ...names, receipt: await receiptOf(), console: { log: (...words: unknown[]) => said.push(words) } }
+    const all = { ...names, receipt: await receiptOf(), console: { log: (...words: unknown[]) => logged.push(words) } }
     const run = new Function(...Object.keys(all), `return (async () => {\n${code}\n})()`) as (
       ...values: unknown[]
     ) => Promise<void>
     await store.drive(run(...Object.values(all)))
-    if (code.includes("console.log('released')")) expect(said).toEqual([['released']])
-    if (code.includes('error.field')) expect(said).toEqual([['invalid-argument', 'epc', expect.any(String)]])
+    if (code.includes("console.log('released')")) expect(logged).toEqual([['released']])
+    if (code.includes('error.field')) expect(logged).toEqual([['invalid-argument', 'epc', expect.any(String)]])
   })
 })

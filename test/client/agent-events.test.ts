@@ -5,7 +5,7 @@ import { CREDENTIAL } from '../support/credential.ts'
 
 const BASE_URL = 'http://127.0.0.1:8090'
 
-/** A stream whose pieces the test sends. */
+/** A stream into which the test writes chunks. */
 function stream() {
   let own: ReadableStreamDefaultController<Uint8Array>
   const body = new ReadableStream<Uint8Array>({ start: (controller) => void (own = controller) })
@@ -49,7 +49,7 @@ function world(replies: (Response | Error | 'never')[]) {
     signals,
     timers,
     client: createAgentClient({ baseUrl: BASE_URL, credential: 'c', platform }),
-    /** Fires the only timer, once it is there. */
+    /** Waits until there is one timer, and fires it. */
     async fire(ms: number) {
       for (let turns = 0; turns < 1_000 && timers[0]?.ms !== ms; turns++)
         await new Promise((resolve) => setImmediate(resolve))

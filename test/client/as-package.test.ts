@@ -32,7 +32,7 @@ for await (const product of api.pages('fetchProducts', { storeId: stores[0]?.sto
 const refused = await api.fetchStore({ storeId: 'st_nobody' }).catch((error: unknown) => error)
 console.log(JSON.stringify({ stores: stores.length, many: names.length > 50, code: refused instanceof UntagError && refused.code }))
 `
-/** The TypeScript of a page, as it is read: from top to bottom. */
+/** All TypeScript examples of a page, from top to bottom. */
 const onPage = (page: string) =>
   [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '').join('\n')
 /** The examples of `untag/agent-client`; test/client/agent-client.test.ts runs them. */
@@ -82,7 +82,7 @@ describe('untag as a package', () => {
     await cloud.stop()
   })
 
-  /** Another process, so that this one can answer it. */
+  /** Runs in another process, so that this process can answer its requests. */
   const run = (file: string) =>
     new Promise<string>((resolve, reject) => {
       execFile(

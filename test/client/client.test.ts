@@ -18,7 +18,7 @@ interface Sent {
 
 type Reply = Response | Error | 'never'
 
-/** A world in which waiting takes no time: what was sent, how long was waited, and what is answered next. */
+/** A platform in which waiting takes no time. It records requests and delays, and answers with `replies`. */
 function world(replies: Reply[] = []) {
   const sent: Sent[] = []
   const waited: number[] = []
@@ -34,7 +34,7 @@ function world(replies: Reply[] = []) {
     },
     now: () => nowMs,
     after(ms, task) {
-      // The time of an attempt is never over by itself; a pause is over at once.
+      // Timers of 25 s and more are timeouts of attempts and never fire. Shorter timers are delays and fire at once.
       if (ms < 25_000) {
         waited.push(ms)
         queueMicrotask(() => ((nowMs += ms), task()))

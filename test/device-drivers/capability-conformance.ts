@@ -4,7 +4,7 @@ import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import { capabilitiesOf, DeviceEntry, type DriverName } from '../../device-drivers/drivers/registry.ts'
 import { ADDRESS, entries } from './workbench.ts'
 
-/** Settings that mean the same in every driver that has them, and the capability that must show each. */
+/** Settings with the same meaning in all drivers, each with the capability that it must set. */
 const SHARED_SETTINGS: readonly [setting: string, value: unknown, capability: Partial<Capabilities>][] = [
   ['feeds', 'lane', { feeds: 'lane' }],
   ['staffCards', true, { staffCards: true }],
@@ -19,13 +19,13 @@ const SHARED_SETTINGS: readonly [setting: string, value: unknown, capability: Pa
   ['opensInEmergency', true, { opensInEmergency: true }],
 ]
 
-/** The capabilities of a driver with these settings; `entry` may leave out the TCP link. */
+/** The capabilities of a driver with these settings. `entry` may omit the TCP link. */
 export function capabilitiesWith(driver: DriverName, entry: Record<string, unknown>): Capabilities {
   const [device] = entries({ deviceId: 'thing', link: { tcp: ADDRESS }, ...entry, driver })
   return capabilitiesOf(device!)
 }
 
-/** The capability that the driver must declare before it may send such an event; undefined if it has declared it. */
+/** The capability that a driver needs for this event. Undefined if the driver has declared it. */
 export function undeclared(
   { departures, passage, emergency }: Capabilities,
   { type }: DeviceEvent,
@@ -37,7 +37,7 @@ export function undeclared(
   return undefined
 }
 
-/** The capabilities must follow the settings; `hasRelease`: the conformance row has a release. */
+/** Tests that the capabilities follow the settings. `hasRelease`: true if the conformance row has a release. */
 export function testCapabilities(driver: DriverName, entry: Record<string, unknown>, hasRelease: boolean): void {
   const shape = DeviceEntry.options.map((option) => option.shape).find((each) => each.driver.value === driver) ?? {}
 

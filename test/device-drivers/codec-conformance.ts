@@ -6,19 +6,19 @@ import { chopped, concat } from './pieces.ts'
 
 export interface CodecRig<Frame> {
   make(): ResyncingCodec<Frame>
-  /** What it must be able to carry. */
+  /** Frames that the codec must encode and decode. */
   readonly frames: fc.Arbitrary<Frame>
   /** Different frames for different numbers, 0 to 255. */
   sample(n: number): Frame
-  /** Never holds more, bytes. */
+  /** Maximum number of buffered bytes. */
   readonly mostHeld: number
-  /** A byte that begins a frame; noise is tried with many of it. */
+  /** Byte that begins a frame. Some noise in the tests contains many of them. */
   readonly begin: number
-  /** Bytes in front of a frame that its check does not cover; default 0. */
+  /** Number of bytes before a frame that its check does not cover; default 0. */
   readonly unchecked?: number
 }
 
-/** What every framing must do on a line that carries noise. */
+/** Conformance tests of a codec for lines with noise. */
 export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
   describe(`${name} codec`, () => {
     test('decodes what it encoded, in any chunks', () => {
@@ -38,7 +38,8 @@ export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
       for (let round = 0; round < 2_000; round++) {
         const codec = rig.make()
         const [n = 0, cut = 0, size = 0] = random.bytes(3)
-        // Bytes that begin nothing, then one that does: noise which is a whole good frame by chance is no loss.
+        // Bytes that begin no frame, then one byte that begins one. So the noise cannot contain a complete frame by
+        // chance.
         const garbage = random.bytes(n % 60).map((byte) => (byte === rig.begin || byte === 0xff ? 0x00 : byte))
         const whole = codec.encode(rig.sample(255))
         const half = whole.subarray(0, cut % whole.length)

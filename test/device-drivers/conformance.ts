@@ -13,41 +13,41 @@ import type { VirtualPlatform } from '../../verification/simulation/virtual/virt
 import { capabilitiesWith, testCapabilities, undeclared } from './capability-conformance.ts'
 import { ADDRESS, entries, forEver } from './workbench.ts'
 
-/** A simulated device as the suite handles it. */
+/** A simulated device with the controls that the suite needs. */
 export interface RigDevice {
   serve(link: ByteLink): Promise<void>
-  /** Makes the device mute: it receives and does not answer. */
+  /** Makes the device mute: it receives requests and does not answer. */
   mute(): void
   heal(): void
   /** Causes one event that the driver must report. */
   stir(): unknown
-  /** The tag of the last `stir` leaves the field; required if the driver reports departures. */
+  /** Removes the tag of the last `stir` from the field. Required if the driver reports departures. */
   leave?(): void
-  /** True if this is that event. */
+  /** True if `event` is the event that `stir` causes. */
   fits(event: DeviceEvent): boolean
-  /** Puts it so that a release can succeed, such as a tag on the reader. */
+  /** Makes a release possible, for example by a tag on the reader. */
   prepare?(): void
   /** Stops the device's own activity, so that the driver's timers can be counted. */
   rest?(): void
-  /** How often it has released so far. */
+  /** Number of releases that the device has executed. */
   releases?(): number
-  /** It carries out the next release and its answer is lost, and so are the answers to repeats of it. */
+  /** Makes the device execute the next release without an answer. It does not answer repeats of that command either. */
   loseAnswer?(): void
 }
 
 export interface Rig {
-  /** Title of the row, for a driver with several. */
+  /** Title of the row, if a driver has several rows. */
   readonly name?: string
-  /** Its settings, without `deviceId` and `driver`; without `link` it is on TCP. */
+  /** Settings of the device, without `deviceId` and `driver`. Without `link` the device is on TCP. */
   readonly entry: Record<string, unknown>
   device(platform: Platform): RigDevice
-  /** A command that actuates; left out for a device that has nothing to actuate. */
+  /** A command that moves the device; undefined for a device that cannot move. */
   readonly release?: DeviceCommand
   /** False for a device that answers no requests. */
   readonly answers?: boolean
-  /** What a device is that is mute from the beginning; default `degraded`. Behind pcscd it cannot even be seen. */
+  /** State of a device that is mute from the start; default `degraded`. A mute pcscd makes its readers `absent`. */
   readonly muteIs?: 'degraded' | 'absent'
-  /** A mute device is noticed within so long, ms; default 5,000. */
+  /** Maximum time until the driver detects a mute device, ms; default 5,000. */
   readonly noticedWithinMs?: number
 }
 
@@ -63,9 +63,9 @@ interface Bench {
   readonly states: DeviceStatus[]
   readonly events: DeviceEvent[]
   readonly tries: number[]
-  /** Cuts the link at the n-th chunk from now on, in whichever direction; Infinity: never. */
+  /** Cuts the link at the n-th chunk from now on, counted in both directions; Infinity: never. */
   cutAt(chunks: number): void
-  /** Chunks that have gone over the link, both ways. */
+  /** Number of chunks on the link so far, in both directions. */
   readonly chunks: number
   /** Replaces the bytes in both directions by noise, as at a wrong speed. */
   scramble(on: boolean): void
@@ -158,8 +158,8 @@ function openBench(driver: DriverName, rig: Rig, seed: number): Bench {
 }
 
 /**
- * The conformance tests of a driver for a device on a byte link, whatever its protocol. Pass the driver's name as a
- * literal: `driver-parts.test.ts` searches for it.
+ * Conformance tests of a driver on a byte link, for any protocol. Pass the driver's name as a literal, because
+ * `driver-parts.test.ts` searches for it.
  */
 export function describeDriver(driver: DriverName, rig: Rig): void {
   const name = rig.name ?? driver
@@ -300,7 +300,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       await whole.world.settle(whole.release())
       await whole.world.advance(500)
       const outcomes = new Set<string>()
-      // Every chunk of the command itself, and some of the watching behind it.
+      // Covers every chunk of the command, and some chunks of the polling after it.
       const last = whole.chunks - before
       const moments = Array.from({ length: last }, (_, i) => i + 1).filter(
         (chunk) => chunk <= 24 || chunk % Math.ceil(last / 12) === 0,
@@ -309,20 +309,20 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
         const b = bench(chunk)
         await b.ready()
         b.cutAt(chunk)
-        const told = await b.world.settle(b.release())
-        const where = `chunk ${chunk}: ${JSON.stringify(told)}`
+        const commandResult = await b.world.settle(b.release())
+        const where = `chunk ${chunk}: ${JSON.stringify(commandResult)}`
         const done = b.device.releases?.() ?? 0
-        outcomes.add(told.outcome)
-        expect(done, where).toBeLessThanOrEqual(told.commanded ? 1 : 0)
-        if (told.outcome === 'confirmed') expect(done, where).toBe(1)
-        if (told.outcome === 'failed') expect(told.commanded, where).toBe(false)
+        outcomes.add(commandResult.outcome)
+        expect(done, where).toBeLessThanOrEqual(commandResult.commanded ? 1 : 0)
+        if (commandResult.outcome === 'confirmed') expect(done, where).toBe(1)
+        if (commandResult.outcome === 'failed') expect(commandResult.commanded, where).toBe(false)
         await b.world.advance(3_000)
         await b.until(() => b.state() === 'ready')
         await b.world.advance(3_000)
-        expect(b.device.releases?.(), where).toBeLessThanOrEqual(Math.max(done, told.commanded ? 1 : 0))
+        expect(b.device.releases?.(), where).toBeLessThanOrEqual(Math.max(done, commandResult.commanded ? 1 : 0))
         await b.world.settle(b.supervisor.stop())
       }
-      // Each kind of ending was reached, or this would prove little.
+      // The test must have reached each kind of outcome.
       expect([...outcomes].sort()).toEqual(expect.arrayContaining(['confirmed', 'unknown']))
     })
 

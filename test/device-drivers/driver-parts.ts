@@ -5,7 +5,7 @@ import { readSources, ROOT } from '../house/sources.ts'
 
 const sources = readSources(['device-drivers', 'test'])
 
-/** Names of the drivers in either table of the registry. */
+/** Names of the drivers in at least one table of the registry. */
 export const REGISTERED: readonly string[] = [
   ...new Set([...DRIVER_NAMES, ...DeviceEntry.options.map(({ shape }) => shape.driver.value)]),
 ]
@@ -13,7 +13,7 @@ export const REGISTERED: readonly string[] = [
 const SCHEMA = 'docs/reference/edge-config.schema.json'
 const read = (path: string) => (existsSync(join(ROOT, path)) ? readFileSync(join(ROOT, path), 'utf8') : '')
 
-/** What the driver lacks: one line for each missing part, with what to add and where. */
+/** One line for each part that the driver lacks. It says what to add, and where. */
 export function missingParts(driver: string): string[] {
   const page = `docs/reference/hardware/${driver}.md`
   const ownFile = sources.find(

@@ -18,7 +18,7 @@ interface Rig {
   serve(link: ByteLink): Promise<void>
   isOpen(): boolean
   sounds(): boolean
-  /** Left out: the driver has no inputs. */
+  /** Undefined if the driver has no inputs. */
   setInput?(on: boolean): void
   /** Simulates a short power failure, or another loss of the outputs. */
   forget(): void
@@ -177,7 +177,7 @@ test('puts an emergency before a flood of events, and queues only its newest lev
   for await (const event of queue.events) got.push(event)
   expect(got.filter(({ type }) => type === 'emergency')).toEqual([{ type: 'emergency', on: false }])
   expect(got.findIndex(({ type }) => type === 'emergency')).toBeLessThanOrEqual(1)
-  // With a fault that counts the losses.
+  // One of the events is a fault with the number of lost events.
   expect(got.length).toBeLessThanOrEqual(1_002)
 })
 

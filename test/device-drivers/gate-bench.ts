@@ -33,11 +33,11 @@ export interface GateBench {
   execute(command: DeviceCommand, signal?: AbortSignal): ReturnType<Supervisor['execute']>
   siren(seconds: number): ReturnType<Supervisor['execute']>
   untilReady(): Promise<void>
-  /** Moves time until `condition` holds, 10 ms at a time. */
+  /** Advances time in steps of 10 ms until `condition` is true. */
   until(condition: () => boolean, limitMs?: number): Promise<void>
 }
 
-/** A supervisor and a simulated reader joined by a memory link, on a virtual clock. */
+/** A supervisor and a simulated reader, connected by a memory link, on a virtual clock. */
 export function gateBench(
   options: { gate?: Record<string, unknown>; reader?: Partial<LlrpReaderOptions>; seed?: number } = {},
 ): GateBench {
@@ -83,7 +83,7 @@ export function gateBench(
   }
 }
 
-/** The values of the writes to one output. */
+/** The values that were written to one output. */
 export function writesTo(reader: LlrpReader, gpo: number): boolean[] {
   return reader.writes.filter((write) => write.gpo === gpo).map((write) => write.on)
 }

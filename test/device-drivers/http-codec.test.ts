@@ -18,8 +18,8 @@ import { realPlatform } from './platform.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-/** Pieces with the data of each message joined. */
-function told(pieces: readonly HttpPiece[]): unknown[] {
+/** The pieces; joins the data of each message. */
+function summary(pieces: readonly HttpPiece[]): unknown[] {
   const out: unknown[] = []
   let data: Uint8Array[] = []
   for (const piece of pieces) {
@@ -57,9 +57,9 @@ describe('HTTP messages', () => {
           const parser = httpParser('responses')
           const pieces = chopped(concat(sent), size).flatMap((chunk) => parser.push(chunk))
           expect(parser.fault).toBeNull()
-          // Unpaired surrogates become one replacement character each, whichever way they are sent.
+          // Each unpaired surrogate becomes one replacement character.
           const plain = (text: string) => Buffer.from(text, 'utf8').toString('utf8')
-          expect(told(pieces)).toEqual(
+          expect(summary(pieces)).toEqual(
             answers.flatMap(([status, parts, inChunks]) => [
               status,
               inChunks ? parts.map(plain).join('') : plain(parts.join('')),
@@ -75,7 +75,7 @@ describe('HTTP messages', () => {
     const pieces = parser.push(
       bytes('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.0 200 OK\r\n\r\nabc'),
     )
-    expect(told([...pieces, ...parser.end()])).toEqual([204, '', 200, 'abc'])
+    expect(summary([...pieces, ...parser.end()])).toEqual([204, '', 200, 'abc'])
     expect(parser.fault).toBeNull()
   })
 
@@ -163,7 +163,7 @@ describe('HTTP messages', () => {
 
   test('counts the length of a request in bytes', () => {
     const parser = httpParser('requests')
-    expect(told(parser.push(encodeRequest({ method: 'POST', path: '/', headers: {}, body: '€' })))).toEqual([
+    expect(summary(parser.push(encodeRequest({ method: 'POST', path: '/', headers: {}, body: '€' })))).toEqual([
       'POST /',
       '€',
     ])

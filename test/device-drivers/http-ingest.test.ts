@@ -144,7 +144,7 @@ describe('http-ingest', () => {
       ).status,
     ).toBe(401)
     expect((await b.app.request('/ingest/gate-1')).status).toBe(404)
-    // One for each wrong secret of the device.
+    // One fault for each request with a wrong secret.
     expect(b.warnings).toHaveLength(5)
     for (let n = 0; n < 100; n++) await b.post(body, { authorization: 'Bearer wrong' })
     expect(b.warnings).toHaveLength(LINES_PER_MINUTE)
@@ -224,7 +224,7 @@ describe('http-ingest', () => {
 })
 
 describe('mappings', () => {
-  /** As documented for AdvanNet's HTTP service by its users: wiki.keonn.com template, `getUTC()` in ms. */
+  /** Body of AdvanNet's HTTP service, by the template on wiki.keonn.com; `getUTC()` is in ms. */
   const KEONN = {
     devid: 'AdvanReader-01',
     devip: '192.168.1.15',

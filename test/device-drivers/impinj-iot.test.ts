@@ -148,10 +148,10 @@ describe('impinj-iot', () => {
   test('switches siren and lamps on and off by time, and writes the remaining time after a reboot', async () => {
     const b = bench()
     await b.ready()
-    const told = await b.world.settle(
+    const reported = await b.world.settle(
       b.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 20 }, forEver()),
     )
-    expect(told).toMatchObject({ outcome: 'confirmed', commanded: true })
+    expect(reported).toMatchObject({ outcome: 'confirmed', commanded: true })
     expect(b.reader.outputs.get(1)).toBe(true)
     b.reader.reboot()
     expect(b.reader.outputs.get(1)).toBe(false)
@@ -170,12 +170,12 @@ describe('impinj-iot', () => {
     const b = bench({ passageInput: 1 })
     b.reader.setClock(-3 * 3_600_000)
     await b.ready()
-    const told = () => b.events.splice(0).filter(({ type }) => type === 'input' || type === 'passage')
+    const reported = () => b.events.splice(0).filter(({ type }) => type === 'input' || type === 'passage')
     b.reader.setInput(1, true)
     b.reader.setInput(2, true)
     b.reader.setInput(1, false)
     await b.world.advance(10)
-    expect(told()).toEqual([
+    expect(reported()).toEqual([
       { type: 'input', input: 1, on: true },
       { type: 'passage' },
       { type: 'input', input: 1, on: false },
@@ -188,7 +188,7 @@ describe('impinj-iot', () => {
     await b.ready()
     b.reader.setInput(1, false)
     await b.world.advance(10)
-    expect(told()).toEqual([{ type: 'input', input: 1, on: false }])
+    expect(reported()).toEqual([{ type: 'input', input: 1, on: false }])
 
     const old = bench({ inputs: [2] }, { hasInputs: false })
     await old.until(() => old.states.some(({ detail }) => detail.includes('this firmware has no inputs (GPI)')))

@@ -27,7 +27,7 @@ static long long now_ms(void)
 	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
-/* libosdp's small AES wants one from outside. For a test, not for a lock. */
+/** libosdp's small AES needs an external random source. This one is only for tests. */
 uint32_t rand_u32(void)
 {
 	return ((uint32_t)random() << 16) ^ (uint32_t)random();

@@ -14,7 +14,7 @@ import { chopped, concat } from './pieces.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(/\s/g, ''), 'hex'))
 const frame = (type: number, body: string, id = 7): LlrpFrame => ({ type, id, body: hex(body) })
-/** A frame as it comes out of the codec when these bytes are sent. */
+/** The frame that the codec decodes from a message with this body. */
 function through(bytes: Uint8Array): LlrpFrame {
   const codec = llrpCodec()
   const got = codec.push(bytes)
@@ -25,8 +25,8 @@ function through(bytes: Uint8Array): LlrpFrame {
 describe('messages of a real reader', () => {
   test.each(REPORTS)('tag report %#', (body, epc, rssiDbm, utcUs) => {
     expect(readTagReports(hex(body))).toEqual([{ epc, antenna: 1, rssiDbm, utcUs, uptimeUs: undefined, count: 1 }])
-    const said = decodeMessage(frame(61, body))
-    expect(said).toEqual(
+    const decoded = decodeMessage(frame(61, body))
+    expect(decoded).toEqual(
       message(
         'RO_ACCESS_REPORT',
         7,
@@ -41,12 +41,12 @@ describe('messages of a real reader', () => {
         ),
       ),
     )
-    expect(encodeMessage(said as Exclude<typeof said, { name: 'malformed' }>).subarray(10)).toEqual(hex(body))
+    expect(encodeMessage(decoded as Exclude<typeof decoded, { name: 'malformed' }>).subarray(10)).toEqual(hex(body))
   })
 
   test('decodes a close event', () => {
-    const said = decodeMessage(frame(63, CONNECTION_CLOSED))
-    const data = first(said as Extract<typeof said, { params: unknown }>, 'ReaderEventNotificationData')
+    const decoded = decodeMessage(frame(63, CONNECTION_CLOSED))
+    const data = first(decoded as Extract<typeof decoded, { params: unknown }>, 'ReaderEventNotificationData')
     expect(first(data, 'UTCTimestamp')?.fields.Microseconds).toBe(1596721689842138n)
     expect(first(data, 'ConnectionCloseEvent')).toBeDefined()
   })
@@ -62,16 +62,16 @@ describe('messages of a real reader', () => {
   })
 
   test('decodes a configuration', () => {
-    const said = decodeMessage(frame(12, CONFIG)) as ReturnType<typeof message<'GET_READER_CONFIG_RESPONSE'>>
-    expect(said.name).toBe('GET_READER_CONFIG_RESPONSE')
-    expect(Buffer.from(first(said, 'Identification')!.fields.ReaderID).toString('hex')).toBe('001625ffff1125d6')
-    expect(all(said, 'AntennaProperties').map(({ fields }) => fields.AntennaConnected)).toEqual([
+    const decoded = decodeMessage(frame(12, CONFIG)) as ReturnType<typeof message<'GET_READER_CONFIG_RESPONSE'>>
+    expect(decoded.name).toBe('GET_READER_CONFIG_RESPONSE')
+    expect(Buffer.from(first(decoded, 'Identification')!.fields.ReaderID).toString('hex')).toBe('001625ffff1125d6')
+    expect(all(decoded, 'AntennaProperties').map(({ fields }) => fields.AntennaConnected)).toEqual([
       true,
       false,
       false,
       false,
     ])
-    const antenna = first(said, 'AntennaConfiguration')
+    const antenna = first(decoded, 'AntennaConfiguration')
     expect(first(antenna, 'RFTransmitter')?.fields).toEqual({ HopTableID: 1, ChannelIndex: 0, TransmitPower: 81 })
     const inventory = first(antenna, 'C1G2InventoryCommand')
     expect(first(inventory, 'C1G2RFControl')?.fields).toEqual({ ModeIndex: 1000, Tari: 0 })
@@ -80,26 +80,26 @@ describe('messages of a real reader', () => {
       TagPopulation: 32,
       TagTransitTime: 0,
     })
-    const events = all(first(said, 'ReaderEventNotificationSpec'), 'EventNotificationState')
+    const events = all(first(decoded, 'ReaderEventNotificationSpec'), 'EventNotificationState')
     expect(events.filter(({ fields }) => fields.NotificationState).map(({ fields }) => fields.EventType)).toEqual([
       4, 8,
     ])
-    expect(first(first(said, 'ROReportSpec'), 'TagReportContentSelector')?.fields).toMatchObject({
+    expect(first(first(decoded, 'ROReportSpec'), 'TagReportContentSelector')?.fields).toMatchObject({
       EnableAntennaID: true,
       EnableChannelIndex: false,
       EnablePeakRSSI: true,
       EnableFirstSeenTimestamp: true,
       EnableTagSeenCount: false,
     })
-    expect(first(said, 'LLRPConfigurationStateValue')?.fields.LLRPConfigurationStateValue).toBe(2057940966)
-    expect(encodeMessage(said).subarray(10)).toEqual(hex(CONFIG))
+    expect(first(decoded, 'LLRPConfigurationStateValue')?.fields.LLRPConfigurationStateValue).toBe(2057940966)
+    expect(encodeMessage(decoded).subarray(10)).toEqual(hex(CONFIG))
   })
 
   test('decodes capabilities', () => {
-    const said = decodeMessage(frame(11, CAPABILITIES)) as ReturnType<
+    const decoded = decodeMessage(frame(11, CAPABILITIES)) as ReturnType<
       typeof message<'GET_READER_CAPABILITIES_RESPONSE'>
     >
-    const general = first(said, 'GeneralDeviceCapabilities')
+    const general = first(decoded, 'GeneralDeviceCapabilities')
     expect(general?.fields).toEqual({
       MaxNumberOfAntennaSupported: 4,
       CanSetAntennaProperties: false,
@@ -110,7 +110,7 @@ describe('messages of a real reader', () => {
     })
     expect(all(general, 'ReceiveSensitivityTableEntry')).toHaveLength(42)
     expect(first(general, 'GPIOCapabilities')?.fields).toEqual({ NumGPIs: 4, NumGPOs: 4 })
-    expect(first(said, 'LLRPCapabilities')?.fields).toEqual({
+    expect(first(decoded, 'LLRPCapabilities')?.fields).toEqual({
       CanDoRFSurvey: false,
       CanReportBufferFillWarning: true,
       SupportsClientRequestOpSpec: false,
@@ -124,7 +124,7 @@ describe('messages of a real reader', () => {
       MaxNumAccessSpecs: 1508,
       MaxNumOpSpecsPerAccessSpec: 8,
     })
-    const band = first(first(said, 'RegulatoryCapabilities'), 'UHFBandCapabilities')
+    const band = first(first(decoded, 'RegulatoryCapabilities'), 'UHFBandCapabilities')
     const powers = all(band, 'TransmitPowerLevelTableEntry').map(({ fields }) => fields)
     expect([powers.length, powers[0], powers.at(-1)]).toEqual([
       81,
@@ -136,8 +136,8 @@ describe('messages of a real reader', () => {
     expect(
       all(first(band, 'C1G2UHFRFModeTable'), 'C1G2UHFRFModeTableEntry').map(({ fields }) => fields.ModeIdentifier),
     ).toEqual([0, 1, 2, 3, 4, 1000, 1002, 1003, 1004, 1005])
-    expect(first(said, 'C1G2LLRPCapabilities')?.fields.MaxNumSelectFiltersPerQuery).toBe(2)
-    expect(encodeMessage(said).subarray(10)).toEqual(hex(CAPABILITIES))
+    expect(first(decoded, 'C1G2LLRPCapabilities')?.fields.MaxNumSelectFiltersPerQuery).toBe(2)
+    expect(encodeMessage(decoded).subarray(10)).toEqual(hex(CAPABILITIES))
   })
 })
 
@@ -325,7 +325,7 @@ describe('a stream with garbage', () => {
       const codec = llrpCodec()
       const wrong = wrongs[kind % wrongs.length]!()
       const good = Array.from({ length: 1 + (n % 6) }, (_, i) => (i % 2 === 0 ? report(100 + i) : keepalive(100 + i)))
-      // Behind the good ones so many bytes that a false beginning must show itself.
+      // After the valid messages follow so many bytes that every false start must fail.
       const after = Array.from({ length: 40 }, (_, i) => keepalive(1_000 + i))
       const got = chopped(concat([keepalive(1), wrong, ...good, ...after]), 1 + size).flatMap((chunk) =>
         codec.push(chunk),
@@ -390,7 +390,7 @@ describe('a stream with garbage', () => {
     expect(readTagReports(got[0]!.body)).toHaveLength(15_000)
   })
 
-  // UNTAG_LONG_FUZZ=1 runs the million chunks that the figure in docs/reference/hardware/llrp.md is from.
+  // UNTAG_LONG_FUZZ=1 runs the million chunks that docs/reference/hardware/llrp.md mentions.
   const CHUNKS = process.env['UNTAG_LONG_FUZZ'] ? 1_000_000 : 60_000
 
   test(`stays bounded, never throws and does not slow down over ${CHUNKS.toLocaleString('en')} random chunks`, () => {
@@ -434,7 +434,7 @@ describe('a stream with garbage', () => {
   }, 600_000)
 
   test('bounds the time for each byte of the worst input', () => {
-    // Beginnings everywhere, each of which claims 16 KiB of parameters of 4 bytes and fails at its very end.
+    // Each position is a possible start: it claims 16 KiB of parameters of 4 bytes, and is invalid only at its end.
     const bytes = new Uint8Array(400_000)
     const head = hex('043D 00003FFE 00000001')
     for (let at = 0; at + 16 <= bytes.length; at += 16) bytes.set(concat([head, hex('00F0 0004'), hex('00F0')]), at)

@@ -15,7 +15,7 @@ const TROUBLES: RandomFaultOptions = {
   mostTimes: 3,
 }
 
-/** The n-th tag of a shift; each is seen once, so that a lost or doubled read shows. */
+/** The n-th tag of a shift. The reader reads each tag once, so the test detects lost and doubled reads. */
 const epcOf = (n: number) => `3034F4E4E4${n.toString(16).toUpperCase().padStart(14, '0')}`
 
 async function shift(seed: number) {
@@ -45,10 +45,10 @@ async function shift(seed: number) {
     const what = below(12)
     if (what < 4) {
       const from = ons()
-      // One at a time, so that every ON belongs to one release.
-      const told = await bench.world.settle(bench.execute(RELEASE))
+      // Runs one release at a time, so that every ON belongs to one release.
+      const commandResult = await bench.world.settle(bench.execute(RELEASE))
       await bench.world.advance(4_000)
-      releases.push({ ons: ons() - from, told })
+      releases.push({ ons: ons() - from, commandResult })
     } else if (what < 7) bench.reader.faults.on(fault())
     else if (what === 7) pick([bench.port.cut, bench.port.unplug])()
     else if (what === 8) pick([bench.reader.reboot, () => bench.reader.hang(true), () => bench.reader.occupy(true)])()
@@ -70,12 +70,12 @@ describe('a shift with random faults at the gate', () => {
     let reads = 0
     for (let seed = 1; seed <= 80; seed++) {
       const { bench, releases, seenAt } = await shift(seed)
-      for (const { ons, told } of releases) {
-        outcomes.set(kindOf(told), (outcomes.get(kindOf(told)) ?? 0) + 1)
-        const where = `seed ${seed}: ${JSON.stringify(told)}`
-        expect(ons, where).toBeLessThanOrEqual(told.commanded ? 1 : 0)
-        if (told.outcome === 'confirmed') expect(ons, where).toBe(1)
-        if (told.outcome !== 'failed') expect(told.commanded, where).toBe(true)
+      for (const { ons, commandResult } of releases) {
+        outcomes.set(kindOf(commandResult), (outcomes.get(kindOf(commandResult)) ?? 0) + 1)
+        const where = `seed ${seed}: ${JSON.stringify(commandResult)}`
+        expect(ons, where).toBeLessThanOrEqual(commandResult.commanded ? 1 : 0)
+        if (commandResult.outcome === 'confirmed') expect(ons, where).toBe(1)
+        if (commandResult.outcome !== 'failed') expect(commandResult.commanded, where).toBe(true)
       }
       const names = bench.reads().map(({ tag }) => ('epc' in tag ? tag.epc : ''))
       expect(new Set(names).size, `seed ${seed}`).toBe(names.length)
@@ -91,7 +91,7 @@ describe('a shift with random faults at the gate', () => {
       expect((await bench.world.settle(bench.execute(RELEASE))).outcome, `seed ${seed}`).toBe('confirmed')
       await bench.world.settle(bench.supervisor.stop())
     }
-    // Every kind of ending has been reached, or this test would prove little.
+    // The test must have reached every kind of outcome.
     for (const kind of ['confirmed acknowledged', 'unknown answer_lost', 'failed refused', 'failed not_ready']) {
       expect(outcomes.get(kind) ?? 0, kind).toBeGreaterThan(2)
     }

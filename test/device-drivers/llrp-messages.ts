@@ -7,7 +7,7 @@ import { MESSAGE_ROWS, PARAMETER_ROWS } from '../../device-drivers/protocols/llr
 import type { Row } from '../../device-drivers/protocols/llrp/tables.ts'
 import type { ParameterName } from '../../device-drivers/protocols/llrp/parameters.ts'
 
-/** Messages of every form that the tables allow: whatever is added to a table is tested. */
+/** Generates messages of every form that the tables allow, so each addition to a table is tested. */
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex').toUpperCase()
 const bytes = (most: number, least = 0) => fc.uint8Array({ minLength: least, maxLength: most })
@@ -35,7 +35,7 @@ const VALUES: { [K in keyof FieldValues]: fc.Arbitrary<FieldValues[K]> } = {
   rest: bytes(20),
 }
 
-/** What a field may be; a test may narrow it. */
+/** Values of a field. A test may restrict them. */
 export type ValuesOf = (element: string, field: string, kind: keyof FieldValues) => fc.Arbitrary<FieldValue>
 
 const anything: ValuesOf = (_element, _field, kind) => VALUES[kind] as fc.Arbitrary<FieldValue>
@@ -46,10 +46,10 @@ const unknown: fc.Arbitrary<AnyParameter> = fc.record({
   bytes: bytes(10),
 })
 
-/** How often a parameter is made; a test may narrow it to null, which is never. */
+/** Range of the number of a parameter. A test may restrict it; null means none. */
 export type CountOf = (element: string, param: string, count: Count) => Count | null
 
-/** Unknown elements are made only without `countOf`. */
+/** Unknown elements are generated only without `countOf`. */
 export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
   const fieldsOf = (row: Row<string>) =>
     fc.record(
@@ -68,7 +68,7 @@ export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
       if (most === 0 || count === null) return fc.constant([])
       return fc.array(parameterOf(name as ParameterName, depth + 1), { minLength: least, maxLength: most })
     })
-    // Unknown elements may follow known ones, except after a field that takes the rest.
+    // Unknown elements may follow known elements, except after a field of kind `rest`.
     const endless = row.fields.some(([, kind]) => kind === 'rest')
     return fc
       .tuple(...groups, fc.array(unknown, { maxLength: depth === 1 && !endless && !countOf ? 1 : 0 }))
@@ -91,7 +91,7 @@ export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
   }
 }
 
-/** One message of that name, of any form that the tables allow. */
+/** A message with this name, in any form that the tables allow. */
 export const messageOf = generator()
 
 export const anyMessage: fc.Arbitrary<Message> = fc

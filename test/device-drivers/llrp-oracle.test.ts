@@ -17,8 +17,8 @@ import { realPlatform } from './platform.ts'
 import { realBench } from './real-io.ts'
 import { forEver } from './workbench.ts'
 
-// llrpjs is made from the definition of the LLRP toolkit (llrp-1x0-def.xml) and shares nothing with ours.
-// Its types are its sources, which do not compile as strictly as ours: so this is the part of them that is used.
+// llrpjs is generated from the definition of the LLRP toolkit (llrp-1x0-def.xml) and shares no code with untag. Its
+// types are its sources, which do not compile with untag's strict settings. So the used types are declared here.
 
 interface Definition {
   readonly typeNum: number
@@ -59,14 +59,14 @@ const { LLRPCoreDef, LLRPCore, LLRPMessage, LLRPClient, LLRPServer } = createReq
 }
 
 const theirMessage = (name: string, id: number, data: object = {}): TheirMessage => new LLRPCore[name]!({ id, data })
-const theirBytes = (said: TheirMessage): Uint8Array => Uint8Array.from(said.encode().getBuffer())
+const theirBytes = (outgoing: TheirMessage): Uint8Array => Uint8Array.from(outgoing.encode().getBuffer())
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-/** Of LLRP 1.0.1 but not in the toolkit's definition. */
+/** Elements of LLRP 1.0.1 that the toolkit's definition lacks. */
 const BEYOND = new Set(['ClientRequestOpSpecResult', 'C1G2XPCW1', 'C1G2XPCW2'])
 const known = (name: string) => !BEYOND.has(name)
 
@@ -94,7 +94,7 @@ describe('the tables', () => {
   })
 })
 
-/** Values that llrpjs accepts: its enumerations are closed, its times are dates, and it rejects EPCs of odd lengths. */
+/** Values that llrpjs accepts. Its enumerations are closed, its times are dates, and it rejects EPCs of odd lengths. */
 const theirValues: ValuesOf = (element, field, kind) => {
   const values =
     LLRPCoreDef[element]?.fieldDescriptors.find(({ name }) => name === field)?.enumTable.map(({ value }) => value) ?? []
@@ -135,10 +135,13 @@ const theirValues: ValuesOf = (element, field, kind) => {
   }
 }
 
-/** llrpjs loses parameters that hold nothing. */
+/** llrpjs loses parameters without content. */
 const LOST = { ConnectionCloseEvent: null, ReportBufferOverflowErrorEvent: null }
 
-/** The standard demands exactly one of several; our tables allow both, as real readers send them. */
+/**
+ * Here the standard requires exactly one of several parameters. Our tables allow all of them, because real readers send
+ * them.
+ */
 const CHOICES: readonly Readonly<Record<string, Count | null>>[] = [
   { EPC_96: '1', EPCData: null, UTCTimestamp: '1', Uptime: null, C1G2Kill: '+', ...LOST },
   { EPC_96: null, EPCData: '1', UTCTimestamp: null, Uptime: '1', C1G2Kill: '+', ...LOST },
@@ -157,11 +160,11 @@ const COMPARED = [...MESSAGE_ROWS.keys()].filter((name) => name !== 'CUSTOM_MESS
 describe('llrpjs decodes our messages and encodes them again', () => {
   test.each(COMPARED)('%s', (name) => {
     fc.assert(
-      fc.property(messageOf(name), (said) => {
-        const bytes = encodeMessage(said)
+      fc.property(messageOf(name), (outgoing) => {
+        const bytes = encodeMessage(outgoing)
         const got = new LLRPMessage(Buffer.from(bytes)).decode()
-        expect([got.getName(), got.getMessageId()]).toEqual([said.name, said.id])
-        const again = theirBytes(theirMessage(name, said.id, got.toLLRPData().data))
+        expect([got.getName(), got.getMessageId()]).toEqual([outgoing.name, outgoing.id])
+        const again = theirBytes(theirMessage(name, outgoing.id, got.toLLRPData().data))
         expect(Buffer.from(again).toString('hex')).toBe(Buffer.from(bytes).toString('hex'))
       }),
       { numRuns: 25 },
@@ -193,8 +196,8 @@ describe('we decode the messages of llrpjs', () => {
       },
     }
     const [frame] = llrpCodec().push(theirBytes(theirMessage('ADD_ROSPEC', 9, data)))
-    const said = decodeMessage(frame!)
-    expect(said).toMatchObject({
+    const outgoing = decodeMessage(frame!)
+    expect(outgoing).toMatchObject({
       name: 'ADD_ROSPEC',
       id: 9,
       params: [
@@ -232,11 +235,11 @@ test('the client of llrpjs works with our simulated reader', async () => {
   expect((await greeting).toLLRPData().data).toMatchObject({
     ReaderEventNotificationData: { ConnectionAttemptEvent: { Status: 'Success' } },
   })
-  const told = async (name: string, data: object = {}) =>
+  const requestStatus = async (name: string, data: object = {}) =>
     (await client.transact(theirMessage(name, 1 + Math.round(reader.received.length), data))).toLLRPData().data
   const isDone = { LLRPStatus: { StatusCode: 'M_Success' } }
 
-  expect(await told('GET_READER_CAPABILITIES', { RequestedData: 'All' })).toMatchObject({
+  expect(await requestStatus('GET_READER_CAPABILITIES', { RequestedData: 'All' })).toMatchObject({
     ...isDone,
     GeneralDeviceCapabilities: { MaxNumberOfAntennaSupported: 4, GPIOCapabilities: { NumGPIs: 4, NumGPOs: 4 } },
     RegulatoryCapabilities: {
@@ -246,14 +249,14 @@ test('the client of llrpjs works with our simulated reader', async () => {
     },
   })
   expect(
-    await told('SET_READER_CONFIG', {
+    await requestStatus('SET_READER_CONFIG', {
       ResetToFactoryDefault: false,
       GPOWriteData: { GPOPortNumber: 2, GPOData: true },
     }),
   ).toMatchObject(isDone)
   expect(reader.gpos[2]).toBe(true)
   expect(
-    await told('SET_READER_CONFIG', {
+    await requestStatus('SET_READER_CONFIG', {
       ResetToFactoryDefault: false,
       GPOWriteData: { GPOPortNumber: 7, GPOData: true },
     }),
@@ -285,10 +288,10 @@ test('the client of llrpjs works with our simulated reader', async () => {
     },
     ROReportSpec: { ROReportTrigger: 'Upon_N_Tags_Or_End_Of_ROSpec', N: 1, TagReportContentSelector: selector },
   }
-  expect(await told('ADD_ROSPEC', { ROSpec: spec })).toMatchObject(isDone)
-  expect(await told('ENABLE_ROSPEC', { ROSpecID: 5 })).toMatchObject(isDone)
+  expect(await requestStatus('ADD_ROSPEC', { ROSpec: spec })).toMatchObject(isDone)
+  expect(await requestStatus('ENABLE_ROSPEC', { ROSpecID: 5 })).toMatchObject(isDone)
   expect(reader.isReading).toBe(false)
-  expect(await told('START_ROSPEC', { ROSpecID: 5 })).toMatchObject(isDone)
+  expect(await requestStatus('START_ROSPEC', { ROSpecID: 5 })).toMatchObject(isDone)
   const report = new Promise<TheirMessage>((resolve) => client.on('RO_ACCESS_REPORT', resolve))
   reader.see(EPC, { antenna: 3, rssiDbm: -51 })
   expect((await report).toLLRPData().data).toMatchObject({
@@ -300,7 +303,7 @@ test('the client of llrpjs works with our simulated reader', async () => {
       TagSeenCount: { TagCount: 1 },
     },
   })
-  expect(await told('DELETE_ROSPEC', { ROSpecID: 0 })).toMatchObject(isDone)
+  expect(await requestStatus('DELETE_ROSPEC', { ROSpecID: 0 })).toMatchObject(isDone)
 })
 
 test('our driver works with a reader built from the server of llrpjs', async () => {
@@ -338,19 +341,19 @@ test('our driver works with a reader built from the server of llrpjs', async () 
     },
   }
   const answers: Partial<Record<MessageName, object>> = { GET_READER_CAPABILITIES: capabilities }
-  const on = (name: MessageName, act: (said: TheirMessage) => void) =>
-    server.on(name, (said) => {
+  const on = (name: MessageName, act: (outgoing: TheirMessage) => void) =>
+    server.on(name, (outgoing) => {
       received.push(name)
-      act(said)
+      act(outgoing)
     })
   for (const [name, { answer }] of Object.entries(MESSAGES).map(
     ([name, layout]) => [name as MessageName, layout as { answer?: string }] as const,
   )) {
     if (answer === undefined) continue
-    on(name, (said) => {
+    on(name, (outgoing) => {
       if (name === 'SET_READER_CONFIG')
-        outputs.push((said.toLLRPData().data as { GPOWriteData?: unknown }).GPOWriteData)
-      void server.send(theirMessage(answer, said.getMessageId(), answers[name] ?? ok))
+        outputs.push((outgoing.toLLRPData().data as { GPOWriteData?: unknown }).GPOWriteData)
+      void server.send(theirMessage(answer, outgoing.getMessageId(), answers[name] ?? ok))
     })
   }
   const tag = {

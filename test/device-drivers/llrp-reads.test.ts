@@ -26,7 +26,7 @@ describe('time of a read', () => {
     await bench.untilReady()
     await bench.world.advance(100)
     expect(bench.reads().map(({ seenAtMs }) => Math.round(seenAtMs))).toEqual(seen)
-    // Somebody who went by then does not go by now.
+    // An old passage must not count as a passage now.
     expect(bench.events.some((event) => event.type === 'passage' || event.type === 'input')).toBe(false)
     bench.reader.see(EPC)
     bench.reader.setInput(3, false)

@@ -11,16 +11,16 @@ import { RELEASE } from './workbench.ts'
 const ORDER = { kind: 'release', tag: { epc: EPC } } as const
 const OTHER = 'AA'.repeat(12)
 
-/** A gate that does something to tags, and the tag of EPC with this memory. */
+/** A gate that kills tags or switches their EAS off, and a tag EPC with this memory. */
 function tagBench(gate: Record<string, unknown>, tag: SimulatedTag = {}) {
   const bench = gateBench({ gate, reader: { tags: new Map([[EPC, tag]]) } })
 
-  /** Releases; the tag answers at every read while `stays` allows it. */
+  /** Starts a release. The tag is read again and again while `stays` returns true. */
   async function release(stays: () => boolean = () => true, order: Parameters<typeof bench.execute>[0] = ORDER) {
-    let told: Awaited<ReturnType<typeof bench.execute>> | undefined
+    let commandResult: Awaited<ReturnType<typeof bench.execute>> | undefined
     const releasing = bench.execute(order)
-    void releasing.then((result) => (told = result))
-    for (let waited = 0; told === undefined && waited < 30_000; waited += 50) {
+    void releasing.then((result) => (commandResult = result))
+    for (let waited = 0; commandResult === undefined && waited < 30_000; waited += 50) {
       await bench.world.advance(50)
       bench.reader.see(OTHER)
       if (stays()) bench.reader.see(EPC)
@@ -220,13 +220,14 @@ describe('switching the EAS bit of a tag off', () => {
         await bench.untilReady()
         const count = () => bench.reader.received.filter((received) => received === name).length
         const functions = [MESSAGES[name].type]
-        const told = await bench.release(() => {
+        const commandResult = await bench.release(() => {
           if (count() === nth - 1) bench.reader.faults.on({ kind: 'cut-before-answer', functions, times: 1 })
           return true
         })
-        const where = `${name} ${nth}: ${JSON.stringify(told)}`
-        if (told.outcome === 'confirmed') expect(bench.tag.config, where).toBe(0)
-        if (told.outcome === 'failed') expect([bench.tag.config, told.commanded], where).toEqual([1, false])
+        const where = `${name} ${nth}: ${JSON.stringify(commandResult)}`
+        if (commandResult.outcome === 'confirmed') expect(bench.tag.config, where).toBe(0)
+        if (commandResult.outcome === 'failed')
+          expect([bench.tag.config, commandResult.commanded], where).toEqual([1, false])
         await bench.world.advance(20_000)
         await bench.untilReady()
         expect(await bench.release(), where).toMatchObject({ outcome: 'confirmed' })
@@ -237,7 +238,7 @@ describe('switching the EAS bit of a tag off', () => {
 
   test('reads the chip from a TID', () => {
     expect(easOfChip([0xe280, 0x6890])).toEqual({ kind: 'toggle', chip: 'UCODE 7' })
-    // With the flags of Gen2 version 2 set.
+    // A TID with the flags of Gen2 version 2.
     expect(easOfChip([0xe2c0, 0x6994])).toEqual({ kind: 'toggle', chip: 'UCODE 8m' })
     expect(easOfChip([0xe280, 0x6995])).toMatchObject({
       kind: 'none',

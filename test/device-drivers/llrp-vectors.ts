@@ -1,13 +1,13 @@
 // Bytes of a real reader (Impinj Speedway R420, firmware 5.14.0.240), from edgexfoundry/device-rfid-llrp-go,
 // pkg/llrp/testdata at cd6a08a (Apache-2.0), retyped as hex: bodies of messages without the header.
 
-/** Body of an answer that has only the status of success. */
+/** Body of an answer with only a status: success. */
 export const STATUS_OK = '011f000800000000'
 
 /** READER_EVENT_NOTIFICATION: the reader closes the connection. */
 export const CONNECTION_CLOSED = '00f600140080000c0005ac35bd20d1da01010004'
 
-/** RO_ACCESS_REPORTs: body, EPC, dBm, first seen in µs since 1970; all by antenna 1. */
+/** RO_ACCESS_REPORTs of antenna 1: body, EPC, signal in dBm, first sighting in µs since 1970. */
 export const REPORTS: readonly (readonly [body: string, epc: string, rssiDbm: number, utcUs: number])[] = [
   ['00f0001f8d3000abcdef0000000000000381000186d0820005a9e4bef862e0', '3000ABCDEF00000000000003', -48, 1594174805140192],
   ['00f0001f8d3000abcdef0000000000000581000186d1820005a9e4bef876b4', '3000ABCDEF00000000000005', -47, 1594174805145268],

@@ -32,7 +32,7 @@ const requests = fc.constantFrom(...names).chain((name): fc.Arbitrary<ModbusMess
     .map(({ address: at, values }) => ({ name, address: at, quantity: values.length, values }))
 })
 
-/** What a board would answer, as it is read back. */
+/** The answer of a board to this request, as the codec decodes it. */
 function answerTo(request: ModbusMessage): ModbusMessage {
   const f = MODBUS_FUNCTIONS[request.name]
   if (f.access === 'write one') return request
@@ -78,11 +78,11 @@ describe('golden frames', () => {
       '10 0001 0002',
       span('writeMultipleRegisters', 1, 2),
     ],
-  ])('%s', (_, request, message, answer, said) => {
+  ])('%s', (_, request, message, answer, decoded) => {
     expect(encodePdu('request', message)).toEqual(hex(request))
     expect(decodeRequest(hex(request))).toEqual(message)
-    expect(decodeAnswer(hex(answer))).toEqual(said)
-    expect(answers(said, message)).toBe(true)
+    expect(decodeAnswer(hex(answer))).toEqual(decoded)
+    expect(answers(decoded, message)).toBe(true)
   })
 
   test('decodes a refusal', () => {
@@ -170,7 +170,7 @@ describe.each<[string, (direction: Direction) => ReturnType<typeof rtuCodec>]>([
     for (let round = 0; round < 2_000; round++) {
       const codec = make('answer')
       const [n = 0, cut = 0, size = 0] = random.bytes(3)
-      // 50…7F are no function codes, so that this noise can begin no frame; what stops half-way can.
+      // 50…7F are no function codes, so this noise cannot begin a frame. The incomplete frames can.
       const garbage = random.bytes(n % 60).map((byte) => 0x50 | (byte & 0x2f))
       const half = codec.encode(frameOf(good(1))).subarray(0, cut % 8)
       const frames = Array.from({ length: 1 + (n % 4) }, (_, i) => codec.encode(frameOf(good(100 + i), 100 + i)))

@@ -82,9 +82,9 @@ describe('the "flash on" command of Waveshare boards', () => {
     })
     await bench.untilReady()
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     bench.board.faults.on({ kind: 'delay', ms: 250, functions: [2], after: 1, times: 1 })
-    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+    expect(await bench.world.settle(commandResult)).toMatchObject({ outcome: 'unknown', commanded: true })
     bench.board.faults.heal()
     expect(await bench.world.settle(bench.release())).toMatchObject({
       outcome: 'failed',
@@ -114,13 +114,13 @@ describe('the interlock of an AM or RF deactivator', () => {
   test('arms until the deactivation is seen, switches off at once and checks the contact', async () => {
     const bench = armed()
     await bench.untilReady()
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.world.advance(1_000)
     expect(bench.board.coils[0]).toBe(true)
     bench.board.setInput(1, true)
     await bench.world.advance(50)
     expect(bench.board.coils[0]).toBe(false)
-    expect(await told).toMatchObject({ outcome: 'confirmed', commanded: true })
+    expect(await commandResult).toMatchObject({ outcome: 'confirmed', commanded: true })
     await bench.world.advance(5_000)
     expect(writesTo(bench.board, 0).filter(Boolean)).toHaveLength(1)
     expect(bench.events.filter(({ event }) => event.type === 'fault')).toEqual([])
@@ -135,13 +135,13 @@ describe('the interlock of an AM or RF deactivator', () => {
     })
     expect(bench.board.coils[0]).toBe(false)
     const end = new AbortController()
-    const told = bench.supervisor.execute('door', RELEASE, end.signal)
+    const commandResult = bench.supervisor.execute('door', RELEASE, end.signal)
     await bench.world.advance(1_000)
     expect(bench.board.coils[0]).toBe(true)
     end.abort()
     await bench.world.advance(50)
     expect(bench.board.coils[0]).toBe(false)
-    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+    expect(await bench.world.settle(commandResult)).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
   test('reports a contact that does not fall', async () => {

@@ -25,10 +25,10 @@ async function shift(framing: 'rtu' | 'tcp', seed: number) {
     const what = below(10)
     if (what < 4) {
       const from = ons()
-      // One at a time, so that every ON belongs to one release.
-      const told = await bench.world.settle(bench.release())
+      // Runs one release at a time, so that every ON belongs to one release.
+      const commandResult = await bench.world.settle(bench.release())
       await bench.world.advance(2_500)
-      releases.push({ ons: ons() - from, told })
+      releases.push({ ons: ons() - from, commandResult })
     } else if (what < 7) bench.board.faults.on(fault())
     else if (what === 7) pick([bench.port.cut, bench.port.unplug, bench.board.restart])()
     else if (what === 8) bench.board.stick(0, pick([true, false, null]))
@@ -47,12 +47,12 @@ describe.each(['tcp', 'rtu'] as const)('a shift with random faults over %s', (fr
     const outcomes = new Map<string, number>()
     for (let seed = 1; seed <= 80; seed++) {
       const { bench, releases } = await shift(framing, seed)
-      for (const { ons, told } of releases) {
-        outcomes.set(kindOf(told), (outcomes.get(kindOf(told)) ?? 0) + 1)
-        const where = `seed ${seed}: ${JSON.stringify(told)}`
-        expect(ons, where).toBeLessThanOrEqual(told.commanded ? 1 : 0)
-        if (told.outcome === 'confirmed') expect(ons, where).toBe(1)
-        if (told.outcome !== 'failed') expect(told.commanded, where).toBe(true)
+      for (const { ons, commandResult } of releases) {
+        outcomes.set(kindOf(commandResult), (outcomes.get(kindOf(commandResult)) ?? 0) + 1)
+        const where = `seed ${seed}: ${JSON.stringify(commandResult)}`
+        expect(ons, where).toBeLessThanOrEqual(commandResult.commanded ? 1 : 0)
+        if (commandResult.outcome === 'confirmed') expect(ons, where).toBe(1)
+        if (commandResult.outcome !== 'failed') expect(commandResult.commanded, where).toBe(true)
       }
       expect(bench.supervisor.status('door')?.state, `seed ${seed}`).toBe('ready')
       expect(bench.board.coils, `seed ${seed}`).toEqual(Array.from({ length: 8 }, () => false))
@@ -60,7 +60,7 @@ describe.each(['tcp', 'rtu'] as const)('a shift with random faults over %s', (fr
       expect((await bench.world.settle(bench.release())).outcome, `seed ${seed}`).toBe('confirmed')
       await bench.world.settle(bench.supervisor.stop())
     }
-    // Every kind of ending has been reached, or this test would prove little.
+    // The test must have reached every kind of outcome.
     const failures = ['no_confirmation', 'input_stuck', 'refused', 'not_ready'].map((code) => `failed ${code}`)
     for (const kind of ['confirmed input_changed', 'unknown answer_lost', ...failures]) {
       expect(outcomes.get(kind) ?? 0, kind).toBeGreaterThan(2)

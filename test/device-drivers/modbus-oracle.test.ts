@@ -11,14 +11,14 @@ import { realPlatform } from './platform.ts'
 import { realBench } from './real-io.ts'
 import { forEver, RELEASE } from './workbench.ts'
 
-// modbus-serial is an implementation that shares nothing with ours: what both understand is Modbus.
+// modbus-serial is an independent implementation of Modbus.
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-/** modbus-serial's own TCP server as a relay board: input 0 follows coil 0. */
+/** A relay board made from modbus-serial's TCP server; input 0 follows coil 0. */
 function independentBoard(): Promise<{
   port: number
   coils: boolean[]
@@ -36,7 +36,8 @@ function independentBoard(): Promise<{
     },
   }
   return new Promise((resolve, reject) => {
-    // It takes the number 0 for no port and listens on 502; the text '0' reaches node:net, which picks a free one.
+    // modbus-serial treats the number 0 as no port and listens on 502. It forwards the text '0' to node:net, which
+    // picks a free port.
     const server = new ModbusRTU.ServerTCP(vector, { host: '127.0.0.1', port: '0' as unknown as number, unitID: 1 })
     server.on('error', reject)
     server.on('serverError', reject)
@@ -55,7 +56,7 @@ function independentBoard(): Promise<{
 describe('our driver against the board of modbus-serial', () => {
   test('identifies, releases, sounds a siren, reconnects and stops', async () => {
     const board = await independentBoard()
-    // The second board has its own port: another program may have taken the first one.
+    // The second board has its own port, because another program may have taken the first port.
     let port: number | null = board.port
     const openLink: OpenLink = (_, signal) =>
       port === null ? Promise.reject(new LinkFault('refused', 'nothing listens')) : openTcp('127.0.0.1', port, signal)
@@ -73,8 +74,8 @@ describe('our driver against the board of modbus-serial', () => {
     cleanups.push(() => bench.supervisor.stop())
     await bench.untilState('door', 'ready')
 
-    const told = await bench.supervisor.execute('door', RELEASE, forEver())
-    expect(told).toMatchObject({ outcome: 'confirmed', detail: 'input_changed: input 0 changed to 1' })
+    const commandResult = await bench.supervisor.execute('door', RELEASE, forEver())
+    expect(commandResult).toMatchObject({ outcome: 'confirmed', detail: 'input_changed: input 0 changed to 1' })
     await bench.untilEvent((event) => event.type === 'input' && !event.on)
     expect(board.writes.filter(([coil]) => coil === 0).map(([, on]) => on)).toEqual([false, true, false])
 

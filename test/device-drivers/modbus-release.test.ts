@@ -7,7 +7,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     await bench.untilReady()
     return bench
   }
-  /** Writes of the releasing output after the board was made ready. */
+  /** Writes of the releasing output since the board became ready. */
   const pulse = (bench: Awaited<ReturnType<typeof ready>>, from: number) => writesTo(bench.board, 0).slice(from)
 
   test('switches the output off before it is ready', async () => {
@@ -18,8 +18,12 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('confirms when the input changes, with one ON, one OFF and a pulse of the set length', async () => {
     const bench = await ready()
     const before = bench.board.log.length
-    const told = await bench.world.settle(bench.release())
-    expect(told).toEqual({ outcome: 'confirmed', commanded: true, detail: 'input_changed: input 0 changed to 1' })
+    const commandResult = await bench.world.settle(bench.release())
+    expect(commandResult).toEqual({
+      outcome: 'confirmed',
+      commanded: true,
+      detail: 'input_changed: input 0 changed to 1',
+    })
     await bench.world.advance(500)
     const [on, off] = bench.board.log.slice(before)
     expect(pulse(bench, 1)).toEqual([true, false])
@@ -41,8 +45,12 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     const bench = await ready()
     bench.board.stick(0, false)
     const from = bench.world.clock.elapsed()
-    const told = await bench.world.settle(bench.release())
-    expect(told).toEqual({ outcome: 'failed', commanded: true, detail: 'no_confirmation: input 0 did not change' })
+    const commandResult = await bench.world.settle(bench.release())
+    expect(commandResult).toEqual({
+      outcome: 'failed',
+      commanded: true,
+      detail: 'no_confirmation: input 0 did not change',
+    })
     expect(bench.world.clock.elapsed() - from).toBeGreaterThanOrEqual(1_200)
     expect(bench.world.clock.elapsed() - from).toBeLessThan(1_400)
   })
@@ -50,18 +58,18 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('confirms if the input changes within 1 s after the pulse', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.world.advance(1_000)
     bench.board.stick(0, true)
-    expect((await bench.world.settle(told)).outcome).toBe('confirmed')
+    expect((await bench.world.settle(commandResult)).outcome).toBe('confirmed')
   })
 
   test('fails without a command if the input is 1 before', async () => {
     const bench = await ready()
     bench.board.stick(0, true)
     await bench.world.advance(100)
-    const told = await bench.world.settle(bench.release())
-    expect(told).toEqual({
+    const commandResult = await bench.world.settle(bench.release())
+    expect(commandResult).toEqual({
       outcome: 'failed',
       commanded: false,
       detail: 'input_stuck: input 0 is 1 before anything was commanded',
@@ -73,11 +81,11 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     const bench = await ready()
     bench.board.stick(0, true)
     await bench.world.advance(100)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.world.advance(600)
     expect(pulse(bench, 1)).toEqual([])
     bench.board.stick(0, null)
-    expect((await bench.world.settle(told)).outcome).toBe('confirmed')
+    expect((await bench.world.settle(commandResult)).outcome).toBe('confirmed')
   })
 
   test('confirms an acknowledged write without a confirm input', async () => {
@@ -94,9 +102,9 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test.each([1, 2, 3, 6, 10])('fails after exception %i to the ON write', async (code) => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
-    const told = await bench.world.settle(bench.release())
-    expect(told.outcome).toBe('failed')
-    expect(told.detail).toMatch(new RegExp(`^refused: exception ${code} \\(`))
+    const commandResult = await bench.world.settle(bench.release())
+    expect(commandResult.outcome).toBe('failed')
+    expect(commandResult.detail).toMatch(new RegExp(`^refused: exception ${code} \\(`))
     expect(bench.board.coils[0]).toBe(false)
   })
 
@@ -124,10 +132,10 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     async (kind) => {
       const bench = await ready()
       bench.board.stick(0, false)
-      const told = bench.release()
+      const commandResult = bench.release()
       await bench.until(() => bench.board.coils[0] === true)
       bench.board.faults.on({ kind })
-      expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+      expect(await bench.world.settle(commandResult)).toMatchObject({ outcome: 'unknown', commanded: true })
       await bench.until(() => bench.supervisor.status('door')?.state !== 'ready')
       bench.board.faults.heal()
       await bench.untilReady()
@@ -139,10 +147,10 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('reports unknown if the input could not be read once and did not change', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.until(() => bench.board.coils[0] === true)
     bench.board.faults.on({ kind: 'mute', functions: [2], times: 1 })
-    expect(await bench.world.settle(told)).toMatchObject({
+    expect(await bench.world.settle(commandResult)).toMatchObject({
       outcome: 'unknown',
       detail: 'answer_lost: input 0 could not be read',
     })
@@ -167,12 +175,12 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('sees a movement that is shorter than the polling interval', async () => {
     const bench = await ready({ pollMs: 1_000 })
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.world.advance(700)
     bench.board.stick(0, true)
     await bench.world.advance(15)
     bench.board.stick(0, false)
-    expect((await bench.world.settle(told)).outcome).toBe('confirmed')
+    expect((await bench.world.settle(commandResult)).outcome).toBe('confirmed')
   })
 
   test('does not delay the command by slow polling', async () => {
@@ -187,17 +195,17 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('fails without a command if unplugged before', async () => {
     const bench = await ready()
     bench.port.unplug()
-    const told = await bench.world.settle(bench.release())
-    expect(told).toMatchObject({ outcome: 'failed', commanded: false })
-    expect(told.detail).toMatch(/^not_ready/)
+    const commandResult = await bench.world.settle(bench.release())
+    expect(commandResult).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(commandResult.detail).toMatch(/^not_ready/)
   })
 
   test('reports unknown if cut instead of the answer to ON, never repeats it, and writes OFF after the reconnect', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
     bench.board.faults.on({ kind: 'cut-before-answer', functions: [5], times: 1 })
-    const told = await bench.world.settle(bench.release())
-    expect(told).toMatchObject({ outcome: 'unknown', commanded: true })
+    const commandResult = await bench.world.settle(bench.release())
+    expect(commandResult).toMatchObject({ outcome: 'unknown', commanded: true })
     await bench.untilReady()
     await bench.world.advance(5_000)
     expect(pulse(bench, 1)).toEqual([true, false])
@@ -207,11 +215,11 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('reports unknown if unplugged during the pulse, and writes OFF when the board is back', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.world.advance(100)
     expect(bench.board.coils[0]).toBe(true)
     bench.port.unplug()
-    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+    expect(await bench.world.settle(commandResult)).toMatchObject({ outcome: 'unknown', commanded: true })
     await bench.world.advance(60_000)
     expect(bench.board.coils[0]).toBe(true)
     bench.port.plug()
@@ -223,17 +231,17 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('reports unknown if unplugged between pulse and confirmation', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.world.advance(600)
     bench.port.cut()
-    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+    expect(await bench.world.settle(commandResult)).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
   test('keeps a confirmed outcome if unplugged afterwards', async () => {
     const bench = await ready()
-    const told = await bench.world.settle(bench.release())
+    const commandResult = await bench.world.settle(bench.release())
     bench.port.cut()
-    expect(told.outcome).toBe('confirmed')
+    expect(commandResult.outcome).toBe('confirmed')
     await bench.untilReady()
     await bench.world.advance(1_000)
     expect(bench.board.coils[0]).toBe(false)
@@ -242,7 +250,10 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('starts the second pulse after the first has ended', async () => {
     const bench = await ready()
     const both = Promise.all([bench.release(), bench.release()])
-    expect((await bench.world.settle(both)).map((told) => told.outcome)).toEqual(['confirmed', 'confirmed'])
+    expect((await bench.world.settle(both)).map((commandResult) => commandResult.outcome)).toEqual([
+      'confirmed',
+      'confirmed',
+    ])
     await bench.world.advance(500)
     expect(pulse(bench, 1)).toEqual([true, false, true, false])
   })
@@ -250,7 +261,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
   test('queues at most eight releases', async () => {
     const bench = await ready()
     const all = Promise.all(Array.from({ length: 12 }, () => bench.release()))
-    const outcomes = (await bench.world.settle(all)).map((told) => told.detail.split(':')[0])
+    const outcomes = (await bench.world.settle(all)).map((commandResult) => commandResult.detail.split(':')[0])
     expect(outcomes.filter((code) => code === 'queue_full').length).toBeGreaterThanOrEqual(3)
     expect(outcomes.filter((code) => code === 'input_changed').length).toBeGreaterThanOrEqual(8)
   })
@@ -260,20 +271,28 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     const gaveUp = new AbortController()
     bench.board.stick(0, true)
     await bench.world.advance(100)
-    const told = bench.supervisor.execute('door', RELEASE, gaveUp.signal)
+    const commandResult = bench.supervisor.execute('door', RELEASE, gaveUp.signal)
     await bench.world.advance(300)
     gaveUp.abort(new Error('enough'))
-    expect(await bench.world.settle(told)).toEqual({ outcome: 'failed', commanded: false, detail: 'cancelled' })
+    expect(await bench.world.settle(commandResult)).toEqual({
+      outcome: 'failed',
+      commanded: false,
+      detail: 'cancelled',
+    })
   })
 
   test('writes OFF at once and reports unknown if the caller aborts during the pulse', async () => {
     const bench = await ready({ pulseMs: 5_000 })
     const gaveUp = new AbortController()
     bench.board.stick(0, false)
-    const told = bench.supervisor.execute('door', RELEASE, gaveUp.signal)
+    const commandResult = bench.supervisor.execute('door', RELEASE, gaveUp.signal)
     await bench.world.advance(300)
     gaveUp.abort(new Error('enough'))
-    expect(await bench.world.settle(told)).toEqual({ outcome: 'unknown', commanded: true, detail: 'cancelled' })
+    expect(await bench.world.settle(commandResult)).toEqual({
+      outcome: 'unknown',
+      commanded: true,
+      detail: 'cancelled',
+    })
     expect(bench.board.coils[0]).toBe(false)
   })
 

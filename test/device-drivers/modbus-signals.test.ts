@@ -15,8 +15,8 @@ async function ready(door: Record<string, unknown> = {}) {
 describe('signals', () => {
   test('switch on for the requested time, then off', async () => {
     const bench = await ready()
-    const told = await bench.world.settle(bench.signal('siren', 5))
-    expect(told).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
+    const commandResult = await bench.world.settle(bench.signal('siren', 5))
+    expect(commandResult).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
     expect(bench.board.coils[1]).toBe(true)
     await bench.world.advance(4_900)
     expect(bench.board.coils[1]).toBe(true)
@@ -47,12 +47,12 @@ describe('signals', () => {
   test('do not wait for a release', async () => {
     const bench = await ready()
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.world.advance(300)
     const from = bench.world.clock.elapsed()
     await bench.world.settle(bench.signal('siren', 5))
     expect(bench.world.clock.elapsed() - from).toBeLessThan(50)
-    expect((await bench.world.settle(told)).detail).toBe('no_confirmation: input 0 did not change')
+    expect((await bench.world.settle(commandResult)).detail).toBe('no_confirmation: input 0 did not change')
   })
 
   test('are written again after a reconnect until their time is over', async () => {
@@ -108,17 +108,17 @@ describe('signals', () => {
     ] as const
     for (const { most, ...fault } of seldom) {
       const bench = workbench({ door: LAMPS })
-      let asked = 0
+      let reads = 0
       bench.board.faults.on({ ...fault, functions: [1] })
       const { hitting } = bench.board.faults
       bench.board.faults.hitting = (unit, code) => {
-        if (code === 1) asked++
+        if (code === 1) reads++
         return hitting(unit, code)
       }
       await bench.untilReady()
       await bench.world.advance(60_000)
       expect([bench.supervisor.status('door')?.state, bench.port.opened]).toEqual(['ready', 1])
-      expect(asked).toBeLessThanOrEqual(most)
+      expect(reads).toBeLessThanOrEqual(most)
       expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')
     }
   })
@@ -155,20 +155,20 @@ describe('signals', () => {
   test('repeat a lost siren command at once, not at the next audit', async () => {
     const bench = await ready()
     bench.board.faults.on(lost)
-    const told = bench.signal('siren', 10)
+    const commandResult = bench.signal('siren', 10)
     await bench.world.advance(550)
     expect(bench.board.coils[1]).toBe(true)
-    expect(await told).toMatchObject({ outcome: 'unknown' })
+    expect(await commandResult).toMatchObject({ outcome: 'unknown' })
   })
 
   test('repeat the OFF of a release after three refusals', async () => {
     const bench = workbench({ door: LAMPS })
     bench.board.faults.on({ kind: 'exception', code: 1, functions: [1] })
     await bench.untilReady()
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.until(() => bench.board.coils[0] === true)
     bench.board.faults.on(busy)
-    await bench.world.settle(told)
+    await bench.world.settle(commandResult)
     await bench.until(
       () => bench.events.some(({ event }) => event.type === 'fault' && event.detail.includes('may still be on')),
       5_000,
@@ -256,11 +256,11 @@ describe('stop', () => {
   test('switches off during a pulse, and the release is unknown', async () => {
     const bench = await ready({ pulseMs: 10_000 })
     bench.board.stick(0, false)
-    const told = bench.release()
+    const commandResult = bench.release()
     await bench.until(() => bench.board.coils[0] === true)
     await bench.world.settle(bench.supervisor.stop())
     expect(bench.board.coils[0]).toBe(false)
-    expect(await told).toMatchObject({ outcome: 'unknown', commanded: true })
+    expect(await commandResult).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
   test('ends in bounded time with a mute board', async () => {

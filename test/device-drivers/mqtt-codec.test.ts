@@ -41,10 +41,10 @@ const packet: fc.Arbitrary<MqttPacket> = fc.oneof(
   fc.record({ cmd: fc.constantFrom('pingreq' as const, 'pingresp' as const, 'disconnect' as const) }),
 )
 
-/** `30 03 0001 61` as bytes; spaces are for the reader. */
+/** Hex such as `30 03 0001 61` as bytes; ignores spaces. */
 const bytesOf = (hex: string) => Uint8Array.from(Buffer.from(hex.replaceAll(' ', ''), 'hex'))
 
-/** CONNECT with these flags and what follows the keepalive. */
+/** A CONNECT packet with these flags and this payload. */
 const connect = (flags: string, rest: string, version = '04') => {
   const body = `0004 4d515454 ${version} ${flags} 000a ${rest}`
   return `10 ${bytesOf(body).length.toString(16).padStart(2, '0')} ${body}`
@@ -158,7 +158,7 @@ describe('MQTT codec', () => {
     ['a client id that is no UTF-8', connect('02', '0001 ff')],
     ['a user that is no UTF-8', connect('82', '0001 61 0001 ff')],
   ])('rejects %s, and reads nothing afterwards', (_, hex) => {
-    // The packet that follows must neither fill the gap nor be read.
+    // The codec must not take missing bytes from the next packet, and must not decode that packet.
     const stream = concat([bytesOf('d0 00'), bytesOf(hex), bytesOf('20 02 00 00 20 02 00 00')])
     for (const size of [1, 3, stream.length]) {
       const codec = mqttCodec()

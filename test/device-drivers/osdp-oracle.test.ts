@@ -6,18 +6,17 @@ import { realBench } from './real-io.ts'
 import { forEver, RELEASE } from './workbench.ts'
 
 /**
- * A device made with libosdp (goToMain/libosdp) as an independent other side: `libosdp-peer.c`, a program
- * that has to be built by hand, since libosdp is no package here. It takes a key
- * (32 hex digits or -) and `install` or nothing, prints `ready PORT`, and what it is told: `OUT n control
- * time`, `LED control colour`, `BUZ tone times`, `KEYSET key`. `card` on its standard input holds a card
- * before it. Its input 0 follows its output 0.
+ * An independent device made with libosdp (goToMain/libosdp): the program `libosdp-peer.c`. Build it by hand, because
+ * libosdp is no npm package. Its arguments are a key (32 hex digits or -) and optionally `install`. It prints `ready
+ * PORT` and the commands that it receives: `OUT n control time`, `LED control colour`, `BUZ tone times`, `KEYSET key`.
+ * The line `card` on its standard input presents a card. Its input 0 follows its output 0.
  */
 const PROGRAM = process.env['UNTAG_TEST_LIBOSDP']
 const KEY = '00112233445566778899AABBCCDDEEFF'
 
 interface Peer {
   readonly port: number
-  readonly said: string[]
+  readonly lines: string[]
   readonly child: ChildProcessWithoutNullStreams
 }
 
@@ -28,15 +27,15 @@ afterEach(() => {
 
 async function peer(key: string, ...more: string[]): Promise<Peer> {
   const child = spawn(PROGRAM ?? '', [key, ...more])
-  const said: string[] = []
-  const lines = createInterface({ input: child.stdout })
+  const lines: string[] = []
+  const stdout = createInterface({ input: child.stdout })
   const port = await new Promise<number>((resolve) => {
-    lines.on('line', (line) => {
-      said.push(line)
+    stdout.on('line', (line) => {
+      lines.push(line)
       if (line.startsWith('ready ')) resolve(Number(line.slice(6)))
     })
   })
-  const made = { port, said, child }
+  const made = { port, lines, child }
   peers.push(made)
   return made
 }
@@ -59,7 +58,7 @@ describe.skipIf(!PROGRAM)(
     ]
 
     test('works in the secure channel: a release, a card, LED and buzzer', async () => {
-      const { port, said, child } = await peer(KEY)
+      const { port, lines, child } = await peer(KEY)
       const bench = realBench(settings(port, {}))
       expect((await bench.untilState('lock', 'ready')).identity).toMatchObject({
         serialNumber: '1234567',
@@ -77,9 +76,9 @@ describe.skipIf(!PROGRAM)(
       expect(
         await bench.supervisor.execute('lock', { kind: 'signal', signal: 'siren', seconds: 2 }, forEver()),
       ).toMatchObject({ outcome: 'confirmed' })
-      expect(said.filter((line) => line.startsWith('OUT 0 5'))).toEqual(['OUT 0 5 5'])
-      expect(said).toContain('LED 2 3')
-      expect(said).toContain('BUZ 2 2')
+      expect(lines.filter((line) => line.startsWith('OUT 0 5'))).toEqual(['OUT 0 5 5'])
+      expect(lines).toContain('LED 2 3')
+      expect(lines).toContain('BUZ 2 2')
       expect(bench.events.filter((event) => event.type === 'fault' || event.type === 'noise')).toEqual([])
       await bench.supervisor.stop()
     }, 20_000)
@@ -92,10 +91,10 @@ describe.skipIf(!PROGRAM)(
     }, 20_000)
 
     test('receives and keeps its key in install mode', async () => {
-      const { port, said } = await peer('-', 'install')
+      const { port, lines } = await peer('-', 'install')
       const bench = realBench(settings(port, { installMode: true }))
       await bench.untilState('lock', 'ready')
-      expect(said).toContain(`KEYSET ${KEY}`)
+      expect(lines).toContain(`KEYSET ${KEY}`)
       expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
       await bench.supervisor.stop()
     }, 20_000)

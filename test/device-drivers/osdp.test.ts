@@ -302,7 +302,7 @@ describe('OSDP: commands', () => {
       if (!lit) continue
       const { outcome } = (await bench.world.settle(lit)) as { outcome: string }
       if (outcome === 'confirmed') confirmed++
-      // Cancels the permanent state or runs for its time: 2 in the third place is "set temporary".
+      // The third byte 2 means "set the temporary state".
       if (outcome === 'confirmed') expect([at, bench.pd.led?.[2], bench.pd.led?.[5]]).toEqual([at, 2, 3])
     }
     expect(confirmed).toBeGreaterThan(2)
@@ -327,9 +327,9 @@ describe('OSDP: commands', () => {
     const world = virtualPlatform()
     const pds = Array.from({ length: 8 }, (_, address) => osdpDevice({ platform: world, address, key: KEY_BYTES }))
     const port = memoryPort((line) => {
-      // One line with all devices.
-      const heard = pds.map(() => memoryPort(() => {}))
-      void heard
+      // All devices are on one line.
+      const ports = pds.map(() => memoryPort(() => {}))
+      void ports
       const chunks = pds.map(() => [] as Uint8Array[])
       const wakes = pds.map(() => () => {})
       void (async () => {

@@ -1,4 +1,4 @@
-/** A self-signed certificate for an unused name, as devices have it. For these tests only. */
+/** A self-signed certificate, as devices have. Its host name is unused. Only for these tests. */
 export const OWN_KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCFM/gKSSxr0nVh4/
 wYVbCGPrfmKGFoA2cKDki8Sv5qihRANCAATwAoP5+qnfp/0RWS+/vxPi+Lo6WqyC

@@ -9,11 +9,11 @@ import { entries, forEver } from './workbench.ts'
 
 export const READER = 'ACS ACR1552 1S CL Reader PICC [000123] 00 00'
 
-/** Events without the time, which is the world's. */
-export type Told = { tag: string; technology?: string } | { gone: string } | { scan: string } | { fault: string }
+/** The events without their times. */
+export type ShortEvent = { tag: string; technology?: string } | { gone: string } | { scan: string } | { fault: string }
 
-/** An event without the time and what does not matter here. */
-export function tellShort(event: DeviceEvent): Told[] {
+/** An event, reduced to the fields that these tests compare. */
+export function shortEventsOf(event: DeviceEvent): ShortEvent[] {
   if (event.type === 'tags')
     return event.reads.map(({ tag, technology }) => ({
       tag: 'tagUid' in tag ? tag.tagUid : tag.epc,
@@ -32,21 +32,21 @@ export function pcscBench(
   const pcscd = pcscdSimulator({ platform: world, ...options.pcscd })
   if (options.plugged !== false) pcscd.plug(READER)
   const port = memoryPort((link) => void pcscd.serve(link))
-  const told: Told[] = []
+  const shortEvents: ShortEvent[] = []
   const states: DeviceStatus[] = []
   const supervisor = supervise({
     devices: entries({ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'acr1552' }, ...options.settings }),
     platform: world,
     openLink: (_, signal) => port.open(signal),
     onState: (status) => void states.push(status),
-    onEvent: (_, event) => void told.push(...tellShort(event)),
+    onEvent: (_, event) => void shortEvents.push(...shortEventsOf(event)),
   })
   const status = () => supervisor.status('pad')
 
   async function until(condition: () => boolean, limitMs = 60_000): Promise<void> {
     for (let waited = 0; !condition(); waited += 10) {
       if (waited >= limitMs)
-        throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify([status(), told])}`)
+        throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify([status(), shortEvents])}`)
       await world.advance(10)
     }
   }
@@ -55,7 +55,7 @@ export function pcscBench(
     world,
     pcscd,
     port,
-    told,
+    shortEvents,
     states,
     supervisor,
     status,
@@ -64,7 +64,7 @@ export function pcscBench(
     /** The events since the last call. */
     news: async (ms = 1_000) => {
       await world.advance(ms)
-      return told.splice(0)
+      return shortEvents.splice(0)
     },
     release: (tagUid?: string, signal = forEver()) =>
       world.settle(supervisor.execute('pad', { kind: 'release', ...(tagUid ? { tag: { tagUid } } : {}) }, signal)),

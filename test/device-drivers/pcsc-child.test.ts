@@ -9,7 +9,7 @@ import { openPcscChild } from '../../device-drivers/transports/pcsc-library/chil
 import { ROOT } from '../house/sources.ts'
 import { forEver } from './workbench.ts'
 
-/** A process under the control of the test. */
+/** A child process that the test controls. */
 function fakeChild() {
   const killed: string[] = []
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]

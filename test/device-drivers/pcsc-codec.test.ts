@@ -28,7 +28,13 @@ const name128 = `${hex(new TextEncoder().encode(NAME))}${'00'.repeat(111)}`
  * while a C program called SCardEstablishContext, ListReaders, Connect, BeginTransaction, Transmit, EndTransaction,
  * Reconnect, Disconnect and ReleaseContext on a card of vsmartcard-vpcd.
  */
-const RECORDED: readonly [command: PcscCommand, request: string, answer: string, asked: PcscBody, told: PcscBody][] = [
+const RECORDED: readonly [
+  command: PcscCommand,
+  request: string,
+  answer: string,
+  requestBody: PcscBody,
+  answerBody: PcscBody,
+][] = [
   [
     'version',
     '0c00000011000000 040000000400000000000000',
@@ -115,7 +121,7 @@ const RECORDED: readonly [command: PcscCommand, request: string, answer: string,
   ['stopWaitingReaderStateChange', '0000000014000000', '', {}, {}],
 ]
 
-/** The table of readers of that recording: the bytes that are not 0. */
+/** The bytes of the recorded table of readers that are not 0. */
 function recordedStates(): Uint8Array {
   const table = new Uint8Array(READER_STATES_BYTES)
   const put = (at: number, bytes: string) => table.set(unhex(bytes), at)
@@ -131,16 +137,16 @@ function recordedStates(): Uint8Array {
 const isLittle = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
 describe.runIf(isLittle)('messages of pcscd, as recorded', () => {
-  test.each(RECORDED)('%s', (command, request, answer, asked, told) => {
+  test.each(RECORDED)('%s', (command, request, answer, requestBody, answerBody) => {
     const bytes = unhex(request)
     const found = decodeRequest(bytes)
-    expect(found).toMatchObject({ command, body: asked, length: bytes.length })
+    expect(found).toMatchObject({ command, body: requestBody, length: bytes.length })
     const data = command === 'transmit' ? unhex('ffca000000') : new Uint8Array(0)
-    expect(hex(encodeRequest(command, asked, data))).toBe(hex(bytes))
+    expect(hex(encodeRequest(command, requestBody, data))).toBe(hex(bytes))
     const fields = PCSC_BODIES[command]
     const body = unhex(answer).subarray(0, bodyBytes(fields))
-    expect(decodeBody(fields, body)).toEqual(told)
-    expect(hex(encodeBody(fields, told))).toBe(hex(body))
+    expect(decodeBody(fields, body)).toEqual(answerBody)
+    expect(hex(encodeBody(fields, answerBody))).toBe(hex(body))
     if (command === 'transmit')
       expect(splitAnswer(unhex(answer).subarray(32))).toEqual({ data: unhex('0411223344'), status: 0x9000 })
   })

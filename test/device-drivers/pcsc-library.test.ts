@@ -12,8 +12,8 @@ import { serveSmartCards } from '../../device-drivers/transports/pcsc-library/se
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
-import { tellShort } from './pcsc-bench.ts'
-import type { Told } from './pcsc-bench.ts'
+import { shortEventsOf } from './pcsc-bench.ts'
+import type { ShortEvent } from './pcsc-bench.ts'
 import { pcscTray } from './pcsc-packages.ts'
 import { entries, forEver } from './workbench.ts'
 
@@ -82,7 +82,7 @@ function bench(via: PcscPackage) {
       link,
     )
   })
-  const told: Told[] = []
+  const shortEvents: ShortEvent[] = []
   const supervisor = supervise({
     devices: entries({ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'acr1552', via } }),
     platform: world,
@@ -93,7 +93,7 @@ function bench(via: PcscPackage) {
         throw new LinkFault('missing', (error as Error).message)
       }
     },
-    onEvent: (_, event) => void told.push(...tellShort(event)),
+    onEvent: (_, event) => void shortEvents.push(...shortEventsOf(event)),
   })
   return {
     world,
@@ -104,7 +104,7 @@ function bench(via: PcscPackage) {
     started: () => started,
     news: async (ms = 1_000) => {
       await world.advance(ms)
-      return told.splice(0)
+      return shortEvents.splice(0)
     },
     release: () => world.settle(supervisor.execute('pad', { kind: 'release', tag: { tagUid: ICODE } }, forEver())),
   }

@@ -5,17 +5,17 @@ import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
 
 interface Slot {
   tag: NfcTag | null
-  /** Cards that came and went. */
+  /** Number of arrivals and removals of cards. */
   changes: number
 }
 
-/** Readers with tags, and the native packages as they show them: with their events, their errors and their faults. */
+/** Simulated readers with tags, and simulated native packages that report them with events, errors and faults. */
 export interface PcscTray {
   plug(name: string): void
   unplug(name: string): void
   put(name: string, tag: NfcTag): void
   take(name: string): void
-  /** As the end of the smart-card service. */
+  /** Stops the smart-card service. */
   stop(): void
   start(): void
   readonly faults: { disconnectFails: boolean; hangs: boolean }
@@ -27,28 +27,28 @@ const PRESENT = 0x20
 const T1 = 2
 const RESET = 1
 const PLACES = 4
-/** What pcsc-mini 0.1.3 passes on with its events on Linux. */
+/** The wrong ATR that pcsc-mini 0.1.3 sends with its events on Linux. */
 const WRONG_ATR = Uint8Array.of(0x25, 0, 0, 0, 0, 0)
 
 const named = (code: string) => Object.assign(new Error('[ Session ] Async task error'), { code })
 const nested = (text: string) => Object.assign(new Error('An error occurred.'), { previous: new Error(text) })
 
-/** A tray without readers. */
+/** Makes a tray without readers. */
 export function pcscTray(): PcscTray {
   const slots = new Map<string, Slot>()
   const changed = new EventEmitter().setMaxListeners(0)
   const faults = { disconnectFails: false, hangs: false }
   let running = true
 
-  const tell = (name: string) => changed.emit('change', name)
-  /** The tag that lay there after this many changes, while it does. */
+  const emitChange = (name: string) => changed.emit('change', name)
+  /** The tag on the reader, if there was no change after the given number of changes; else null. */
   const tagOf = (name: string, changes: number) => {
     const slot = slots.get(name)
     return slot?.changes === changes ? slot.tag : null
   }
   const answer = (tag: NfcTag, apdu: Uint8Array): Promise<Uint8Array> => {
-    const said = faults.hangs ? null : tag.answer(apdu)
-    return said === null ? new Promise(() => {}) : Promise.resolve(said)
+    const reply = faults.hangs ? null : tag.answer(apdu)
+    return reply === null ? new Promise(() => {}) : Promise.resolve(reply)
   }
 
   function miniCard(name: string, free: () => void) {
@@ -181,21 +181,21 @@ export function pcscTray(): PcscTray {
     if (!slot) throw new RangeError(`no reader ${name}`)
     if (slot.tag) {
       Object.assign(slot, { tag: null, changes: slot.changes + 1 })
-      tell(name)
+      emitChange(name)
     }
     if (!tag) return
     Object.assign(slot, { tag, changes: slot.changes + 1 })
-    tell(name)
+    emitChange(name)
   }
 
   return {
     plug(name) {
       slots.set(name, { tag: null, changes: 0 })
-      tell(name)
+      emitChange(name)
     },
     unplug(name) {
       slots.delete(name)
-      tell(name)
+      emitChange(name)
     },
     put: lay,
     take: (name) => lay(name, null),

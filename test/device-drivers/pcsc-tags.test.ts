@@ -12,7 +12,7 @@ import { readUid } from '../../device-drivers/protocols/pcsc/uid.ts'
 import { storageAtr } from '../../simulators/devices/nfc-tags.ts'
 
 describe('technology from the ATR', () => {
-  // Published by people who had the card before them: smartcard_list.txt of pcsc-tools (github.com/LudovicRousseau/pcsc-tools).
+  // ATRs of real cards, from smartcard_list.txt of pcsc-tools (github.com/LudovicRousseau/pcsc-tools).
   test.each([
     [
       'Oyster card, first generation (MIFARE Classic 1K)',
@@ -99,8 +99,8 @@ describe('UID', () => {
     ['E02C1B0A500104E0', 'NfcV', 'E00401500A1B2CE0'],
     ['E01104110A0704E0', 'NfcV', 'E004070A110411E0'],
     ['04112233445566778899', 'IsoDep', '04112233445566778899'],
-  ] as const)('%s (%s) is %s', (told, technology, uid) => {
-    expect(readUid(unhex(told), technology)).toEqual({ uid })
+  ] as const)('%s (%s) is %s', (reported, technology, uid) => {
+    expect(readUid(unhex(reported), technology)).toEqual({ uid })
   })
 
   test.each([
@@ -112,8 +112,8 @@ describe('UID', () => {
     ['04A2B3C4', 'NfcV', /ISO 15693 UID of 4 bytes/],
     ['04A2B3C4D5', 'NfcA', /of 5 bytes/],
     ['', undefined, /of 0 bytes/],
-  ] as const)('rejects %s (%s)', (told, technology, why) => {
-    expect(readUid(unhex(told), technology)).toEqual({ refused: expect.stringMatching(why) })
+  ] as const)('rejects %s (%s)', (reported, technology, why) => {
+    expect(readUid(unhex(reported), technology)).toEqual({ refused: expect.stringMatching(why) })
   })
 
   test('gives both orders of an ISO 15693 UID the same id', () => {
@@ -165,24 +165,24 @@ describe('NDEF', () => {
 
   /** Reads a memory like a tag, and records the reads. */
   function readFrom(read: NdefRead, memory: Uint8Array, unit: number) {
-    const asked: number[] = []
+    const addresses: number[] = []
     let step = read.next()
     while (!step.done) {
       const { address, length } = step.value
-      asked.push(address)
+      addresses.push(address)
       const at = address * unit
       step = read.next(at + length <= memory.length ? memory.slice(at, at + length) : null)
     }
-    return { message: step.value, asked }
+    return { message: step.value, addresses }
   }
 
   test('reads a factory-new NTAG213 with a link (Type 2)', () => {
     const memory = new Uint8Array(180)
     // Lock control TLV, then the message (NTAG21x data sheet, 8.5.6).
     memory.set(unhex('E1101200 0103A00C34 030BD1010755 04 612E622F7272 FE'), 12)
-    const { message, asked } = readFrom(readType2(), memory, 4)
+    const { message, addresses } = readFrom(readType2(), memory, 4)
     expect(ndefTexts(message ?? new Uint8Array(0))).toEqual(['https://a.b/rr'])
-    expect(asked).toEqual([3, 7])
+    expect(addresses).toEqual([3, 7])
   })
 
   test('reads a Type 5 tag with NULL and proprietary TLVs', () => {
@@ -219,10 +219,10 @@ describe('NDEF', () => {
           ] as const) {
             const memory = noise.slice()
             memory.set([0xe1, 0x10, size, 0], first)
-            const { message, asked } = readFrom(read, memory, unit)
+            const { message, addresses } = readFrom(read, memory, unit)
             expect(message?.length ?? 0).toBeLessThanOrEqual(MAX_NDEF_BYTES)
-            expect(Math.max(...asked) * unit).toBeLessThan(first + 4 + size * 8)
-            expect(asked.length).toBeLessThanOrEqual(1 + Math.ceil((MAX_NDEF_BYTES * 3 + 20) / each))
+            expect(Math.max(...addresses) * unit).toBeLessThan(first + 4 + size * 8)
+            expect(addresses.length).toBeLessThanOrEqual(1 + Math.ceil((MAX_NDEF_BYTES * 3 + 20) / each))
           }
         },
       ),
@@ -264,8 +264,8 @@ describe('EAS of ICODE tags', () => {
     expect(transparentAnswer(unhex('C003009000 96020100 970100 9000'))).toEqual({ kind: 'no_answer' })
     expect(transparentAnswer(unhex('C003016A81 9000'))).toEqual({ kind: 'refused', status: 0x6a81 })
     expect(transparentAnswer(unhex('6A81'))).toEqual({ kind: 'refused', status: 0x6a81 })
-    for (const told of ['', '6401', '6400', '6300', '6F00'])
-      expect(transparentAnswer(unhex(told))).toEqual({ kind: 'no_answer' })
+    for (const reported of ['', '6401', '6400', '6300', '6F00'])
+      expect(transparentAnswer(unhex(reported))).toEqual({ kind: 'no_answer' })
     expect(transparentAnswer(unhex('C003016282 960200009705 00E1400D01 9000'))).toEqual({
       kind: 'done',
       frame: unhex('00E1400D01'),

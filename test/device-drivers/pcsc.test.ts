@@ -86,12 +86,12 @@ describe('pcsc: events', () => {
     expect(await news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }])
     pcscd.put(READER, liar)
     expect(await news()).toEqual([{ gone: UID }, { tag: UID, technology: 'MifareUltralight' }])
-    // Without the reset the second reading would have needed a second try.
+    // Without the reset, the second reading would need a retry.
     expect(pcscd.log.filter((command) => command === 'connect')).toHaveLength(2)
   })
 
   test('reads a card after another program released it, and reports an unreadable one once', async () => {
-    const { pcscd, news, until, told } = await ready()
+    const { pcscd, news, until, shortEvents } = await ready()
     pcscd.faults.refuse = { command: 'connect', code: 0x8010000b, times: 5 }
     pcscd.put(READER, classic())
     expect(await news()).toEqual([{ tag: '9A3B7C11', technology: 'MifareClassic' }])
@@ -99,7 +99,7 @@ describe('pcsc: events', () => {
     await news()
     pcscd.faults.refuse = { command: 'transmit', code: 0x80100013, times: 3 }
     pcscd.put(READER, classic('01020304'))
-    await until(() => told.length > 0)
+    await until(() => shortEvents.length > 0)
     expect(await news(30_000)).toEqual([{ fault: expect.stringMatching(/cannot be read: the reader failed to speak/) }])
     pcscd.put(READER, classic())
     expect(await news()).toEqual([{ tag: '9A3B7C11', technology: 'MifareClassic' }])
@@ -197,11 +197,11 @@ describe('pcsc: missing services and readers', () => {
     ['connect', /connect within 6 s/],
     ['disconnect', /disconnect within 6 s/],
     ['stopWaitingReaderStateChange', /stopWaitingReaderStateChange/],
-  ] as const)('reconnects if pcscd does not answer %s', async (command, said) => {
+  ] as const)('reconnects if pcscd does not answer %s', async (command, explanation) => {
     const { pcscd, states, news, until } = await ready()
     pcscd.faults.mute = new Set([command])
     pcscd.put(READER, classic())
-    await until(() => states.some((state) => said.test(state.detail)))
+    await until(() => states.some((state) => explanation.test(state.detail)))
     pcscd.faults.mute = new Set()
     await until(() => states.at(-1)?.state === 'ready')
     pcscd.take(READER)
@@ -219,7 +219,7 @@ describe('pcsc: missing services and readers', () => {
       let opened = 0
       const babble = async (from: ByteLink) => {
         for await (const chunk of from.bytes) {
-          // Now and then right in length and in its first answers, so that the later ones are reached too.
+          // Some of this garbage has the right length and valid first answers, so the test also reaches later answers.
           const length = [8, 12, 160, 184 * 16, (chunk[4] ?? 0) * 7][(world.random.bytes(1)[0] ?? 0) % 5] ?? 1
           const bytes = world.random.bytes(length)
           if (seed % 2 === 0) bytes.fill(0, Math.max(0, length - 40))

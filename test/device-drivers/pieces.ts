@@ -1,4 +1,4 @@
-/** The bytes in chunks of `size`, as a transport may deliver them. */
+/** Splits the bytes into chunks of `size`, as a transport may deliver them. */
 export function chopped(bytes: Uint8Array, size: number): Uint8Array[] {
   const chunks: Uint8Array[] = []
   for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size))

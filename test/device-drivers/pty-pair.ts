@@ -1,13 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
-/** Two serial ports of the operating system, joined as by a null-modem cable. */
+/** Two serial ports of the operating system, connected as by a null-modem cable. */
 export interface PtyPair {
   readonly near: string
   readonly far: string
-  /** The process of the other ends. */
+  /** The process that holds the other ends of both ports. */
   readonly pid: number
-  /** Pulls the plug of `near`: the kernel hangs it up as it does for a USB adapter. */
+  /** Unplugs `near`: the kernel hangs the port up, as for a USB adapter. */
   unplug(): void
   close(): Promise<void>
 }
@@ -33,7 +33,7 @@ while True:
             if other[fd] is not None: os.write(other[fd], data)
 `
 
-/** Whether this machine can make such ports: Python has them in its standard library. */
+/** True if this machine has Python, whose standard library makes such ports. */
 export const hasPty = spawnSync('python3', ['-c', 'import pty']).status === 0
 
 export async function ptyPair(): Promise<PtyPair> {

@@ -4,26 +4,26 @@ import type { CommandResult } from '../../device-drivers/drivers/device.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 
-/** How a kind of device can be troubled. */
+/** Faults that a kind of device supports. */
 export interface RandomFaultOptions {
-  /** What it refuses with. */
+  /** Returns the exception code of a refusal. */
   code(below: (n: number) => number): number
   readonly mostDelayMs: number
   readonly mostNoiseBytes: number
-  /** Requests that are troubled together; undefined: all. */
+  /** Groups of requests that one fault affects; undefined means all requests. */
   readonly functions: readonly (readonly number[] | undefined)[]
   readonly mostTimes: number
 }
 
 export interface RandomFaults {
   readonly random: Randomness
-  /** A whole number from 0 to below n. */
+  /** A random integer from 0 to n - 1. */
   below(n: number): number
   pick<T>(list: readonly T[]): T
   fault(): Fault
 }
 
-/** Random faults, equal for equal seeds. */
+/** Makes random faults; equal seeds give equal faults. */
 export function randomFaults(
   seed: number,
   { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: RandomFaultOptions,
@@ -48,11 +48,11 @@ export function randomFaults(
   return { random, below, pick, fault }
 }
 
-/** One release of a shift, and the number of ON commands of it. */
+/** Result of one release, and the number of ON commands that it caused. */
 export interface ShiftRelease {
   readonly ons: number
-  readonly told: CommandResult
+  readonly commandResult: CommandResult
 }
 
-/** How a result is counted, such as `unknown answer_lost`. */
+/** Key under which the test counts a result, such as `unknown answer_lost`. */
 export const kindOf = ({ outcome, detail }: CommandResult): string => `${outcome} ${detail.split(':')[0]}`

@@ -6,15 +6,15 @@ import { readerClock } from '../../device-drivers/drivers/llrp/reader-clock.ts'
 const LATE_MS = 2_000
 const WALL = 1_700_000_000_000
 
-/** A clock that is moved by hand, and the reader's that is `behindMs` behind it. */
+/** A clock that the test moves, and a reader's clock that is `behindMs` behind it. */
 function bench(behindMs: number) {
   let now = 1_000_000
   const clock = { elapsed: () => now, wall: () => WALL + now, bootId: 'b' }
   const reader = readerClock(clock)
   reader.set({ utcUs: clock.wall() * 1_000 })
   return {
-    /** A message at this moment with reads that were made at these; how late each seems to be, ms. */
-    hear(atMs: number, seenMs: readonly number[]): number[] {
+    /** Receives a message at `atMs` with reads of the times `seenMs`. Returns the lateness of each read, ms. */
+    receive(atMs: number, seenMs: readonly number[]): number[] {
       now = 1_000_000 + atMs
       return seenMs.map((seen) => now - reader.seenAt({ utcUs: (WALL + 1_000_000 + seen - behindMs) * 1_000 }))
     },
@@ -35,9 +35,9 @@ describe('the clock of a reader', () => {
   ])(
     'corrects a clock that is %i ms behind, with batches of %i ms, within four seconds or five batches',
     (behindMs, batchMs) => {
-      const { hear } = bench(behindMs)
+      const { receive } = bench(behindMs)
       const late = every(batchMs, batchMs, 120_000).flatMap((atMs) =>
-        hear(atMs, every(100, atMs - batchMs, atMs)).map((ms) => ({ atMs, ms })),
+        receive(atMs, every(100, atMs - batchMs, atMs)).map((ms) => ({ atMs, ms })),
       )
       expect(late[0]?.ms).toBeGreaterThan(LATE_MS)
       expect(late.filter(({ atMs, ms }) => atMs > Math.max(4_000, 5 * batchMs) && ms > LATE_MS)).toEqual([])
@@ -50,12 +50,12 @@ describe('the clock of a reader', () => {
         fc.integer({ min: 2_100, max: 1e7 }),
         fc.array(fc.integer({ min: 50, max: 900 }), { minLength: 200, maxLength: 200 }),
         (behindMs, gaps) => {
-          const { hear } = bench(behindMs)
+          const { receive } = bench(behindMs)
           const batchMs = 1_200
           let seen = 0
           const reads = gaps.map((gap) => (seen += gap))
           const late = every(batchMs, batchMs, seen).flatMap((atMs) =>
-            hear(
+            receive(
               atMs,
               reads.filter((ms) => ms > atMs - batchMs && ms <= atMs),
             ).map((ms) => ({ atMs, ms })),
@@ -77,26 +77,26 @@ describe('the clock of a reader', () => {
     })
     fc.assert(
       fc.property(outage, ({ awayMs, speed, batchMs, readEveryMs, behindMs, isNew }) => {
-        const { hear } = bench(behindMs)
+        const { receive } = bench(behindMs)
         const from = isNew ? 0 : 30_000
-        for (const atMs of every(batchMs, batchMs, from)) hear(atMs, every(readEveryMs, atMs - batchMs, atMs))
+        for (const atMs of every(batchMs, batchMs, from)) receive(atMs, every(readEveryMs, atMs - batchMs, atMs))
         // Cuts the network; then the buffered reads arrive in order, `speed` times as fast as they were made.
         const young: number[][] = []
-        let told = from
+        let reportedMs = from
         let atMs = from + awayMs
         for (let isBehind = true; isBehind; atMs += batchMs) {
-          const until = Math.min(atMs, told + batchMs * speed)
-          const seen = every(readEveryMs, told, until)
-          hear(atMs, seen).forEach((ms, n) => {
+          const until = Math.min(atMs, reportedMs + batchMs * speed)
+          const seen = every(readEveryMs, reportedMs, until)
+          receive(atMs, seen).forEach((ms, n) => {
             const age = atMs - (seen[n] ?? 0)
-            // A clock that is ahead shows itself with the first read that is not old.
+            // The first fresh read shows that the clock is ahead.
             if (age > LATE_MS + 500 && behindMs >= 0 && ms <= LATE_MS) young.push([age, ms])
           })
-          told = until
-          isBehind = told < atMs
+          reportedMs = until
+          isBehind = reportedMs < atMs
         }
         expect(young).toEqual([])
-        const after = every(batchMs, atMs, atMs + 5_000).flatMap((at) => hear(at, [at - 20]))
+        const after = every(batchMs, atMs, atMs + 5_000).flatMap((at) => receive(at, [at - 20]))
         expect(after.filter((ms) => ms > LATE_MS)).toEqual([])
       }),
       { numRuns: 200 },
@@ -104,9 +104,9 @@ describe('the clock of a reader', () => {
   })
 
   it('is not corrected by reads that wait longer and longer, or were all made at once', () => {
-    const { hear } = bench(0)
-    for (const atMs of every(200, 200, 60_000)) hear(atMs, [atMs])
-    const once = every(50, 65_000, 95_000).flatMap((atMs) => hear(atMs, [60_000]).map((ms) => [atMs - 60_000, ms]))
+    const { receive } = bench(0)
+    for (const atMs of every(200, 200, 60_000)) receive(atMs, [atMs])
+    const once = every(50, 65_000, 95_000).flatMap((atMs) => receive(atMs, [60_000]).map((ms) => [atMs - 60_000, ms]))
     expect(once.filter(([age = 0, ms = 0]) => age - ms > 100)).toEqual([])
   })
 })

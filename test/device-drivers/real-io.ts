@@ -12,9 +12,9 @@ const WAIT_AT_MOST_MS = 15_000
 export interface RealBench {
   readonly supervisor: Supervisor
   readonly events: DeviceEvent[]
-  /** Resolves once the device is in this state. */
+  /** Resolves when the device is in this state. */
   untilState(deviceId: string, state: DeviceState): Promise<DeviceStatus>
-  /** Resolves with the first event, past or to come, that fits. */
+  /** Resolves with the first past or future event that fits. */
   untilEvent(fits: (event: DeviceEvent) => boolean): Promise<DeviceEvent>
 }
 

@@ -30,8 +30,8 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
   test('confirm releases at the same time', async () => {
     const bench = two(framing)
     await bench.until(() => states(bench).every((state) => state === 'ready'))
-    const told = await bench.world.settle(Promise.all([bench.release('left'), bench.release('right')]))
-    expect(told.map((t) => t.outcome)).toEqual(['confirmed', 'confirmed'])
+    const commandResult = await bench.world.settle(Promise.all([bench.release('left'), bench.release('right')]))
+    expect(commandResult.map((t) => t.outcome)).toEqual(['confirmed', 'confirmed'])
     const pulses = (board: RelayBoard) => [0, 1].map((coil) => writesTo(board, coil).slice(1))
     await bench.world.advance(500)
     expect(pulses(bench.board)).toEqual([
@@ -76,13 +76,13 @@ describe.each(['tcp', 'rtu'] as const)('two devices on one %s link', (framing) =
     const bench = two(framing, { siren: { output: 3 } })
     await bench.until(() => states(bench).every((state) => state === 'ready'))
     bench.board.stick(0, false)
-    const told = bench.release('left')
+    const commandResult = bench.release('left')
     await bench.world.advance(400)
     const from = bench.world.clock.elapsed()
     await bench.world.settle(
       bench.supervisor.execute('right', { kind: 'signal', signal: 'siren', seconds: 5 }, forEver()),
     )
     expect(bench.world.clock.elapsed() - from).toBeLessThan(50)
-    expect((await bench.world.settle(told)).outcome).toBe('failed')
+    expect((await bench.world.settle(commandResult)).outcome).toBe('failed')
   })
 })

@@ -84,7 +84,8 @@ describe('golden frames', () => {
     for (let cut = 0; cut < good.data.length; cut++)
       expect(decodeThingMagicTag({ ...good, data: good.data.subarray(0, cut) })).toBeNull()
     expect(decodeThingMagicTag({ ...good, status: 0x0400 })).toBeNull()
-    // Behind the metadata: bits 2, PC 2, EPC, CRC 2. No tag has an EPC of more than 496 bits.
+    // After the metadata follow the number of bits (2 bytes), PC (2), EPC, CRC (2). No tag has an EPC of more than 496
+    // bits.
     const ofBytes = (epc: number) =>
       Uint8Array.of(
         ...good.data.subarray(0, 22),

@@ -60,7 +60,7 @@ test.each([
   ['given up: what was written and not taken never arrives', false],
   ['closed in order: it arrives', true],
 ])('%s', async (_, inOrder) => {
-  // A cable between the link and the server, that can be pinched.
+  // A connection between the link and the server that the test can block.
   let cable: Socket | null = null
   let carried = 0
   const pair = createTcpServer((socket) => {

@@ -27,7 +27,7 @@ const BOARD = {
   pulseMs: 200,
 }
 
-/** A supervisor on whatever serves links; all that goes over them is written down. */
+/** A supervisor with traced links. `serve` receives the far end of each link. */
 function bench(entry: Record<string, unknown>, world: VirtualPlatform, serve: (link: ByteLink) => Promise<void>) {
   const port = memoryPort((link) => void serve(link))
   const lines: string[] = []

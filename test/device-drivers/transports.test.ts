@@ -142,7 +142,7 @@ describe('TCP link', () => {
     await link.close()
   })
 
-  /** Writes until the transport accepts no more, while the other side reads nothing. */
+  /** Writes until the transport accepts no more bytes, while the peer reads nothing. */
   async function fill(link: ByteLink): Promise<number> {
     let taken = 0
     for (;;) {
@@ -160,7 +160,7 @@ describe('TCP link', () => {
     const port = await listen((socket) => tell(socket.pause()))
     return { link: await openTcp('127.0.0.1', port, forEver()), board: await accepted }
   }
-  /** Bytes that the other side receives when it reads again. */
+  /** Number of bytes that the peer receives when it reads again. */
   const gets = (board: Socket) =>
     new Promise<number>((resolve) => {
       let bytes = 0

@@ -107,7 +107,7 @@ describe('an M100 pad', () => {
     await world.advance(1_000)
     expect(pad.powerDbm).toBe(18)
     expect(events.some((event) => event.type === 'tags')).toBe(true)
-    // 65,535 polls are over after 11 minutes.
+    // 65,535 polls take 11 minutes.
     await world.advance(12 * 60_000)
     expect(pad.polling).toBe(true)
     expect(supervisor.status('pad')?.state).toBe('ready')

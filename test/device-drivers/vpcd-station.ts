@@ -14,14 +14,14 @@ export interface VpcdStation {
   /** pcscd's socket, as seen from outside. */
   readonly socket: string
   startPcscd(): Promise<void>
-  /** As a crash: kill -9, its files stay until it is started again. */
+  /** Simulates a crash by kill -9. pcscd's files remain until its next start. */
   killPcscd(): Promise<void>
-  /** Inserts a card into a slot, 0 or 1; the function returned takes it out. */
+  /** Inserts a card into slot 0 or 1. The returned function removes it. */
   insert(slot: 0 | 1, tag: NfcTag): () => void
   close(): Promise<void>
 }
 
-/** Another build can be tried, such as a newer one: `UNTAG_TEST_PCSCD=/path/to/pcscd`. */
+/** To test another build of pcscd, set `UNTAG_TEST_PCSCD=/path/to/pcscd`. */
 const PCSCD = process.env['UNTAG_TEST_PCSCD'] ?? '/usr/sbin/pcscd'
 const DRIVER = '/usr/lib/pcsc/drivers/serial/libifdvpcd.so'
 const PORT = 35_963
@@ -37,10 +37,10 @@ function missingPackages(): string | null {
   return missing.length > 0 ? `install the packages ${missing.join(' ')}` : null
 }
 
-/** Which packages are missing for the station, or null. */
+/** Names the packages that the station lacks, or null. */
 export const NO_VPCD_PACKAGES = missingPackages()
 
-/** Containers often have no namespaces; a machine for tests alone needs none. */
+/** False in many containers. A machine that is only for tests needs no namespaces. */
 function place(): 'namespaces' | 'machine' | null {
   if (process.platform !== 'linux' || NO_VPCD_PACKAGES !== null) return null
   if (
@@ -55,7 +55,7 @@ function place(): 'namespaces' | 'machine' | null {
 
 const PLACE = place()
 
-/** Why there can be no such station here, or null. */
+/** Reason why this machine cannot run such a station, or null. */
 export const NO_VPCD =
   PLACE !== null
     ? null
@@ -128,7 +128,7 @@ export async function vpcdStation(): Promise<VpcdStation> {
         held = held.subarray(2 + held.readUInt16BE(0))
       ) {
         const message = held.subarray(2, 2 + held.readUInt16BE(0))
-        // One byte: power off 0, on 1, reset 2, which want no answer, and ATR 4.
+        // Commands of one byte: power off 0, power on 1, reset 2 and ATR 4. Only ATR has an answer.
         if (message.length > 1) say(tag.answer(message) ?? Uint8Array.of(0x64, 0x01))
         else if (message[0] === 4) say(tag.atr)
         else if (message[0] === 2 || message[0] === 0) tag.reset?.()

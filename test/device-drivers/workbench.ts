@@ -16,10 +16,10 @@ import type { VirtualPlatform } from '../../verification/simulation/virtual/virt
 export const RELEASE: DeviceCommand = { kind: 'release' }
 export const ADDRESS = '10.0.0.7:502'
 
-/** A signal that never aborts; a new one each time, as every request of an agent has its own. */
+/** Makes a signal that never aborts. Each call makes a new signal, as each request of an agent has its own. */
 export const forEver = (): AbortSignal => new AbortController().signal
 
-/** Entries as a configuration file has them, with the defaults filled in. */
+/** Checks entries as from a configuration file, and adds the defaults. */
 export function entries(...raw: Record<string, unknown>[]): readonly DeviceEntry[] {
   const checked = checkDevices(raw)
   if ('errors' in checked) throw new Error(checked.errors.join('\n'))
@@ -35,13 +35,13 @@ export interface Workbench {
   readonly events: { deviceId: string; event: DeviceEvent }[]
   release(deviceId?: string): ReturnType<Supervisor['execute']>
   untilReady(deviceId?: string): Promise<void>
-  /** Moves time until `condition` holds, 10 ms at a time. */
+  /** Advances time in steps of 10 ms until `condition` is true. */
   until(condition: () => boolean, limitMs?: number): Promise<void>
 }
 
 const DOOR = { deviceId: 'door', driver: 'modbus', link: { tcp: ADDRESS }, output: 0, confirmInput: 0, pulseMs: 200 }
 
-/** A supervisor and a simulated board joined by a memory link, on a virtual clock. */
+/** A supervisor and a simulated board, connected by a memory link, on a virtual clock. */
 export function workbench(
   options: {
     devices?: Record<string, unknown>[]
@@ -88,7 +88,7 @@ export function workbench(
   }
 }
 
-/** The values of the writes to one coil. */
+/** The values that were written to one coil. */
 export function writesTo(board: RelayBoard, coil: number): boolean[] {
   return board.writes.filter((write) => write.coil === coil).map((write) => write.on)
 }

@@ -91,7 +91,7 @@ function bench(settings: Record<string, unknown> = {}, others: Record<string, un
   }
 }
 
-/** aedes, with a reader that is a separate client (mqtt.js). */
+/** A real broker (aedes). The reader is a separate client of it (mqtt.js). */
 async function realBroker(options: { clean?: boolean; clientId?: string } = {}) {
   const aedes = await Aedes.createBroker()
   const sockets = new Set<Socket>()
@@ -250,9 +250,9 @@ describe('zebra-iotc', () => {
     await b.until(() => b.status()?.state === 'ready' && b.status('neighbour')?.state === 'ready')
     if (isBrokerDeaf) b.broker.mute(true)
     else b.reader.mute(true)
-    const told = b.supervisor.execute('gate', RELEASE, forEver())
+    const commandResult = b.supervisor.execute('gate', RELEASE, forEver())
     await b.world.advance(2_100)
-    expect(await told).toMatchObject({ outcome: 'unknown' })
+    expect(await commandResult).toMatchObject({ outcome: 'unknown' })
     b.broker.mute(false)
     b.reader.mute(false)
     await b.ready()
@@ -295,7 +295,7 @@ describe('zebra-iotc', () => {
 
 describe('messages of Zebra readers, as published', () => {
   test.each([
-    // An FX9600's data, written down by a programmer in 2024; its owner read further memory banks.
+    // Data of an FX9600 that a programmer published in 2024. The reader also read other memory banks.
     [
       {
         data: {

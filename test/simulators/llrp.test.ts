@@ -12,33 +12,33 @@ import { virtualPlatform } from '../../verification/simulation/virtual/virtual-p
 
 const FOR_EVER = new AbortController().signal
 
-/** An independent client that uses only the tables. */
+/** A client that uses only the codec, not the driver. */
 function connect(reader: ReturnType<typeof llrpReader>, world: ReturnType<typeof virtualPlatform>) {
   const { near, far } = memoryPair()
-  const heard: Message[] = []
+  const received: Message[] = []
   let isOver = false
   void reader.serve(far)
   void (async () => {
     const codec = llrpCodec()
     for await (const chunk of near.bytes)
-      for (const frame of codec.push(chunk)) heard.push(decodeMessage(frame) as Message)
+      for (const frame of codec.push(chunk)) received.push(decodeMessage(frame) as Message)
     isOver = true
   })()
   return {
-    heard,
+    received,
     get isOver() {
       return isOver
     },
-    async ask(said: Message): Promise<Message | undefined> {
-      const from = heard.length
-      await near.write(encodeMessage(said), FOR_EVER)
+    async request(request: Message): Promise<Message | undefined> {
+      const from = received.length
+      await near.write(encodeMessage(request), FOR_EVER)
       await world.advance(1)
-      return heard.slice(from).find(({ id }) => id === said.id)
+      return received.slice(from).find(({ id }) => id === request.id)
     },
   }
 }
 
-const statusOf = (said: Message | undefined) => first(said, 'LLRPStatus')?.fields.StatusCode
+const statusOf = (request: Message | undefined) => first(request, 'LLRPStatus')?.fields.StatusCode
 
 describe('the simulated reader', () => {
   test('accepts one client, and rejects what it does not support', async () => {
@@ -46,11 +46,13 @@ describe('the simulated reader', () => {
     const reader = llrpReader({ platform: world })
     const one = connect(reader, world)
     await world.advance(1)
-    expect(first(first(one.heard[0], 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(0)
-    expect(statusOf(await one.ask(message('ENABLE_ROSPEC', 7, { ROSpecID: 3 })))).toBe(101)
+    expect(first(first(one.received[0], 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(
+      0,
+    )
+    expect(statusOf(await one.request(message('ENABLE_ROSPEC', 7, { ROSpecID: 3 })))).toBe(101)
     expect(
       statusOf(
-        await one.ask(
+        await one.request(
           message(
             'SET_READER_CONFIG',
             8,
@@ -60,14 +62,16 @@ describe('the simulated reader', () => {
         ),
       ),
     ).toBe(301)
-    expect(await one.ask(message('KEEPALIVE', 9, {}))).toMatchObject({ name: 'ERROR_MESSAGE' })
+    expect(await one.request(message('KEEPALIVE', 9, {}))).toMatchObject({ name: 'ERROR_MESSAGE' })
     const two = connect(reader, world)
     await world.advance(1)
-    expect(first(first(two.heard[0], 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(2)
-    expect([two.isOver, one.isOver]).toEqual([true, false])
-    expect(first(first(one.heard.at(-1), 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(
-      4,
+    expect(first(first(two.received[0], 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status).toBe(
+      2,
     )
+    expect([two.isOver, one.isOver]).toEqual([true, false])
+    expect(
+      first(first(one.received.at(-1), 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status,
+    ).toBe(4)
   })
 })
 
@@ -83,13 +87,13 @@ describe('the crowd', () => {
 
   test('moves a walker out from the inside antenna to the outside one, and breaks the beam once', async () => {
     const world = virtualPlatform({ seed: 4 })
-    const heard: { antenna: number; ms: number }[] = []
+    const received: { antenna: number; ms: number }[] = []
     const beam: boolean[] = []
     const walks: Walk[] = []
     const people = crowd({
       platform: world,
       reader: {
-        see: (_, look) => void heard.push({ antenna: look?.antenna ?? 0, ms: world.clock.elapsed() }),
+        see: (_, look) => void received.push({ antenna: look?.antenna ?? 0, ms: world.clock.elapsed() }),
         setInput: (_, on) => void beam.push(on),
       },
       tags: 1,
@@ -97,12 +101,12 @@ describe('the crowd', () => {
       onWalk: (walk) => void walks.push(walk),
     })
     const middle = (antenna: number) => {
-      const at = heard.filter((each) => each.antenna === antenna).map(({ ms }) => ms)
+      const at = received.filter((each) => each.antenna === antenna).map(({ ms }) => ms)
       return at.reduce((sum, ms) => sum + ms, 0) / at.length
     }
     await world.settle(people.walk({ epcs: ['30AA'], direction: 'out' }))
     expect(middle(1)).toBeLessThan(middle(2))
-    expect([heard.length > 10, beam, walks.length]).toEqual([true, [true, false], 1])
+    expect([received.length > 10, beam, walks.length]).toEqual([true, [true, false], 1])
     people.stop()
     expect(world.pending).toBe(0)
   })

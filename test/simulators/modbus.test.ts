@@ -18,7 +18,7 @@ const coil = (address: number, on: boolean): ModbusMessage => ({
 })
 const inputs: ModbusMessage = { name: 'readDiscreteInputs', address: 0, quantity: 8, values: [] }
 
-/** A board on a memory link, spoken to frame by frame. */
+/** A board on a memory link. The test sends single frames. */
 function onLink(options: Partial<RelayBoardOptions> = {}) {
   const world = virtualPlatform()
   const board = relayBoard({ platform: world, ...options })
@@ -137,7 +137,7 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     expect(answers).toHaveLength(1)
     board.faults.on({ kind: 'garble', times: 1 })
     await ask(inputs)
-    // RTU: the CRC is wrong, so there is no frame. TCP: the frame answers another question than number 7.
+    // RTU: the CRC is wrong, so there is no frame. TCP: the transaction number is not 7.
     expect(answers.slice(1).map((answer) => answer.transaction === 7)).toEqual(framing === 'rtu' ? [] : [false])
   })
 

@@ -16,7 +16,7 @@ afterEach(async () => {
 interface Client {
   text(): string
   readonly closed: Promise<void>
-  /** Resolves when so many characters have arrived. */
+  /** Resolves when this number of characters has arrived. */
   until(length: number): Promise<void>
 }
 

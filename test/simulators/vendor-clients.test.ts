@@ -7,7 +7,7 @@ import { vendorGoods } from '../../simulators/services/vendor-goods.ts'
 import type { SimulatedVendor } from '../../simulators/services/vendor-server.ts'
 import type { Json } from '../support/cloud.ts'
 
-/** Tests the simulators with the vendors' own clients, so that our connectors meet the real formats. */
+/** Tests the simulators with the vendors' own clients: the formats must be those of the real APIs. */
 describe('simulated vendors with the vendors’ own clients', () => {
   let vendor: SimulatedVendor
   afterEach(() => vendor.close())
