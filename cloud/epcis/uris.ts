@@ -4,8 +4,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /*
  * URIs of items, products and places in EPCIS: canonical GS1 Digital Links if a GS1 key is known, otherwise URNs of
- * this
- * cloud.
+ * this cloud.
  */
 const GS1 = 'https://id.gs1.org'
 /** Location extensions of GS1: 1–20 characters of set 82. */

@@ -2,8 +2,7 @@ import { networkOf } from './client-network.ts'
 
 /**
  * Backlog of the listening socket. With a smaller one, a burst drops SYN packets, which costs a caller 1 s. With a
- * larger one,
- * callers wait longer.
+ * larger one, callers wait longer.
  */
 export const BACKLOG = 1_024
 

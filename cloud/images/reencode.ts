@@ -53,9 +53,8 @@ function ascii(bytes: Uint8Array, at: number, text: string): boolean {
 }
 
 /**
- * Checks an upload by its content and encodes it again. This removes hidden data and metadata, such as the location
- * of a
- * photo. Throws 400 for other content and 413 for too large files.
+ * Checks an upload by its content and encodes it again. This removes hidden data and metadata, such as the location of
+ * a photo. Throws 400 for other content and 413 for too large files.
  */
 export async function reencode(bytes: Uint8Array, field: string): Promise<EncodedImage> {
   if (bytes.length > IMAGE_BYTES_LIMIT)

@@ -17,8 +17,7 @@ export type Refusal = { readonly refusal: string }
 const URL_LIMIT = 2_048
 /**
  * Ports of other services (mail, shells, printers …) that could misread an HTTP request as a command. Source: "port
- * blocking" of
- * the Fetch standard.
+ * blocking" of the Fetch standard.
  */
 const BAD_PORTS: ReadonlySet<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
@@ -47,8 +46,7 @@ const CLOSED_V4 = [
 
 /**
  * IPv6: only global unicast is open. That excludes ::1, mapped IPv4, NAT64, unique local, link-local and multicast.
- * Within it,
- * IETF assignments with Teredo, documentation and 6to4 are closed.
+ * Within it, IETF assignments with Teredo, documentation and 6to4 are closed.
  */
 const OPEN_V6 = [['2000::', 3]] as const
 const CLOSED_V6 = [
@@ -88,8 +86,7 @@ export function checkAddress(
 
 /**
  * Checks a URL without resolving its name. The URL parser normalizes all spellings of IPv4 addresses (octal,
- * hexadecimal, one
- * number, full-width digits).
+ * hexadecimal, one number, full-width digits).
  */
 export function checkTarget(text: string, rules: TargetRules): { url: URL } | Refusal {
   if (text.length > URL_LIMIT) return { refusal: `it is longer than ${URL_LIMIT} characters` }

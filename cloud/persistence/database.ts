@@ -6,8 +6,7 @@ export type Db = Kysely<Schema>
 
 /**
  * The database of the cloud. Schema and queries are the same on SQLite and PostgreSQL; `sqlite.ts` and `postgres.ts`
- * hold the
- * differences.
+ * hold the differences.
  */
 export interface Database {
   readonly dialect: 'sqlite' | 'postgres'

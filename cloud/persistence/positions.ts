@@ -140,8 +140,7 @@ export async function raisePositions(db: Db): Promise<number> {
 
 /**
  * Raises the offset above every position that the lost database may have issued since the backup. The lost database
- * used
- * fewer than one position per microsecond. The time of the restore in microseconds is therefore higher.
+ * used fewer than one position per microsecond. The time of the restore in microseconds is therefore higher.
  */
 export async function skipLostPositions(db: Db, nowMs: number): Promise<void> {
   await countFrom(db, Math.max((await highestPosition(db)) + 1, Math.floor(nowMs) * 1_000))

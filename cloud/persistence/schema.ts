@@ -58,8 +58,7 @@ import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscrip
 
 /**
  * Types of the tables (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`, `exp`), money is whole
- * cents,
- * booleans are 1 and 0, JSON is text.
+ * cents, booleans are 1 and 0, JSON is text.
  */
 export interface Schema {
   account: AccountRow
