@@ -9,7 +9,7 @@ export interface ApiClient {
 
 const ANSWER_WITHIN_MS = 15_000
 
-/** A client for this address and key. Throws `WrongUsage` if there is no key. */
+/** Creates a client for this address and key. Throws `WrongUsage` without a key. */
 export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | undefined }): ApiClient {
   if (key === undefined) throw new WrongUsage(['--key KEY or UNTAG_KEY is needed: a secret key'])
   return {

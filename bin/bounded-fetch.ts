@@ -1,8 +1,8 @@
 import { ANSWER_LIMIT, type Fetch } from '../edge-agent/link/wire/http-client.ts'
 
 /**
- * `fetch` for an agent, with a limit for the unpacked response. The server may not be the cloud or the receipt home, and
- * an endless response must not exhaust the agent's memory.
+ * `fetch` for an agent, with a limit for the decompressed response. The server may be an attacker instead of the cloud
+ * or the receipt home. An endless response must not exhaust the agent's memory.
  */
 export const boundedFetch: Fetch = async (url, init) => {
   const { status, body } = await fetch(url, init)
@@ -12,7 +12,7 @@ export const boundedFetch: Fetch = async (url, init) => {
 async function textOf(body: ReadableStream<Uint8Array> | null, onPart: () => void): Promise<string> {
   const parts: Uint8Array[] = []
   let size = 0
-  // Leaving the loop closes the connection.
+  // An exception in the loop closes the connection.
   for await (const part of body ?? []) {
     onPart()
     size += part.length

@@ -2,10 +2,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { withDevice, type ConfigFile } from '../edge-agent/setup/config-file.ts'
 import { replaceFile } from './replace-file.ts'
 
-/** Mode of a new file: it may contain passwords of readers. */
+/** Mode of a new file. Only its owner may read it, because it may contain passwords of readers. */
 const NEW_FILE_MODE = 0o600
 
-/** The configuration file at this path. Adding the first device creates a missing file. */
+/** The configuration file at this path. `add` creates the file if it is missing. */
 export function configFile(path: string): ConfigFile {
   return {
     name: path,

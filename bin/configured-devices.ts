@@ -15,7 +15,9 @@ export interface RegistrationFinding {
   detail: string
 }
 
-/** Compares the configured devices with the last policy of the agent in `data`, also while that agent runs. */
+/**
+ * Compares the configured devices with the last stored policy of the agent in `data`. Also works while the agent runs.
+ */
 export function checkRegistrations(
   { devices }: Pick<AgentConfig, 'devices'>,
   identity: Identity,
@@ -36,7 +38,7 @@ export function checkRegistrations(
 
 function lastPolicy(identity: Identity, data: string): PolicyClaims | undefined {
   const file = join(data, 'ledger.db')
-  // Opening would create a missing file.
+  // `openLedgerFile` would create a missing file.
   if (!existsSync(file)) return undefined
   const db = openLedgerFile(file)
   try {

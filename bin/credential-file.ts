@@ -16,7 +16,7 @@ import { newSecret } from '../edge-agent/identity/credentials.ts'
 import type { Randomness } from '../policy/platform.ts'
 import { flushFolder } from './durable-folder.ts'
 
-/** The owner writes, and the file's group may read. */
+/** Mode 0640: the owner may read and write, and the group may read. */
 const MODE = 0o640
 const SHAPE = /^untag_pair_[\w-]{32}$/
 
@@ -25,9 +25,9 @@ const SHAPE = /^untag_pair_[\w-]{32}$/
  * new credential is valid at once.
  */
 export interface CredentialFile {
-  /** Undefined if there is no file or no credential in it. Throws if it cannot be read. */
+  /** Undefined if the file is missing or contains no credential. Throws if the file cannot be read. */
   read(): string | undefined
-  /** The credential. Creates it if there is none. */
+  /** Returns the credential. Creates one if there is none. */
   ensure(): string
   /** Replaces the credential and returns the new one. */
   renew(): string
@@ -44,7 +44,7 @@ export function credentialFile(dataDir: string, random: Randomness): CredentialF
     const fd = openSync(fresh, 'w', MODE)
     try {
       fchmodSync(fd, MODE)
-      // The file keeps its owner when root runs the command, so that the agent can still read it.
+      // If root runs the command, the file keeps its owner, so that the agent can still read it.
       keepOwner(fd, statSync(file, { throwIfNoEntry: false }) ?? statSync(dataDir))
       writeFileSync(fd, `${credential}\n`)
       fsyncSync(fd)
@@ -62,7 +62,7 @@ export function credentialFile(dataDir: string, random: Randomness): CredentialF
   return { read, ensure: () => read() ?? renew(), renew }
 }
 
-/** The credential in this data folder; undefined if there is none. Throws if the file cannot be read. */
+/** Reads the credential in this data folder. Undefined if there is none. Throws if the file cannot be read. */
 export function readCredential(dataDir: string): string | undefined {
   let text: string
   try {

@@ -7,9 +7,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 const START = ['--enable-source-maps', '--max-semi-space-size=4', join(root, 'bin', 'untag.js'), 'start']
 const WRITE_OPENAPI = join(root, 'dist', 'bin', 'write-openapi.js')
-/** Both compilers report a change of the same moment, ms. */
+/** Wait for more compiler reports before a restart, ms: both compilers report each change. */
 const SETTLE_MS = 200
-/** An application that does not stop in time is killed, ms. */
+/** Time after which an application that does not stop is killed, ms. */
 const STOP_LIMIT_MS = 10_000
 
 const HAS_GROUPS = process.platform !== 'win32'
@@ -27,7 +27,7 @@ function watch(config) {
   const compiler = spawn(process.execPath, [tsc, '-p', config, '--watch', '--preserveWatchOutput'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
-    // `tsc` runs a native program as its child: both end together only as a process group.
+    // `tsc` starts a native child process. Only a signal to the process group ends both.
     detached: HAS_GROUPS,
   })
   let line = ''
@@ -59,7 +59,7 @@ function report(config, line) {
   restart = setTimeout(startAgain, SETTLE_MS)
 }
 
-/** Stops the application and starts it again. A change that comes meanwhile leads to one more restart afterwards. */
+/** Stops the application and starts it again. A change during the restart causes one more restart. */
 async function startAgain() {
   if (isRestarting) {
     isChanged = true
@@ -79,7 +79,8 @@ function start() {
   console.error('starting …')
   const started = spawn(process.execPath, [...START, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
   application = started
-  // `q` quits everything. A crash waits for the next change.
+  // Key `q` ends the application with code 0, which also ends this script. After a crash, the script waits for the next
+  // change.
   started.on('exit', (code, signal) => {
     if (started !== application) return
     if (code === 0) stop(0)

@@ -3,8 +3,8 @@ import { dirname, resolve } from 'node:path'
 import { outOfReach } from './is-there.ts'
 
 /**
- * Creates a folder (mode 0700) and its parents, and flushes the new directory entries. Without the flush, a power cut could
- * lose the folder with everything in it.
+ * Creates a folder (mode 0700) and its parents, and flushes the new directory entries. Without the flush, a power cut
+ * could delete the folder and its contents.
  */
 export function makeFolder(path: string): void {
   const first = make(path)

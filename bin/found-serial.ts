@@ -6,12 +6,12 @@ import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 export interface FoundSerial {
   /** Stable path, for `link.serial`. */
   readonly path: string
-  /** Vendor and product from the USB descriptor, if it has them. */
+  /** Vendor and product from the USB descriptor; missing if the descriptor has none. */
   readonly vendor?: string
   readonly product?: string
   /** USB ids `vendor:product` in hex. */
   readonly usbId?: string
-  /** How to give this user access; missing if the user may open the port. */
+  /** Instruction that gives this user access; missing if the user may open the port. */
   readonly fix?: string
   /** Draft entry for `devices` of the configuration. */
   readonly suggestion: Record<string, unknown>

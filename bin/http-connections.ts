@@ -10,9 +10,10 @@ const FIRST_REQUEST_MS = 15_000
 
 /**
  *   connect ─▶ waiting ─▶ request complete ─▶ response sent ─▶ waiting …
- *                 └─ too many: cut the oldest connection of the address with the most
+ *                 └─ over the limit: cut the oldest waiting connection of the address that has most
  *
- * Idle connections and slow senders cannot displace complete requests. Call `stop` of the result when the server closes.
+ * Only waiting connections are cut, never one whose request is complete. Call `stop` of the result when the server
+ * closes.
  */
 export function limitConnections(
   server: Server,
@@ -49,7 +50,7 @@ export function limitConnections(
     ),
   )
   server.on('connection', (socket: Socket) => {
-    // A listener for `data` would slow down every request, because Node.js would copy what its parser reads.
+    // A `data` listener would slow down every request, because Node.js would copy each received buffer for it.
     const cancel = platform.timers.after(FIRST_REQUEST_MS, () => cut(socket, 'no request came'))
     silent.set(socket, cancel)
     socket.once('close', () => {

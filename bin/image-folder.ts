@@ -15,7 +15,7 @@ export function imageFolder(folder: string): ImageStore {
       const file = pathOf(name)
       if (existsSync(file)) return
       makeFolder(dirname(file))
-      // Write, flush and rename: a power cut leaves no partial file.
+      // Writes, flushes and renames, so that a power cut leaves no partial file.
       const fresh = `${file}.${process.pid}.new`
       const fd = openSync(fresh, 'w')
       try {

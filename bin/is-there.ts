@@ -4,7 +4,7 @@ const ABSENT = new Set(['ENOENT', 'ENOTDIR'])
 const DENIED = new Set(['EACCES', 'EPERM'])
 
 /**
- * True if the path exists. Throws if this user may not see it: treating an inaccessible folder as missing would create a
+ * True if the path exists. Throws if this user has no access: a caller that treats the path as missing would create a
  * second agent, or new keys for a cloud.
  */
 export function isThere(path: string): boolean {

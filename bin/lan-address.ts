@@ -1,4 +1,4 @@
-/** Host and port of an agent, its further names (`hosts`), and the API root of its cloud. */
+/** Host and port of an agent, its other host names (`hosts`), and the base URL of its cloud. */
 export interface Listening {
   host: string
   port: number
@@ -7,9 +7,9 @@ export interface Listening {
 }
 
 /**
- * Address at which other agents of the store reach this one. There is none if the agent listens everywhere without a
- * configured name. There is none on loopback either, where other machines would call themselves. If the cloud is on
- * loopback too, all agents are on this machine and loopback works.
+ * Address at which other agents of the store reach this agent. Empty if the agent listens on all addresses and has no
+ * configured name. Empty also if it listens on loopback, because each machine has its own loopback. If the cloud is on
+ * loopback too, all agents are on this machine and the loopback address works.
  */
 export function lanAddress({ host, port, hosts, cloud }: Listening): { address?: string } {
   if (isLoopback(host) && !isLoopback(new URL(cloud).hostname)) return {}

@@ -2,15 +2,15 @@ import { connect as connectMqtt } from 'mqtt'
 import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
 import { MAX_PACKET_BYTES, mqttFraming } from '../policy/mqtt-framing.ts'
 
-/** MQTT keepalive, s. A line that is silent for 1.5 times as long counts as broken. */
+/** MQTT keepalive, s. The broker closes a connection that is silent for 1.5 times as long. */
 const KEEPALIVE_SECONDS = 15
-/** Maximum number of messages without a PUBACK. Each stays in memory until the broker acknowledges it. */
+/** Maximum number of messages without a PUBACK. A message stays in memory until the broker acknowledges it. */
 const UNANSWERED_LIMIT = 16
 const CLOSE_MS = 1_000
 
 /**
- * One MQTT connection over mqtt.js. The agent itself reconnects, with jitter and a new password each time. Limits protect
- * the agent's memory from an endless packet and from a broker that acknowledges nothing.
+ * One MQTT connection over mqtt.js, which does not reconnect: the agent does, with jitter and a new password each time.
+ * Limits protect the agent's memory from an endless packet, and from a broker that never acknowledges.
  */
 export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
   new Promise((resolve, reject) => {
@@ -49,7 +49,7 @@ export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
       close() {
         isClosing = true
         client.end(false)
-        // Closes without the broker's DISCONNECT handling if it takes too long.
+        // Ends the connection if mqtt.js does not close it in time.
         setTimeout(() => end('closed'), CLOSE_MS).unref()
       },
     }
@@ -66,7 +66,7 @@ export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
     client.on('message', (topic, payload) => {
       if (isOpen && !isOver && !isClosing) options.onMessage(topic, payload.toString())
     })
-    // After an invalid packet the rest of the stream is unreadable.
+    // An invalid packet ends the connection, because the rest of the stream is unreadable.
     client.on('error', (error) => end(error.message))
     client.on('close', () => end(isOpen ? 'closed' : 'the broker closed the line'))
   })

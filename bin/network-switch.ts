@@ -1,10 +1,10 @@
 import type { Fetch } from '../edge-agent/link/wire/http-client.ts'
 import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
 
-/** The network connection of an agent, which a switch can cut. */
+/** A simulated network connection of an agent that can be cut and restored. */
 export interface NetworkSwitch {
   readonly isCut: boolean
-  /** Breaks all requests and connections at once, and refuses new ones. */
+  /** Aborts all requests and connections at once and rejects new ones. */
   cut(): void
   restore(): void
   readonly fetch: Fetch

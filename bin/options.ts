@@ -11,9 +11,9 @@ export interface Option<T> {
   readonly placeholder: string
   readonly help: string
   readonly fallback: T
-  /** A secret may also come from a file (`--FLAG-file`, `ENV_FILE`), because process lists show arguments. */
+  /** A secret may also be read from a file (`--FLAG-file`, `ENV_FILE`), because process lists show arguments. */
   readonly isSecret?: boolean
-  /** Parses a value. A fault is the end of a sentence that starts with the option, such as `must be true or false`. */
+  /** Parses a value. The text of a fault follows the name of the option, such as `must be true or false`. */
   read(text: string): { value: T } | { fault: string }
 }
 
@@ -124,7 +124,7 @@ export function secret<T>(option: Option<T>): Option<T> {
   return { ...option, isSecret: true }
 }
 
-/** The options as users see them. Each secret is followed by the option for its file. */
+/** All options, with the file option after each secret option. */
 export function listOptions(options: Options): Option<unknown>[] {
   return Object.values(options).flatMap((option) => (option.isSecret ? [option, fileForm(option)] : [option]))
 }
@@ -149,8 +149,8 @@ export type Options = Record<string, Option<unknown>>
 export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<infer T> ? T : never }
 
 /**
- * Reads options. The command line wins over the environment, and the environment over the default.
- * The last of repeated options counts. Throws `WrongUsage` with all faults.
+ * Reads options. The command line overrides the environment, which overrides the default. The last of repeated options
+ * is used. Throws `WrongUsage` with all faults.
  */
 export function readOptions<O extends Options>(options: O, args: readonly string[], env: NodeJS.ProcessEnv): Values<O> {
   const faults: string[] = []
@@ -185,7 +185,7 @@ interface Written {
   isFile: boolean
 }
 
-/** The values of an option in the command line and the environment: at most one for the value and one for its file. */
+/** Finds the value of an option and the name of its file, in the command line or else in the environment. */
 function writtenForms(
   option: Option<unknown>,
   given: ReadonlyMap<string, string>,

@@ -44,7 +44,10 @@ export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
   }
 }
 
-/** Resolves a name through DNS without the thread pool, so that a slow name server blocks no other work. With private targets it uses the system's resolver. */
+/**
+ * Resolves a name through DNS. It avoids the thread pool, so that a slow name server blocks no other work. With private
+ * targets allowed it uses the system's resolver.
+ */
 async function resolveName(
   name: string,
   { privateTargets }: TargetRules,
@@ -65,7 +68,7 @@ async function resolveName(
   }
 }
 
-/** Returns checked addresses to the socket. Rejects a name if any of its addresses is forbidden. */
+/** `lookup` for a socket that checks the resolved addresses. Rejects a name if any of its addresses is forbidden. */
 function guardedLookup(resolve: ResolveName, rules: TargetRules, signal: AbortSignal): LookupFunction {
   return (name, options, done) => {
     resolve(name.replace(/\.+$/, ''), rules, signal)
@@ -113,7 +116,7 @@ function exchange(
       reject(new OutgoingFault('not_http', 'it answered with another protocol'))
     })
     sending.on('response', (response) => {
-      // From here on the request counts as answered, even if the body breaks off.
+      // From now on the request is answered, even if the body ends early.
       const finish = ({ body: read, isCut }: { body: Uint8Array; isCut: boolean }) => {
         resolve({ status: response.statusCode ?? 0, headers: single(response.headers), body: read, isCut })
         sending.destroy()
@@ -168,7 +171,7 @@ const FAULTS: Readonly<Record<string, OutgoingFaultCode>> = {
   EPROTO: 'tls_failed',
 }
 
-/** Converts the error of a socket. The message contains no address and no name of another system. */
+/** Converts the error of a socket. The message contains neither an address nor a host name. */
 function faultOf(error: unknown, signal: AbortSignal): OutgoingFault {
   if (error instanceof OutgoingFault) return error
   if (signal.aborted) return new OutgoingFault('timeout', 'no answer in time')

@@ -31,7 +31,7 @@ export function sayNote(text: string): void {
   process.stderr.write(`${isJson ? JSON.stringify({ note: text }) : text}\n`)
 }
 
-/** Prints why a command failed. `help` follows the text; JSON has the fields of the API's errors. */
+/** Prints why a command failed, followed by `help`. JSON output has the fields of the API's errors instead. */
 export function sayFailure(error: unknown, help = ''): void {
   if (!isJson)
     return void process.stderr.write(`${error instanceof WrongUsage ? error.message : whatWentWrong(error)}\n${help}`)

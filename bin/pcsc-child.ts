@@ -10,10 +10,10 @@ import type { SmartCards } from '../device-drivers/transports/pcsc-library/smart
  *     agent ──stdin: requests of pcscd's protocol──▶ pcsc-child ──▶ pcsc-mini or nfc-pcsc ──▶ PC/SC of the system
  *           ◀──stdout: responses──                   stderr: "ready", or the error
  *
- * Arguments: the packages to try, in order. The agent starts this process, and kills it if it does not respond.
+ * The arguments are the packages to try, in order. The agent starts this process and kills it if it does not respond.
  */
 
-/** Wait for the first readers, ms. The packages report readers one by one, without an end mark. */
+/** Wait for the first readers, ms. The packages report readers one by one and do not report the end of the list. */
 const SETTLE_MS = 300
 
 const stdio: ByteLink = {

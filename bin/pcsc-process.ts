@@ -10,8 +10,8 @@ import type { Platform } from '../policy/platform.ts'
 const SCRIPT = fileURLToPath(new URL('./pcsc-child.js', import.meta.url))
 
 /**
- * Opens a link to PC/SC: the socket of pcscd, or a child process with a PC/SC package. On Linux the packages use the
- * same socket.
+ * Opens a link to PC/SC: the socket of pcscd, or a child process with a PC/SC package. On Linux the packages also use
+ * this socket.
  */
 export function openPcsc(link: PcscLink, signal: AbortSignal): Promise<ByteLink> {
   const packages = pcscPackages(link)

@@ -3,9 +3,9 @@ import { jsx } from 'hono/jsx'
 /**
  * Makes hono/jsx render without AsyncLocalStorage. Call it before the first page.
  *
- * Hono uses AsyncLocalStorage for contexts of asynchronous components, which untag does not have. On Node 20 and 22 the first
- * use enables async hooks for the whole process, which costs a tenth of the CPU time of every later request (bench/). Hono
- * searches the module once, so this function hides it during a first render.
+ * Hono uses AsyncLocalStorage for asynchronous components; untag has none. On Node 20 and 22 its first use enables
+ * async hooks for the whole process. That costs a tenth of the CPU time of every later request (bench/). Hono looks for
+ * AsyncLocalStorage only once, so this function hides it during a first render.
  */
 export function renderPlainly(): void {
   const { getBuiltinModule } = process

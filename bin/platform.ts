@@ -18,7 +18,7 @@ export function realPlatform(): Platform {
 
 /** Size of the pool of random bytes. A system call for 10 bytes costs as much as one for thousands. */
 const POOL_BYTES = 4_096
-/** Requests from this length on bypass the pool, because they may become keys. Unit: bytes. */
+/** Requests of at least this many bytes bypass the pool, because callers may use them as keys. */
 const KEY_BYTES = 32
 
 /** The system's randomness. The pool erases the bytes that it returned. */
@@ -65,7 +65,7 @@ function realClock(): Clock {
   }
 }
 
-/** Shared by all clocks of the process, because its file stays open. */
+/** Uptime of the machine, shared by all clocks of the process, because its file stays open. Null if unsupported. */
 let uptimeOfMachine: (() => number) | null | undefined
 
 /** Time since boot including suspend, ms (Linux); undefined on other systems. */
@@ -77,7 +77,7 @@ function openUptime(): (() => number) | undefined {
     if (Number.isFinite(read())) return read
     closeSync(fd)
   } catch {
-    // Other systems do not detect suspend, so a long one looks like a jump of the signed time.
+    // Other systems do not detect suspend: after a long one, the signed time seems to jump.
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-// Installs and builds what is missing, and nothing when nothing changed. Plain JavaScript: it runs on a fresh clone.
+// Installs packages and builds untag, as far as something changed. Plain JavaScript, because it runs on a fresh clone.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -21,18 +21,15 @@ const MODULES = [
 const BUILD_INFO = ['.server.tsbuildinfo', '.browser.tsbuildinfo']
 const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']
 
-/** Output of a failed command that is shown, characters. */
+/** Maximum length of the printed output of a command, characters. */
 const OUTPUT_SHOWN = 200_000
-/** Between two lines of progress, ms: a line on a terminal is rewritten, a log gets a new one. */
+/** Interval of progress reports, ms. A terminal rewrites its line; a log gets a new line. */
 const PROGRESS_MS = process.stderr.isTTY ? 1_000 : 15_000
 
-/** A command that ended with another exit code than 0; its output was shown. */
+/** A command ended with an exit code other than 0. Its output was already printed. */
 class CommandFailed extends Error {}
 
-/**
- * Runs a command and shows what is being done, for how many seconds, and how far it is. Shows the command's output if it
- * fails, or afterwards if it says something.
- */
+/** Runs a command and shows its name, the elapsed seconds and its progress. Prints the command's output at the end. */
 async function run(what, command, args, { cwd = root, env = process.env, progress = () => '' } = {}) {
   const began = Date.now()
   const line = () => `${what} … ${progress()}${Math.round((Date.now() - began) / 1_000)} s`
@@ -57,7 +54,7 @@ async function run(what, command, args, { cwd = root, env = process.env, progres
   if (code !== 0) throw new CommandFailed(`${command} ended with ${code}`)
 }
 
-/** Packages of the lock file that are installed by now: `214 of 331 packages, `. */
+/** Progress of the installation: `214 of 331 packages, `. */
 function packagesInstalled() {
   const { packages } = JSON.parse(readFileSync(at('package-lock.json'), 'utf8'))
   const wanted = Object.keys(packages).filter(
@@ -77,7 +74,7 @@ function hashOf(texts) {
   return hash.digest('hex')
 }
 
-/** The stamp of the last time that this was done, or '' */
+/** Contents of a stamp file, which describes the last completed step; '' if the file is missing. */
 function stamp(file) {
   return existsSync(file) ? readFileSync(file, 'utf8') : ''
 }
@@ -86,7 +83,7 @@ async function install() {
   const lock = hashOf([readFileSync(at('package-lock.json'), 'utf8'), process.version])
   const file = at('node_modules', '.untag-installed')
   if (stamp(file) === lock) return
-  // Whoever ran npm ci by hand has installed it too.
+  // Accepts an earlier `npm ci` that the developer ran.
   const isInstalled =
     existsSync(at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')) &&
     existsSync(at('node_modules', '.package-lock.json'))
@@ -135,7 +132,7 @@ async function build() {
   const file = at('dist', '.built')
   if (stamp(file) === current) return
   const hasAllOutputs = removeOrphans()
-  // The compiler trusts its own notes about what it wrote; without them it writes everything.
+  // With its build info, the compiler does not write missing outputs again. Without it, the compiler writes all.
   if (!hasAllOutputs) for (const config of BUILD_INFO) rmSync(at('dist', config), { force: true })
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
   await run('building', process.execPath, [tsc, '-p', 'tsconfig.json'])
@@ -144,7 +141,7 @@ async function build() {
   writeFileSync(file, current)
 }
 
-/** SQLite's native part must be one of this Node.js, and one that does not abort (bin/native-sqlite.ts). */
+/** Makes the native part of SQLite fit this Node.js, and replaces one that may abort (bin/native-sqlite.ts). */
 async function fitSqlite() {
   const addon = at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')
   const fits = () => `${process.version} ${existsSync(addon) ? statSync(addon).mtimeMs : 'missing'}`
@@ -157,9 +154,9 @@ async function fitSqlite() {
     await run('fitting SQLite to this Node.js', npm, ['rebuild', 'better-sqlite3', '--loglevel=error'])
   }
   const { mayAbort } = await import(pathToFileURL(at('dist', 'bin', 'native-sqlite.js')).href)
-  // With the compiler of Windows there is no way to do so; people there have prebuilt ones.
+  // Not on Windows: its compiler has no `-include`, and its prebuilt binaries are not affected.
   if (process.platform !== 'win32' && mayAbort(readFileSync(addon))) {
-    // From where the compiler runs: a path from the root may have spaces in it.
+    // Relative to the working directory of the compiler, because an absolute path may contain spaces.
     const CXXFLAGS = `${process.env.CXXFLAGS ?? ''} -include ../../../bin/native/object-wrap.h`.trim()
     const why = 'building SQLite again, as the headers of this Node.js make it abort'
     await run(why, npm, ['run', '--silent', 'build-release'], {

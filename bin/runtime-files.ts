@@ -10,7 +10,7 @@ const { O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants
 export function runtimeFiles(folder: string = defaultFolder()): RuntimeFiles {
   let isOwn = false
 
-  /** Creates and checks the folder once: if only this user may write to it, that stays so. */
+  /** Creates and checks the folder once. A folder that only this user may write to stays safe. */
   function makeOwn(): void {
     if (isOwn) return
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -47,7 +47,7 @@ export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
     : join(runtime, 'untag')
 }
 
-/** Throws unless the folder is safe: another user may have created it, or linked it to another place. */
+/** Throws if the folder is not safe: another user may have created it, or replaced it by a link. */
 function checkOwn(folder: string): void {
   const stat = lstatSync(folder)
   const isOwn = process.getuid === undefined || stat.uid === process.getuid()

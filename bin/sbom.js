@@ -1,4 +1,4 @@
-// Prints a CycloneDX SBOM of the packages that run in production, made by `npm sbom` from package-lock.json.
+// Prints a CycloneDX SBOM of the production packages. `npm sbom` creates it from package-lock.json.
 //
 // `npm sbom --omit dev` leaves out packages that a development dependency needs too, such as serialport and pg-protocol
 // (npm 11.19). The lock file is therefore copied without its development packages first.
@@ -18,7 +18,7 @@ const packages = Object.fromEntries(Object.entries(lock.packages).filter(([path,
 
 const parent = mkdtempSync(join(tmpdir(), 'untag-sbom-'))
 try {
-  // npm names the whole after its folder.
+  // `npm sbom` uses the name of the folder as the name of the product.
   const folder = join(parent, own.name)
   mkdirSync(folder)
   writeFileSync(join(folder, 'package.json'), JSON.stringify(own))

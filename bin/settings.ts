@@ -2,7 +2,7 @@ import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
 import { choice, euros, flag, perMinute, port, secret, text, url, wholeNumber, type Option } from './options.ts'
 
-/** All settings of all commands. The help, the checks and docs/reference/configuration.md are made from this list. */
+/** All settings of all commands. Help texts, validation and docs/reference/configuration.md use this list. */
 
 const dataDir = (fallback: string, help = 'Folder for data and keys') =>
   text({ flag: 'data', env: 'UNTAG_DATA_DIR', help }, 'DIR', fallback)
@@ -11,7 +11,7 @@ const host = text(
   'HOST',
   '127.0.0.1',
 )
-/** The log has lines of the chosen level and of all levels after it. */
+/** Log levels. The log contains lines of the chosen level and of all levels after it in this list. */
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 const logLevel = (fallback: LogLevel) =>
@@ -40,7 +40,7 @@ const allowPrivateTargets = flag({
   help: 'Allow webhooks and merchants’ systems in private networks and on this machine. For tests and demonstrations',
 })
 
-/** The cloud is one process. Any other number is rejected, so that no operator relies on more. */
+/** The cloud is one process. Other numbers are rejected, so that no administrator expects more processes. */
 const workers: Option<number> = {
   ...wholeNumber(
     { flag: 'workers', env: 'UNTAG_WORKERS', help: 'Number of processes. Only 1 is possible' },
@@ -488,7 +488,7 @@ export const SIMULATE_NFC_OPTIONS = {
 
 export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host, json: jsonLines }
 
-/** Where `untag cloud` listens by default. */
+/** Base URL of the API of an `untag cloud` with default settings. */
 export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
 
 export const API_OPTIONS = {

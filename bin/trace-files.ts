@@ -12,7 +12,10 @@ export function traceFile(dir: string, link: string): string {
   return join(dir, `${link.replaceAll(/[^A-Za-z0-9.-]+/g, '_').slice(0, 120)}.trace`)
 }
 
-/** Writes traces to `dir`, readable only by their owner, because they contain passwords of devices. A write error ends only the trace. */
+/**
+ * Writes traces to `dir`. Only the owner may read them, because they contain passwords of devices. A write error ends
+ * only the trace.
+ */
 export function traceFiles(dir: string, onFault: (error: Error) => void): { write: WriteTrace; flush(): void } {
   mkdirSync(dir, { recursive: true, mode: 0o700 })
   const held = new Map<string, string>()

@@ -1,4 +1,7 @@
-/** Text of an error. Uses the cause for errors of `fetch`, and the single errors when several addresses failed. */
+/**
+ * Text of an error. For an error of `fetch` it is the text of the cause. If several addresses failed, it is the list of
+ * their errors.
+ */
 export function whatWentWrong(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(whatWentWrong).join(', ')
   if (!(error instanceof Error)) return String(error)

@@ -3,7 +3,7 @@ import { describeApi } from '../cloud/description/openapi.ts'
 import { OPERATION_TABLE } from '../cloud/operation-table.ts'
 import { DEFAULT_BASE_URL } from './settings.ts'
 
-/** Last step of the build: writes the OpenAPI document, so that `untag api` need not load the cloud. */
+/** Last step of the build. Writes the OpenAPI document, which `untag api` reads instead of loading the cloud. */
 writeFileSync(
   new URL('../openapi.json', import.meta.url),
   JSON.stringify(describeApi(OPERATION_TABLE, DEFAULT_BASE_URL).openApi),

@@ -11,7 +11,7 @@ const LENGTH_LIMIT = 1_000
 /** RFC 9110 §12.4.2. */
 const QUALITY = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
 
-/** The ranges of the header in its order. Ranges with a malformed quality are left out. */
+/** Parses the ranges in the order of the header. Skips ranges with a malformed quality. */
 export function acceptRanges(header: string | undefined): AcceptRange[] {
   return (header ?? '')
     .slice(0, LENGTH_LIMIT)
@@ -24,7 +24,7 @@ export function acceptRanges(header: string | undefined): AcceptRange[] {
     })
 }
 
-/** True for browsers, which name HTML before JSON. Programs send `application/json`, or any type. */
+/** True if the client prefers HTML to JSON, as browsers do. API clients accept JSON or any type. */
 export function prefersHtml(accept: string | undefined): boolean {
   const ranges = acceptRanges(accept)
   const qualityOf = (type: string) => ranges.find(({ value }) => value === type)?.quality ?? 0

@@ -1,4 +1,4 @@
-/** A programming error of untag, never of a caller. Assertions stay on in production. */
+/** An error in untag's own code. Invalid input has other errors. Assertions also run in production. */
 export class BrokenInvariant extends Error {
   override name = 'BrokenInvariant'
 }

@@ -1,6 +1,6 @@
 /**
- * Base32 alphabets: RFC 4648 for receipt tokens (A–Z and 2–7, which every keyboard-wedge scanner types), Crockford's
- * for ids and codes that people read aloud.
+ * Base32 alphabets. Receipt tokens use RFC 4648 (A–Z, 2–7), because every keyboard-wedge scanner types these
+ * characters. Ids, and codes that people read aloud, use Crockford's.
  */
 const RFC4648 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -44,7 +44,7 @@ function decode(alphabet: string, text: string): Uint8Array | undefined {
 /** RFC 4648 §6, upper case, no padding. */
 export const base32 = {
   encode: (bytes: Uint8Array): string => encode(RFC4648, bytes),
-  /** Decodes exactly what `encode` writes; undefined for other texts. */
+  /** Accepts only the form that `encode` writes; undefined for other texts. */
   decode: (text: string): Uint8Array | undefined => decode(RFC4648, text),
 }
 

@@ -7,7 +7,7 @@ export interface UnitsDecision {
   decision: Decision
   /** Indexes of the allowed units. */
   allowed: number[]
-  /** Facts that a rule needed and that were unknown for any unit. */
+  /** Facts that a rule needed and that were unknown for at least one unit. */
   unknownFacts: ItemFactName[]
 }
 

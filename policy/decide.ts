@@ -16,13 +16,13 @@ import type {
  */
 
 /**
- * What the caller knows of an item or unit. An undefined category, brand or price is unknown; then the strictest rule
- * that could apply decides. An item without category or brand has the empty text.
+ * Facts about an item or unit. An undefined category, brand or price is unknown: `decide` then applies the strictest
+ * possible rule. An empty text means that the item has no category or brand.
  */
 export interface ItemFacts {
-  /** null: the caller cannot find out whether the item is paid. */
+  /** null: the payment state is unknown. */
   status: ItemStatus | null
-  /** The item belongs to a paid purchase, or can be bound to one. It then counts as paid. */
+  /** Set if the item belongs to a paid purchase, or can be bound to one. `decide` then treats it as paid. */
   paidBy?: 'purchase'
   category?: string | undefined
   brand?: string | undefined
@@ -53,15 +53,15 @@ export interface DecisionFacts {
   /** True if a signed-in operator approves the request. */
   hasOperator: boolean
   /**
-   * A valid token is presented. The cloud checked the staff rules when it issued the token, so they are not checked
-   * again.
+   * The request contains a valid token. The cloud checked the staff rules when it issued the token, so `decide` skips
+   * them.
    */
   hasValidToken?: true
   /** The operator overrides the lease of another device. */
   overridesLease?: true
-  /** Grants that this operator approved within the last hour. Undefined: not counted here. */
+  /** Overrides that this operator approved in the last hour. Undefined: the caller does not limit them. */
   approvals?: number
-  /** Describes a limit of the policy that is exhausted. */
+  /** Set if a limit of the policy is exhausted: the text for the denial. */
   limit?: string | undefined
 }
 
@@ -71,7 +71,10 @@ export interface TraceStep {
   detail: string
 }
 
-/** `unknownFacts`: item facts that a checked rule needed and did not have. They can only make a decision stricter. */
+/**
+ * `unknownFacts`: item facts that a rule needed and that were unknown. An unknown fact can only make the decision
+ * stricter.
+ */
 export type Decision = { trace: TraceStep[]; unknownFacts: ItemFactName[] } & (
   | { allowed: true }
   | { allowed: false; reason: DenyReason }
@@ -87,7 +90,7 @@ const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
   verify_item_status: [],
 }
 
-/** Workflows in which every action is allowed if the policy has no entry for the category and none for `*`. */
+/** Workflows that allow every action if the policy has an entry neither for the category nor for `*`. */
 const ALLOWED_WITHOUT_ENTRY: readonly WorkflowType[] = ['staff_assisted', 'pos_integrated', 'automatic_exit']
 
 type Check = (facts: DecisionFacts, policy: ProtectionPolicy) => string | null
@@ -144,9 +147,7 @@ export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision
   return { allowed: true, trace, unknownFacts: [...unknown] }
 }
 
-/**
- * Facts that this check needs and that are unknown. The category is needed only if the rules that could apply differ.
- */
+/** Unknown facts that this check needs. It needs the category only if the possible rules give different results. */
 function factsMissing(check: DenyReason, facts: DecisionFacts, policy: ProtectionPolicy): ItemFactName[] {
   const { action, item, hasValidToken } = facts
   if (action === 'verify_item_status' || hasValidToken || !item) return []
@@ -209,7 +210,7 @@ interface Rule {
   workflows: readonly WorkflowType[] | undefined
 }
 
-/** The rule for the item's category. If the category is unknown: every rule that could apply. */
+/** The rule for the item's category. For an unknown category: all possible rules. */
 function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Rule[] {
   const byCategory = policy.allowedActionsByCategory
   const others = policyEntryFor('', policy)
@@ -274,13 +275,13 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
   return item?.brand === undefined ? 'some brands need staff, and the brand is unknown' : 'the brand needs staff'
 }
 
-/** True if the price reaches the staff threshold, or could. */
+/** True if the price may reach the staff threshold. */
 function mayReachStaffPrice(item: ItemFacts | null, policy: ProtectionPolicy): boolean {
   const threshold = overrideThresholdCent(policy)
   return threshold !== null && !isCertainlyBelow(item, threshold)
 }
 
-/** True only if the price, or the bound of an unknown price, proves it. */
+/** True if the price, or the upper bound of an unknown price, is below the threshold. */
 function isCertainlyBelow(item: ItemFacts | null, thresholdCent: number): boolean {
   if (item?.priceCent !== undefined) return item.priceCent < thresholdCent
   return item?.priceBelowCent !== undefined && item.priceBelowCent !== null && item.priceBelowCent <= thresholdCent

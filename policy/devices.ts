@@ -15,7 +15,7 @@ export const DeviceCapabilities = z.strictObject({
 })
 export type DeviceCapabilities = z.infer<typeof DeviceCapabilities>
 
-/** A device as the decision rules and the signed policy contain it. */
+/** Facts about a device: input of the decision rules, and part of the signed policy. */
 export const DeviceFacts = z.strictObject({
   deviceId: z.string(),
   storeId: z.string(),
@@ -65,7 +65,7 @@ interface Abilities {
   supportedTechnologies: ProtectionTechnology[]
 }
 
-/** Values of a request. Undefined values stay unchanged. */
+/** Abilities in a request. An undefined ability stays unchanged. */
 type StatedAbilities = { [K in keyof DeviceCapabilities]?: boolean | undefined } & {
   supportedTechnologies?: ProtectionTechnology[] | undefined
 }
@@ -76,7 +76,10 @@ export function completeCapabilities(deviceType: DeviceType, stated: StatedAbili
   return changeCapabilities({ capabilities, supportedTechnologies: technologies }, stated)
 }
 
-/** Applies the stated values. Technologies determine what the device can read, and the other way round. */
+/**
+ * Applies the abilities of a request. A technology implies the capability to read it, and that capability implies the
+ * technology.
+ */
 export function changeCapabilities(
   current: Abilities,
   { supportedTechnologies: technologies, ...booleans }: StatedAbilities,
@@ -108,7 +111,7 @@ export function resolveWorkflow(
   return own ?? store ?? DEFAULT_WORKFLOW[deviceType]
 }
 
-/** True if the device can perform the action. Only gates decide on leaving. */
+/** True if the device can perform the action. Only gates perform exit actions. */
 export function canPerform(device: DeviceFacts, action: ProtectionAction): boolean {
   switch (action) {
     case 'deactivate_label':
@@ -125,7 +128,9 @@ export function canPerform(device: DeviceFacts, action: ProtectionAction): boole
   }
 }
 
-/** True for an unattended device that reads tags. There a receipt releases only the tags that it covers. */
+/**
+ * True for an unattended device that reads tags. At such a device a receipt releases only tags that match its entries.
+ */
 export function releasesByTag({ workflowType, capabilities, deviceType }: DeviceFacts): boolean {
   const isWatched = workflowType === 'staff_assisted' || workflowType === 'pos_integrated'
   return deviceType !== 'exit_gate' && !isWatched && (capabilities.canReadUhfRfid || capabilities.canReadHfNfc)

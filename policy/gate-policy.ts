@@ -69,7 +69,7 @@ export function severityOf(
   return { severity: rules[index]?.severity ?? 'siren', rule: index + 1 }
 }
 
-/** Owner of an unregistered tag. `unclear`: the policy names no tags of the store. */
+/** Owner of an unregistered tag. `unclear`: the policy sets neither `ownPrefixes` nor `ownMasks`. */
 export type TagOwner = 'own' | 'foreign' | 'unclear' | 'alarm'
 
 /**

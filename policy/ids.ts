@@ -14,21 +14,25 @@ const lastIds = new WeakMap<Clock, LastId>()
 const SEQ_LIMIT = 2 ** 32
 
 /**
- * Creates an id such as `pur_01JD…`: a UUID version 7 (RFC 9562) in 26 characters of Crockford Base32, with the time in ms first.
- * Ids that one process makes in the same millisecond are in order. The order of events never depends on ids: clocks can go back.
+ * Creates an id such as `pur_01JD…`: a UUID version 7 (RFC 9562) in 26 characters of Crockford Base32, with the time in
+ * ms first. Ids that one process makes in the same millisecond are in order. Do not order events by id, because clocks
+ * can go back.
  */
 export function newId(prefix: string, { clock, random }: Pick<Platform, 'clock' | 'random'>): string {
   // A clock before 1970 counts as 1970: the format has no earlier time.
   const msecs = Math.max(0, Math.floor(clock.wall()))
   const bytes = random.bytes(10)
   const seq = nextSeq(clock, msecs, bytes)
-  // Of these 16 bytes `v7` uses the last six; `msecs` and `seq` fill the others.
+  // `v7` uses only the last six of these 16 bytes; `msecs` and `seq` fill the rest of the id.
   const padded = new Uint8Array(16)
   padded.set(bytes.subarray(4), 10)
   return `${prefix}_${crockford.encode(v7({ msecs, seq, random: padded }, new Uint8Array(16)))}`
 }
 
-/** Counts up within a millisecond. A millisecond starts at a random number of 31 bits, so that at least half of the range is free. */
+/**
+ * Next sequence number. In a new millisecond it is a random 31-bit number, so that at least half of the 32-bit range
+ * stays free. Otherwise it increases by 1.
+ */
 function nextSeq(clock: Clock, ms: number, bytes: Uint8Array): number {
   const last = lastIds.get(clock)
   if (last?.ms === ms) {
@@ -53,7 +57,7 @@ export function isIdOf(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))
 }
 
-/** True if `text` has the shape of an id. Other texts count as unknown ids (ADR 0002). */
+/** True if `text` has the shape of an id. Operations treat other texts as unknown ids (ADR 0002). */
 export function isIdShaped(text: string): boolean {
   return /^[\x21-\x7e]{1,128}$/.test(text)
 }

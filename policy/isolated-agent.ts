@@ -51,8 +51,8 @@ export interface IsolatedPrediction {
 }
 
 /**
- * Predicts how the device's agent decides on these units by their receipt, just after it became isolated. It sees no
- * leases of other agents. A device without an agent counts as one of an isolated agent.
+ * Predicts the decision of the device's agent on these units by receipt, just after the agent became isolated. That
+ * agent does not know leases of other agents. A device without an agent is treated as if it had an isolated agent.
  */
 export function predictIsolatedDecision(
   [first, ...others]: readonly [DecisionFacts, ...DecisionFacts[]],
@@ -74,7 +74,7 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
   const isHome = device?.agentId !== null && device?.agentId === policy.home
   const takesReceipts = action !== 'verify_item_status' && action !== 'unlock_fixture'
   const receipt = {
-    // The receipt's class is at least that of one unit.
+    // The risk class of a receipt is at least that of one of its units.
     riskClass: item?.priceCent === undefined ? undefined : riskClassOf(item.priceCent),
     stage: facts.stage,
     isolatedSeconds: 0,
@@ -89,13 +89,13 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
 
 /**
  * Upper bound of the loss while every agent is isolated, EUR: ledgers × `hardCount` × value of one receipt. The number
- * of ledgers is the larger one of exit gates that release goods and agents with releasing devices. A receipt is worth
- * at most the ceiling of `maxRiskClass`, and `MAX_ENTRIES` units below the staff threshold. 0 if nothing is released
- * without staff; null if there is no bound.
+ * of ledgers is the larger of two numbers: exit gates that release goods, and agents with devices that release goods.
+ * The value of one receipt is at most the ceiling of `maxRiskClass`. It is also at most that of `MAX_ENTRIES` units
+ * just below the staff threshold. Returns 0 if only staff can release goods; null if there is no bound.
  */
 export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): number | null {
   const { hardCount, maxRiskClass } = policy.offline
-  // Counts the receipt home as isolated, too.
+  // Without a receipt home, every agent counts as isolated.
   const releasing = releasingDevices({ ...policy, home: '' }, devices)
   const gates = releasing.filter(({ deviceType }) => deviceType === 'exit_gate').length
   const agents = new Set(releasing.flatMap(({ agentId }) => agentId ?? [])).size

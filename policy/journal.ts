@@ -5,8 +5,8 @@ import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-e
 import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
 /**
- * Rows that an agent sends to the cloud. They are numbered without gaps and chained by hash, so a lost, changed or
- * repeated row shows. A row contains evidence, an event, or both.
+ * Rows that an agent sends to the cloud. They are numbered without gaps and chained by hash, so the cloud detects a
+ * lost, changed or repeated row. A row contains evidence, an event, or both.
  */
 
 const name = (max: number) => z.string().min(1).max(max).refine(isStorableText, UNSTORABLE_TEXT)
@@ -21,11 +21,11 @@ export const Evidence = z.discriminatedUnion('kind', [
     nonce: Nonce,
     source: z.enum(['token', 'receipt']),
     rightClass: z.enum(RIGHT_CLASSES),
-    /** Used rights, from 0: step − 1 of a token, entry number of a receipt. */
+    /** Used rights, numbered from 0: step − 1 of a token, or entry number of a receipt. */
     ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
     deviceId: name(128),
     operatorId: z.string().max(128).refine(isStorableText, UNSTORABLE_TEXT).optional(),
-    /** Of a token: the receipt right of each ordinal. A restored cloud may not know the token. */
+    /** Only for a token: the receipt right of each ordinal, because a restored cloud may not know the token. */
     receipt: z
       .strictObject({ cti: Nonce, ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000) })
       .optional(),
@@ -66,7 +66,7 @@ export const Evidence = z.discriminatedUnion('kind', [
 ])
 export type Evidence = z.infer<typeof Evidence>
 
-/** The part of a row that its hash covers, beside number and previous hash. */
+/** Content of a row. The row hash covers it, the row number and the previous hash. */
 export const JournalBody = z.strictObject({
   /** Trusted time, ms since 1970. */
   atMs: z.int().min(0),

@@ -1,32 +1,36 @@
 /**
- * Reads the framing of MQTT (3.1.1 §2.2) before anything buffers a packet. A peer could fill the memory with a
- * packet that is too long, or with messages of QoS 2, which a receiver must remember and which untag never uses.
+ * Checks the framing of MQTT (3.1.1 §2.2) before a packet is buffered. Otherwise a peer could fill the memory with an
+ * endless packet, or with messages of QoS 2. A receiver must store these until the sender releases them; untag never
+ * uses them.
  */
 export interface MqttFraming {
-  /** The longest packet that passes, bytes after its header. */
+  /** Maximum length of a packet after its header, bytes. */
   maxPacketBytes: number
-  /** True where the next byte begins a packet. */
+  /** True if the next byte starts a packet. */
   readonly isBetweenPackets: boolean
   /** Reason to close the stream; undefined while it is valid. */
   readonly violation: string | undefined
   /**
-   * Continues at `from`. Returns the index after the packet's last byte, or the chunk's length if the packet continues.
+   * Reads the chunk from index `from`. Returns the index after the last byte of the packet, or the length of the chunk
+   * if the packet continues in the next chunk.
    */
   endOfPacket(chunk: Uint8Array, from: number): number
   /** Checks a whole chunk; returns `violation`. */
   checkChunk(chunk: Uint8Array): string | undefined
 }
 
-/** The longest packet to or from an agent: a bundle of documents or a batch of events, with its topic. */
+/**
+ * Maximum length of a packet to or from an agent, bytes: a bundle of documents or a batch of events, with its topic.
+ */
 export const MAX_PACKET_BYTES = 300 * 1024
 
 const MAX_LENGTH_BYTES = 4
 const PUBLISH = 0x30
 const QOS_2 = 0x04
 
-/** Watches one stream from its first byte. */
+/** Creates a checker for one stream. Pass it all bytes from the first one on. */
 export function mqttFraming(maxPacketBytes: number): MqttFraming {
-  /** Bytes of the current packet that are still to come; 0: a header is expected. */
+  /** Missing bytes of the current packet; 0 while the checker reads a header. */
   let left = 0
   let headerBytes = 0
   let length = 0

@@ -45,13 +45,16 @@ export function mayPublish({ storeId, agentId }: AgentAddress, topic: string): b
   return topic === agentTopic(storeId, agentId, 'events') || topic === agentTopic(storeId, agentId, 'state')
 }
 
-/** True if the agent may subscribe to the filter: its own topics and its store's, without wildcards. */
+/**
+ * True if the agent may subscribe to the filter: its own `ack` or `command`, or a topic of its store. Wildcards are
+ * forbidden.
+ */
 export function maySubscribe({ storeId, agentId }: AgentAddress, filter: string): boolean {
   const parsed = parseTopic(filter)
   if (!parsed || parsed.storeId !== storeId) return false
   return parsed.agentId === null || (parsed.agentId === agentId && (parsed.name === 'ack' || parsed.name === 'command'))
 }
 
-function isOneOf<T extends string>(list: readonly T[], word: string): word is T {
+function isOneOf<T extends string>(list: readonly T[], text: string): text is T {
   return (list as readonly string[]).includes(word)
 }

@@ -18,8 +18,9 @@ const MAX_COST = 65_536
 /**
  *   secret ──scrypt──▶ base verifier ──HMAC with the store key──▶ published verifier
  *
- * The cloud seals base verifiers. The policy contains published ones and the id of the store key. Agents receive the store key with
- * their login, so that a copy of the policy alone does not allow a search for PINs. A new store key needs no PIN.
+ * The cloud stores base verifiers encrypted. The policy contains published verifiers and the id of the store key.
+ * Agents receive the store key at login, so a copy of the policy alone does not allow a search for PINs. The cloud can
+ * replace the store key without knowing the PINs.
  */
 
 /** Parameters of a derivation. */
@@ -48,7 +49,7 @@ export function newBadgeVerifier(secret: string, random: Randomness): Verifier {
   return verifierWith(secret, derivation(BADGE_COST, random.bytes(SALT_BYTES)))
 }
 
-/** Card number in upper-case hex, without colons, dashes and spaces. Undefined if the text is none. */
+/** Card number in upper-case hex, without colons, dashes and spaces. Undefined if the text is no card number. */
 export function parseCardNumber(text: string): string | undefined {
   const hex = text.replace(/[\s:-]/g, '').toUpperCase()
   return /^(?:[0-9A-F]{2}){4,16}$/.test(hex) ? hex : undefined
@@ -103,7 +104,7 @@ export function matchesVerifier({ key, ...how }: Verifier, secret: string, store
   return secretsEqual(Buffer.from(key, 'base64url'), derive(secret, how, storeKey))
 }
 
-/** Returns undefined if the verifier asks for more work than any release of untag does. */
+/** Returns undefined if the parameters cost more than those of any release of untag. */
 function derive(secret: string, { salt, n, r, p }: KeyDerivation, storeKey: string): Buffer | undefined {
   if (n > MAX_COST || r > 16 || p > 4) return undefined
   const salted = Buffer.from(salt, 'base64url')
@@ -119,8 +120,8 @@ export function badgeCode(operatorId: string, secret: string): string {
 }
 
 /**
- * Possible readings of a scanned badge: as read, and with Y and Z swapped, as scanners on German hosts do. Empty if it
- * is no badge.
+ * Possible readings of a scanned badge: as scanned, and with Y and Z swapped. Scanners set to the other keyboard layout
+ * (German or English) swap these letters. Empty if the text is no badge.
  */
 export function parseBadge(text: string): { operatorId: string; secret: string }[] {
   const read = text.trim().toUpperCase()

@@ -22,7 +22,7 @@ export interface LanguageSources {
 /**
  *   switch ─▶ cookie ─▶ configuration ─▶ Accept-Language ─▶ English
  *
- * The language of a page. The first source that names one of ours decides.
+ * The language of a page, from the first source that names a supported language.
  */
 export function pageLanguage({ requested, remembered, configured, accepted }: LanguageSources): Language {
   if (isLanguage(requested)) return requested

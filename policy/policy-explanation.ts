@@ -11,13 +11,13 @@ import { predictIsolatedDecision, type IsolatedPrediction } from './isolated-age
 import { limitAt, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
 import type { ProtectionAction } from './vocabulary.ts'
 
-/** A question about a policy. Payment and right of the item are in order, so that only the policy decides. */
+/** The case to explain. The item's status and right permit the action, so that only the policy decides. */
 export interface PolicyScenario {
   device: DeviceFacts
   action: ProtectionAction
-  /** Undefined: the item has none. In the offline prediction it is unknown. */
+  /** Undefined: the item has no category. The offline prediction then treats the category as unknown. */
   category: string | undefined
-  /** As `category`. */
+  /** Undefined: the same as for `category`. */
   brand: string | undefined
   /** Undefined: unknown. */
   priceCent: number | undefined
@@ -37,8 +37,8 @@ export interface PolicyExplanation {
   entry: string | null
   stages: StageDecision[]
   /**
-   * Decision of the device's agent by a receipt, just after it became isolated. Facts that the scenario omits are
-   * unknown.
+   * Decision of the device's agent by a receipt, just after the agent became isolated. Facts that the scenario omits
+   * are unknown.
    */
   offline: IsolatedPrediction
 }

@@ -13,7 +13,7 @@ export function programHeader({ program, mqttPort }: RunningProgram): string {
   return mqttPort === undefined ? program : `${program}; mqtt=${mqttPort}`
 }
 
-/** Parses the header; undefined if another program sent it, or without one. */
+/** Parses the header. Undefined if the header is missing or another program sent it. */
 export function readProgramHeader(value: string | null): RunningProgram | undefined {
   const [, program, mqttPort] = /^(cloud|agent)(?:; mqtt=(\d{1,5}))?$/.exec(value ?? '') ?? []
   if (program !== 'cloud' && program !== 'agent') return undefined

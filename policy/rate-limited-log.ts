@@ -5,7 +5,7 @@ export type WriteLogLine = (fields: Record<string, unknown>, message: string) =>
 
 /** A log of events that clients cause, such as refused connections. */
 export interface RateLimitedLog {
-  /** `key` has its own limit, such as one device; the default is the message. */
+  /** Each `key`, such as a device id, has its own limit. Default: the message. */
   write(fields: Record<string, unknown>, message: string, key?: string): void
   /** Writes the counts of suppressed lines. */
   stop(): void

@@ -29,7 +29,7 @@ export function schemaWriter(): SchemaWriter {
     return tidy(converted, io, renamed)
   }
 
-  /** Adds a suffix if a schema differs from the one written under its name: input and output can differ. */
+  /** Adds a suffix if another schema has this name, because the input and output of a schema can differ. */
   function nameOf(id: string, definition: Node, io: SchemaDirection): string {
     const written = components[id]
     if (written === undefined || JSON.stringify(written) === JSON.stringify(tidy(definition, io, new Map()))) return id
@@ -66,7 +66,7 @@ function tidied(value: unknown, io: SchemaDirection, renamed: ReadonlyMap<string
   return unwrapSingleAllOf(Object.fromEntries(children) as Node)
 }
 
-/** Field names are no keywords: a field may be called `id` or `$ref`. */
+/** Converts the schemas of fields and keeps all names: a field may be called `id` or `$ref`. */
 function fields(properties: Node, io: SchemaDirection, renamed: ReadonlyMap<string, string>): Node {
   return Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, tidied(child, io, renamed)]))
 }

@@ -1,20 +1,20 @@
 import type { Clock } from './platform.ts'
 
 /**
- * Trusted time (ADR 0015): the latest signed time plus the elapsed time since. The wall clock counts only after a
- * reboot, and only if it is not behind the latest signed time. The caller stores the state, a plain value.
+ * Trusted time (ADR 0015): the latest signed time plus the elapsed time since. The wall clock is used only after a
+ * reboot, and only if it is at or past the latest signed time. The caller stores the state.
  */
 export interface TrustedClockState {
   /** High-water mark: latest accepted signed time, ms. Only a new time epoch lowers it. */
   readonly highWaterMs: number
-  /** Time epoch. The root key opens a new one to lower the mark. */
+  /** Time epoch. Only the root key can start a new epoch, which may lower the mark. */
   readonly epoch: number
   /** Within one boot: now = anchorMs + elapsed − anchorElapsedMs. */
   readonly anchorMs: number
   readonly anchorElapsedMs: number
   readonly bootId: string
   readonly trust: ClockTrust
-  /** Signed time far ahead of this clock. A second one must confirm it. */
+  /** Signed time far ahead of this clock. A second signed time must confirm it. */
   readonly unconfirmed?: { readonly signedMs: number; readonly elapsedMs: number }
 }
 
@@ -27,7 +27,10 @@ export type ClockTrust = 'signed' | 'rtc' | 'home' | 'none'
 export interface SignedTime {
   ms: number
   epoch: number
-  /** True for the response to this agent's challenge. It cannot be a replay, so only it may set the time back. */
+  /**
+   * True for the response to this agent's challenge. Such a response cannot be a replay, so it alone may set the time
+   * back.
+   */
   answersChallenge: boolean
 }
 
@@ -61,7 +64,8 @@ export function trustedNow(state: TrustedClockState, clock: Clock): { nowMs: num
 }
 
 /**
- * Call at start. After a reboot `elapsed` begins again, so the real-time clock counts if it is at or past the mark.
+ * Call at start. After a reboot `elapsed` starts again. The time then comes from the real-time clock, if this is at or
+ * past the mark.
  */
 export function resumeAfterBoot(state: TrustedClockState, clock: Clock): TrustedClockState {
   if (state.bootId === clock.bootId) return state
@@ -73,7 +77,7 @@ export function resumeAfterBoot(state: TrustedClockState, clock: Clock): Trusted
 }
 
 /**
- * Applies the time of the receipt home after a reboot without a usable real-time clock, if it is at or past the mark.
+ * Applies the time of the receipt home after a reboot without a usable real-time clock. Ignores a time before the mark.
  */
 export function applyHomeTime(state: TrustedClockState, clock: Clock, ms: number): TrustedClockState {
   // Only a signed time can resolve an unconfirmed one.
@@ -95,8 +99,8 @@ export function applySignedTime(
   const { nowMs } = trustedNow(state, clock)
   const mark = { highWaterMs: time.ms, epoch: time.epoch }
   if (time.ms <= nowMs + STEP_LIMIT_MS) {
-    // A replayed document must not set the time back, nor confirm the current time. The response to our challenge may
-    // do both.
+    // A replayed document must not set the time back, nor confirm the current time. The response to the agent's
+    // challenge may do both.
     if (time.answersChallenge || time.ms >= nowMs)
       return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
     const { unconfirmed } = state
@@ -121,8 +125,8 @@ export function applySignedTime(
 }
 
 /**
- * Only the response to a challenge lowers the mark. A document of the new epoch may be a replay, so it counts like one
- * of the former epoch.
+ * Only the response to a challenge lowers the mark. Another document of the new epoch may be a replay, so it is treated
+ * like one of the former epoch.
  */
 function beginEpoch(
   state: TrustedClockState,

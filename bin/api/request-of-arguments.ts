@@ -12,9 +12,9 @@ const DEPTH_LIMIT = 8
 const PLACES_LIMIT = 500
 
 /**
- * Builds a request from `--field value`, `--a.b value`, `--list x --list y`, `--list.0.field value` and `--json '{…}'` or
- * `--json @file`. Single fields override the JSON. The schema decides about numbers and booleans. Throws `WrongUsage`
- * with all faults.
+ * Builds a request from `--field value`, `--a.b value`, `--list x --list y`, `--list.0.field value` and `--json '{…}'`
+ * or `--json @file`. Single fields override the JSON. Values are converted to the types of the schema. Throws
+ * `WrongUsage` with all faults.
  */
 export function requestOfArguments(args: readonly string[], schema: JsonSchema, components: Components): Values {
   const faults: string[] = []
@@ -73,7 +73,7 @@ function jsonObject(value: string | undefined, faults: string[]): Values {
     const parsed: unknown = JSON.parse(text)
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Values
   } catch {
-    // Reported below.
+    // The fault is added below.
   }
   faults.push('--json must be a JSON object')
   return {}
@@ -103,7 +103,7 @@ function schemaAt(schema: JsonSchema, path: readonly string[], components: Compo
   return node
 }
 
-/** Hint at fields on the same level of the request that are spelled like the last part of the name. */
+/** Hint at fields with a name similar to the last part of the path, at the same level of the request. */
 function suggestion(name: string, schema: JsonSchema, components: Components): string {
   const path = name.split('.')
   const last = path.pop() ?? ''

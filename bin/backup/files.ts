@@ -37,7 +37,10 @@ export function copyFlushed(from: string, to: string): void {
   flush(to)
 }
 
-/** Copies missing files of a folder and its subfolders. Returns the number of all files, 0 if the folder does not exist. */
+/**
+ * Copies the files of a folder and its subfolders that the target lacks. Returns the number of all files; 0 if the
+ * folder does not exist.
+ */
 export function copyFolder(from: string, to: string): number {
   if (!existsSync(from)) return 0
   makeFolder(to)
@@ -45,7 +48,7 @@ export function copyFolder(from: string, to: string): number {
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)]
     if (entry.isDirectory()) files += copyFolder(source, target)
-    // A file that is still being written ends in `.new`.
+    // The name of an incomplete file ends in `.new`.
     if (!entry.isFile() || entry.name.endsWith('.new')) continue
     if (!existsSync(target)) copyFlushed(source, target)
     files++

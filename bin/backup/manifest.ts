@@ -14,9 +14,9 @@ export const Manifest = z.strictObject({
   bytes: z.int().min(0),
   /** Number of pictures. Pictures in a bucket are not part of a backup. */
   images: z.int().min(0),
-  /** `included`: the backup has the folder `keys`. */
+  /** `included`: the backup contains the folder `keys`. `apart`: it does not. */
   keys: z.enum(['included', 'apart']),
-  /** Names of the keys that a PostgreSQL dump needs, because a dump cannot be opened before it is restored. */
+  /** Names of the keys that a PostgreSQL dump needs. Only a restore could read them from the dump itself. */
   needs: z.strictObject({ root: z.string().optional(), sealing: z.array(z.string()) }).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>

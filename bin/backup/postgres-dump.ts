@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { KeyNames } from '../../cloud/authority/key-names.ts'
 import { whatWentWrong } from '../what-went-wrong.ts'
 
-/** Runs PostgreSQL's own backup programs, and checks the database around them. */
+/** Backup and restore of PostgreSQL with its own programs `pg_dump` and `pg_restore`. */
 
 /** Writes a consistent dump of the database. */
 export function dumpPostgres(url: string, file: string): Promise<void> {
@@ -66,7 +66,7 @@ export async function lookAtPostgres(url: string): Promise<{ others: number; tab
   })
 }
 
-/** Names of the keys that the cloud in the database needs. */
+/** Names of the keys that a cloud needs to use this database. */
 export async function keyNamesOf(url: string): Promise<KeyNames> {
   return asClient(url, async (query) => {
     const [root] = await query<{ value: string }>("SELECT value FROM installation WHERE name = 'root_kid'")

@@ -76,7 +76,7 @@ function divide(args: readonly string[]): { own: string[]; fields: string[] } {
   return { own, fields }
 }
 
-/** Removes `--json` without a value, which selects JSON output. With a value, `--json` is the request. */
+/** Removes `--json` without a value, because this option selects JSON output. With a value, `--json` is the request. */
 function withoutSwitch(args: readonly string[]): string[] {
   return args.filter((arg, i) => arg !== '--json' || (args[i + 1] !== undefined && !args[i + 1]?.startsWith('--')))
 }

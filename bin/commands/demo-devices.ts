@@ -5,7 +5,7 @@ import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 
-/** A lane of the demonstration: a simulated relay board and scanner on TCP ports, with their real protocols. */
+/** A lane of the demonstration: a simulated relay board and scanner that use their real protocols over TCP. */
 export interface DemoLane {
   deviceId: string
   name: string
@@ -25,7 +25,10 @@ export interface DemoDevices {
   stop(): Promise<void>
 }
 
-/** Duration of a walk, ms. A new gate is still learning which tags are stationary, and needs a slow walk to see a tag leave. */
+/**
+ * Duration of a walk, ms. A new gate does not know yet which tags are stationary. It detects only a slow walk as
+ * leaving.
+ */
 const WALK_MS = 1_500
 const LOOK_MS = 100
 const EMERGENCY_INPUT = 5

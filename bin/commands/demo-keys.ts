@@ -15,7 +15,7 @@ export interface DemonstrationParts {
   key: string
   /** PIN of the operator. */
   pin: string
-  /** Remarks about this start, such as a port that was taken; one sentence each. */
+  /** Notes to print, such as a taken port; one sentence each. */
   notes: readonly string[]
   api: Shopper
   store: DemoStore
@@ -109,7 +109,7 @@ export function storeKeys({ network, devices, data, quit }: DemonstrationParts, 
   }
 }
 
-/** Runs the action of each pressed key, one after the other. Without a terminal, keys can be piped in. */
+/** Runs the action of each pressed key, one after the other. Without a terminal it reads keys from piped input. */
 export function pressKeys(actions: Keys): void {
   let busy = Promise.resolve()
   const press = (key: string) => {

@@ -16,9 +16,9 @@ export interface DemoWalksParts {
 
 /** Walks of shoppers with tagged goods past the antennas of the gate. */
 export interface DemoWalks {
-  /** A shopper carries an unpaid item out. With `isCut` the item is the one from `prepare`. */
+  /** A shopper carries an unpaid item out. If `isCut`, this is the item from `prepare`. */
   unpaid(isCut: boolean): Promise<void>
-  /** A shopper pays for an item and carries it out. Returns whether the gate let it pass, and the purchase. */
+  /** A shopper pays for an item and carries it out. `hasPassed`: the gate stayed silent. */
   paid(): Promise<{ hasPassed: boolean; transactionId: string }>
   /** Waits until the purchase is UNLOADED. Resolves with false after 60 s. */
   untilUnloaded(transactionId: string): Promise<boolean>
@@ -49,7 +49,7 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
     return condition()
   }
 
-  /** Waits for the devices, because the reader may still be connecting after the start. */
+  /** First waits until all devices are ready, because the reader may still connect. */
   async function walkOut(epc: string): Promise<void> {
     await until(() => agent.status().devices.every(({ state }) => state === 'ready'))
     await devices.walkOut(epc)

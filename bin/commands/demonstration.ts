@@ -10,7 +10,7 @@ import { OPERATOR_NAME } from './demo-secrets.ts'
 
 const soft = (text: string) => styleText('gray', text)
 
-/** Prints the addresses, and simulates shoppers and faults when keys are pressed. */
+/** Prints the addresses. Each pressed key simulates a shopper or a fault. */
 export async function demonstration(parts: DemonstrationParts): Promise<void> {
   const { platform, edge, devices, store, api } = parts
   const walks = demoWalks({ platform, api, storeId: store.storeId, edge, devices, say: (line) => say(soft(line)) })
@@ -84,7 +84,7 @@ function describe({ result }: FeedEvent & { type: 'result' }, name: string): str
   if (result.kind === 'order') return `${name}: order ${result.order.orderId}, ${result.order.status}`
   if (result.kind === 'alarm') return styleText('red', `! ${name}: ${result.what}`)
   const { answer } = result
-  // A gate decides about a tag by the agent's replica of the items.
+  // Without an event id, the gate itself decided on a tag, by the agent's replica.
   const isOfTag = result.item !== undefined && answer.action === 'authorize_exit' && answer.eventId === null
   const how = isOfTag ? 'decided at the gate' : answer.offline ? 'decided offline' : 'decided by the cloud'
   if (!answer.authorized) return styleText('red', `✗ ${name}: refused, ${answer.reason} (${how})`)

@@ -21,19 +21,19 @@ import { nearby } from './known-database.ts'
 interface Finding {
   what: string
   state: 'ok' | 'note' | 'wrong'
-  /** The result, and the fix for a fault. */
+  /** The result; for a fault, also the fix. */
   detail: string
 }
 
-/** A draft entry for `devices` of the agent's configuration, for an attached device. */
+/** Draft of an entry in `devices` of the agent's configuration, for one attached device. */
 interface Suggestion {
   for: string
   entry: Record<string, unknown>
 }
 
 /**
- * Checks this machine and prints each fault with its fix, and a configuration entry for each attached device.
- * The exit code is 1 if there is a fault.
+ * Checks this machine. Prints each fault with its fix, and a configuration entry for each attached device. Sets exit
+ * code 1 if there is a fault.
  */
 export async function runDoctor({
   data,
@@ -123,7 +123,7 @@ async function checkSqlite(): Promise<Finding> {
 
 function checkFolder(data: string): Finding {
   try {
-    // The check creates nothing. For a missing folder it tests the nearest existing parent.
+    // The check does not create the folder. If it is missing, the check tests the nearest existing parent.
     let there = resolve(data)
     while (!existsSync(there)) there = dirname(there)
     if (!statSync(there).isDirectory())
@@ -213,7 +213,7 @@ async function checkEmergency(): Promise<Finding[]> {
   ]
 }
 
-/** Checks the configuration file, and then the registration of its devices in the agent's store. */
+/** Checks the configuration file, then whether its devices are registered in the agent's store. */
 function checkConfig(file: string, data: string): Finding[] {
   try {
     const config = loadConfig(file)

@@ -17,10 +17,10 @@ import {
 } from '../settings.ts'
 import { nearby } from './known-database.ts'
 
-/** Address of an agent that never started. */
+/** Address of an agent that has not stored its own address yet. */
 const DEFAULT_URL = `http://${EDGE_OPTIONS.host.fallback}:${EDGE_OPTIONS.port.fallback}`
 
-/** Commands about access to the agent's local API. All work beside a running agent. */
+/** Commands about access to the agent's local API. All also work while the agent runs. */
 
 /** Reads the identity of the agent in a data folder. Throws if there is none. */
 export function assertEnrolled(data: string): Identity {
@@ -32,7 +32,7 @@ export function assertEnrolled(data: string): Identity {
   return identity
 }
 
-/** Prints the credential for programs on the agent's machine. With --renew it replaces the credential at once. */
+/** Prints the credential for programs on the agent's machine. With --renew it first replaces the credential. */
 export async function runCredential({ data, renew, json }: Values<typeof EDGE_CREDENTIAL_OPTIONS>): Promise<void> {
   assertEnrolled(data)
   const file = credentialFile(data, realPlatform().random)
@@ -59,7 +59,7 @@ export async function runLink({ data, host, json }: Values<typeof EDGE_LINK_OPTI
   print(json, 'pairingUrl', pairingUrl(url, code))
 }
 
-/** The agent's address with this host. Default: the address in its ready line. */
+/** Address of the agent with this host. Default: its first stored address. */
 function chooseUrl(urls: readonly string[], host: string | undefined): string {
   if (host === undefined) return urls[0] ?? DEFAULT_URL
   const named = urls.find((url) => new URL(url).host === host || new URL(url).hostname === host)
@@ -87,7 +87,7 @@ export async function runPairings({ data, revoke, json }: Values<typeof EDGE_PAI
   }
 }
 
-/** Prints the value alone, or a JSON object with it. */
+/** Prints only the value, or a JSON object with it. */
 function print(json: boolean, name: string, value: string): void {
   process.stdout.write(json ? `${JSON.stringify({ [name]: value })}\n` : `${value}\n`)
 }

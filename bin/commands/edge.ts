@@ -76,15 +76,15 @@ export async function enrolAgent(
       )
     const ledger = join(data, 'ledger.db')
     const kept = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
-    // Comes first, because a full disk must not consume the enrolment code.
+    // Before the enrolment, because a full disk must not consume the enrolment code.
     credentialFile(data, platform.random).ensure()
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
     if (kept === false) putAside(ledger, platform)
-    // The new agent continues an existing ledger, because it knows which release rights were used.
+    // The new agent continues the existing ledger, because this ledger contains the used release rights.
     if (kept) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
     if (kept !== undefined) {
-      // The replica follows the predecessor's sequence, so it is fetched again.
+      // The replica belongs to the predecessor. The new agent fetches its own.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
     }
     storeFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
@@ -105,7 +105,10 @@ function formerIn(data: string): Identity | undefined {
   return undefined
 }
 
-/** True if the ledger is readable. Throws if it is damaged and must not be renamed. Called before the code is consumed. */
+/**
+ * True if the ledger is readable. Throws if it is damaged, unless `mayPutAside`. Runs before the enrolment consumes the
+ * code.
+ */
 function isSound(ledger: string, mayPutAside: boolean): boolean {
   try {
     openLedgerFile(ledger).close()
@@ -116,7 +119,9 @@ function isSound(ledger: string, mayPutAside: boolean): boolean {
   }
 }
 
-/** Renames a damaged ledger. The write-ahead log goes first, because SQLite would apply it to the next ledger. */
+/**
+ * Renames a damaged ledger. Renames the write-ahead log first: SQLite would apply a remaining log to the next ledger.
+ */
 function putAside(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
   for (const suffix of ['-wal', '-shm', ''])
@@ -126,7 +131,7 @@ function putAside(ledger: string, { clock }: Platform): void {
   )
 }
 
-/** Requests a key rotation. The agent does it as soon as it runs and reaches the cloud. */
+/** Requests a key rotation. The agent rotates its key as soon as it runs and reaches the cloud. */
 export async function runRotateKey({ data, json }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
   const identity = assertEnrolled(data)
   const db = openLedgerFile(join(data, 'ledger.db'))
@@ -145,7 +150,7 @@ export type EdgeSettings = Values<typeof EDGE_OPTIONS>
 export interface RunningEdge {
   url: string
   agent: Agent
-  /** True if the agent never started with this folder before, so that no browser is paired. */
+  /** True at the first start with this data folder: no browser is paired yet. */
   isFirstStart: boolean
   /** Creates a one-time link that pairs a browser. */
   newPairingUrl(): string
@@ -232,7 +237,7 @@ export async function startEdge(
 
 type Stop = () => Promise<void> | void
 
-/** The identity of the agent in `data`. Throws if there is none, or its key pairs do not fit. */
+/** The identity of the agent in `data`. Throws if there is none, or if a private key does not match its public key. */
 async function enrolledIdentity(data: string): Promise<Identity> {
   const identity = readIdentity(data, secretFiles)
   if (!identity)
@@ -262,7 +267,10 @@ function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: Proce
   }
 }
 
-/** Opens device links: NFC readers through a separate process, pushing readers through `pushes`, others directly. With --trace it records them. */
+/**
+ * Opens device links. An NFC reader uses a separate process, a reader that posts its reads uses `pushes`, and others
+ * are opened directly. With --trace, the bytes are recorded.
+ */
 function deviceLinks(
   { pcscdSocket, trace }: EdgeSettings,
   pushes: PushPort,
@@ -281,7 +289,7 @@ function deviceLinks(
   return (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal))
 }
 
-/** Names of the agent on this machine. */
+/** `host:port` names under which this machine reaches the agent. */
 function ownNames(host: string, port: number): string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `${host}:${port}`]
 }
@@ -292,7 +300,7 @@ function ownCredential(data: string, platform: Platform, log: Log): () => string
   try {
     credential.ensure()
   } catch (error) {
-    // The agent also starts with a full disk: paired browsers and named programs still work.
+    // The agent starts even with a full disk, because paired browsers and named programs still work.
     log.error({ err: error }, 'the credential cannot be stored: free disk space and run untag edge credential')
   }
   return credential.read

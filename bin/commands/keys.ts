@@ -15,7 +15,7 @@ import { accountNamed } from './account-named.ts'
 import { revokeSigningKey } from './signing-keys.ts'
 import { assertNoCloudBelow, isKnownDatabase, withDatabase, withKnownDatabase, type Place } from './known-database.ts'
 
-/** API keys from the command line, also beside a running cloud. Changes are valid at once. */
+/** Commands for API keys. They also work while the cloud runs; changes are valid at once. */
 
 /** Actor in the audit log. */
 const ACTOR = 'command line'
@@ -24,7 +24,7 @@ function print(json: boolean, object: object, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(object) : text}\n`)
 }
 
-/** Creates an API key and prints it; it cannot be shown again. Admin keys are live keys. */
+/** Creates an API key and prints it. The key cannot be shown again. Admin keys are live keys. */
 export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>): Promise<void> {
   const { data, databaseUrl, account, kind, name } = settings
   if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account that the key belongs to'])
@@ -80,7 +80,7 @@ export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): P
   )
 }
 
-/** Replaces a key and prints the new one; it cannot be shown again. */
+/** Replaces a key and prints the new one. The key cannot be shown again. */
 export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): Promise<void> {
   const platform = realPlatform()
   const made = await changeKey(settings, 'rollApiKey', (db, row, nowMs) =>

@@ -6,13 +6,13 @@ import { lookAtPostgres } from '../backup/postgres-dump.ts'
 import { isThere } from '../is-there.ts'
 import { realPlatform } from '../platform.ts'
 
-/** Where a cloud keeps its data. */
+/** Data folder of a cloud, and its PostgreSQL database if it has one. */
 export interface Place {
   data: string
   databaseUrl: string | undefined
 }
 
-/** Opens the cloud's database for `work`, also beside a running cloud. Creates a missing SQLite file. */
+/** Opens the cloud's database for `work`, even while the cloud runs. Creates a missing SQLite file. */
 export async function withDatabase<T>(
   { data, databaseUrl }: Place,
   work: (database: Database) => Promise<T>,
@@ -56,7 +56,10 @@ export async function assertKnownDatabase(place: Place): Promise<void> {
   )
 }
 
-/** Throws if the cloud's keys are not in its folder, because new keys could not read its secrets. */
+/**
+ * Throws if the master key is not in the data folder. A command would otherwise create a new one, which cannot decrypt
+ * the secrets.
+ */
 export function assertOwnKeyFiles(data: string): void {
   const master = join(data, 'keys', 'master.key')
   if (!isThere(master))
@@ -65,7 +68,10 @@ export function assertOwnKeyFiles(data: string): void {
     )
 }
 
-/** Throws if `DATA` has no cloud but `DATA/cloud` has one (the folders of `untag start`), so that no second cloud is created by mistake. */
+/**
+ * Prevents a second cloud by mistake: throws if `DATA` has no cloud but `DATA/cloud` has one. `untag start` creates
+ * such folders.
+ */
 export function assertNoCloudBelow({ data, databaseUrl }: Place): void {
   const below = join(data, 'cloud')
   if (databaseUrl !== undefined || isThere(join(data, 'cloud.db')) || !existsSync(join(below, 'cloud.db'))) return

@@ -22,7 +22,7 @@ export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promis
   const api = apiClient(settings)
   if (forwardTo === undefined) throw new WrongUsage(['--forward-to URL is needed: your receiver'])
   const secret = settings.secret ?? newSecret(realPlatform().random)
-  // This call also checks the key and the address.
+  // This call checks the key and the address, and returns the time of the server.
   const { serverMs } = await api.call('fetchWebhooks', {})
   const filter = { events: events.split(',').map((e) => e.trim()), ...(storeId !== undefined && { storeId }) }
   let stopped = false

@@ -13,7 +13,10 @@ type Settings = Values<typeof POLICY_EXPLAIN_OPTIONS>
 type Client = ReturnType<typeof createClient>
 type Device = AnswerOf<'fetchDevices'>['devices'][number]
 
-/** Prints what the policy of a device's store decides at each policy stage, and why. Creates no event and no authorization. */
+/**
+ * Prints the decisions of a device's store policy at each policy stage, with reasons. Creates neither an event nor an
+ * authorization.
+ */
 export async function runPolicyExplain(settings: Settings): Promise<void> {
   const { key, baseUrl, deviceId, action, category, brand, priceCent, operator, json } = settings
   const missing = [

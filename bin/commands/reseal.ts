@@ -13,8 +13,8 @@ import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from './kno
 /**
  *   new key in master.key ─▶ encrypt every secret with it ─▶ delete old keys (with --drop-old-keys)
  *
- * After a crash the old keys are still in the file, and the next run continues. The cloud must be stopped, because
- * it reads `master.key` only at its start.
+ * After a crash the old keys are still in the file; run the command again to complete the change. Stop the cloud first,
+ * because it reads `master.key` only at its start.
  */
 export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promise<void> {
   const { data, dropOldKeys, json } = settings

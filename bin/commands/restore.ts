@@ -25,8 +25,8 @@ import {
 /**
  *   check backup ─▶ copy to DATA/restoring ─▶ check keys ─▶ raise generation ─▶ rename old data ─▶ move new data in
  *
- * The new generation is durable before a cloud can run on the restored data. No cloud starts while the folder
- * `restoring` exists.
+ * The new generation is durable before a cloud can use the restored data: no cloud starts while the folder `restoring`
+ * exists.
  */
 type Settings = Values<typeof RESTORE_OPTIONS>
 
@@ -36,7 +36,7 @@ export async function runRestore(settings: Settings): Promise<void> {
     throw new WrongUsage([
       '--from DIR is needed: a folder that untag backup created; or --after, if the database was restored by other means',
     ])
-  // Reports a missing backup or database before it creates a folder.
+  // Before any folder is created: throws if the backup or the database is missing.
   const manifest = from === undefined ? undefined : await readBackup(from)
   if (manifest) assertNoCloudBelow(settings)
   else await assertKnownDatabase(settings)
@@ -84,7 +84,9 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   return restored
 }
 
-/** True if the keys of the backup are restored. Existing keys stay, unless --force replaces them. Throws if there are no keys. */
+/**
+ * True to restore the keys of the backup. Existing keys stay unless --force is set. Throws if neither place has keys.
+ */
 function takesKeysOf({ data, force }: Settings, manifest: Manifest): boolean {
   const own = join(data, 'keys')
   const hasOwn = existsSync(join(own, 'master.key')) && existsSync(join(own, 'root.json'))
@@ -103,7 +105,7 @@ async function refuseToReplace(settings: Settings): Promise<void> {
   }
   await refuseOthers(settings)
   const { tables } = await lookAtPostgres(databaseUrl)
-  // After an interrupted restore the tables hold nothing of value.
+  // Tables of an interrupted restore may be dropped: they contain only data of a backup.
   if (tables.length > 0 && !force && !existsSync(restoringFolder(data)))
     throw new Error('the database is not empty: use --force to drop all its tables and restore the backup')
 }
@@ -129,7 +131,7 @@ async function stageSqlite(from: string, staging: string, keyFolder: string): Pr
   return restored
 }
 
-/** Checks dump and keys before any table is dropped, because dropped tables cannot be recovered. */
+/** Checks the dump and the keys. Call it before tables are dropped, because dropped tables cannot be recovered. */
 async function assertOfUse(from: string, { needs }: Manifest, withKeys: string): Promise<void> {
   await checkDump(join(from, 'cloud.dump'))
   const missing = ['master.key', 'root.json']
@@ -155,7 +157,7 @@ async function note(place: Place, keyFolder: string): Promise<RestoreSummary> {
   })
 }
 
-/** Moves the old data to a folder `replaced-…` and the restored data to its place. */
+/** Moves the old data to a folder `replaced-…`, then the restored data into the data folder. */
 function swap({ data, databaseUrl }: Settings, staging: string): void {
   const aside = join(data, `replaced-${new Date(realPlatform().clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}`)
   const keys = existsSync(join(staging, 'keys')) ? ['keys'] : []

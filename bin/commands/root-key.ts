@@ -12,8 +12,8 @@ import { assertOwnKeyFiles, withKnownDatabase, type Place } from './known-databa
 /**
  *   rename root.json ─▶ create a new one ─▶ the cloud signs its key sets with it, in a new epoch
  *
- * Replaces a lost or stolen root key. After a crash in between, the cloud does not start and names this command, which then
- * completes the change. Agents trust only the root key of their enrolment, so all must be re-enrolled.
+ * Replaces a lost or stolen root key. After a crash in between, the cloud does not start; run this command again to
+ * complete the change. Agents trust only the root key of their enrolment, so all must be re-enrolled.
  */
 export async function rotateRoot({ json, ...place }: Place & { json: boolean }): Promise<void> {
   const { data } = place

@@ -13,7 +13,10 @@ import { accountNamed } from './account-named.ts'
 import { assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
 import { rotateRoot } from './root-key.ts'
 
-/** Replaces signing keys from the command line by the rules of `rotateSigningKey`. A running cloud uses the change from its next request. */
+/**
+ * Commands that replace signing keys, by the rules of `rotateSigningKey`. A running cloud uses the new key from its
+ * next request.
+ */
 
 type Settings = Values<typeof KEYS_REVOKE_OPTIONS>
 
@@ -50,7 +53,7 @@ async function change(
 ): Promise<{ iss: string; kid: string }[]> {
   const { use, data } = settings
   if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
-  // The new key must be encrypted with the cloud's own master key, or the cloud cannot read it.
+  // The cloud can read the new key only if its own master key encrypts it.
   assertOwnKeyFiles(data)
   const { random, clock } = realPlatform()
   const files = await loadKeyFiles(data, secretFiles, random)

@@ -22,7 +22,7 @@ function ndef(text: string | undefined): Uint8Array | undefined {
   return ndefTlv(record)
 }
 
-/** A tag of the type that fits the UID. Null for an invalid UID. */
+/** Creates a tag; its type follows from the UID. Null for an invalid UID. */
 function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null {
   const data = ndef(text)
   if (/^E0[0-9A-F]{14}$/.test(uid)) return icode(uid, { transparent: true, ...(data ? { data } : {}) })
@@ -31,8 +31,9 @@ function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null 
 }
 
 /**
- * Simulates pcscd with one reader. Commands on stdin: `put UID [URL or text]`, `take`, `show` (the EAS bit), `unplug`, `plug`.
- * A UID with 8 hex digits is a MIFARE Classic, with 14 an NTAG, with 16 from E0 an ICODE SLIX with its EAS bit on.
+ * Simulates pcscd with one reader. Commands on stdin: `put UID [URL or text]`, `take`, `show` (prints the EAS bit),
+ * `unplug`, `plug`. A UID of 8 hex digits is a MIFARE Classic, one of 14 is an NTAG. One of 16 that starts with E0 is
+ * an ICODE SLIX with its EAS bit set.
  */
 export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTIONS>): Promise<void> {
   const pcscd = pcscdSimulator({ platform: realPlatform() })

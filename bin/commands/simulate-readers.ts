@@ -25,12 +25,12 @@ export interface RunningReader {
   close(): Promise<void>
 }
 
-/** A reader with HTTP or MQTT. Each line of stdin is a seen EPC, with an optional antenna number, or a fault. */
+/** Starts a reader with HTTP or MQTT. Each line of stdin is a read EPC with an optional antenna number, or a fault. */
 export async function runNetworkReader(name: NetworkReaderName, settings: Settings): Promise<RunningReader> {
   return SERVE[name](settings)
 }
 
-/** Controls the reader by lines of stdin until it is closed. */
+/** Reads EPCs and faults for the reader from stdin until the reader is closed. */
 function byHand(
   reader: RunningReader,
   see: (epc: string, antenna: number) => void,
@@ -58,7 +58,7 @@ const onTcp = (service: TcpService, host: string): RunningReader => ({
   close: service.close,
 })
 
-/** Replays the device's side of a trace of `untag edge --trace`. */
+/** Serves the device's side of a trace that `untag edge --trace` recorded. */
 export async function runReplay(file: string, { host, port }: Settings): Promise<void> {
   const device = replay(readFileSync(file, 'utf8'), realPlatform())
   if (device.connections === 0)

@@ -55,7 +55,7 @@ function setInputBy(line: string, setInput: (input: number, on: boolean) => void
   return true
 }
 
-/** Lines of stdin set the inputs of a board: `input 5 on`, `input 5 off`. */
+/** Sets inputs of a board by lines of stdin, such as `input 5 on`. */
 function withInputLines(service: TcpService, setInput: (input: number, on: boolean) => void) {
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
@@ -89,7 +89,10 @@ async function serveScanner({ host, port }: Settings) {
   }
 }
 
-/** A UHF gate reader with people who walk through. Prints each walk and each change of an output. Lines of stdin cause faults. */
+/**
+ * Serves a UHF gate reader and simulates people who walk through. Prints each walk and each change of an output. Lines
+ * of stdin cause faults.
+ */
 async function serveGate({ host, port, tags, walkers }: Settings) {
   const platform = realPlatform()
   const reader = llrpReader({ platform, onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })

@@ -1,5 +1,6 @@
-// Put before what better-sqlite3 is compiled from, where the headers of Node.js would make it abort (bin/native-sqlite.ts):
-// objects of the addon take no cleanup hooks of their own, as before Node.js 24.19. The addon closes what is open by its own hook.
+// Included before the sources of better-sqlite3 if the headers of Node.js would make it abort (bin/native-sqlite.ts).
+// The objects of the addon then register no cleanup hooks, as before Node.js 24.19. The addon closes open databases in
+// its own hook.
 #pragma once
 #include <node.h>
 

@@ -10,7 +10,7 @@ const Common = { aud: z.string(), iat: Seconds, exp: Seconds }
 /** Audience of documents that agents sign for the cloud. */
 export const CLOUD_AUDIENCE = 'cloud'
 
-/** Maximum rows of a batch, so that it fits a bundle. */
+/** Maximum rows of a batch. Keeps a batch below the maximum length of a document. */
 export const BATCH_LIMIT = 100
 
 /** `pevt+jwt`: consecutive rows of an agent's journal. */
@@ -21,11 +21,12 @@ export const EventBatchClaims = z.strictObject({
   generation: z.int().min(1),
   seqFrom: z.int().min(1),
   seqTo: z.int().min(1),
-  /** Hash of the row before the first. */
+  /** Hash of the row before `seqFrom`. */
   after: z.string().length(43),
   events: z.array(JournalRow).min(1).max(BATCH_LIMIT),
   /**
-   * The agent resends its rows from `oldest` on, after the cloud was restored or if an acknowledgement is doubtful.
+   * Set while the agent resends its rows from `oldest` on: after a restore of the cloud, or after a doubtful
+   * acknowledgement.
    */
   resync: z.strictObject({ cloudGeneration: z.int().min(1), oldest: z.int().min(1) }).optional(),
 })
@@ -35,14 +36,14 @@ export type EventBatchClaims = z.infer<typeof EventBatchClaims>
 export const UncheckedBatchClaims = EventBatchClaims.extend({ events: z.array(UncheckedRow).min(1).max(BATCH_LIMIT) })
 export type UncheckedBatchClaims = z.infer<typeof UncheckedBatchClaims>
 
-/** `ack+jwt`: all rows up to `seq` are durable in the cloud. Only then the agent may prune them. */
+/** `ack+jwt`: all rows up to `seq` are durable in the cloud. The agent prunes only such rows. */
 export const AckClaims = z.strictObject({
   ...Common,
   ledger: z.string(),
   generation: z.int().min(1),
   seq: z.int().min(0),
   head: z.string(),
-  /** Absent: 1. After a restore of the cloud, acknowledgements of earlier generations do not count. */
+  /** Absent means 1. After a restore of the cloud, agents ignore acknowledgements of earlier generations. */
   cloudGeneration: z.int().min(1).optional(),
 })
 export type AckClaims = z.infer<typeof AckClaims>
@@ -64,7 +65,7 @@ export const AssertionClaims = z.strictObject({
   challenge: z.string(),
   ledger: z.string(),
   generation: z.int().min(1),
-  /** Head of the ledger at start; after the first login the current head. It reveals a rollback. */
+  /** First login: head of the ledger at start. Later logins: current head. The cloud detects a rollback by it. */
   seq: z.int().min(0).optional(),
   head: z.string().length(43).optional(),
   /** The agent detected a rollback of its ledger. Rows that the cloud never received may be lost. */
@@ -72,7 +73,7 @@ export const AssertionClaims = z.strictObject({
 })
 export type AssertionClaims = z.infer<typeof AssertionClaims>
 
-/** `enrol+jwt`: proves that the holder of the code holds the new key. */
+/** `enrol+jwt`: proves possession of both the enrolment code and the new private key. */
 export const EnrolmentClaims = z.strictObject({
   ...Common,
   codeHash: z.string(),
@@ -87,7 +88,7 @@ export const ROTATION_LIFE = 300
 export const RotationClaims = z.strictObject({ ...Common, formerKid: z.string().length(8) })
 export type RotationClaims = z.infer<typeof RotationClaims>
 
-/** Retained MQTT message `state` of an agent. It is unsigned, a hint for people only. */
+/** Retained MQTT message `state` of an agent. It is unsigned and only informs people. */
 export const AgentState = z.strictObject({
   online: z.boolean(),
   observedAt: z.iso.datetime(),

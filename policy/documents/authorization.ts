@@ -13,7 +13,10 @@ import {
 } from './signed-document.ts'
 import type { Signer } from './keys.ts'
 
-/** `led` if the cloud is the ledger: devices without an agent, and agents with an untrusted ledger (ADR 0013). */
+/**
+ * Value of `led` if the cloud stores the claim: for devices without an agent, and for agents with an untrusted ledger
+ * (ADR 0013).
+ */
 export const CLOUD_LEDGER = 'cloud'
 
 /** Claims of an authorization token (ADR 0013). They contain no customer, price, name or purchase. */
@@ -25,7 +28,7 @@ export const AuthorizationClaims = z.strictObject({
   exp: z.number(),
   /** Nonce: 128 random bits, base64url. */
   jti: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
-  /** Ledger that may claim it: `{ledgerId}.{generation}` or `cloud`. */
+  /** Ledger that may claim the token: `{ledgerId}.{generation}` or `cloud`. */
   led: z.string(),
   act: z.enum(PROTECTION_ACTIONS),
   /** Number of units. */
@@ -71,8 +74,8 @@ export function denyReasonOf(fault: DocumentErrorCode): Extract<DenyReason, `tok
 }
 
 /**
- * Hash that ties a token to an item without naming it: base64url of the first 12 bytes of SHA-256(`untag/ith/1` 0 aud 0
- * jti 0 kind 0 id).
+ * Hash that binds a token to an item but hides the id of the item: base64url of the first 12 bytes of
+ * SHA-256(`untag/ith/1` 0 aud 0 jti 0 kind 0 id).
  */
 export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: string): string {
   return hash('sha256', `untag/ith/1\0${aud}\0${jti}\0${kind}\0${id}`, 'buffer').subarray(0, 12).toString('base64url')

@@ -8,8 +8,8 @@ const Common = { aud: z.string(), iat: z.int().min(0), exp: z.int().min(0) }
 export const HOME_MESSAGE_LIFE = 60
 
 /**
- * `ask+jwt`: home request, signed by the requesting agent. It commits the redemption id first, so a repeated request
- * gets the same response.
+ * `ask+jwt`: home request, signed by the requesting agent. The agent stores the redemption id first, so that a repeated
+ * request gets the same response.
  */
 export const HomeRequest = z.strictObject({
   ...Common,
@@ -25,7 +25,7 @@ export const HomeRequest = z.strictObject({
   all: z.boolean(),
   /** Expiry of the receipt, seconds since 1970. */
   receiptExp: z.int().min(0),
-  /** Outcome report. `failed` returns the rights. */
+  /** Set in an outcome report. After `failed` the receipt home frees the rights. */
   outcome: z.enum(OUTCOMES).optional(),
 })
 export type HomeRequest = z.infer<typeof HomeRequest>
@@ -38,7 +38,7 @@ export const HomeGrant = z.strictObject({
   redemptionId: z.string(),
   ordinals: z.array(z.int().min(0)),
   remaining: z.int().min(0),
-  /** Reason of a denial; absent with ordinals. */
+  /** Reason of a denial; absent in a grant. */
   reason: z.enum(DENY_REASONS).optional(),
 })
 export type HomeGrant = z.infer<typeof HomeGrant>

@@ -2,12 +2,10 @@ import { z } from 'zod'
 import { ITEM_STATUSES, PROTECTION_TECHNOLOGIES } from '../vocabulary.ts'
 
 /**
- *   changes of a store's items ── 1 · 2 · 3 · … · ver ──▶ pages (after, ver] ──▶ the same items at every gate
- *
- * Each change of an item's status or identifiers gets the next number of its store. Only the latest change of an item is
- * stored. Pages from 0 on are a snapshot; pages from a later number on are the changes since then. An entry without
- * status says that no item has these identifiers any more. The cloud deletes such entries in time, up to `floor`: an
- * agent below `floor` starts again at 0.
+ * Each change of an item's status or identifiers gets the next number of its store. The cloud stores only the latest
+ * change of an item. Pages from 0 on are a snapshot; pages from a later number on contain the changes since then. An
+ * entry without status means that no item has these identifiers any more. The cloud later deletes such entries with
+ * numbers up to `floor`. An agent whose last number is below `floor` therefore fetches the snapshot again.
  */
 
 /** Maximum entries of a page. DOCUMENT_KINDS.items also limits its length. */
@@ -22,7 +20,7 @@ export const ItemEntry = z.strictObject({
   epc: Name.optional(),
   tagUid: Name.optional(),
   tagId: Name.optional(),
-  /** Price paid, else the item's own price, when the item last changed, cents. */
+  /** Price at the last change of the item, cents: the price paid, else the item's own price. */
   price: z.int().min(0).optional(),
   /** Index into the page's `categories`; absent: the item has none. */
   category: z.int().min(0).optional(),
@@ -39,11 +37,11 @@ export const ItemsClaims = z.strictObject({
   aud: z.string(),
   iat: z.int().min(0),
   exp: z.int().min(0),
-  /** A new epoch starts a new sequence. Entries of earlier epochs do not count. */
+  /** A new epoch starts a new sequence. Entries of earlier epochs are invalid. */
   epoch: z.int().min(0),
   /** Last number that the page covers. */
   ver: z.int().min(0),
-  /** Number before the page; 0 for the first page. */
+  /** Number of the last change before the page; 0 for the first page. */
   after: z.int().min(0),
   floor: z.int().min(0),
   categories: z.array(z.string().max(120)).max(ITEM_PAGE_LIMIT),

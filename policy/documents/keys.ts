@@ -105,8 +105,8 @@ const SMALL_ORDER_Y = new Set([
 ])
 
 /**
- * Describes the weakness of an offered public key. Undefined if it is good. OpenSSL accepts keys of small order and
- * non-canonical ones, with which one signature fits many messages.
+ * Reason to reject a public key; undefined if it is safe. OpenSSL accepts keys of small order and non-canonical keys.
+ * With such a key, one signature fits many messages.
  */
 export function publicKeyWeakness(x: string): string | undefined {
   const bytes = Buffer.from(x, 'base64url')

@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 /** Lifetime of a notice, s. The agent signs a new one for each delivery. */
 export const RELEASE_NOTICE_LIFE = 60
-/** A gate lets a released unit pass for this long, s. A newer status from the cloud ends it earlier. */
+/** Time that a gate stays silent for a released unit, s. A newer status from the cloud ends this time. */
 export const SILENT_SECONDS = 3_600
 
 /** Proof of the release: a unit of a receipt, or an authorization token. */
@@ -13,7 +13,7 @@ const Proof = z.union([
   z.strictObject({ token: z.string().min(1).max(1_024) }),
 ])
 
-/** A confirmed release. The proof covers the unit, the named tag, and nothing else. */
+/** A confirmed release. The proof covers only this unit and the named tag. */
 export const AnnouncedRelease = z.strictObject({
   deviceId: z.string().min(1).max(128),
   protectionAction: z.enum(['deactivate_label', 'detach_hard_tag']),

@@ -2,13 +2,12 @@ import type { DocumentKind } from './kinds.ts'
 import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey } from './keys.ts'
 
 /**
- *   text ─ length ─ three parts ─ header exactly {alg, kid, typ} ─ key by kid ─ use and state ─ signature ─ claims
- *
- * The only parser of signed documents. It accepts one spelling of each document. Libraries also accept padding, white
- * space, sixteen last characters of one signature and repeated claims, so that one token would have many names.
+ * The only parser of signed documents. It checks in this order: length, three parts, header exactly {alg, kid, typ},
+ * key by `kid`, use and state of the key, signature, claims. It accepts one spelling of each document. JWT libraries
+ * also accept padding, white space, repeated claims and 16 spellings of the last character of a signature.
  */
 
-/** Why a document is rejected; docs/reference/errors.md lists the codes. */
+/** Codes of rejected documents. docs/reference/errors.md describes them. */
 export type DocumentErrorCode =
   | 'too_long'
   | 'malformed'
@@ -25,10 +24,10 @@ export type DocumentErrorCode =
   | 'expired'
 
 declare const verifiedBrand: unique symbol
-/** A value with a verified signature. Only this module creates it. */
+/** A value with a verified signature. Only this file creates it. */
 export type Verified<T> = T & { readonly [verifiedBrand]: true }
 
-/** Claims of every kind. Times are seconds since 1970. */
+/** Claims that every document has. Times are seconds since 1970. */
 export interface CommonClaims {
   aud: string
   iat: number
@@ -45,7 +44,7 @@ export interface DocumentExpectation {
   audience: string
   /** Trusted time, seconds since 1970. Absent: times are not checked, because the document was accepted before. */
   now?: number
-  /** The time may be later than `now`: documents from the future are accepted. */
+  /** The real time may be later than `now`, so `iat` may be later than `now`. */
   nowIsLowerBound?: boolean
 }
 
@@ -64,7 +63,7 @@ function decodePart(part: string): Buffer | undefined {
   return bytes.toString('base64url') === part ? bytes : undefined
 }
 
-/** Parses a JSON object. Rejects other spellings of it: spaces, repeated names, 1.0. */
+/** Parses a JSON object. Rejects all but one spelling: spaces, repeated names, `1.0`. */
 function parseObject(part: string): Record<string, unknown> | DocumentErrorCode {
   const bytes = decodePart(part)
   if (!bytes) return 'malformed'
@@ -87,7 +86,7 @@ interface Header {
 /** Cache of parsed headers: a few keys sign all documents of a shop. */
 const knownHeaders = new Map<string, Header>()
 const KNOWN_HEADERS_LIMIT = 256
-/** Maximum length of a header, characters; ours have about 70. */
+/** Maximum length of a header, characters. Headers of untag have about 70. */
 const HEADER_LIMIT = 200
 
 function readHeader(part: string): Header | DocumentErrorCode {
@@ -105,7 +104,7 @@ function readHeader(part: string): Header | DocumentErrorCode {
   return read
 }
 
-/** Unverified `kid` of a document, to look up an agent's key. */
+/** Unverified `kid` of a document. Use it only to look up the key of an agent. */
 export function claimedKeyId(text: string, kind: DocumentKind): string | undefined {
   if (text.length > kind.maxLength) return undefined
   const header = readHeader(text.slice(0, text.indexOf('.')))

@@ -19,8 +19,8 @@ export const KeySetClaims = z.strictObject({
   ...Common,
   ...Versioned,
   /**
-   * Time epoch; increases when a key that signs times is revoked. Absent: none was. Agents accept signed times of this
-   * epoch only.
+   * Time epoch. It increases when the cloud revokes a key that signs times; absent before. Agents accept only signed
+   * times of this epoch.
    */
   timeEpoch: z.int().min(1).optional(),
   keys: z
@@ -38,7 +38,8 @@ export const KeySetClaims = z.strictObject({
 })
 export type KeySetClaims = z.infer<typeof KeySetClaims>
 /**
- * Maximum earlier key sets that an agent sends to a restored cloud, as proof of revocations. Each restore may lose one.
+ * Maximum earlier key sets that an agent sends to a restored cloud, as proof of revocations. Each restore may lose one
+ * key set.
  */
 export const EARLIER_KEY_SETS_LIMIT = 4
 
@@ -46,7 +47,7 @@ const Verifier = z.strictObject({ salt: z.string(), key: z.string(), n: z.int(),
 /** scrypt parameters with a salt and the derived key, base64url. */
 export type Verifier = z.infer<typeof Verifier>
 
-/** An operator of the store. The policy contains verifiers under the store key, never the PIN. */
+/** An operator of the store. The verifiers are keyed with the store key. The policy never contains the PIN. */
 export const OperatorRecord = z.strictObject({
   operatorId: z.string(),
   name: z.string(),
@@ -62,7 +63,10 @@ export const PolicyClaims = z.strictObject({
   ...Common,
   ...Versioned,
   iss: z.string(),
-  /** Agents of an older release reject the document before they validate the rest. Absent: no minimum. */
+  /**
+   * Minimum release of an agent. An older agent rejects the document before it validates the other fields. Absent: no
+   * minimum.
+   */
   minAgent: VersionNumber.optional(),
   securityTagMode: z.enum(SECURITY_TAG_MODES),
   policy: ProtectionPolicy.omit({ minAgent: true }),
@@ -72,7 +76,10 @@ export const PolicyClaims = z.strictObject({
   operators: z.array(OperatorRecord).max(500),
   /** Id of the store key of the verifiers (policy/operator-verifiers.ts). Absent without operators. */
   storeKey: z.string().length(16).optional(),
-  /** Set after a move of the receipt home. It honours earlier receipts only with the deny list up to `denySeq`. */
+  /**
+   * Set after a move of the receipt home. The new home honours earlier receipts without staff only after it has the
+   * deny list up to `denySeq`.
+   */
   homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),
   /** Agents of the store with their public keys and their address in the store's network. */
   agents: z
@@ -90,14 +97,14 @@ export type PolicyClaims = z.infer<typeof PolicyClaims>
 
 const Head = z.strictObject({ epoch: z.int(), ver: z.int(), hash: z.string() })
 
-/** `fresh+jwt`: signed time and the newest document versions, which tell an agent what it lacks. */
+/** `fresh+jwt`: signed time and the newest document versions. An agent fetches the versions that it lacks. */
 export const FreshClaims = z.strictObject({
   ...Common,
   /** Signed time, ms since 1970. */
   timeMs: z.int().min(0),
   timeEpoch: z.int().min(0),
   /**
-   * 1 at first. A restored cloud uses the time of its restore, ms since 1970, which exceeds every earlier generation.
+   * Starts at 1. A restore sets it to the time of the restore, ms since 1970, which exceeds every earlier generation.
    */
   cloudGeneration: z.int().min(1),
   policy: Head,
@@ -109,7 +116,7 @@ export const FreshClaims = z.strictObject({
 })
 export type FreshClaims = z.infer<typeof FreshClaims>
 
-/** Deny list entry. The cloud deletes it when its subject has expired. */
+/** Deny list entry. The cloud deletes it when the denied token, receipt or right has expired. */
 export const DenyEntry = z.discriminatedUnion('kind', [
   /** A revoked authorization. */
   z.strictObject({ kind: z.literal('nonce'), nonce: z.string(), until: Seconds }),
@@ -122,7 +129,10 @@ export const DenyEntry = z.discriminatedUnion('kind', [
     rightClass: z.enum(RIGHT_CLASSES),
     ordinals: z.array(z.int().min(0)).min(1),
     until: Seconds,
-    /** Token and agent that lease the rights, step by step. That agent has its own claims of the token. */
+    /**
+     * Token for which the rights are leased, and its agent. `ordinals[i]` is the right of step i + 1. That agent
+     * decides by its own claims of the token.
+     */
     leasedTo: z.strictObject({ nonce: z.string(), agentId: z.string() }).optional(),
   }),
 ])
@@ -134,7 +144,7 @@ export const DenyClaims = z.strictObject({
   epoch: z.int().min(0),
   /** Number of the last entry; 0 if the list is empty. */
   ver: z.int().min(0),
-  /** Number before the page; 0 for the first page. */
+  /** Number of the last entry before the page; 0 for the first page. */
   after: z.int().min(0),
   entries: z.array(DenyEntry).max(500),
 })
@@ -144,7 +154,7 @@ export type DenyClaims = z.infer<typeof DenyClaims>
 export const TimeClaims = z.strictObject({ ...Common, timeMs: z.int().min(0), timeEpoch: z.int().min(0) })
 export type TimeClaims = z.infer<typeof TimeClaims>
 
-/** Hash of a document without its times: the same version has the same hash when it is signed again. */
+/** Hash of a document without its times. It stays the same when the cloud signs the version again. */
 export function contentHash(claims: { iat: number; exp: number }): string {
   const { iat: _iat, exp: _exp, ...content } = claims
   return createHash('sha256').update(JSON.stringify(content)).digest('base64url')

@@ -10,12 +10,12 @@ export interface ScannedItem {
 
 /** FNC1 as scanners send it: ends a field of variable length. */
 const GS = '\u001d'
-/** Maximum length, characters. Codes on units are shorter. */
+/** Maximum length of a scanned text, characters. Codes on goods are shorter. */
 const MAX_LENGTH = 500
 
 /**
- * Field length after the first two digits of a fixed-length identifier. Further digits of the identifier count (GS1
- * General Specifications, figure 7.8.5-2).
+ * Field length after the first two digits of a fixed-length identifier. It includes further digits of the identifier
+ * (GS1 General Specifications, figure 7.8.5-2).
  */
 const FIXED_LENGTHS: Readonly<Record<string, number>> = {
   '00': 18,
@@ -124,7 +124,7 @@ export function parseDigitalLink(text: string): ScannedItem | undefined {
   return gtin14 === undefined ? undefined : { gtin14, ...(serial === undefined ? {} : { serial }) }
 }
 
-/** Keys and values alternate; a value may also be `21`. */
+/** Finds the serial in a path of alternating keys and values. Only a key counts, because a value may also be `21`. */
 function serialIn(path: readonly string[]): string | undefined {
   const at = path.findIndex((key, i) => i % 2 === 0 && /^(?:21|ser)$/i.test(key))
   const serial = at < 0 ? undefined : unescaped(path[at + 1] ?? '')

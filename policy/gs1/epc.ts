@@ -12,7 +12,10 @@ export interface ParsedEpc {
   readonly serial?: string
 }
 
-/** Maximum length: 31 words, because the length field of a Gen2 PC word has 5 bits. Supported URIs are shorter. */
+/**
+ * Maximum length, hex digits: 31 words, because the length field of a Gen2 PC word has 5 bits. Supported URIs are
+ * shorter.
+ */
 const MAX_LENGTH = 124
 const URI = /^urn:epc:(?:tag:(sgtin-96|sgtin-198):([0-7])\.|id:sgtin:)(\d{6,12})\.(\d{1,7})\.(.+)$/
 
@@ -41,7 +44,7 @@ export function epcUri(hex: string): string | undefined {
   return `urn:epc:tag:${scheme}:${filter}.${companyPrefix}.${itemReference}.${escapeSerial(serial)}`
 }
 
-/** Tests before upper-casing, because `ﬀ` becomes FF. */
+/** Validates before upper-casing, because the ligature `ﬀ` becomes FF. */
 function hexOfWords(text: string): string | undefined {
   return /^(?:[0-9A-Fa-f]{4})+$/.test(text) ? text.toUpperCase() : undefined
 }

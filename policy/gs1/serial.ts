@@ -19,8 +19,8 @@ export function escapeSerial(serial: string): string {
 }
 
 /**
- * Unescapes a serial of an EPC URI; does not check its length. Undefined unless each character has the form of TDS
- * annex A: no bare `/`, no `%41` for A. Escapes may have either case.
+ * Unescapes a serial of an EPC URI; does not check its length. Accepts only the forms of TDS annex A, for example no
+ * bare `/` and no `%41` for A. Escapes may be upper or lower case.
  */
 export function unescapeSerial(text: string): string | undefined {
   if (!/^(?:[!'-.0-;=A-Z_a-z]|%(?:2[256Ff]|3[CEFcef]))+$/.test(text)) return undefined

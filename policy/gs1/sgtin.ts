@@ -10,7 +10,7 @@ import { isNumericSerial, isSerial } from './serial.ts'
  */
 export type SgtinScheme = 'sgtin-96' | 'sgtin-198'
 
-/** An SGTIN. Digits are text, because leading zeros count. */
+/** An SGTIN. Digits are text, because leading zeros are significant. */
 export interface Sgtin {
   readonly scheme: SgtinScheme
   /** 0–7; 1 is an item for the point of sale. */
@@ -23,7 +23,7 @@ export interface Sgtin {
   readonly serial: string
 }
 
-/** The invalid field; `length` and `padding` concern the whole. */
+/** The invalid field. `length` and `padding` refer to the whole EPC. */
 export type SgtinErrorCode =
   | 'not_hex'
   | 'header'
@@ -43,7 +43,7 @@ const HEX_LENGTH: Record<SgtinScheme, number> = { 'sgtin-96': 24, 'sgtin-198': 5
 /** Bits of the company prefix by partition; it has 12 − partition digits. Partition 7 does not exist. */
 const COMPANY_PREFIX_BITS = [40, 37, 34, 30, 27, 24, 20]
 const SERIAL_AT = 58
-/** 2⁰ … 2⁴⁷. A table, because `**` with a variable exponent takes a third of a decode. */
+/** 2⁰ … 2⁴⁷. A table, because `**` with a variable exponent takes a third of the decoding time. */
 const POWERS_OF_2 = Array.from({ length: 48 }, (_, exponent) => 2 ** exponent)
 const MAX_SERIAL_CHARS = 20
 
@@ -92,9 +92,9 @@ export function encodeSgtin({
 }
 
 /**
- * Splits a GTIN-14 into company prefix and item reference. `prefixLength`: digits of the owner's company prefix, 6–12,
- * which a GTIN does not show; 8 for an EAN-8 (five zeros and the GS1-8 prefix). Undefined for another length and for a
- * wrong check digit, because the tag would decode to another product.
+ * Splits a GTIN-14 into company prefix and item reference. `prefixLength`: number of digits of the owner's company
+ * prefix, 6–12. The GTIN itself does not show it. For an EAN-8 it is 8: five zeros and the GS1-8 prefix. Undefined for
+ * another length. Undefined also for a wrong check digit, because the tag would decode to another product.
  */
 export function splitGtin14(
   gtin14: string,
@@ -111,14 +111,14 @@ function gtin14Of(companyPrefix: string, itemReference: string): string {
   return digits + checkDigit(digits)
 }
 
-/** Reads `count` bits, at most 47: with the neighbours in their hex digits they fit a double. */
+/** Reads `count` bits, at most 47. Together with the other bits of the first and last hex digit they fit a double. */
 function readBits(hex: string, from: number, count: number): number {
   const end = from + count
   const digits = Number.parseInt(hex.slice(from >> 2, (end + 3) >> 2), 16)
   return Math.floor(digits / (1 << (-end & 3))) % (POWERS_OF_2[count] ?? 1)
 }
 
-/** 20 characters of 7 bits, zero-terminated. Undefined if anything follows the first zero. */
+/** 20 characters of 7 bits, zero-terminated. Undefined if another value follows the first zero. */
 function readText(hex: string): string | undefined {
   let text = ''
   let ended = false

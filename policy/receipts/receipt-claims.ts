@@ -2,7 +2,9 @@ import { createHash, createHmac } from 'node:crypto'
 import type { IdentifierKind } from '../item-identifiers.ts'
 import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
 
-/** Claims of a receipt token (CWT, RFC 8392). They are fixed at completion: a reprint is the same receipt. */
+/**
+ * Claims of a receipt token (CWT, RFC 8392). They are fixed when the purchase completes: a reprint is the same receipt.
+ */
 export interface ReceiptClaims {
   /** aud */
   storeId: string
@@ -21,7 +23,7 @@ export interface ReceiptClaims {
   facts?: readonly UnitFacts[]
 }
 
-/** Facts about a unit that the rules of a policy need. No category or brand: the empty text. */
+/** Facts about a unit that the rules of a policy need. Without category or brand the text is empty. */
 export interface UnitFacts {
   category: string
   brand: string

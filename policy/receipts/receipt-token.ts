@@ -17,8 +17,8 @@ const MAX_SCAN_LENGTH = 4_096
 /** Lifetime of a receipt from completion, s. */
 export const RECEIPT_LIFE = 24 * 3_600
 /**
- * Tolerance between the clocks of cloud and agents (ADR 0015), s. An agent that was offline for days is some seconds
- * behind.
+ * Tolerance between the clocks of cloud and agents (ADR 0015), s. The clock of an agent that was offline for days may
+ * be some seconds behind.
  */
 const AHEAD_TOLERANCE = 60
 
@@ -59,7 +59,7 @@ export interface ReceiptExpectation {
   storeId?: string
   /** Trusted time, seconds since 1970. Absent: expiry is not checked (public receipt page). */
   now?: number
-  /** The time may be later than `now`: receipts from the future are accepted. */
+  /** The real time may be later than `now`, so `exp` may be later than `now` allows. */
   nowIsLowerBound?: boolean
 }
 
@@ -81,7 +81,10 @@ export function claimedReceiptKeyIds(scanned: string): string[] {
   })
 }
 
-/** Verifies a scanned receipt. Scanners on German hosts swap Y and Z; the signature shows which reading is right. */
+/**
+ * Verifies a scanned receipt. Scanners set to the other keyboard layout (German or English) swap Y and Z; the signature
+ * shows which reading is right.
+ */
 export function openReceipt(scanned: string, expected: ReceiptExpectation): OpenedReceipt {
   const token = extractReceiptToken(scanned)
   if (token === undefined) return refuse('malformed', 'no receipt token in the text')
