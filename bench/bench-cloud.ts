@@ -9,7 +9,10 @@ import { readOptions } from '../bin/options.ts'
 import { realPlatform } from '../bin/platform.ts'
 import { CLOUD_OPTIONS } from '../bin/settings.ts'
 
-/** The cloud as `untag cloud` runs it, with its SQLite file in the folder `data` or on the PostgreSQL database, without a rate limit. */
+/**
+ * Starts a cloud like `untag cloud`, but without a rate limit. It uses SQLite in the folder `data`, or the PostgreSQL
+ * database.
+ */
 export async function openBenchCloud(
   data: string,
   databaseUrl?: string,
@@ -27,7 +30,7 @@ export async function openBenchCloud(
   return { running: await startCloud(settings, platform, newLog('bench', 'error')), platform }
 }
 
-/** An account with a sandbox and a secret key for that. */
+/** Creates an account with a sandbox, and a secret key for the sandbox. */
 export async function benchAccount(
   database: Database,
   platform: Platform,

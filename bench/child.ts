@@ -5,23 +5,23 @@ import { fileURLToPath } from 'node:url'
 /**
  *   run.ts ──▶ server (core 0) ◀── HTTP ── load (core 1)
  *
- * Programs of a bench in processes of their own, so that who asks takes no time from who answers. Where the machine has two
- * cores and `taskset`, each keeps to its core; the bench itself only waits meanwhile.
+ * Each program of a bench has its own process, so that the client takes no CPU time from the server. On a machine with
+ * two cores and `taskset`, each process is bound to its core. The bench itself only waits.
  */
 export interface Program {
   ask<A>(question: object): Promise<A>
   stop(): Promise<void>
 }
 
-/** `any`: the system chooses. */
+/** Core of each program. `any`: the operating system chooses. */
 export const CORES = { server: 0, load: 1, any: undefined } as const
 
 export const canPin = cpus().length >= 2 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
 
-/** As `untag` itself is started (bin/untag.js), and here its peers with it. */
+/** Node.js option of `untag` (bin/untag.js). The compared programs get it too. */
 const AS_STARTED = '--max-semi-space-size=4'
 
-/** Starts a compiled program of this folder; it must call `answerBench`. */
+/** Starts a compiled program of this folder. The program must call `answerBench`. */
 export function startProgram(file: string, core: number | undefined, args: readonly string[] = []): Promise<Program> {
   const node = [
     process.execPath,
@@ -39,7 +39,7 @@ export function startProgram(file: string, core: number | undefined, args: reado
     child.once('error', ({ message }) => reject(new Error(`${file}: ${message}`)))
     child.once('exit', (code) => reject(new Error(`${file} has ended (${code ?? 'by a signal'})`)))
   })
-  // The next question reports a crash. An end after `stop` is no error.
+  // The next request reports a crash. An exit after `stop` is no error.
   ended.catch(() => undefined)
   const next = () => new Promise<unknown>((resolve) => child.once('message', resolve))
 
@@ -68,7 +68,7 @@ function extraFlags(file: string): string[] {
 /** Time limit for an orderly stop, ms. The program then exits, because its parent no longer waits. */
 const STOP_LIMIT_MS = 30_000
 
-/** Runs in the child: reports that it is ready and answers questions in order until the bench disconnects. */
+/** For the child process: reports that it is ready. Answers requests in order until the bench disconnects. */
 export function answerBench(
   answer: (question: unknown) => Promise<unknown>,
   stop: () => Promise<void> = () => Promise.resolve(),

@@ -6,14 +6,14 @@ import { memoryOf } from './memory-of.ts'
 import { prepareShops, type PreparedShops, type ShopsWanted } from './postgres/prepare-shops.ts'
 import { sellItems } from './sold-items.ts'
 
-/** The cloud as `untag cloud` runs it, with its SQLite file or on a PostgreSQL database, without a rate limit. */
+/** Requests to the program that runs a cloud without a rate limit, with SQLite or PostgreSQL. */
 export interface CloudQuestion {
   kind: 'prepare' | 'catalogue' | 'account' | 'accounts' | 'shops' | 'cpu' | 'memory' | 'statements'
-  /** How many paid items. */
+  /** Number of paid items to create. */
   items?: number
-  /** Number of products in its store. */
+  /** Number of products to create in the store. */
   products?: number
-  /** How many accounts, each with an empty store. */
+  /** Number of accounts to create, each with an empty store. */
   accounts?: number
   shops?: ShopsWanted
 }
@@ -25,19 +25,19 @@ export interface PreparedCloud {
   bodies: string[]
 }
 
-/** A cloud with a store of so many products. */
+/** Address, key and store of a cloud with the requested number of products. */
 export interface PreparedCatalogue {
   port: number
-  /** What the names of operations are put behind. */
+  /** Path before the name of an operation. */
   base: string
   authorization: string
   storeId: string
 }
 
-/** Address of the cloud and its API key. */
+/** Address of the cloud, and an API key. */
 export type PreparedAccount = Omit<PreparedCatalogue, 'storeId'>
 
-/** A cloud with several accounts. */
+/** Address of a cloud, with the keys and stores of its accounts. */
 export interface PreparedAccounts {
   port: number
   base: string
@@ -46,7 +46,7 @@ export interface PreparedAccounts {
 
 const [data, databaseUrl] = process.argv.slice(2)
 if (data === undefined) throw new Error('the folder for the data is missing')
-// Loaded for PostgreSQL only: the memory of a cloud without it is a figure.
+// Imported only for PostgreSQL, because a figure measures the memory of a cloud with SQLite.
 const counts =
   databaseUrl === undefined ? undefined : (await import('./postgres/count-statements.ts')).countStatements()
 const { running, platform } = await openBenchCloud(data, databaseUrl)

@@ -10,19 +10,19 @@ import { newId } from '../policy/ids.ts'
 import { join } from 'node:path'
 import { answerBench } from './child.ts'
 
-/** Requests to an agent in a separate process, which is offline for a while and then reconnects. */
+/** Requests to an agent in a separate process. The agent is offline for a while and then reconnects. */
 export type DrainQuestion =
   | { ask: 'enrol'; cloud: string; code: string }
-  /** Releases these receipts while no cloud is there. */
+  /** Releases these receipts offline. */
   | { ask: 'release'; deviceId: string; ctis: readonly string[] }
   /** Connects to the cloud and sends all rows. */
   | { ask: 'drain' }
 
 export interface Drained {
   rows: number
-  /** From the agent being online to the last acknowledgement on its disk. */
+  /** Time from when the agent is online to when the last acknowledgement is on its disk, µs. */
   us: number
-  /** Before that: start, login, time, documents, the line. */
+  /** Time before that, ms: start, login, signed time, documents, MQTT connection. */
   greetingMs: number
   hasBroker: boolean
 }

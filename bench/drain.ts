@@ -22,7 +22,7 @@ import { BareIngest } from './peers/bare-ingest.ts'
 import { sellItems } from './sold-items.ts'
 
 const NAMES = { bare: 'bare ingest transaction', ours: 'reportProtectionEvents', drain: 'an agent drains its journal' }
-/** Least share of the bare rate. */
+/** Minimum ratio of the measured rate to the bare rate. */
 const SHARE = 0.5
 /** Rows of a release: the claim with its evidence, and the outcome. */
 const ROWS_OF_RELEASE = 2
@@ -34,10 +34,9 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- *   bare ingest transaction ── hand-written, into a copy of the database      reportProtectionEvents ── the whole operation
- *   an agent drains ── another process: ledger ─ signature ─ broker ─▶ reportProtectionEvents ─▶ acknowledgement on its disk
- *
- * How fast the cloud takes in what an agent kept while it was alone for three days. Each of the three has releases of its own.
+ * Measures how fast the cloud receives the journal of an agent that was offline for three days. It compares three ways,
+ * each with its own releases: a hand-written transaction on a copy of the database; calls of `reportProtectionEvents`;
+ * and an agent in another process that sends its journal over MQTT and stores the acknowledgements.
  */
 export const drain: Figure = { sizes: SIZES, run }
 
@@ -79,15 +78,15 @@ function resultOf(samples: Samples, greetings: readonly number[]): Result {
   return {
     title: `An agent’s journal drained into the cloud, ${BATCH_LIMIT} rows a batch (SQLite, synchronous=FULL)`,
     counts:
-      'wall time of one row; the agent in a process of its own, from its being online to the last acknowledgement on its disk',
+      'wall time per row; for the agent, in a separate process, from when it is online to when the last acknowledgement is on its disk',
     rows: rowsOf(samples, NAMES.bare, { [NAMES.drain]: { 'greeting ms': median(greetings) } }),
     targets: [
       ratesAtLeast(samples, NAMES.drain, NAMES.bare, SHARE),
       ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE),
     ],
     notes: [
-      'the bare transaction writes the same rows into a copy of the same database, a batch in a commit, and trusts each row (bench/peers/bare-ingest.ts)',
-      'the greeting is what comes once before: start, login, time, documents, the line to the broker',
+      'the bare transaction writes the same rows into a copy of the same database, one batch per commit, and does not validate the rows (bench/peers/bare-ingest.ts)',
+      'greeting: time once before the drain, for start, login, signed time, documents and the connection to the broker',
     ],
   }
 }
@@ -121,7 +120,7 @@ async function enrolFirst(
   return { identity: enrolled.identity, messages: messageSigner(enrolled.identity) }
 }
 
-/** The bare transaction on a copy of the cloud's database. */
+/** Opens the bare transaction on a copy of the cloud's database. */
 async function openBareIngest(folder: string, { x }: Identity, tenant: Tenant): Promise<BareIngest> {
   const copy = join(folder, 'copy.db')
   const original = new Sqlite(join(folder, 'cloud', 'cloud.db'), { readonly: true })
@@ -130,7 +129,7 @@ async function openBareIngest(folder: string, { x }: Identity, tenant: Tenant): 
   return new BareIngest(copy, createPublicKey({ key: { ...publicJwk(x) }, format: 'jwk' }), tenant)
 }
 
-/** Each call of the returned function passes the next `count` batches to `take`, and answers the wall time of a row, µs. */
+/** Returns a function. Each call passes the next `count` batches to `take` and returns the wall time per row, µs. */
 function slices(batches: readonly string[], count: number, take: (batch: string) => Promise<void> | void) {
   let next = 0
   return () =>
@@ -144,13 +143,13 @@ async function ingest(call: Call, login: string, batch: string): Promise<void> {
   if (accepted !== BATCH_LIMIT) throw new Error(`${String(accepted)} of ${BATCH_LIMIT} rows were taken`)
 }
 
-/** Lets an agent release receipts offline and then drain its journal, a slice at a time. */
+/** Lets an agent release receipts offline, then send its journal. Each slice repeats this. */
 class Drainer {
   readonly #agent: Program
   readonly #shop: Shop
   readonly #rowsOfSlice: number
   #released = 0
-  /** How long each handshake before a drain took, ms. */
+  /** Duration of start and login before each drain, ms. */
   readonly greetings: number[] = []
 
   constructor(agent: Program, shop: Shop, rowsOfSlice: number) {
@@ -159,7 +158,7 @@ class Drainer {
     this.#rowsOfSlice = rowsOfSlice
   }
 
-  /** Returns the wall time of a row, µs. */
+  /** Returns the wall time per row, µs. */
   async slice(): Promise<number> {
     const { ctis: all, deviceId } = this.#shop
     const ctis = all.slice(this.#released, (this.#released += this.#rowsOfSlice / ROWS_OF_RELEASE))
@@ -176,7 +175,7 @@ class Drainer {
 interface Shop {
   tenant: Tenant
   deviceId: string
-  /** Of an agent's enrolment. */
+  /** Enrolment code for an agent. */
   code: string
   /** Unused receipts with one unit each. */
   ctis: string[]
@@ -210,7 +209,7 @@ async function logIn(call: Call, agentId: string, messages: MessageSigner, { clo
   return String(accessToken)
 }
 
-/** What the agent wrote down while it released all of this offline, in signed batches. */
+/** Creates the signed batches of an agent that released these receipts offline. */
 function journal(
   identity: Identity,
   messages: MessageSigner,

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { FigureUnavailable, type Mode, type Result } from './figure.ts'
 
-/** What a figure's process is started with, as JSON in its first argument. */
+/** Input of the process of a figure: JSON in its first argument. */
 export interface FigureRequest {
   readonly name: string
   readonly mode: Mode
@@ -15,7 +15,7 @@ export type FigureReply =
   /** Why the figure cannot run on this machine. */
   | { readonly unavailable: string }
 
-/** Time after which a figure counts as hanging, ms. The full sizes fill a million rows first. */
+/** Time limit of a figure, ms. In full mode a figure first inserts a million rows. */
 export const LIMITS_MS: Readonly<Record<Mode, number>> = { full: 7_200_000, quick: 900_000, smoke: 120_000 }
 
 /**

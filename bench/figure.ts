@@ -1,20 +1,20 @@
 import type { Randomness } from '../policy/platform.ts'
 import { median, quantile, ratios, samplesOf, type Samples } from './measure.ts'
 
-/** `full` measures steadily, `quick` takes minutes, `smoke` only shows that every step of a figure still runs. */
+/** `full` gives stable results. `quick` takes some minutes. `smoke` only tests that every step of a figure runs. */
 export const MODES = ['full', 'quick', 'smoke'] as const
 export type Mode = (typeof MODES)[number]
 
-/** How much a figure does in each mode: rounds, requests, rows. */
+/** Sizes of a figure in each mode: rounds, requests, rows. */
 export type Sizes = Readonly<Record<Mode, Readonly<Record<string, number | readonly number[]>>>>
 
 /** Environment of a figure. */
 export interface Bench {
   readonly mode: Mode
-  /** An empty folder of the figure's own on the disk that is measured. */
+  /** Empty folder for this figure, on the disk to measure. */
   readonly folder: string
   readonly random: Randomness
-  /** Whether Vendure takes part: it is installed when it is not there. */
+  /** True to measure Vendure too. It is installed if it is missing. */
   readonly vendure: boolean
   /** Prints progress to stderr. */
   note(text: string): void
@@ -26,14 +26,14 @@ export interface Row {
   /** Median over the rounds, µs per operation. */
   readonly microseconds: number
   readonly perSecond: number
-  /** Cost over that of the row that all are compared with: median of the ratios of the rounds, and their quartiles. */
+  /** Cost relative to the base row: median of the ratios of all rounds. */
   readonly ratio: number
   readonly quartiles: readonly [number, number]
-  /** What else was measured, such as the CPU time of the server. */
+  /** Other measured values, such as the CPU time of the server. */
   readonly also: Readonly<Record<string, number>>
 }
 
-/** What the row `of` is held to: its cost against that of `against`. */
+/** A target of a figure: `measured` is compared with `limit`. `text` says which value is required. */
 export interface Target {
   readonly text: string
   readonly measured: number
@@ -43,14 +43,14 @@ export interface Target {
 
 export interface Result {
   readonly title: string
-  /** What is counted: CPU time or wall time, and of what. */
+  /** What the numbers measure: CPU time or wall time, and of which process. */
   readonly counts: string
   readonly rows: readonly Row[]
   readonly targets: readonly Target[]
   readonly notes: readonly string[]
 }
 
-/** Thrown by a figure that needs a program which this machine lacks. The message names it and the package that brings it. */
+/** Thrown if this machine lacks a program that the figure needs. The message names the program and its package. */
 export class FigureUnavailable extends Error {
   override name = 'FigureUnavailable'
 }
@@ -80,13 +80,13 @@ export function rowsOf(
   })
 }
 
-/** The cost of `name` may be `limit` times that of `base`. */
+/** Target: the cost of `name` is at most `limit` times that of `base`. */
 export function costsAtMost(samples: Samples, name: string, base: string, limit: number): Target {
   const measured = median(ratios(samples, name, base))
   return { text: `${name}: at most ${limit} × the cost of ${base}`, measured, limit, met: measured <= limit }
 }
 
-/** The rate of `name` must be `share` times that of `base`. */
+/** Target: the rate of `name` is at least `share` times that of `base`. */
 export function ratesAtLeast(samples: Samples, name: string, base: string, share: number): Target {
   const measured = median(ratios(samples, base, name))
   const wanted = share > 1 ? `${share} ×` : `${Math.round(share * 100)} % of`

@@ -13,7 +13,10 @@ import { epcOf, type ReaderOptions, type ReaderReport } from './gate-reader.ts'
 import { memoryOf, type Memory } from './memory-of.ts'
 import { LEDGER } from './tokens.ts'
 
-/** The gates of one agent, with replica, ledger and journal on the disk, fed by readers in another thread. */
+/**
+ * Requests to a program with the gates of one agent. Replica, ledger and journal are on the disk; the readers run in
+ * another thread.
+ */
 export type GateQuestion =
   | { ask: 'load'; items: number }
   | { ask: 'run'; reader: ReaderOptions }
@@ -21,7 +24,7 @@ export type GateQuestion =
   | { ask: 'memory' }
 
 export interface GateRun {
-  /** From the report leaving the reader's thread to the decision that switches the siren, µs, one per tag that left. */
+  /** Time from the report of the reader to the decision that switches the siren on, µs. One value per tag that left. */
   latencies: number[]
   reads: number
   alarms: number
@@ -44,11 +47,11 @@ const ledger = openLedger({
 const disk = openItemFile(join(folder, 'items.db'), (error) => {
   throw error
 })
-// A gate that has been there for a while: it does not learn any more.
+// Each gate already knows its stationary tags, so it does not learn during the measurement.
 for (let gate = 0; gate < 64; gate++) disk.saveStationaryTags(`gate-${gate}`, [])
 const replica = openReplica({ disk, platform, log })
 const alarms = new Map<string, bigint>()
-// Every item by itself: what is measured is one decision after the other.
+// Every item causes its own alarm, so that each decision is measured.
 const policy = {
   ...DEFAULT_POLICY,
   gate: GatePolicy.parse({ bulk: { tags: 100, seconds: 1 }, replenishment: { tags: 0 } }),
@@ -129,7 +132,7 @@ function run(reader: ReaderOptions): Promise<GateRun> {
   })
 }
 
-/** Replays the buffered reads of a reconnected reader at once. */
+/** Sends all buffered reads of a reconnected reader at once. */
 function replay(reads: number, items: number): GateRun {
   const before = total()
   for (let i = 0; i < reads; i += 100) {

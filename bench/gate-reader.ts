@@ -2,17 +2,17 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { TagRead } from '../device-drivers/drivers/device.ts'
 
 /**
- * Simulated readers of some gates in a separate thread. Each reports its reads every 10 ms. Goods lie around each
- * gate, and sometimes one is carried out.
+ * Simulated readers of several gates, in a separate thread. Each reader reports its reads every 10 ms. It reads
+ * stationary tags near its gate, and sometimes a tag that leaves.
  */
 export interface ReaderOptions {
   gates: number
-  /** Reads a second and gate beside those of the tags that leave. */
+  /** Reads per second and gate, without the reads of tags that leave. */
   readsPerSecond: number
-  /** Goods that lie around each gate, from this item on. */
+  /** Number of stationary items near each gate. `firstItem` is the number of the first one. */
   lying: number
   firstItem: number
-  /** One item leaves one of the gates every so many ms. */
+  /** Interval at which one item leaves through one of the gates, ms. */
   leavesEveryMs: number
   forMs: number
 }
@@ -22,7 +22,7 @@ export interface ReaderReport {
   gate: number
   reads: Omit<TagRead, 'seenAtMs'>[]
   sentNs: bigint
-  /** The tag that is seen outside for the first time, if one is. */
+  /** EPC of the tag that this report reads outside for the first time, if any. */
   leaving: string | undefined
 }
 
@@ -66,7 +66,7 @@ function run({ gates, readsPerSecond, lying, firstItem, leavesEveryMs, forMs }: 
       clearInterval(timer)
       return parentPort?.postMessage('done', [])
     }
-    // What a busy machine has missed is caught up with.
+    // Sends all reports that are due, because a busy machine may have delayed the timer.
     for (; reports * REPORT_MS <= elapsedMs(); reports++) for (let gate = 0; gate < gates; gate++) report(gate)
   }, REPORT_MS / 2)
 }

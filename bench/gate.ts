@@ -7,7 +7,7 @@ import type { Memory } from './memory-of.ts'
 
 const GATES = 4
 const READS_PER_SECOND = 1_500
-/** Aims: a person walks through a gate in less than a second. */
+/** Targets. A person walks through a gate in less than a second. */
 const P99_MS = 25
 const RSS_MB = 200
 
@@ -42,7 +42,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
       ask: 'run',
       reader: { ...reader, readsPerSecond: 0, forMs: warmUpMs, firstItem: firstOfWarmUp },
     })
-    note('nothing but the tags that leave')
+    note('only tags that leave')
     const alone = await ask<GateRun>({ ask: 'run', reader: { ...reader, readsPerSecond: 0, firstItem: firstOfRuns } })
     note(`${GATES} gates with ${READS_PER_SECOND.toLocaleString('en')} reads a second each`)
     const busy = await ask<GateRun>({
@@ -81,14 +81,14 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
           met: replayed.alarms === 0 && replayed.reads === oldReads,
         },
         {
-          text: 'tags that left and were not heard: none',
+          text: 'tags that left without an alarm: none',
           measured: left - GATES - busy.latencies.length,
           limit: 0,
           met: busy.latencies.length >= left - GATES - 1,
         },
       ],
       notes: [
-        `the replica was filled in ${(loaded.ms / 1_000).toFixed(1)} s; peak memory ${memory.peak.toFixed(0)} MB, the readers’ thread among it`,
+        `the replica was filled in ${(loaded.ms / 1_000).toFixed(1)} s; peak memory ${memory.peak.toFixed(0)} MB, including the thread of the readers`,
       ],
     }
   } finally {

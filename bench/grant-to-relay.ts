@@ -22,7 +22,7 @@ const BOARD = [
   { deviceId: 'bare', driver: 'modbus', output: 0, pulseMs: 20, pollMs: 1_000 },
   { deviceId: 'sensed', driver: 'modbus', output: 1, confirmInput: 1, pulseMs: 20 },
 ] as const
-/** Operations of a slice. Each ends with a pulse outside of the measured time. */
+/** Operations per slice. The pulse at the end of an operation is not measured. */
 const FEW = 2
 /** Target for the wait at a detacher, ms. */
 const RELAY_MS = 50
@@ -36,7 +36,7 @@ const SIZES = {
   smoke: { rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** From a decision to release until the relay has moved: the commit that uses the grant up, and the way to the board. */
+/** Measures the time from the grant to the moved relay: the commit of the claim, and the command to the board. */
 export const grantToRelay: Figure = { sizes: SIZES, run }
 
 interface Parts {
@@ -91,13 +91,13 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     const p99 = quantile(samplesOf(samples, NAMES.sensed), 0.99) / 1_000
     return {
       title: 'Grant → relay command at the agent, durable (WAL, synchronous=FULL)',
-      counts: 'wall time from the grant to the coil of a Modbus TCP board on this machine; the pulse is not in it',
+      counts: 'wall time from the grant to the coil of a simulated Modbus TCP board on this machine, without the pulse',
       rows: rowsOf(samples, NAMES.bare, { [NAMES.sensed]: { 'p99 ms': p99 } }),
       targets: [
         { text: `${NAMES.sensed}: p99 at most ${RELAY_MS} ms`, measured: p99, limit: RELAY_MS, met: p99 <= RELAY_MS },
       ],
       notes: [
-        'the commit is the limit: nothing moves before the disk has it; a board on a serial line adds its line (9,600 baud: 17 ms for a command and its answer)',
+        'most of the time is the commit, because nothing moves before it is durable; a serial line adds its transfer time (9,600 baud: 17 ms for a command and its response)',
       ],
     }
   } finally {
@@ -139,7 +139,7 @@ async function claimSlice(parts: Parts): Promise<number> {
   return (nowUs() - from) / FEW
 }
 
-/** As edge-agent/decisions/authorize does it: claimed, then commanded. */
+/** Claims the grant, then sends the command, like edge-agent/decisions/authorize. */
 async function relaySlice(
   { ledger, supervisor, deviceIds, on, claim: claimOne }: Parts,
   deviceId: string,

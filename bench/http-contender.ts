@@ -9,17 +9,17 @@ export interface Asked {
   readonly load: Program
   readonly address: Address
   readonly connections: number
-  /** What every answer must hold. */
+  /** Text that every response must contain. */
   readonly expected: string
-  /** The bodies of the next slice; a request that changes something must be a new one each time. */
+  /** Request bodies of the next slice. Requests that change data must differ each time. */
   bodies(): readonly string[]
 }
 
 export type Address = Pick<LoadQuestion, 'port' | 'path' | 'authorization'>
 
-/** A contender that notes what else there is to see than the wall time at the client. */
+/** A contender that also records other values than the wall time at the client. */
 export interface HttpContender extends Contender {
-  /** Medians over its last `rounds` slices: the ones before warmed up. */
+  /** Medians over the last `rounds` slices. Earlier slices are warm-ups. */
   also(rounds: number): Readonly<Record<string, number>>
 }
 
@@ -47,7 +47,7 @@ export function httpContender({ name, server, load, address, connections, expect
   }
 }
 
-/** Programs that are stopped together, the last one first, however the figure ends. */
+/** Runs `work`, then stops all programs that it passed to `keep`, the last one first, also after an error. */
 export async function withPrograms<T>(
   work: (keep: (program: Promise<Program>) => Promise<Program>) => Promise<T>,
 ): Promise<T> {
@@ -64,7 +64,7 @@ export async function withPrograms<T>(
   }
 }
 
-/** What the rows show beside their cost, by the contender's name. */
+/** Additional values of the rows, by the name of the contender. */
 export function alsoOf(
   contenders: readonly HttpContender[],
   rounds: number,

@@ -1,24 +1,24 @@
 import { connect, type Socket } from 'node:net'
 
-/** Sends prepared requests over persistent connections and parses the answers only as far as needed to verify them. */
+/** Sends prepared requests over persistent connections. Parses the responses only as far as needed to verify them. */
 export interface LoadQuestion {
   port: number
   path: string
   /** The Authorization header. */
   authorization: string
-  /** One JSON body a request; each is sent once. */
+  /** JSON bodies of the requests. Each is sent once. */
   bodies: readonly string[]
   connections: number
-  /** What every answer must hold. */
+  /** Text that every response must contain. */
   expected: string
 }
 
 export interface LoadAnswer {
-  /** From the first request to the last answer. */
+  /** Time from the first request to the last response, µs. */
   microseconds: number
   p50Ms: number
   p99Ms: number
-  /** Of one answer with its header, the mean. */
+  /** Mean length of a response with its header, bytes. */
   bytes: number
 }
 
@@ -73,7 +73,10 @@ function open(port: number): Promise<Socket> {
   })
 }
 
-/** One request and its whole answer at a time; answers must carry a Content-Length. */
+/**
+ * Returns a function that sends a request and resolves with the whole response. Call it again only after that.
+ * Responses need a Content-Length.
+ */
 function exchanger(socket: Socket): (request: Buffer) => Promise<string> {
   let received = ''
   let waiting: { resolve(answer: string): void; reject(error: Error): void } | undefined
@@ -95,7 +98,7 @@ function exchanger(socket: Socket): (request: Buffer) => Promise<string> {
     })
 }
 
-/** Length of the whole answer, once its header is there. */
+/** Length of the whole response; undefined until its header is complete. */
 function lengthOf(received: string): number | undefined {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined

@@ -3,7 +3,7 @@ import { statfsSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import Sqlite from 'better-sqlite3'
 
-/** Where a result comes from: without it no figure can be compared with another. */
+/** Machine and commit of a result, because only results of the same machine are comparable. */
 export interface Machine {
   cpu: string
   cores: number
@@ -13,9 +13,9 @@ export interface Machine {
   openssl: string
   sqlite: string
   fileSystem: string
-  /** Mean load of the last minute at the start: above 1 something else was running. */
+  /** Mean load in the minute before the start. Above 1, other programs were running. */
   load: number
-  /** The commit that was measured, with `+` when files were changed since; empty outside a repository. */
+  /** The measured commit, with `+` if files differ from it; empty outside a repository. */
   commit: string
 }
 

@@ -2,20 +2,19 @@ import type { Randomness } from '../policy/platform.ts'
 import { randomFraction } from '../policy/platform.ts'
 
 /**
- * A ratio needs both contenders under the same conditions. So every round runs one slice of each contender in random
- * order. The ratio is taken within a round, then the median over all rounds. (A fixed order with unequal counts once
- * led to ratios below 1 for the slower contender.)
+ * A ratio needs both contenders under the same conditions. Every round therefore runs one slice of each contender, in
+ * random order. The ratio is computed within each round; the result is the median over all rounds.
  */
 export interface Contender {
   readonly name: string
-  /** Carries out one slice and answers what one operation of it cost, µs. */
+  /** Runs one slice. Returns the cost per operation, µs. */
   slice(): Promise<number> | number
 }
 
-/** µs per operation, one number a round, by the contender's name. */
+/** Cost per operation, µs: one number per round, by the name of the contender. */
 export type Samples = ReadonlyMap<string, readonly number[]>
 
-/** Runs `rounds` rounds after some that only warm up. */
+/** Runs `warmUps` unmeasured rounds, then `rounds` measured ones. */
 export async function takeTurns(
   contenders: readonly Contender[],
   rounds: number,
@@ -57,7 +56,7 @@ export function samplesOf(samples: Samples, name: string): readonly number[] {
   return values
 }
 
-/** Cost of one contender over that of another, round by round. */
+/** Ratio of the cost of one contender to that of another, for each round. */
 export function ratios(samples: Samples, name: string, to: string): number[] {
   const against = samplesOf(samples, to)
   return samplesOf(samples, name).map((cost, round) => cost / (against[round] ?? Number.NaN))
@@ -65,14 +64,14 @@ export function ratios(samples: Samples, name: string, to: string): number[] {
 
 const elapsed = () => Number(process.hrtime.bigint()) / 1_000
 
-/** Wall time of `work` over `operations`, µs. */
+/** Wall time of `work` per operation, µs. */
 export async function wallTime(operations: number, work: () => Promise<void> | void): Promise<number> {
   const from = elapsed()
   await work()
   return (elapsed() - from) / operations
 }
 
-/** CPU time of this process, all its threads, during `work` over `operations`, µs. */
+/** CPU time of all threads of this process during `work`, per operation, µs. */
 export async function cpuTime(operations: number, work: () => Promise<void> | void): Promise<number> {
   const from = process.cpuUsage()
   await work()

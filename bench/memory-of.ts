@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 
 /** Memory of a process, MB (10^6 bytes). */
 export interface Memory {
-  /** What it holds now, resident. */
+  /** Current resident memory. */
   rss: number
   /** Peak memory; equals `rss` if the system does not report a peak. */
   peak: number
 }
 
-/** Of this process. */
+/** Memory of this process. */
 export function memoryOf(): Memory {
   const rss = process.memoryUsage.rss() / 1e6
   return { rss, peak: peakOf() ?? rss }

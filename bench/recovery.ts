@@ -16,7 +16,7 @@ const READER = 'Bench reader 00 00'
 interface Thing {
   readonly name: string
   readonly entry: Record<string, unknown>
-  /** Server at the far end of a link. */
+  /** Simulates the other end of a link. */
   serve(platform: Platform): (link: ByteLink) => Promise<void>
 }
 
@@ -46,7 +46,10 @@ const THINGS: readonly Thing[] = [
   },
 ]
 const AWAY_S = [2, 30, 600]
-/** Targets. A step is one attempt and the pause after it. The next attempt must find the restored device. */
+/**
+ * Targets. A step is one connection attempt and the pause after it. The first attempt after the return of the device
+ * must succeed.
+ */
 const MOST_STEPS = 1
 const WITHIN_MS = 15_000
 const LOOK_MS = 5
@@ -58,17 +61,17 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * Measures in virtual time how many supervisor steps pass until a restored device is connected. The machine's speed
- * has no influence.
+ * Measures in virtual time how many steps the supervisor needs to connect a device that is reachable again. The speed
+ * of the machine does not matter.
  */
 export const recovery: Figure = { sizes: SIZES, run }
 
 interface Recovery {
-  /** From its return to ready. */
+  /** Time from the return of the device to the state `ready`, ms. */
   readonly ms: number
-  /** The pause into which its return fell. */
+  /** Length of the pause in which the device returned, ms. */
   readonly pauseMs: number
-  /** Tries from its return on. */
+  /** Connection attempts after the return of the device. */
   readonly steps: number
 }
 
@@ -97,7 +100,7 @@ async function recover({ entry, serve }: Thing, awayMs: number, seed: number): P
     }
   }
   await until('ready', isReady)
-  // Long enough that it counts as recovered from whatever was before.
+  // Waits until the supervisor has reset its retry delay.
   await world.advance(20_000)
   port.unplug()
   await until('missed', () => !isReady())

@@ -2,7 +2,7 @@ import type { Result, Row } from './figure.ts'
 
 const HEADINGS = ['', 'µs/op', 'op/s', 'ratio', 'quartiles'] as const
 
-/** A figure as people read it. */
+/** Formats a figure as a table for people. */
 export function asText({ title, counts, rows, targets, notes }: Result): string {
   const extras = [...new Set(rows.flatMap((row) => Object.keys(row.also)))]
   const table = [[...HEADINGS, ...extras], ...rows.map((row) => cellsOf(row, extras))]

@@ -8,21 +8,22 @@ export interface Report {
   readonly mode: Mode
   readonly machine: Machine
   readonly figures: Readonly<Record<string, Result>>
-  /** Figures that did not run to their end. */
+  /** Errors of failed figures, by name. */
   readonly failures: Readonly<Record<string, { readonly message: string }>>
-  /** Why figures were skipped that this machine cannot run. */
+  /** Reasons of skipped figures, which this machine cannot run, by name. */
   readonly skipped: Readonly<Record<string, string>>
 }
 
 export type Outcome = Pick<Report, 'figures' | 'failures' | 'skipped'>
 
-/** One run of some figures, with everything that it needs from outside. */
+/** A run of some figures, with its functions for measuring and output. */
 export interface Run {
   readonly names: readonly string[]
   readonly mode: Mode
   measure(name: string): Promise<Result>
   /**
-   * Stores the results so far. Called before the first figure, so that a bad file stops the run early, and after each.
+   * Stores the results so far, after each figure. Also called before the first figure, so that an unwritable file ends
+   * the run early.
    */
   keep(outcome: Outcome): void
   /** Writes to stdout. */
@@ -40,7 +41,7 @@ export async function runFigures({ names, mode, measure, keep, say, warn }: Run)
   for (const name of names) {
     try {
       const result = checked(await measure(name))
-      // A smoke run is too small for any statement about speed.
+      // A smoke run is too small to measure speed, so its targets are removed.
       figures[name] = mode === 'smoke' ? { ...result, targets: [] } : result
       say(mode === 'smoke' ? `ran     ${name}` : asText(result))
     } catch (error) {
@@ -62,7 +63,7 @@ export async function runFigures({ names, mode, measure, keep, say, warn }: Run)
   return { figures, failures, skipped }
 }
 
-/** Throws if a row was not measured: JSON would show it as null. */
+/** Throws if a row was not measured. Otherwise JSON would contain null. */
 function checked(result: Result): Result {
   if (result.rows.length === 0) throw new Error('the figure has no rows')
   const missing = result.rows.find(({ microseconds }) => !Number.isFinite(microseconds))

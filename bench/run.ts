@@ -8,20 +8,20 @@ import { FIGURE_NAMES } from './figures.ts'
 import { describeMachine } from './machine.ts'
 import { runFigures, type Outcome, type Report } from './run-figures.ts'
 
-const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
+const HELP = `Measures untag, and minimal programs that do the same work, in one run on one machine.
 
   npm run bench -- [--quick | --smoke] [--json FILE] [--folder DIR] [FIGURE …]
 
   --quick        a few minutes; the figures are less steady
-  --smoke        about a minute, for CI: shows that every figure runs, and says nothing about speed
-  --vendure      measures Vendure beside the catalogue; the first time it is installed into var/peers/vendure (about 170 MB, some minutes)
-  --json FILE    writes the results with what they were measured on; the file is written again after every figure
-  --folder DIR   where the databases lie while it runs, on the disk that is to be measured (var/bench)
-  FIGURE         ${FIGURE_NAMES.join(', ')}; all when none is named
+  --smoke        about a minute, for CI: tests that every figure runs, without a result about speed
+  --vendure      also measures Vendure for the catalogue figures; the first run installs it into var/peers/vendure (about 170 MB, some minutes)
+  --json FILE    writes the results and a description of the machine; rewritten after every figure
+  --folder DIR   folder for the databases, on the disk to measure (default var/bench)
+  FIGURE         ${FIGURE_NAMES.join(', ')}; default: all
 
-A figure that fails does not stop the others; its message is printed and stands in the JSON. The exit code is then 1.
-postgres needs a PostgreSQL server of Debian's package postgresql. Without one it is skipped; if it was named, the exit code is 1.
-A missed target is printed and is no failure.
+A figure that fails does not stop the others; its message is printed and written to the JSON file. The exit code is then 1.
+The figure postgres needs the PostgreSQL server of Debian's package postgresql. Without it the figure is skipped. If it was named on the command line, the exit code is then 1.
+A missed target is printed but is not a failure.
 `
 
 async function main(): Promise<void> {
@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(HELP)
   const unknown = positionals.find((name) => !FIGURE_NAMES.includes(name))
   if (unknown !== undefined) throw new Error(`there is no figure ${unknown}; see --help`)
-  if (values.quick && values.smoke) throw new Error('--quick and --smoke exclude each other: give one of them')
+  if (values.quick && values.smoke) throw new Error('--quick and --smoke exclude each other: use one of them')
   const mode: Mode = values.smoke ? 'smoke' : values.quick ? 'quick' : 'full'
   const base = resolve(values.folder)
   mkdirSync(base, { recursive: true })
@@ -49,7 +49,9 @@ async function main(): Promise<void> {
   const { cpu, cores, node, sqlite, fileSystem, load } = machine
   say(`${cpu}, ${cores} cores, Node ${node}, SQLite ${sqlite}, ${fileSystem}, load ${load.toFixed(1)}\n`)
   if (fileSystem === 'tmpfs' && mode !== 'smoke')
-    say('note   the databases lie in memory, where a durable commit costs nothing: give a folder on a disk\n')
+    say(
+      'note   the databases are in memory, where a durable commit costs nothing: choose a folder on a disk with --folder\n',
+    )
   const keep = (outcome: Outcome) => {
     if (values.json === undefined) return
     const report: Report = { at: new Date().toISOString(), mode, machine, ...outcome }
@@ -69,7 +71,7 @@ async function measureIn(base: string, name: string, mode: Mode, vendure: boolea
     const program = fileURLToPath(new URL('figure-program.js', import.meta.url))
     return await runInProcess(program, { name, mode, folder, vendure }, LIMITS_MS[mode])
   } finally {
-    // Programs of a figure that was killed may still write for a moment.
+    // Programs of a killed figure may still write for a short time, so the removal is retried.
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   }
 }

@@ -6,13 +6,13 @@ import type { Tenant } from '../cloud/foundation/caller.ts'
 import type { Database, Db } from '../cloud/persistence/database.ts'
 import type { ProductRow, StoreRow } from '../cloud/persistence/tables/stores.ts'
 
-/** Items that were paid, and the device that may release them. */
+/** EPCs of paid items, and the device that may release them. */
 export interface SoldItems {
   deviceId: string
   epcs: string[]
 }
 
-/** Rows in one statement; SQLite takes 32,766 values. */
+/** Rows per statement. SQLite accepts at most 32,766 values. */
 const AT_ONCE = 500
 
 /**
@@ -35,7 +35,7 @@ export async function sellItems(
   return { deviceId, epcs }
 }
 
-/** The sandbox store with RFID and the device at which shoppers take hard tags off. */
+/** Finds the sandbox store with RFID, a product, and the self-checkout detacher. */
 async function findShop(db: Db, tenant: Tenant): Promise<{ store: StoreRow; product: ProductRow; deviceId: string }> {
   const stores = db.selectFrom('store').selectAll().where('tenant', '=', tenant)
   const store = await stores.where('security_tag_mode', '=', 'rfid').executeTakeFirst()
@@ -52,7 +52,7 @@ async function findShop(db: Db, tenant: Tenant): Promise<{ store: StoreRow; prod
   return { store, product, deviceId: device.device_id }
 }
 
-/** One sold item, by the ids of its rows. */
+/** The ids of the rows of one sold item. */
 interface Sale {
   purchaseId: string
   lineId: string
@@ -61,7 +61,7 @@ interface Sale {
   cti: string
 }
 
-/** What all sales of a call share. */
+/** Values that all sales of one call share. */
 interface Selling {
   db: Db
   store: StoreRow
@@ -121,7 +121,7 @@ async function insertPurchases(
     .execute()
 }
 
-/** Lines, and the one unit of each. */
+/** Inserts the purchase lines, each with its one unit. */
 async function insertLines({ db, product }: Selling, sales: readonly Sale[]): Promise<void> {
   await db
     .insertInto('purchase_line')

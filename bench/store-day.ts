@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { DayRecord } from '../verification/runner/sim-day.ts'
 import type { Bench, Figure, Result, Sizes } from './figure.ts'
 
-/** Aim: the CPU time of a whole day, s of one core. */
+/** Target: maximum CPU time of a whole store day, s of one core. */
 const AIM_S = 60
 
 const SIZES = {
@@ -16,8 +16,8 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * Measures a store day of cloud, three agents and the simulation together. It runs in a separate process, because it
- * replaces signatures by fast ones.
+ * Measures the CPU time of a store day: cloud, three agents and the simulation together. Runs in a separate process,
+ * because the simulation replaces the signature functions by fast ones.
  */
 export const storeDay: Figure = { sizes: SIZES, run }
 
@@ -75,9 +75,9 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
             },
           ],
     notes: [
-      'signatures are quick ones, files lie in memory and the oracles take part (docs/guides/simulation.md)',
+      'the simulation uses fast signatures, files in memory and all oracles (docs/guides/simulation.md)',
       ...(mode !== 'full'
-        ? ['a small day: its hours cost what they cost without shoppers, so it says nothing of the whole one']
+        ? ['a small day: most of its cost does not depend on shoppers, so the whole day cannot be estimated from it']
         : []),
     ],
   }

@@ -18,24 +18,26 @@ const NAMES = {
   peer: 'llrpjs: one message decoded (fewer steps)',
 }
 
-/** A TCP segment's worth of several readers; messages run over its end. */
+/** Length of a chunk of the stream, bytes. Messages may continue in the next chunk. */
 const CHUNK_BYTES = 65_536
-/** Reads of one tag on its way through the gate, mixed with reads of many more tags. */
+/** Reads of one tag on its way through the gate, mixed with reads of other tags. */
 const READS_OF_ONE = 20
 const TOGETHER = 15
 const PER_SECOND = 1e6
 
-/** `items`: of the shop, all with a status. */
+/** `items`: number of items of the store; each has a status. */
 const SIZES = {
   full: { items: 200_000, reads: 200_000, peerReads: 2_000, rounds: 15, warmUps: 3 },
   quick: { items: 200_000, reads: 60_000, peerReads: 2_000, rounds: 5, warmUps: 3 },
   smoke: { items: 2_000, reads: 1_000, peerReads: 20, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** How many tag reads a second one core takes from the wire to the status of the item. */
+/**
+ * Measures how many tag reads per second one core processes, from the bytes of the reader to the status of the item.
+ */
 export const tagReads: Figure = { sizes: SIZES, run }
 
-/** RO_ACCESS_REPORTs of one tag each, as readers at a gate send them, back to back. */
+/** A stream of RO_ACCESS_REPORT messages with one tag each, as readers at a gate send them. */
 function stream(epcs: readonly string[]): Uint8Array {
   const report = (EPC: string) =>
     encodeMessage(
@@ -59,7 +61,7 @@ function stream(epcs: readonly string[]): Uint8Array {
 
 function asPeopleWalk(epcs: readonly string[], reads: number): string[] {
   const group = READS_OF_ONE * TOGETHER
-  // Neighbours in the list are not neighbours in memory: whoever walks together has bought anything.
+  // Tags that pass together are unrelated items, so they are not neighbours in memory either.
   return Array.from(
     { length: reads },
     (_, i) => epcs[((Math.floor(i / group) * TOGETHER + (i % TOGETHER)) * 7_919) % epcs.length] ?? '',
@@ -69,7 +71,7 @@ function asPeopleWalk(epcs: readonly string[], reads: number): string[] {
 async function run({ mode, random }: Bench): Promise<Result> {
   const { items, reads, peerReads, rounds, warmUps } = SIZES[mode]
   const epcs = epcsOfShop(items)
-  // The agent's keys were made when they were loaded, not by the codec.
+  // Copies of the EPC texts as keys, because in an agent the keys do not come from the codec.
   const statuses = new Map<string, ItemStatus>(
     epcs.map((epc, i) => [`${epc}`, ITEM_STATUSES[i % ITEM_STATUSES.length] ?? 'sellable']),
   )
@@ -123,8 +125,8 @@ async function run({ mode, random }: Bench): Promise<Result> {
     rows: rowsOf(samples, NAMES.decode),
     targets: [target],
     notes: [
-      `walkers: ${TOGETHER} tags at a time, each read ${READS_OF_ONE} times; a look-up of a tag that was not read lately waits for memory, ${median(ratios(samples, NAMES.worst, NAMES.both)).toFixed(1)} × the cost`,
-      'llrpjs decodes messages that were cut out for it; ours finds them in the stream first',
+      `walkers: ${TOGETHER} tags at a time, each read ${READS_OF_ONE} times; a look-up of a tag that was not read recently waits for memory, ${median(ratios(samples, NAMES.worst, NAMES.both)).toFixed(1)} × the cost`,
+      'llrpjs receives single messages; untag first finds them in the stream',
     ],
   }
 }

@@ -14,13 +14,13 @@ import type { Randomness } from '../policy/platform.ts'
 export interface TokenSource {
   readonly keys: KeyRing
   readonly device: string
-  /** Trusted time at which they hold, seconds. */
+  /** Trusted time at which the tokens are valid, seconds since 1970. */
   readonly now: number
   /** Creates this number of tokens, each with a new nonce. */
   make(count: number): string[]
 }
 
-/** Keys that a store's agent typically holds at a time: two of each use. */
+/** Uses of the other keys in the key set. An agent typically has two keys of each use. */
 const OTHER_USES = ['token', 'receipt', 'receipt', 'policy', 'policy', 'freshness', 'freshness'] as const
 
 const ISS = 'acc_01KANX6Y7C3V9Q2M8R5T4W6Z1B.live'

@@ -19,7 +19,9 @@ const NAMES = {
   bareAlone: 'bare verify + bare insert, one a commit',
   alone: 'openAuthorization + claim, one by one',
 }
-/** Least share of the bare rate with many in flight, and most of the bare cost one by one. */
+/**
+ * Targets: minimum ratio to the bare rate with many claims in flight, and maximum ratio to the bare cost one by one.
+ */
 const SHARE = 0.7
 const LIMIT = 1.5
 
@@ -31,7 +33,7 @@ const SIZES = {
   smoke: { batches: 1, rounds: 1, roundsAlone: 1, warmUpsAlone: 0 },
 } satisfies Sizes
 
-/** What it costs to use a token up for good at the agent: checked, and on the disk before anything moves. */
+/** Measures verification and durable claim of a token at the agent. */
 export const verifyAndRedeem: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random }: Bench): Promise<Result> {
@@ -46,7 +48,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     },
   })
   const many = IN_FLIGHT * batches
-  // Few at a time and often: what else uses the disk comes in bursts of a second, and then meets both sides.
+  // Small slices in many rounds, so that a disk load by other programs affects both contenders.
   const few = 10
   const together: Contender[] = [
     { name: NAMES.bareTogether, slice: () => bareSlice(source, bare, many, IN_FLIGHT) },
@@ -70,7 +72,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
       costsAtMost(oneByOne, NAMES.alone, NAMES.bareAlone, LIMIT),
     ],
     notes: [
-      'a claim asks three questions and writes three pages (claim, its index, chained journal row); the bare insert writes one',
+      'a claim runs three queries and writes three pages (claim, its index, chained journal row); the bare insert writes one page',
     ],
   }
 }
@@ -112,7 +114,7 @@ function ourSlice(
   })
 }
 
-/** The way of a token through the agent (edge-agent/decisions): checked, then claimed. */
+/** Verifies and claims a token, like edge-agent/decisions. */
 async function verifyAndClaim(
   { keys, device, now }: TokenSource,
   ledger: Ledger,

@@ -10,7 +10,7 @@ const NAMES = {
   ours: 'verifyProtectedItem',
 }
 const CONNECTIONS = 32
-/** Least share of the bare route's rate. */
+/** Minimum ratio of the cloud's rate to that of the bare route. */
 const SHARE = 0.4
 
 const SHARING = canPin
@@ -23,7 +23,7 @@ const SIZES = {
   smoke: { requests: 40, rounds: 1 },
 } satisfies Sizes
 
-/** What a whole decision costs over HTTP, beside a route that does only what cannot be left out. */
+/** Measures a whole decision over HTTP. Compares it with a minimal route. */
 export const verifyProtectedItem: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {

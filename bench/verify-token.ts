@@ -9,16 +9,16 @@ const BARE = 'bare Ed25519 verify'
 const OURS = 'openAuthorization'
 const JOSE = 'jose jwtVerify (fewer checks)'
 
-/** Most that strict checking may cost over the signature alone. */
+/** Maximum ratio of the cost of the strict verification to that of the signature alone. */
 const LIMIT = 1.3
-/** `warmUps`: rounds until everything is compiled; the bare side has nothing to compile. */
+/** `warmUps`: unmeasured rounds, in which Node.js compiles the code. The bare contender has almost no code. */
 const SIZES = {
   full: { tokens: 500, rounds: 25, warmUps: 3 },
   quick: { tokens: 500, rounds: 9, warmUps: 3 },
   smoke: { tokens: 20, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** How much the strict checks cost beside the signature that they guard. */
+/** Measures how much the strict checks of a token cost in addition to its signature. */
 export const verifyToken: Figure = { sizes: SIZES, run }
 
 async function run({ mode, random }: Bench): Promise<Result> {

@@ -7,7 +7,7 @@ import { cpuTime, takeTurns, type Contender, type Samples } from '../measure.ts'
 import { addStore, fillStore } from './fill-store.ts'
 import { benchProduct } from './products.ts'
 
-/** Most that the largest may cost over the smallest. */
+/** Maximum ratio of the cost in the largest store to the cost in the smallest. */
 const LIMIT = 1.5
 
 const SIZES = {
@@ -16,7 +16,7 @@ const SIZES = {
   smoke: { products: [100, 200], calls: 2, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** Whether a store with a thousand times as many products is slower. */
+/** Measures whether operations are slower in a store with a thousand times as many products. */
 export const catalogueSize: Figure = { sizes: SIZES, run }
 
 /** One operation with its parameters, in a store of `size` products whose ids are in `cursors`. */
@@ -59,7 +59,7 @@ function below(limit: number, random: Randomness): number {
   return Math.floor(randomFraction(random) * limit)
 }
 
-/** Two frequent search terms of the product: one from its name, and its brand. */
+/** Two search terms that find the product and many others: the first word of its name, and its brand. */
 function wordsOf(number: number): string[] {
   const { name, brand } = benchProduct(number)
   return [name.split(' ')[0] ?? '', brand]
@@ -97,7 +97,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
         .filter(({ perProduct }) => perProduct > 0)
         .map(
           ({ size, perProduct }) =>
-            `${size.toLocaleString('en')} products were put in at ${perProduct.toFixed(0)} µs each`,
+            `${size.toLocaleString('en')} products were inserted, ${perProduct.toFixed(0)} µs each`,
         ),
     }
   } finally {
@@ -108,9 +108,9 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
 interface FilledCloud {
   size: number
   storeId: string
-  /** Ids from all over the store, but for its last page. */
+  /** Product ids from all parts of the store except its last page. */
   cursors: string[]
-  /** What putting one in took, µs of wall time. */
+  /** Wall time to insert one product, µs. */
   perProduct: number
   call(operation: string, body: string): Promise<void>
   stop(): Promise<void>

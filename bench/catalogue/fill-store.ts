@@ -6,10 +6,10 @@ import type { Tenant } from '../../cloud/foundation/caller.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { benchProduct } from './products.ts'
 
-/** Products in one transaction. */
+/** Products per transaction. */
 const AT_ONCE = 500
 
-/** Adds a store without products to those of the sandbox. Returns its id. */
+/** Adds an empty store to the sandbox. Returns its id. */
 export async function addStore(database: Database, tenant: Tenant, platform: Platform): Promise<string> {
   const storeId = newId('st', platform)
   await database.write(async (db) => {

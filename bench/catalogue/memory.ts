@@ -8,7 +8,7 @@ import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, type Shop } from 
 import { productBody, searchBody } from './vendure-questions.ts'
 
 const NAMES = { bare: 'bare Hono routes', ours: 'cloud', vendure: 'Vendure' }
-/** Most that the cloud may hold, MB. */
+/** Maximum memory of the cloud, MB. */
 const LIMIT = 150
 const PAGE = 50
 
@@ -18,7 +18,10 @@ const SIZES = {
   smoke: { pages: 20, reads: 20, inserts: 20, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** What a server holds in memory after the work of the figures before: pages, single products and (but for Vendure) new ones. */
+/**
+ * Measures the memory of a server after the work of the preceding figures: pages, single products and new products.
+ * Vendure inserts no products.
+ */
 export const memory: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {
@@ -80,7 +83,7 @@ async function run(bench: Bench): Promise<Result> {
     }
     return {
       title: '7  Memory of a server after such work',
-      counts: `resident memory of the process once all rounds are over; costs as in the figures before; ${SHARING}`,
+      counts: `resident memory of the process after all rounds; costs as in the preceding figures; ${SHARING}`,
       rows: rowsOf(samples, `${NAMES.bare}, product`, also),
       targets: [staysUnder(NAMES.ours, held.get(NAMES.ours)?.rss ?? Number.NaN)],
       notes: peerNotes(bench),

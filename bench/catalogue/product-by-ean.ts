@@ -7,19 +7,19 @@ import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, type Shop } from 
 import { productBody } from './vendure-questions.ts'
 
 const NAMES = { bare: 'bare Hono route', ours: 'fetchProduct', vendure: 'Vendure product(id)' }
-/** Least share of the bare route's rate. */
+/** Minimum ratio of the cloud's rate to that of the bare route. */
 const SHARE = 0.4
-/** How many times Vendure's rate. */
+/** Minimum ratio of the cloud's rate to that of Vendure. */
 const TIMES = 20
 
-/** `warmUps`: rounds until all code is compiled. The cloud has more code than a bare route. */
+/** `warmUps`: unmeasured rounds, in which Node.js compiles the code. The cloud has more code than a bare route. */
 const SIZES = {
   full: { requests: 5_000, rounds: 9, warmUps: 3 },
   quick: { requests: 400, rounds: 3, warmUps: 3 },
   smoke: { requests: 20, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** What a scan at the shelf costs over HTTP: one product by its barcode, at the price of the store. */
+/** Measures a scan at the shelf over HTTP: fetch one product by its barcode, with the price of the store. */
 export const productByEan: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {

@@ -20,7 +20,7 @@ const SIZES = {
   smoke: { rows: 50, rounds: 1 },
 } satisfies Sizes
 
-/** What importing a file of 10,000 products costs beside reading it. */
+/** Compares the import of a file of 10,000 products with only parsing that file. */
 export const productImport: Figure = { sizes: SIZES, run }
 
 type Kind = keyof typeof NAMES
@@ -68,7 +68,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   }
 }
 
-/** Cells by column: a new column of the template does not compile until it has a value here. */
+/** Cells by column. The type forces a value here for each new column of the template. */
 function cellsOf(number: number): Record<Column, string | number> {
   const { price, ...product } = benchProduct(number)
   return {
@@ -81,7 +81,7 @@ function cellsOf(number: number): Record<Column, string | number> {
   }
 }
 
-/** A file of new products as a spreadsheet program writes it. */
+/** Creates a file of new products, as a spreadsheet program writes it. */
 async function fileOf(kind: Kind, from: number, count: number): Promise<Buffer> {
   const rows = Array.from({ length: count }, (_, i) => {
     const cells = cellsOf(from + i)

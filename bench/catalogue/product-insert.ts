@@ -10,17 +10,17 @@ const NAMES = {
   ours: 'insertProduct',
 }
 const CONNECTIONS = 16
-/** Least share of the bare route's rate. */
+/** Minimum ratio of the cloud's rate to that of the bare route. */
 const SHARE = 0.4
 
-/** `warmUps`: rounds until all code is compiled. The cloud has more code than a bare route. */
+/** `warmUps`: unmeasured rounds, in which Node.js compiles the code. The cloud has more code than a bare route. */
 const SIZES = {
   full: { requests: 2_000, rounds: 9, warmUps: 3 },
   quick: { requests: 500, rounds: 3, warmUps: 3 },
   smoke: { requests: 20, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** What a new product costs over HTTP: durable, and read back. */
+/** Measures the insertion of a product over HTTP: a durable commit, and the stored product as the response. */
 export const productInsert: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {

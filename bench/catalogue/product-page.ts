@@ -11,19 +11,19 @@ const NAMES = {
   vendure: 'Vendure search()',
 }
 const PAGE = 50
-/** Least share of the bare route's rate. */
+/** Minimum ratio of the cloud's rate to that of the bare route. */
 const SHARE = 0.6
-/** How many times Vendure's rate. */
+/** Minimum ratio of the cloud's rate to that of Vendure. */
 const TIMES = 5
 
-/** `warmUps`: rounds until all code is compiled. The cloud has more code than a bare route. */
+/** `warmUps`: unmeasured rounds, in which Node.js compiles the code. The cloud has more code than a bare route. */
 const SIZES = {
   full: { requests: 2_000, rounds: 9, warmUps: 3 },
   quick: { requests: 500, rounds: 3, warmUps: 3 },
   smoke: { requests: 20, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** What a page of products costs over HTTP, beside a route that does only what cannot be left out and beside a shop system. */
+/** Measures a page of products over HTTP. Compares the cloud with a minimal route and with the shop system Vendure. */
 export const productPage: Figure = { sizes: SIZES, run }
 
 async function run(bench: Bench): Promise<Result> {
@@ -61,7 +61,7 @@ async function run(bench: Bench): Promise<Result> {
         ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : []),
       ],
       notes: [
-        'the target is the bare route that makes its answer of rows; that with kept documents is shown because ours keeps them too',
+        'the target is the bare route that builds its response from rows; the other bare route stores documents, as the cloud does',
         ...peerNotes(bench),
       ],
     }

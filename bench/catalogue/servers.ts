@@ -6,11 +6,11 @@ import type { BareProduct } from '../peers/bare-products.ts'
 import { startVendure } from '../peers/vendure.ts'
 import { productBody, searchBody } from './vendure-questions.ts'
 
-/** Products of the shop that all sell. */
+/** Number of products. All servers have the same products. */
 export const PRODUCTS = 1_000
 /**
- * Requests until Vendure has compiled its code. It has far more code than its peers, so warm-up slices would take too
- * long.
+ * Unmeasured requests, in which Node.js compiles the code of Vendure. Vendure has far more code than the other servers,
+ * so whole warm-up slices would take too long.
  */
 const VENDURE_WARM_UPS = { full: 1_500, quick: 300, smoke: 3 }
 export const CONNECTIONS = 16
@@ -19,7 +19,7 @@ export const SHARING = canPin
   ? 'each server on core 0, the client on core 1'
   : 'servers and client share the cores as the system likes'
 
-/** A server with the shop's products, and its address. */
+/** A server with the products, and its address. */
 export interface Shop {
   readonly server: Program
   at(path: string): Address
@@ -29,9 +29,9 @@ export interface Shop {
 export interface Shops {
   readonly load: Program
   readonly cloud: Shop & { readonly storeId: string }
-  /** Starts routes with nothing but the query. */
+  /** Starts a bare route server (bench/peers/bare-catalogue.ts). */
   bare(commits: 'single' | 'grouped'): Promise<Shop>
-  /** Undefined unless the caller requested Vendure. */
+  /** Undefined without the option `--vendure`. */
   readonly vendure: Shop | undefined
 }
 
@@ -72,7 +72,7 @@ export function peerNotes({ vendure }: Bench): string[] {
   return vendure ? [] : ['Vendure is not measured: add --vendure']
 }
 
-/** The products as the cloud answers them, so that the bare routes answer the same bytes. */
+/** Fetches the products from the cloud, so that the bare routes can return the same bytes. */
 async function allProducts({ port, path, authorization }: Address, storeId: string): Promise<BareProduct[]> {
   const products: BareProduct[] = []
   for (let cursor: string | undefined; ;) {

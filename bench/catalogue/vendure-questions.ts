@@ -1,4 +1,7 @@
-/** Queries for Vendure's shop API that match our operations as far as possible, each in the fastest form. */
+/**
+ * Queries for the shop API of Vendure that match the measured operations of untag as far as possible, each in its
+ * fastest form.
+ */
 const SEARCH = `query ($take: Int!) {
   search(input: { take: $take, groupByProduct: false }) {
     totalItems
@@ -9,12 +12,12 @@ const SEARCH = `query ($take: Int!) {
 const PRODUCT =
   'query ($id: ID!) { product(id: $id) { id name slug description enabled createdAt updatedAt variants { id sku priceWithTax currencyCode } } }'
 
-/** A page from its search index. */
+/** Query for a page of products from the search index. */
 export function searchBody(take: number): string {
   return JSON.stringify({ query: SEARCH, variables: { take } })
 }
 
-/** One product by its id, from 1. */
+/** Query for one product by its id, from 1. */
 export function productBody(id: number): string {
   return JSON.stringify({ query: PRODUCT, variables: { id: String(id) } })
 }

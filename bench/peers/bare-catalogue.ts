@@ -9,12 +9,12 @@ import { memoryOf } from '../memory-of.ts'
 import { INSERT, rowOf, TABLES, toAnswer, type BareProduct, type BareRow } from './bare-products.ts'
 
 /**
- * The minimum for catalogue routes: one key look-up, one query, and one JSON answer of the same bytes. It omits
- * validation, tenants, store prices, search, counts, limits, audit, idempotency and events.
+ * Minimal catalogue routes: one look-up of the API key, one query, and a JSON response with the same bytes as the
+ * cloud. It omits validation, tenants, store prices, search, counts, limits, audit, idempotency and events.
  */
 export interface BareCatalogueQuestion {
   kind: 'prepare' | 'cpu' | 'memory'
-  /** The products as our cloud answers them. */
+  /** The products in the form that the cloud returns. */
   products?: readonly BareProduct[]
 }
 
@@ -50,7 +50,7 @@ function fill(products: readonly BareProduct[]): void {
   total = products.length
 }
 
-/** Rows of one event-loop turn share a commit. Answers wait for that commit. */
+/** Rows of one event-loop turn share a commit. The responses wait for that commit. */
 let waiting: { row: BareRow; done: () => void }[] = []
 const commit = db.transaction((rows: { row: BareRow }[]) => {
   for (const { row } of rows) insert.run(row)

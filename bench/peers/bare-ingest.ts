@@ -15,10 +15,10 @@ type Claim = Extract<Evidence, { kind: 'claim' }>
 type Outcome = Extract<Evidence, { kind: 'outcome' }>
 
 /**
- * The minimum for a journal batch of an agent. It checks the signature and the chain, writes the resulting rows in one
- * durable commit and signs the acknowledgement. It uses a copy of the cloud's database and hand-written statements. It
- * omits login, schema checks, conflicts between agents, leases, savepoints and audit. It handles only valid rows of
- * the expected kinds.
+ * Minimal handling of a journal batch of an agent. It checks the signature and the chain, writes the resulting rows in
+ * one durable commit and signs the acknowledgement. It uses a copy of the cloud's database and hand-written statements.
+ * It has no login, schema checks, conflict handling, leases, savepoints or audit. It accepts only valid rows of the
+ * expected kinds.
  */
 export class BareIngest {
   readonly #db: Sqlite.Database
@@ -27,11 +27,11 @@ export class BareIngest {
   readonly #own = generateKeyPairSync('ed25519').privateKey
   readonly #statements: Statements
   readonly #insert: Sqlite.Transaction<(claims: EventBatchClaims) => void>
-  /** By redemption, until its outcome has come. */
+  /** Units by redemption id, until the outcome of the redemption arrives. */
   readonly #units = new Map<string, Unit & { rightClass: string }>()
   #deactivated = 0
 
-  /** `file`: the copy. `tenant`: owner of the agent. */
+  /** `file`: the copy of the database. `tenant`: owner of the agent. */
   constructor(file: string, key: KeyObject, tenant: string) {
     this.#db = new Sqlite(file)
     this.#db.pragma('journal_mode = WAL')

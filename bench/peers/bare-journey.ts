@@ -7,8 +7,8 @@ import type { AddressInfo, Server } from 'node:net'
 import { answerBench } from '../child.ts'
 
 /**
- * The least that a purchase can be: three routes, a look-up of the key and one durable row each. No validation, no tenant, no
- * prices, no tags, no receipt, no signature, no events, no audit, no idempotency.
+ * Minimal purchase: three routes, each with one look-up of the API key and one durable row. They have no validation,
+ * tenants, prices, tags, receipts, signatures, events, audit or idempotency.
  */
 const [folder = ''] = process.argv.slice(2)
 const db = new Sqlite(join(folder, 'bare-journey.db'))

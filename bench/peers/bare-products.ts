@@ -1,4 +1,4 @@
-/** A product row of the bare routes and its answer, with the same fields in the same order as the cloud. */
+/** A product as the bare routes return it, with the same fields in the same order as the cloud. */
 export interface BareProduct {
   productId: string
   storeId: string

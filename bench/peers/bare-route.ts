@@ -7,8 +7,8 @@ import type { AddressInfo, Server } from 'node:net'
 import { answerBench } from '../child.ts'
 
 /**
- * The minimum for a signed, stored answer: one key look-up, one signature, one durable row. It omits validation,
- * tenants, items, purchases, policy, leases, events, audit and idempotency.
+ * Minimal route with a signed and stored response: one look-up of the API key, one signature, one durable row. It has
+ * no validation, tenants, items, purchases, policy, leases, events, audit or idempotency.
  */
 export interface BareQuestion {
   kind: 'prepare' | 'cpu'
@@ -42,7 +42,7 @@ function singleInsert(on: Connection): (row: Row) => Promise<void> | void {
   return (row) => void statement.run(...row)
 }
 
-/** Rows of one event-loop turn share a commit. Answers wait for that commit. */
+/** Rows of one event-loop turn share a commit. The responses wait for that commit. */
 function groupedInsert(on: Connection): (row: Row) => Promise<void> {
   const statement = on.prepare(INSERT)
   let waiting: { row: Row; done: () => void }[] = []

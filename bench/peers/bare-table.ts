@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3'
 
-/** The least that remembering a nonce can cost: one row in a table with a primary key, WAL and FULL as in the ledger. */
+/** Minimal store of used nonces: a table with a primary key, with WAL and synchronous=FULL like the ledger. */
 export interface BareTable {
   /** Adds one row in a separate durable commit. */
   one(nonce: string, exp: number): void

@@ -1,14 +1,14 @@
 import { verify, type KeyObject } from 'node:crypto'
 import type { KeyRing } from '../../policy/documents/keys.ts'
 
-/** The least that checking a token can cost: the signature over its bytes, with everything decoded and found beforehand. */
+/** Minimal verification of a token: only its signature. All inputs are decoded beforehand. */
 export interface SignedBytes {
   readonly message: Buffer
   readonly signature: Buffer
   readonly key: KeyObject
 }
 
-/** The same bytes that a token of ours is checked by. */
+/** Extracts message, signature and key of a token. */
 export function signedBytes(token: string, keys: KeyRing): SignedBytes {
   const [header = '', claims = '', signature = ''] = token.split('.')
   const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }

@@ -2,7 +2,7 @@ import { jwtVerify } from 'jose'
 import type { KeyRing } from '../../policy/documents/keys.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 
-/** The most common library, configured for as many of our checks as it supports. */
+/** Verifies a token with `jose`, the most common library, with as many of the checks of untag as it supports. */
 export async function joseVerify(token: string, keys: KeyRing, audience: string, now: number): Promise<void> {
   await jwtVerify(
     token,

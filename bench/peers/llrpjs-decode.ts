@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 
-// Its types are its sources, which do not compile as strictly as ours: so this is the part of them that is used.
+// Types of the used part of llrpjs. Its own types are its sources, which do not compile with the strict settings of
+// untag.
 interface Report {
   readonly TagReportData: { readonly EPC_96: { readonly EPC: string } }
 }
@@ -9,7 +10,7 @@ interface Message {
 }
 const { LLRPMessage } = createRequire(import.meta.url)('llrpjs') as { LLRPMessage: new (bytes: Buffer) => Message }
 
-/** The EPC of a report of one tag, by llrpjs. `bytes` is the whole message. */
+/** Decodes a report of one tag with llrpjs and returns the EPC. `bytes` is the whole message. */
 export function llrpjsDecode(bytes: Uint8Array): string {
   const { data } = new LLRPMessage(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).decode().toLLRPData()
   return data.TagReportData.EPC_96.EPC

@@ -9,7 +9,8 @@ import { benchProduct } from '../catalogue/products.ts'
 /**
  *   bench/peers/vendure ──copied──▶ var/peers/vendure ── npm ci ── seed.js ──▶ seeded.db ──copied──▶ the figure's folder
  *
- * Vendure is a peer and no dependency: it is installed only when it is asked for, into a folder that is in no build and no commit.
+ * Vendure is a shop system for comparison, not a dependency of untag. The option `--vendure` installs it into `var/`,
+ * which is neither built nor committed.
  */
 const SOURCE = resolve('bench/peers/vendure')
 const HOME = resolve('var/peers/vendure')

@@ -6,7 +6,7 @@ import type { AuditEntryRow } from '../../cloud/persistence/tables/accounts.ts'
 import type { OutboxEventRow } from '../../cloud/persistence/tables/accounts.ts'
 import type { Statement } from './statements.ts'
 
-/** Who sends a request. */
+/** The API key that sends a request, and its tenant. */
 export interface BareCaller {
   readonly key_id: string
   readonly tenant: string
@@ -18,25 +18,24 @@ export interface BareCall {
   readonly nowMs: number
   readonly platform: Platform
   readonly key: KeyObject
-  /** For stored answers that hold a token. */
   /** Sends one statement, prepared once per connection, and waits for its rows. */
   ask<R extends object>(statement: Statement, values: readonly unknown[]): Promise<R[]>
 }
 
-/** Answered with status 409. The bare routes have no detailed reasons. */
+/** The route responds with status 409. The bare routes have no detailed reasons. */
 export class Refused extends Error {
   override name = 'Refused'
 }
 
-/** As the cloud has (cloud/persistence/postgres-pool.ts). */
+/** Number of connections, as in the cloud (cloud/persistence/postgres-pool.ts). */
 const POOL_SIZE = 12
 
-/** Counts and times come as numbers: all of ours are below 2^53. */
+/** Creates a pool that returns counts and times as numbers, because all of them are below 2^53. */
 export function barePool(url: string): pg.Pool {
   const { INT8, NUMERIC } = pg.types.builtins
   for (const type of [INT8, NUMERIC]) pg.types.setTypeParser(type, Number)
   const pool = new pg.Pool({ connectionString: url, max: POOL_SIZE })
-  // Without a listener a lost connection would end the process.
+  // Without a listener, a lost connection would end the process.
   pool.on('error', () => undefined)
   return pool
 }
@@ -51,7 +50,7 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-/** `claims.signature`, both base64url. */
+/** Signs claims. Returns `claims.signature`, both in base64url. */
 export function signed(claims: object, key: KeyObject): string {
   const text = Buffer.from(JSON.stringify(claims)).toString('base64url')
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`

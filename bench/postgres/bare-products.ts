@@ -5,7 +5,7 @@ import { joinTerms, searchTermsOf } from '../../cloud/catalogue/search-terms.ts'
 import { auditRow, outboxRow, Refused, type BareCall } from './bare-context.ts'
 import { INSERT_PRODUCT, PAGE } from './statements.ts'
 
-/** The first products of a store. */
+/** Returns the first products of a store. */
 export async function fetchProducts(
   { caller, ask }: BareCall,
   { storeId, limit }: { storeId: string; limit: number },
@@ -23,7 +23,7 @@ export async function fetchProducts(
   return `{"success":true,"products":[${page.map(({ doc }) => doc).join(',')}],"total":${first.total}${next}}`
 }
 
-/** A product that the account does not have yet. */
+/** Inserts a product that the account does not have yet. */
 export async function insertProduct(
   call: BareCall,
   { storeId, ean, ...input }: NewProduct & { storeId: string; ean: string },

@@ -11,9 +11,9 @@ import type {
 import { auditRow, outboxRow, Refused, signed, type BareCall } from './bare-context.ts'
 import { BASKET, CHECK_IN, PAY, START_CHECKOUT, UNPAID } from './statements.ts'
 
-/** How long a payment may take, ms. */
+/** Time limit of a payment, ms. */
 const PAYMENT_MS = 1_800_000
-/** How long a receipt can be used, s. */
+/** Lifetime of a receipt, s. */
 const RECEIPT_LIFE = 86_400
 
 /** Opens a session. */
@@ -49,7 +49,7 @@ interface Basket extends ProductRow {
   counted: string | null
 }
 
-/** A basket of one product, one piece. */
+/** Starts the checkout of one piece of one product. */
 export async function startCheckout(
   call: BareCall,
   { sessionId, items }: { sessionId: string; items: readonly { ean: string }[] },
@@ -142,7 +142,7 @@ function lineRow(basket: Basket, ids: { purchase: string; line: string }): Parti
 
 type Unpaid = PurchaseRow & PurchaseLineRow & { document_version: number; trading_name: string; line_id: string }
 
-/** The payment has arrived. */
+/** Completes the payment and creates the receipt. */
 export async function completeTestCheckout(
   call: BareCall,
   { transactionId }: { transactionId: string },

@@ -10,7 +10,7 @@ import type { StoreRow } from '../../cloud/persistence/tables/stores.ts'
 import { auditRow, Refused, signed, type BareCall } from './bare-context.ts'
 import { FACTS, GRANT } from './statements.ts'
 
-/** Life of a token, s, and how much longer the right stays leased, ms. */
+/** Lifetime of a token, s. The lease ends `LEASE_GUARD_MS` later. */
 const TOKEN_LIFE = 300
 const LEASE_GUARD_MS = 60_000
 

@@ -9,7 +9,7 @@ import type { ShopsQuestion } from './shops-load.ts'
 export const PRODUCTS = 200
 const PAGE = 50
 
-/** An operation as it is measured: what a shop sends, `count` times. */
+/** A measured operation: the requests of a shop, `count` of them. */
 export interface Operation {
   readonly name: string
   question(at: At, count: number): ShopsQuestion['parts'][number]
@@ -19,7 +19,7 @@ interface At {
   readonly server: PreparedShops
   readonly shop: Shop
   readonly connections: number
-  /** A number that no request before had: `count` from here on belong to this one. */
+  /** Number of the first request. The numbers from here on are unused by earlier requests. */
   readonly first: number
 }
 
@@ -72,18 +72,20 @@ export const OPERATIONS: readonly Operation[] = [
   },
 ]
 
-/** How much is sent at the same time, and by how many accounts. */
+/** Number of concurrent requests, and of the accounts that send them. */
 export interface Load {
   readonly name: string
   readonly accounts: number
-  /** Of each account. */
+  /** Connections of each account. */
   readonly connections: number
 }
 
-/** Requests in flight of a busy server. */
+/** Concurrent requests to a busy server. */
 const IN_FLIGHT = 16
 
-/** One request at a time, many of one account, and many of several. */
+/**
+ * The loads: one request at a time, concurrent requests of one account, and concurrent requests of several accounts.
+ */
 export function loadsOf(accounts: number): readonly Load[] {
   return [
     { name: '1 in flight', accounts: 1, connections: 1 },
@@ -95,7 +97,7 @@ export function loadsOf(accounts: number): readonly Load[] {
 /** A server with its accounts. */
 export interface Engine {
   readonly name: string
-  /** Of its PostgreSQL database. */
+  /** URL of its PostgreSQL database; undefined for SQLite. */
   readonly url: string | undefined
   readonly program: Program
   readonly server: PreparedShops
@@ -119,7 +121,7 @@ async function look({ program }: Engine): Promise<Seen> {
   return { cpu, statements: await program.ask<StatementCounts | undefined>({ kind: 'statements' }) }
 }
 
-/** One operation on one engine under one load; `count` requests a slice. */
+/** Measures one operation on one engine under one load, with `count` requests per slice. */
 export function shopsContender(
   { engine, load, operation, client }: { engine: Engine; load: Load; operation: Operation; client: Program },
   count: number,

@@ -1,14 +1,14 @@
 import pg from 'pg'
 
-/** What this process has sent to PostgreSQL so far. `pg` waits for each answer, so a statement is a round trip. */
+/** Counts of what this process sent to PostgreSQL. `pg` waits for each response, so a statement is a round trip. */
 export interface StatementCounts {
   statements: number
   transactions: number
-  /** Transactions that the server ended because they conflicted with another (40001 and 40P01). */
+  /** Transactions that the server aborted because of a conflict (40001) or a deadlock (40P01). */
   conflicts: number
 }
 
-/** Counts from now on, in all connections of this process. */
+/** Starts counting on all connections of this process. */
 export function countStatements(): StatementCounts {
   const counts: StatementCounts = { statements: 0, transactions: 0, conflicts: 0 }
   const prototype = pg.Client.prototype as unknown as { query(...values: unknown[]): unknown }

@@ -23,14 +23,17 @@ const SHARING = canPin
   ? 'each server on core 0, the client on core 1, PostgreSQL on both'
   : 'servers, client and PostgreSQL share the cores as the system likes'
 
-/** Requests and purchases are multiples of the accounts: each account sends as many. */
+/**
+ * Numbers of requests and purchases are multiples of the number of accounts, because each account sends the same
+ * number.
+ */
 const SIZES = {
   full: { requests: 400, purchases: 96, rounds: 7, warmUps: 2, accounts: 8 },
   quick: { requests: 160, purchases: 48, rounds: 3, warmUps: 1, accounts: 8 },
   smoke: { requests: 8, purchases: 4, rounds: 1, warmUps: 0, accounts: 2 },
 } satisfies Sizes
 
-/** Four operations over HTTP on SQLite, on PostgreSQL, and on bare `pg` with the fewest statements. */
+/** Compares four operations over HTTP: on SQLite, on PostgreSQL, and on bare `pg` with the fewest statements. */
 export const postgres: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {
@@ -67,7 +70,9 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   })
 }
 
-/** In the load of all accounts, each account releases items; otherwise only the first one does. */
+/**
+ * Number of items of each account. With several accounts each releases items; otherwise only the first account does.
+ */
 function wantedFor(loads: readonly Load[], requests: number): ShopsWanted {
   const accounts = Math.max(...loads.map((load) => load.accounts))
   const items = Array.from({ length: accounts }, (_, i) =>

@@ -4,20 +4,20 @@ import { benchAccount } from '../bench-cloud.ts'
 import { addStore, fillStore } from '../catalogue/fill-store.ts'
 import { sellItems } from '../sold-items.ts'
 
-/** How much there is. */
+/** Amount of data to create. */
 export interface ShopsWanted {
-  /** Paid items that each account releases; one number an account. */
+  /** Number of paid items that each account releases. */
   readonly items: readonly number[]
   /** Products of each store. */
   readonly products: number
 }
 
-/** An account, and what its requests name. */
+/** An account, with the ids for its requests. */
 export interface Shop {
   readonly authorization: string
-  /** Its products are read and bought. */
+  /** Store whose products the requests read and buy. */
   readonly storeId: string
-  /** New products come here. */
+  /** Store that receives new products. */
   readonly growingStoreId: string
   readonly deviceId: string
   /** EPCs of paid items, each in a separate purchase. */
@@ -27,12 +27,12 @@ export interface Shop {
 /** Address of a server and its accounts. */
 export interface PreparedShops {
   readonly port: number
-  /** What the names of operations are put behind. */
+  /** Path before the name of an operation. */
   readonly base: string
   readonly shops: readonly Shop[]
 }
 
-/** Makes the accounts in an empty database. */
+/** Creates the accounts in an empty database. */
 export async function prepareShops(
   database: Database,
   { items, products }: ShopsWanted,

@@ -3,13 +3,16 @@ import { assert } from '../../policy/assert.ts'
 import type { Program } from '../child.ts'
 import { OPERATIONS, shopsContender, type Engine, type Load, type Operation } from './contender.ts'
 
-/** Counters, which the bare routes append and the cloud adds up in place. */
+/** Tables of counters. The comparison skips them: the bare routes append rows, and the cloud updates rows in place. */
 const COUNTERS = /^(?:added_|store_day|product_count)/
 const ONE: Load = { name: 'one', accounts: 1, connections: 1 }
-/** The first request creates the account's keys, and later a job may add a row, so the comparison repeats. */
+/**
+ * Maximum attempts. The first request also creates the account's keys, and a job may add a row, so the comparison is
+ * repeated.
+ */
 const TRIES = 4
 
-/** Throws if a bare operation adds rows that differ from the cloud's rows. */
+/** Throws if a bare operation adds other numbers of rows than the cloud. */
 export async function assertSameRows(client: Program, bare: Engine, cloud: Engine): Promise<void> {
   for (const operation of OPERATIONS) {
     for (let tries = 1; ; tries++) {
@@ -20,10 +23,10 @@ export async function assertSameRows(client: Program, bare: Engine, cloud: Engin
   }
 }
 
-/** How many requests `assertSameRows` may send for an operation. */
+/** Maximum requests that `assertSameRows` sends per operation. */
 export const SPARE_REQUESTS = TRIES
 
-/** Numbers of new rows with their tables, as text. */
+/** Sends one request and returns the number of new rows of each table, as text. */
 async function addedBy(client: Program, operation: Operation, engine: Engine): Promise<string> {
   const before = await countRows(engine)
   await shopsContender({ engine, load: ONE, operation, client }, 1).slice()

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { serverUser, startPostgres, type PostgresPlace } from '../../verification/kills/postgres-server.ts'
 import { answerBench } from '../child.ts'
 
-/** A new database of the server. The answer is its URL. */
+/** Request to create a new database. The response is its URL. */
 export interface ServerQuestion {
   kind: 'database'
   name: string

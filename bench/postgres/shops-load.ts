@@ -2,7 +2,7 @@ import { answerBench } from '../child.ts'
 import { sendAll, type LoadQuestion } from '../http-load.ts'
 import { buyAll, type JourneyQuestion } from '../retail/buy-all.ts'
 
-/** What every account sends, all of them at the same time. */
+/** The requests of all accounts, sent at the same time. */
 export type ShopsQuestion =
   | { readonly kind: 'send'; readonly parts: readonly LoadQuestion[] }
   | { readonly kind: 'buy'; readonly parts: readonly JourneyQuestion[] }

@@ -1,15 +1,16 @@
 /**
- * The fewest statements that keep the promises of four operations, on the tables of the cloud. `why` says what breaks without the
- * statement. Each is one round trip. One that writes is a transaction of its own (READ COMMITTED): its first part checks and locks
- * what the decision was based on, and everything else is written only if that part found a row.
+ * The fewest statements that keep the guarantees of four operations, on the tables of the cloud. `why` is the reason
+ * for a statement. Each statement is one round trip. A writing statement is one transaction (READ COMMITTED): its first
+ * part checks and locks the rows of the decision. The other parts write only if the first part found a row.
  *
  *   fetchProducts         CALLER · PAGE
  *   insertProduct         CALLER · INSERT_PRODUCT
  *   verifyProtectedItem   CALLER · FACTS · GRANT
  *   purchase              CALLER · CHECK_IN   CALLER · BASKET · START_CHECKOUT   CALLER · UNPAID · PAY
  *
- * Rows come as JSON in the columns' names. The counters of a store are appended (`added_products`, `added_to_day`), and a job would
- * fold them: with one row for a counter, all writes of a store would wait for each other.
+ * Rows are passed as JSON with the names of the columns. Counters of a store are appended (`added_products`,
+ * `added_to_day`), and a job would sum them up. With a single row per counter, all writes of a store would wait for
+ * each other.
  */
 export interface Statement {
   readonly name: string
@@ -25,13 +26,13 @@ export const OWN_TABLES = `
   create index added_to_day_by_store on added_to_day (store_id, day);
 `
 
-/** The row of this parameter, if the part `from` of the statement found a row. */
+/** SQL that inserts the row of this parameter if the part `from` of the statement found a row. */
 const rowOf = (table: string, parameter: string, from: string) =>
   `insert into ${table} select r.* from ${from}, json_populate_record(null::${table}, ${parameter}) r`
 const rowsOf = (table: string, parameter: string, from: string) =>
   `insert into ${table} select r.* from ${from}, json_populate_recordset(null::${table}, ${parameter}) r`
 
-/** The position of the writing transaction in the lists that callers follow (cloud/persistence/positions.ts). */
+/** SQL for the position of the transaction in the lists that clients poll (cloud/persistence/positions.ts). */
 const POSITION = '(select value from position_offset) + pg_current_xact_id()::text::bigint'
 
 export const CALLER: Statement = {

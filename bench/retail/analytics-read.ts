@@ -5,7 +5,7 @@ import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Sizes, 
 import { cpuTime, takeTurns, type Contender, type Samples } from '../measure.ts'
 import { fillSales } from './fill-sales.ts'
 
-/** Most that the most sales may cost over the fewest. */
+/** Maximum ratio of the cost with the most sales to the cost with the fewest. */
 const LIMIT = 1.5
 
 const PERIODS = ['daily', 'weekly', 'monthly'] as const
@@ -16,7 +16,7 @@ const SIZES = {
   smoke: { purchases: [10, 20], calls: 2, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** Whether a store's report is slower when a hundred times as much was sold: the report of the whole year. */
+/** Measures whether the report of a whole year is slower after a hundred times as many sales. */
 export const analyticsRead: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {

@@ -1,18 +1,18 @@
 /**
- * Shoppers that check in, check out and pay, one after another on each connection. Each request needs the answer to
- * the previous one.
+ * Simulates shoppers who check in, check out and pay, one after another on each connection. Each request needs the
+ * response to the previous one.
  */
 export interface JourneyQuestion {
   port: number
   base: string
   authorization: string
   storeId: string
-  /** One purchase each. */
+  /** EANs to buy, one per purchase. */
   eans: readonly string[]
   connections: number
 }
 
-/** Makes all purchases. Returns the time that they took together, µs. */
+/** Makes all purchases. Returns the total time, µs. */
 export async function buyAll({
   port,
   base,

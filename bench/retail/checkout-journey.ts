@@ -9,7 +9,7 @@ import type { JourneyQuestion } from './buy-all.ts'
 const NAMES = { bare: 'bare Hono, three commits', ours: 'checkIn, startCheckout, paid' }
 const CONNECTIONS = 16
 const PRODUCTS = 1_000
-/** Least share of the bare routes' rate. */
+/** Minimum ratio of the cloud's rate to that of the bare routes. */
 const SHARE = 0.4
 
 const SIZES = {
@@ -18,7 +18,10 @@ const SIZES = {
   smoke: { journeys: 16, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** A whole purchase over HTTP, from check-in to SUCCESS, beside three routes that do nothing but one durable row each. */
+/**
+ * Measures a whole purchase over HTTP, from check-in to SUCCESS. Compares it with three routes that only write one
+ * durable row each.
+ */
 export const checkoutJourney: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random }: Bench): Promise<Result> {

@@ -7,14 +7,14 @@ import type { Tenant } from '../../cloud/foundation/caller.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import type { StoreRow } from '../../cloud/persistence/tables/stores.ts'
 
-/** Lines of every purchase. */
+/** Number of lines per purchase. */
 export const LINES_EACH = 2
-/** Days over which the purchases are spread, the last one today. */
+/** Number of days of the purchases; the last day is today. */
 export const DAYS = 365
-/** Purchases in one transaction, all of one day. */
+/** Maximum purchases per transaction, all of the same day. */
 const AT_ONCE = 500
 const DAY_MS = 86_400_000
-/** Purchases between two progress lines. */
+/** Number of purchases between two lines of progress. */
 const REPORT_EVERY = 50_000
 
 /**

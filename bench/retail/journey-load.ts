@@ -1,5 +1,5 @@
 import { answerBench } from '../child.ts'
 import { buyAll, type JourneyQuestion } from './buy-all.ts'
 
-/** The shoppers, in a process of their own. */
+/** Runs the shoppers in a separate process. */
 answerBench((question) => buyAll(question as JourneyQuestion))

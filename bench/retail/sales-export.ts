@@ -7,7 +7,7 @@ import { withPrograms } from '../http-contender.ts'
 import type { Memory } from '../memory-of.ts'
 import { fillSales, LINES_EACH } from './fill-sales.ts'
 
-/** Most that the large export may hold over the small one. */
+/** Maximum ratio of the memory of the large export to that of the small one. */
 const LIMIT = 1.2
 const LOOK_MS = 20
 
@@ -17,7 +17,7 @@ const SIZES = {
   smoke: { lines: [20, 40] },
 } satisfies Sizes
 
-/** What the cloud holds while it streams a year's sales: the same for a hundred times as much. */
+/** Measures whether the cloud needs more memory to stream a hundred times as many sales. */
 export const salesExport: Figure = { sizes: SIZES, run }
 
 interface Exported {

@@ -2,7 +2,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { answerBench } from '../child.ts'
 
-/** The receivers of all webhooks, one path each: `/RUN/ok/…` answers at once, `/RUN/slow/…` after a while, `/RUN/hang/…` never. */
+/**
+ * Requests to the program that receives all webhooks, one path per webhook. `/RUN/ok/…` responds at once, `/RUN/slow/…`
+ * with a delay, `/RUN/hang/…` never.
+ */
 export type ReceiverQuestion = { kind: 'open' } | { kind: 'hear'; run: string; expected: number }
 
 export interface Heard {

@@ -1,4 +1,4 @@
-// node seed.js DATABASE PRODUCTS.json: makes a shop of these products, one variant each, and its search index.
+// node seed.js DATABASE PRODUCTS.json: creates a shop with these products, one variant each, and its search index.
 const { readFileSync } = require('node:fs')
 const { configOf } = require('./config.js')
 const {
@@ -49,7 +49,7 @@ async function main() {
     })
   }
   const connection = app.get(TransactionalConnection).rawConnection
-  // Every variant has asked for its own entry in the index: one job for all of them instead.
+  // Each variant enqueued its own index job. Replaces these jobs by one job for all variants.
   await connection.query('DELETE FROM job_record')
   await app.get(SearchService).reindex(ctx)
   await app.get(JobQueueService).start()
@@ -57,7 +57,7 @@ async function main() {
   await app.close()
 }
 
-/** Waits until the jobs are done, the search index among them. */
+/** Waits until all jobs are done, including the search index. */
 async function settled(connection) {
   for (let tries = 0; tries < 6_000; tries++) {
     const [{ open, failed }] = await connection.query(

@@ -1,4 +1,4 @@
-// node server.js DATABASE: Vendure's shop API, which answers the questions of the bench as its own programs do (bench/child.ts).
+// node server.js DATABASE: serves the shop API of Vendure and answers requests of the bench (bench/child.ts).
 const { readFileSync } = require('node:fs')
 const { configOf } = require('./config.js')
 const { bootstrap } = require('@vendure/core')
